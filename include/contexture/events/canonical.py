@@ -1,0 +1,52 @@
+"""Reading JSON without changing its numbers, and the canonical form that tells equal content.
+
+A float round trip rewrites `1.0E5` and rounds 23-digit numbers, so a body that went through one is no longer what the
+source said. Bodies whose literals survive orjson take the fast road; the others carry their literals as fragments.
+"""
+
+from __future__ import annotations
+
+import json
+from hashlib import sha256
+
+import orjson
+
+_SORTED = orjson.OPT_SORT_KEYS
+
+
+def parse_json(raw: bytes) -> object:
+    """The value of a JSON text, such that `orjson.dumps` writes every number as it was written in `raw`.
+
+    Numbers that orjson would rewrite stand as `orjson.Fragment`s in the tree, all others as Python numbers.
+
+    Raises:
+        orjson.JSONDecodeError: `raw` is not JSON (a `ValueError`).
+    """
+    value: object = orjson.loads(raw)
+    if orjson.dumps(value) == raw:
+        return value
+    return _parse_with_literals(raw)
+
+
+def canonical_json(value: object) -> bytes:
+    """The one form of all equal contents: keys sorted, no white space, number literals as written."""
+    return orjson.dumps(value, option=_SORTED)
+
+
+def content_hash(value: object) -> bytes:
+    """SHA-256 (32 bytes) of the canonical form."""
+    return sha256(canonical_json(value)).digest()
+
+
+def _parse_with_literals(raw: bytes) -> object:
+    return json.loads(raw, parse_int=_integer, parse_float=_float)
+
+
+def _integer(literal: str) -> object:
+    number = int(literal) if len(literal) < 19 else None
+    return number if number is not None and literal != "-0" else orjson.Fragment(literal)
+
+
+def _float(literal: str) -> object:
+    number = float(literal)
+    return number if orjson.dumps(number) == literal.encode() else orjson.Fragment(literal)
