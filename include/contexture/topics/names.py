@@ -1,0 +1,188 @@
+"""Topic names of a publication: the data models of Cygnus, and fixed topics.
+
+    dm-by-service        service
+    dm-by-service-path   service xffff path
+    dm-by-entity         service xffff path xffff id xffff type
+    dm-by-attribute      service xffff path xffff id xffff type xffff attribute
+
+Every part is encoded by `cygnus.encode`; the root path is a part like any other; an absent id or type leaves no
+dangling concatenator; lower case, when asked for, comes last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Protocol
+
+from contexture.errors import ConfigurationError, DefectError
+from contexture.events import ContextIdentity
+from contexture.topics.cygnus import CONCATENATOR, encode
+from contexture.topics.legality import MAXIMUM_LENGTH, TopicNameError, check_legal
+
+_CACHED_PARTS = 8192
+_LONGEST_RESERVED = len("..")
+
+NameMaker = Callable[[ContextIdentity, str | None], str]
+
+
+class TopicNaming(Protocol):
+    """What naming needs to know of a publication's `topics`."""
+
+    @property
+    def naming(self) -> str: ...
+    @property
+    def data_model(self) -> str: ...
+    @property
+    def enable_lowercase(self) -> bool: ...
+    @property
+    def topics(self) -> Sequence[str]: ...
+
+
+class TopicNamer:
+    """Names topics for one publication; made once, called for every event.
+
+    Args:
+        naming: the publication's `topics`.
+
+    Raises:
+        ConfigurationError: the naming or the data model isn't supported.
+        TopicNameError: a fixed topic is illegal.
+    """
+
+    __slots__ = ("_fixed", "_lowercase", "_make")
+
+    def __init__(self, naming: TopicNaming) -> None:
+        self._lowercase = naming.enable_lowercase
+        self._fixed: tuple[str, ...] = ()
+        self._make: NameMaker = _no_single_name
+        if naming.naming == "fixed":
+            self._fixed = _fixed_topics(naming)
+        else:
+            self._make = _name_maker(naming)
+
+    def __call__(self, identity: ContextIdentity, attribute: str | None = None) -> tuple[str, ...]:
+        """Every topic the event goes to, each legal (raises `TopicNameError` otherwise)."""
+        return self._fixed or (self.name(identity, attribute),)
+
+    def name(self, identity: ContextIdentity, attribute: str | None = None) -> str:
+        """The one topic the event goes to.
+
+        Raises:
+            TopicNameError: there are several, or the name is illegal.
+        """
+        if self._fixed:
+            return _only(self._fixed)
+        name = self._make(identity, attribute)
+        if self._lowercase:
+            name = name.lower()
+        # Encoded names hold legal characters only, so the common case needs no look at them.
+        return name if _LONGEST_RESERVED < len(name) <= MAXIMUM_LENGTH else check_legal(name)
+
+
+def topic_names(naming: TopicNaming, identity: ContextIdentity, attribute: str | None = None) -> tuple[str, ...]:
+    """Every topic the event goes to. For many events make a `TopicNamer` once.
+
+    Args:
+        naming: the publication's `topics`.
+        identity: whose event it is.
+        attribute: the attribute's name; needed by `dm-by-attribute`, ignored by the others.
+
+    Raises:
+        TopicNameError: a name is illegal, or the identity has no part to build one from.
+    """
+    return TopicNamer(naming)(identity, attribute)
+
+
+def topic_name(naming: TopicNaming, identity: ContextIdentity, attribute: str | None = None) -> str:
+    """The only topic the event goes to; raises `TopicNameError` when there are several or the name is illegal."""
+    return TopicNamer(naming).name(identity, attribute)
+
+
+def _fixed_topics(naming: TopicNaming) -> tuple[str, ...]:
+    topics = tuple(check_legal(topic.lower() if naming.enable_lowercase else topic) for topic in naming.topics)
+    if not topics:
+        raise ConfigurationError("topics.naming is fixed, but no topic is listed", next_step="list topics.topics")
+    return topics
+
+
+def _only(topics: tuple[str, ...]) -> str:
+    if len(topics) == 1:
+        return topics[0]
+    raise TopicNameError(
+        f"the event goes to {len(topics)} fixed topics, not to one", next_step="ask for topic_names", topics=topics
+    )
+
+
+def _name_maker(naming: TopicNaming) -> NameMaker:
+    maker = _BY_DATA_MODEL.get(naming.data_model)
+    if naming.naming != "cygnus" or maker is None:
+        raise ConfigurationError(
+            f"topics.naming {naming.naming} with data_model {naming.data_model} is not yet supported",
+            next_step=f"use naming fixed, or cygnus with one of {', '.join(_BY_DATA_MODEL)}",
+        )
+    return maker
+
+
+def _no_single_name(identity: ContextIdentity, attribute: str | None) -> str:
+    raise DefectError("a fixed naming was asked to build a name", next_step="report this", identity=identity)
+
+
+def _by_service(identity: ContextIdentity, _attribute: str | None) -> str:
+    return _part(identity.service)
+
+
+def _by_service_path(identity: ContextIdentity, _attribute: str | None) -> str:
+    return _service_and_path(identity.service, identity.service_path)
+
+
+def _by_entity(identity: ContextIdentity, _attribute: str | None) -> str:
+    entity_id = identity.id
+    if not entity_id:
+        return _by_type_alone(identity)
+    head = _service_and_path(identity.service, identity.service_path)
+    return f"{head}{CONCATENATOR}{encode(entity_id)}{_type_suffix(identity.type)}"
+
+
+def _by_attribute(identity: ContextIdentity, attribute: str | None) -> str:
+    if attribute is None:
+        raise DefectError(
+            "dm-by-attribute names topics of attributes, but none was given",
+            next_step="report this with the publication's topics",
+            identity=identity,
+        )
+    if not attribute:
+        raise TopicNameError(
+            "an attribute without a name has no topic", next_step="name the attribute in its source", identity=identity
+        )
+    return f"{_by_entity(identity, None)}{CONCATENATOR}{_part(attribute)}"
+
+
+def _by_type_alone(identity: ContextIdentity) -> str:
+    if not identity.type:
+        raise TopicNameError(
+            "an entity without id and type has no topic", next_step="correct it in its source", identity=identity
+        )
+    return f"{_service_and_path(identity.service, identity.service_path)}{CONCATENATOR}{_part(identity.type)}"
+
+
+# Services, paths, types and attribute names come back all the time; ids don't, so only those are encoded each time.
+_part = lru_cache(_CACHED_PARTS)(encode)
+
+
+@lru_cache(_CACHED_PARTS)
+def _service_and_path(service: str, service_path: str) -> str:
+    return f"{encode(service)}{CONCATENATOR}{encode(service_path)}"
+
+
+@lru_cache(_CACHED_PARTS)
+def _type_suffix(entity_type: str) -> str:
+    return f"{CONCATENATOR}{encode(entity_type)}" if entity_type else ""
+
+
+_BY_DATA_MODEL: dict[str, NameMaker] = {
+    "dm-by-service": _by_service,
+    "dm-by-service-path": _by_service_path,
+    "dm-by-entity": _by_entity,
+    "dm-by-attribute": _by_attribute,
+}
