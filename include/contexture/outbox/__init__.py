@@ -1,0 +1,1 @@
+"""What lies on storage between the parts: landing, outbox, state, and their manifests."""

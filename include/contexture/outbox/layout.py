@@ -1,0 +1,94 @@
+"""Where a publication's files lie below the home."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from hashlib import sha256
+
+
+def run_name(run_id: str) -> str:
+    """A folder name for an Airflow run id, which may hold any character; the same id gives the same name."""
+    return sha256(run_id.encode()).hexdigest()[:20]
+
+
+@dataclass(frozen=True, slots=True)
+class PublicationFolder:
+    """Paths (relative to the home) of one publication."""
+
+    publication: str
+
+    def landing(self, run: str) -> str:
+        """What one pull read."""
+        return f"{self.publication}/landing/{run}"
+
+    def landing_manifest(self, run: str) -> str:
+        """Says that the pull is complete, and how it went."""
+        return f"{self.landing(run)}/manifest.json"
+
+    def work(self, run: str) -> str:
+        """What prepare writes on the way; removed when the outbox stands."""
+        return f"{self.publication}/work/{run}"
+
+    def order(self, run: str) -> str:
+        """What the stage job is asked to do."""
+        return f"{self.publication}/runs/{run}/order.json"
+
+    def result(self, run: str) -> str:
+        """What the stage job answered."""
+        return f"{self.publication}/runs/{run}/result.json"
+
+    def outbox(self, outbox: str) -> str:
+        """The records of one run."""
+        return f"{self.publication}/outbox/{outbox}"
+
+    def outboxes(self) -> str:
+        """All outboxes that retention has left."""
+        return f"{self.publication}/outbox"
+
+    def manifest(self, outbox: str) -> str:
+        """Says that the outbox is complete, and what is in it."""
+        return f"{self.outbox(outbox)}/manifest.json"
+
+    def status(self, outbox: str) -> str:
+        """What has become of the outbox."""
+        return f"{self.outbox(outbox)}/status.json"
+
+    def shard(self, outbox: str, shard: int) -> str:
+        """The Parquet files of one shard."""
+        return f"{self.outbox(outbox)}/shard={shard}"
+
+    def topics(self, outbox: str) -> str:
+        """The topics an outbox writes to, with their counts of records."""
+        return f"{self.outbox(outbox)}/topics.parquet"
+
+    def state_delta(self, outbox: str) -> str:
+        """Folder of what concluding the outbox changes in state."""
+        return f"{self.outbox(outbox)}/state_delta"
+
+    def quarantine(self, outbox: str) -> str:
+        """Events the run refused."""
+        return f"{self.publication}/quarantine/{outbox}"
+
+    def report(self, outbox: str) -> str:
+        """The data quality report of the run."""
+        return f"{self.publication}/report/{outbox}"
+
+    def verdict(self, outbox: str) -> str:
+        """The checkpoint's result in one file."""
+        return f"{self.report(outbox)}/verdict.json"
+
+    def pending(self) -> str:
+        """One marker per outbox that is prepared and not yet at its end, named so that they sort by sequence."""
+        return f"{self.publication}/pending"
+
+    def pending_marker(self, sequence: int, outbox: str) -> str:
+        """The marker of one outbox."""
+        return f"{self.pending()}/{sequence:012d}-{outbox}.json"
+
+    def state(self) -> str:
+        """What the target holds."""
+        return f"{self.publication}/state"
+
+    def current_state(self) -> str:
+        """The pointer that is replaced last."""
+        return f"{self.state()}/CURRENT"

@@ -1,0 +1,153 @@
+"""What has become of an outbox: prepared, approved, and one of three ends.
+
+    prepared ──► approved ──► concluded
+        │            │
+        ▼            ▼
+     rejected    abandoned
+
+An outbox at its end never moves again. Every step keeps when and why, so that a person can read the story at night.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Literal
+
+from pydantic import ValidationError
+
+from contexture.errors import ConfigurationError, DefectError
+from contexture.outbox.layout import PublicationFolder
+from contexture.outbox.manifest import Document, Manifest
+from contexture.outbox.storage import Storage
+
+Status = Literal["prepared", "approved", "concluded", "rejected", "abandoned"]
+
+ALLOWED: dict[Status, frozenset[Status]] = {
+    "prepared": frozenset({"approved", "rejected", "abandoned"}),
+    "approved": frozenset({"concluded", "abandoned"}),
+    "concluded": frozenset(),
+    "rejected": frozenset(),
+    "abandoned": frozenset(),
+}
+ENDS: frozenset[Status] = frozenset(status for status, following in ALLOWED.items() if not following)
+
+
+class Step(Document):
+    """One change of status."""
+
+    status: Status
+    at: datetime
+    reason: str
+
+
+class OutboxStatus(Document):
+    """The story of one outbox; the last step is where it stands. `attempts` counts failed sends of it."""
+
+    outbox: str
+    sequence: int
+    steps: tuple[Step, ...]
+    attempts: int = 0
+
+    @property
+    def status(self) -> Status:
+        """Where it stands."""
+        return self.steps[-1].status
+
+
+class Outboxes:
+    """The outboxes of one publication on storage."""
+
+    def __init__(self, storage: Storage, publication: str) -> None:
+        self.storage = storage
+        self.folder = PublicationFolder(publication)
+
+    def manifest(self, outbox: str) -> Manifest:
+        """The manifest of an outbox.
+
+        Raises:
+            ConfigurationError: there is no such outbox.
+        """
+        return Manifest.model_validate_json(self._document(self.folder.manifest(outbox), outbox))
+
+    def status(self, outbox: str) -> OutboxStatus:
+        """Where an outbox stands.
+
+        Raises:
+            ConfigurationError: there is no such outbox.
+        """
+        return OutboxStatus.model_validate_json(self._document(self.folder.status(outbox), outbox))
+
+    def prepared(self, manifest: Manifest) -> OutboxStatus:
+        """Puts a new outbox on the list. Preparing it again leaves its story as it is."""
+        if self.storage.exists(self.folder.status(manifest.outbox)):
+            return self.status(manifest.outbox)
+        step = Step(status="prepared", at=_now(), reason=f"run {manifest.run}")
+        status = OutboxStatus(outbox=manifest.outbox, sequence=manifest.sequence, steps=(step,))
+        self.storage.write(self._marker(status), status.to_json())
+        return self._write(status)
+
+    def move(self, outbox: str, to: Status, *, reason: str) -> OutboxStatus:
+        """Moves an outbox on; moving it to where it stands changes nothing.
+
+        Raises:
+            ConfigurationError: the step is not allowed from where it stands.
+        """
+        status = self.status(outbox)
+        if status.status == to:
+            self._forget_ended(status)
+            return status
+        if to not in ALLOWED[status.status]:
+            raise ConfigurationError(
+                f"outbox {outbox} is {status.status} and can not become {to}",
+                next_step=f"look at it with: contexture outbox show {outbox}",
+                outbox=outbox,
+            )
+        moved = status.model_copy(update={"steps": (*status.steps, Step(status=to, at=_now(), reason=reason))})
+        self._write(moved)
+        self._forget_ended(moved)
+        return moved
+
+    def count_attempt(self, outbox: str, attempts: int) -> None:
+        """Keeps how many sends of the outbox have failed, for people to see."""
+        self._write(self.status(outbox).model_copy(update={"attempts": attempts}))
+
+    def pending(self) -> list[OutboxStatus]:
+        """Outboxes that are prepared or approved, in order of sequence."""
+        names = self.storage.files(self.folder.pending(), ".json")
+        known = (self.status(name.split("-", 1)[1].removesuffix(".json")) for name in names)
+        return [status for status in known if status.status not in ENDS]
+
+    def all(self) -> list[OutboxStatus]:
+        """Every outbox that retention has left, in order of sequence."""
+        found = [self.status(name) for name in self.storage.folders(self.folder.outboxes()) if self._has_status(name)]
+        return sorted(found, key=lambda status: status.sequence)
+
+    def _has_status(self, outbox: str) -> bool:
+        return self.storage.exists(self.folder.status(outbox))
+
+    def _marker(self, status: OutboxStatus) -> str:
+        return self.folder.pending_marker(status.sequence, status.outbox)
+
+    def _forget_ended(self, status: OutboxStatus) -> None:
+        if status.status in ENDS:
+            self.storage.remove(self._marker(status))
+
+    def _write(self, status: OutboxStatus) -> OutboxStatus:
+        self.storage.write(self.folder.status(status.outbox), status.to_json())
+        return status
+
+    def _document(self, path: str, outbox: str) -> bytes:
+        try:
+            return self.storage.read(path)
+        except FileNotFoundError as error:
+            raise ConfigurationError(
+                f"there is no outbox {outbox} of publication {self.folder.publication}",
+                next_step="list them with: contexture outbox list",
+                outbox=outbox,
+            ) from error
+        except ValidationError as error:
+            raise DefectError(f"{path} can not be read: {error}", next_step="report this", outbox=outbox) from error
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)

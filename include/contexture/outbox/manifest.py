@@ -1,0 +1,130 @@
+"""The documents that say a phase is complete: of a landing, of an outbox, of a verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from contexture.outbox.schemas import FORMAT_VERSION
+
+Mode = Literal["changes", "full", "backfill"]
+
+
+class Document(BaseModel):
+    """A frozen JSON document."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    def to_json(self) -> bytes:
+        """The document as indented UTF-8 JSON."""
+        return self.model_dump_json(indent=1).encode()
+
+
+class LandingManifest(Document):
+    """How one pull went.
+
+    `complete`: the walk ended normally between two healthy probes, and identities are known well enough to tell
+    absence. `watermark_to`: the greatest modification time the broker showed, as it wrote it.
+    """
+
+    run: str
+    mode: Mode
+    source: str
+    queries: tuple[str, ...]
+    watermark_from: str | None
+    watermark_to: str | None
+    rows: int
+    present: int
+    source_count: int
+    complete: bool
+    started_at: datetime
+    finished_at: datetime
+    broker_time: datetime | None
+    files: Mapping[str, str]
+    digest: str
+
+
+class ShardManifest(Document):
+    """One shard of an outbox; `sha256` is of its Parquet file."""
+
+    shard: int
+    records: int
+    bytes: int
+    transactions: int
+    file: str | None
+    sha256: str | None
+
+
+class Manifest(Document):
+    """What an outbox holds. Nothing in it depends on the clock: preparing again gives the same document."""
+
+    format_version: int = FORMAT_VERSION
+    outbox: str
+    publication: str
+    fingerprint: str
+    sequence: int
+    mode: Mode
+    run: str
+    landing_digest: str
+    received_from: datetime | None
+    received_to: datetime | None
+    state_generation: int
+    watermark: str | None
+    headers: tuple[tuple[str, str], ...] = ()
+    shards: tuple[ShardManifest, ...]
+    topics: int
+    read: int
+    present: int
+    source_count: int
+    accepted: int
+    unchanged: int
+    quarantined: Mapping[str, int]
+    quarantined_entities: int
+    warnings: Mapping[str, int]
+    repeated: int
+    upserts: int
+    deletes: int
+    absent: int
+    replayed: int = 0
+    skipped_newer: int = 0
+    interval: tuple[datetime, datetime] | None = None
+    seconds: Mapping[str, float] = {}
+
+    @property
+    def records(self) -> int:
+        """Records of all shards."""
+        return sum(shard.records for shard in self.shards)
+
+    @property
+    def transactions(self) -> int:
+        """Kafka transactions of all shards."""
+        return sum(shard.transactions for shard in self.shards)
+
+
+class ExpectationResult(Document):
+    """One judged expectation; `observed` is a short text fit for a page."""
+
+    name: str
+    severity: Literal["critical", "warning", "info"]
+    success: bool
+    on: str
+    description: str
+    observed: str
+    raised: str | None = None
+
+
+class Verdict(Document):
+    """The checkpoint's result. `approved`: no critical expectation failed."""
+
+    outbox: str
+    approved: bool
+    results: tuple[ExpectationResult, ...]
+
+    @property
+    def failures(self) -> tuple[ExpectationResult, ...]:
+        """The expectations that failed, the critical ones first."""
+        failed = (result for result in self.results if not result.success)
+        return tuple(sorted(failed, key=lambda result: ("critical", "warning", "info").index(result.severity)))

@@ -1,0 +1,77 @@
+"""Reading one shard of an outbox in sending order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow.parquet as pq
+
+from contexture.errors import DefectError
+from contexture.outbox.layout import PublicationFolder
+from contexture.outbox.manifest import Manifest
+from contexture.outbox.storage import Storage
+
+ROWS_PER_BATCH = 10_000
+
+
+class OutboxShardReader:
+    """The records of one shard as Arrow record batches; memory does not grow with the shard."""
+
+    def __init__(self, storage: Storage, manifest: Manifest, shard: int, *, rows_per_batch: int = ROWS_PER_BATCH) -> None:
+        self.outbox_id = manifest.outbox
+        self.sequence = manifest.sequence
+        self.shard = shard
+        self.headers = tuple((name, value.encode()) for name, value in manifest.headers)
+        self._storage = storage
+        self._rows_per_batch = rows_per_batch
+        self._described = next(item for item in manifest.shards if item.shard == shard)
+        self._folder = PublicationFolder(manifest.publication).shard(manifest.outbox, shard)
+
+    @property
+    def records(self) -> int:
+        """How many records the shard holds."""
+        return self._described.records
+
+    def batches(self, from_position: int) -> Iterator[Any]:
+        """Record batches in order, the first row being `from_position`.
+
+        Raises:
+            DefectError: the file's positions are not dense.
+        """
+        if self._described.file is None or from_position >= self.records:
+            return
+        path = self._storage.path(f"{self._folder}/{self._described.file}")
+        with pq.ParquetFile(path, filesystem=self._storage.filesystem, pre_buffer=False) as parquet:
+            yield from self._from(parquet, from_position)
+
+    def _from(self, parquet: Any, from_position: int) -> Iterator[Any]:
+        first_group, position = _row_group_of(parquet.metadata, from_position)
+        groups = list(range(first_group, parquet.metadata.num_row_groups))
+        for batch in parquet.iter_batches(batch_size=self._rows_per_batch, row_groups=groups):
+            skip = max(0, from_position - position)
+            position += batch.num_rows
+            if skip < batch.num_rows:
+                yield self._checked(batch.slice(skip), position - batch.num_rows + skip)
+
+    def _checked(self, batch: Any, expected: int) -> Any:
+        found = batch.column("position")[0].as_py()
+        if found != expected:
+            raise DefectError(
+                f"position {found} stands where {expected} should, in {self._folder}",
+                next_step=f"abandon the outbox (contexture outbox abandon {self.outbox_id}) and report this",
+                outbox=self.outbox_id,
+                shard=self.shard,
+            )
+        return batch
+
+
+def _row_group_of(metadata: Any, position: int) -> tuple[int, int]:
+    """The row group that holds a position, and the position that the group starts with."""
+    start = 0
+    for group in range(metadata.num_row_groups):
+        rows = metadata.row_group(group).num_rows
+        if position < start + rows:
+            return group, start
+        start += rows
+    return metadata.num_row_groups, start

@@ -1,0 +1,72 @@
+"""Columns of everything that lies on storage (DESIGN: shapes on storage)."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+FORMAT_VERSION = 1
+
+_UTC_MICROSECONDS = pa.timestamp("us", tz="UTC")
+_HASH = pa.binary(16)
+
+LANDING = pa.schema(
+    [
+        pa.field("ordinal", pa.int64(), nullable=False),
+        pa.field("operation", pa.string(), nullable=False),
+        pa.field("scope", pa.string(), nullable=False),
+        pa.field("path", pa.string()),
+        pa.field("id", pa.string()),
+        pa.field("type", pa.string()),
+        pa.field("version", pa.string()),
+        pa.field("body", pa.binary()),
+        pa.field("media_type", pa.string()),
+        pa.field("created_at", _UTC_MICROSECONDS),
+        pa.field("modified_at", _UTC_MICROSECONDS),
+        pa.field("source_transaction", pa.int64()),
+        pa.field("received_at", _UTC_MICROSECONDS, nullable=False),
+    ]
+)
+"""One row per source object as it arrived. `operation`: `upsert`, or `present` for an identity seen without its body."""
+
+OUTBOX = pa.schema(
+    [
+        pa.field("position", pa.int64(), nullable=False),
+        pa.field("topic", pa.dictionary(pa.int32(), pa.string()), nullable=False),
+        pa.field("key", pa.binary()),
+        pa.field("value", pa.binary()),
+        pa.field("partition", pa.int32()),
+        pa.field("timestamp", pa.timestamp("ms", tz="UTC")),
+        pa.field("transaction", pa.int64(), nullable=False),
+        pa.field("batch", pa.int64(), nullable=False),
+        pa.field("sub_batch", pa.int64(), nullable=False),
+        pa.field("events", pa.int32(), nullable=False),
+    ]
+)
+"""The records of one shard in sending order; a null `value` is a tombstone. Varying headers add `header:<name>`."""
+
+QUARANTINE = pa.schema(
+    [
+        *LANDING,
+        pa.field("rule", pa.string(), nullable=False),
+        pa.field("severity", pa.string(), nullable=False),
+        pa.field("message", pa.string(), nullable=False),
+    ]
+)
+
+STATE = pa.schema(
+    [
+        pa.field("identity_hash", _HASH, nullable=False),
+        pa.field("entity_hash", _HASH, nullable=False),
+        pa.field("identity", pa.binary(), nullable=False),
+        pa.field("content_hash", pa.binary(32), nullable=False),
+        pa.field("topics", pa.list_(pa.string()), nullable=False),
+        pa.field("key", pa.binary()),
+        pa.field("modified_at", _UTC_MICROSECONDS),
+        pa.field("missing_since", _UTC_MICROSECONDS),
+        pa.field("withheld", pa.bool_(), nullable=False),
+        pa.field("sequence", pa.int64(), nullable=False),
+        pa.field("removed", pa.bool_(), nullable=False),
+    ]
+)
+"""What the target holds. `identity_hash` tells an attribute's row from its entity's (`entity_hash`); a row that is
+`removed` stands only in deltas; `sequence` is that of the outbox that last sent it."""

@@ -1,0 +1,153 @@
+"""Files below CONTEXTURE_HOME, on a local disk or an object store.
+
+Everything above this module speaks of paths relative to the home; only here is known what lies behind them.
+"""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from pyarrow import fs
+
+from contexture.errors import ConfigurationError, RetriableError
+
+HOME_VARIABLE = "CONTEXTURE_HOME"
+DEFAULT_HOME = "var"
+
+
+def home_uri() -> str:
+    """Where Contexture keeps its files: `CONTEXTURE_HOME`, a local path or an object-store URI (default `var/`)."""
+    return os.environ.get(HOME_VARIABLE, DEFAULT_HOME)
+
+
+class Storage:
+    """A folder tree below one root, with whole-file writes that are either there or not.
+
+    Args:
+        root: a local path, or a URI that `pyarrow.fs.FileSystem.from_uri` or fsspec knows.
+    """
+
+    def __init__(self, root: str) -> None:
+        self.root = root if "://" in root else str(Path(root).expanduser().absolute())
+        self.filesystem, self._base = _open_filesystem(self.root)
+
+    def path(self, relative: str) -> str:
+        """The path that `self.filesystem` knows the file by."""
+        return f"{self._base}/{relative}" if relative else self._base
+
+    def uri(self, relative: str) -> str:
+        """The address that Spark and people know the file by."""
+        return f"{self.root.rstrip('/')}/{relative}" if relative else self.root
+
+    def exists(self, relative: str) -> bool:
+        """Whether a file or folder is there."""
+        with _translated(self, relative):
+            return bool(self.filesystem.get_file_info(self.path(relative)).type != fs.FileType.NotFound)
+
+    def read(self, relative: str) -> bytes:
+        """The whole file.
+
+        Raises:
+            FileNotFoundError: there is none.
+            RetriableError: the storage did not answer.
+        """
+        with _translated(self, relative), self.filesystem.open_input_stream(self.path(relative)) as stream:
+            return bytes(stream.read())
+
+    def write(self, relative: str, content: bytes) -> None:
+        """Puts a file in place as a whole: a reader sees the old content or the new, never a part."""
+        with _translated(self, relative), self.replacing(relative) as temporary:
+            with self.filesystem.open_output_stream(temporary) as stream:
+                stream.write(content)
+
+    @contextmanager
+    def replacing(self, relative: str) -> Iterator[str]:
+        """A path to write to; the file takes its real name when the block ends without an error."""
+        with _translated(self, relative):
+            final = self.path(relative)
+            folder, name = final.rsplit("/", 1)
+            self.filesystem.create_dir(folder, recursive=True)
+            temporary = f"{folder}/.{name}.{uuid.uuid4().hex}"
+            try:
+                yield temporary
+                self.filesystem.move(temporary, final)
+            except BaseException:
+                self._forget(temporary)
+                raise
+
+    def copy(self, source: str, target: str) -> None:
+        """Copies one file, whole."""
+        with self.replacing(target) as temporary:
+            self.filesystem.copy_file(self.path(source), temporary)
+
+    def files(self, folder: str, suffix: str = "") -> list[str]:
+        """Names of the files in a folder (not below it), sorted; none if the folder is not there."""
+        return sorted(info.base_name for info in self._entries(folder, fs.FileType.File) if _is_ours(info, suffix))
+
+    def folders(self, folder: str) -> list[str]:
+        """Names of the folders in a folder, sorted."""
+        return sorted(info.base_name for info in self._entries(folder, fs.FileType.Directory))
+
+    def size(self, relative: str) -> int:
+        """Bytes of one file."""
+        with _translated(self, relative):
+            return int(self.filesystem.get_file_info(self.path(relative)).size)
+
+    def remove(self, relative: str) -> None:
+        """Removes a file or a whole folder; nothing happens when it is not there."""
+        with _translated(self, relative):
+            kind = self.filesystem.get_file_info(self.path(relative)).type
+            if kind == fs.FileType.Directory:
+                self.filesystem.delete_dir(self.path(relative))
+            elif kind == fs.FileType.File:
+                self.filesystem.delete_file(self.path(relative))
+
+    def _entries(self, folder: str, kind: Any) -> list[Any]:
+        with _translated(self, folder):
+            selector = fs.FileSelector(self.path(folder), allow_not_found=True)
+            return [info for info in self.filesystem.get_file_info(selector) if info.type == kind]
+
+    def _forget(self, path: str) -> None:
+        # The error that brought us here is the one to report, so a failing clean-up stays quiet.
+        try:
+            self.filesystem.delete_file(path)
+        except OSError:
+            return
+
+
+def _is_ours(info: Any, suffix: str) -> bool:
+    return not info.base_name.startswith((".", "_")) and info.base_name.endswith(suffix)
+
+
+def _open_filesystem(root: str) -> tuple[Any, str]:
+    try:
+        if "://" not in root:
+            return fs.LocalFileSystem(), root.rstrip("/")
+        filesystem, base = fs.FileSystem.from_uri(root)
+    except (ValueError, OSError) as error:
+        raise ConfigurationError(
+            f"the storage address {root!r} can not be opened: {error}",
+            next_step=f"set {HOME_VARIABLE} to a folder, or to a URI such as s3://bucket/contexture",
+            home=root,
+        ) from error
+    return filesystem, base.rstrip("/")
+
+
+@contextmanager
+def _translated(storage: Storage, relative: str) -> Iterator[None]:
+    try:
+        yield
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise RetriableError(
+            f"the storage could not read or write {relative!r}: {error.strerror or error}",
+            next_step=f"make room or repair {storage.root}, then retry the task; nothing was sent or lost",
+            home=storage.root,
+            path=relative,
+        ) from error
