@@ -1,0 +1,8 @@
+"""What Kafka gets: the bytes of values and keys."""
+
+from __future__ import annotations
+
+from contexture.messages import cygnus_lines, keys, ngsiv2
+from contexture.messages.errors import MessageError
+
+__all__ = ["MessageError", "cygnus_lines", "keys", "ngsiv2"]

@@ -1,0 +1,164 @@
+"""Lines as Cygnus writes them, byte for byte, with its known corruptions corrected."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from contexture.events import parse_json
+from contexture.messages import MessageError, cygnus_lines
+
+CAR = {
+    "id": "car1",
+    "type": "car",
+    "speed": {"type": "float", "value": "112.9", "metadata": {}},
+    "oil_level": {"type": "float", "value": "74.6", "metadata": {}},
+}
+HEAD = (
+    b'{"headers":[{"fiware-service":"vehicles"},{"fiware-servicePath":"/4wheels"},{"timestamp":1429535775000}],"body":'
+)
+
+
+def written(entity: object, attribute: str | None = None) -> bytes:
+    assert isinstance(entity, dict)
+    return cygnus_lines.line(
+        service="vehicles", service_path="/4wheels", timestamp_ms=1429535775000, entity=entity, attribute=attribute
+    )
+
+
+def body_of(entity: object, attribute: str | None = None) -> bytes:
+    text = written(entity, attribute)
+    assert text.startswith(HEAD)
+    return text.removeprefix(HEAD).removesuffix(b"}")
+
+
+def value_of(literal: bytes) -> bytes:
+    """The bytes that a value of these bytes is written as."""
+    entity = parse_json(b'{"id":"i","type":"t","a":{"type":"T","value":' + literal + b',"metadata":{}}}')
+    text = body_of(entity)
+    head = b'{"attributes":[{"name":"a","type":"T","value":'
+    tail = b',"metadatas":[]}],"type":"t","id":"i"}'
+    assert text.startswith(head)
+    assert text.endswith(tail)
+    return text.removeprefix(head).removesuffix(tail)
+
+
+def test_the_measured_line_without_is_pattern() -> None:
+    assert written(CAR) == (
+        b'{"headers":[{"fiware-service":"vehicles"},{"fiware-servicePath":"/4wheels"},{"timestamp":1429535775000}],'
+        b'"body":{"attributes":[{"name":"speed","type":"float","value":"112.9","metadatas":[]},'
+        b'{"name":"oil_level","type":"float","value":"74.6","metadatas":[]}],"type":"car","id":"car1"}}'
+    )
+
+
+@pytest.mark.parametrize(
+    "literal", [b"1.0", b"1E5", b"0.10", b"12345678901234567890123", b"-0", b"1e-7", b"7", b"-1.5"]
+)
+def test_number_literals_are_copied(literal: bytes) -> None:
+    assert value_of(literal) == literal
+
+
+@pytest.mark.parametrize(
+    ("literal", "expected"),
+    [
+        (b'"<>&=\'"', b'"\\u003c\\u003e\\u0026\\u003d\\u0027"'),
+        ('"\u2028\u2029"'.encode(), b'"\\u2028\\u2029"'),
+        (b'"\\u0000\\u001f\\b\\t\\n\\f\\r"', b'"\\u0000\\u001f\\b\\t\\n\\f\\r"'),
+        (b'"/ \x7f"', b'"/ \x7f"'),
+        ('"é😀"'.encode(), '"é😀"'.encode()),
+        (b'"\\"\\\\"', b'"\\"\\\\"'),
+        (b'"\\\\u003c<"', b'"\\\\u003c\\u003c"'),
+        (b'{"a=b":{"<":1.0}}', b'{"a\\u003db":{"\\u003c":1.0}}'),
+        (b"true", b"true"),
+        (b'{"a":null,"b":[null,{"c":null}]}', b'{"b":[null,{}]}'),
+        (b'[null,1E5,{"a":null,"b":1E5}]', b'[null,1E5,{"b":1E5}]'),
+        (b'"null"', b'"null"'),
+        (b"[]", b"[]"),
+    ],
+)
+def test_values_are_written_html_safe_and_without_null_members(literal: bytes, expected: bytes) -> None:
+    assert value_of(literal) == expected
+
+
+def test_names_and_identifiers_are_written_html_safe() -> None:
+    entity = {
+        "id": "a=b",
+        "type": "c&d",
+        "e'f": {"type": "<g>", "value": 1, "metadata": {"h=i": {"type": "j", "value": 2}}},
+    }
+    assert body_of(entity) == (
+        b'{"attributes":[{"name":"e\\u0027f","type":"\\u003cg\\u003e","value":1,"metadatas":'
+        b'[{"name":"h\\u003di","type":"j","value":2}]}],"type":"c\\u0026d","id":"a\\u003db"}'
+    )
+
+
+@pytest.mark.parametrize(
+    ("attribute", "expected"),
+    [
+        ({"type": "T", "value": None, "metadata": {}}, b'{"name":"a","type":"T","metadatas":[]}'),
+        ({"type": "T", "value": 1}, b'{"name":"a","type":"T","value":1,"metadatas":[]}'),
+        ({"type": "T", "value": 1, "metadata": None}, b'{"name":"a","type":"T","value":1}'),
+        ({"value": 1, "unknown": 2}, b'{"name":"a","value":1,"metadatas":[]}'),
+        (
+            {"type": "T", "value": 1, "metadata": {"m": {"type": "U", "value": None}, "n": {"value": {"x": None}}}},
+            b'{"name":"a","type":"T","value":1,"metadatas":[{"name":"m","type":"U"},{"name":"n","value":{}}]}',
+        ),
+    ],
+)
+def test_members_that_are_null_or_unknown_are_left_out(attribute: dict[str, object], expected: bytes) -> None:
+    entity = {"id": "i", "type": "t", "a": attribute}
+    assert body_of(entity) == b'{"attributes":[' + expected + b'],"type":"t","id":"i"}'
+
+
+def test_an_entity_without_attributes_or_type_is_written() -> None:
+    assert body_of({"id": "i"}) == b'{"attributes":[],"id":"i"}'
+
+
+def test_attributes_stand_in_the_order_received() -> None:
+    entity = {"z": {"value": 1}, "id": "i", "b": {"value": 2}, "type": "t", "a": {"value": 3}}
+    attributes = json.loads(body_of(entity))["attributes"]
+    assert [attribute["name"] for attribute in attributes] == ["z", "b", "a"]
+
+
+@pytest.mark.parametrize("name", ["speed", "oil_level"])
+def test_a_line_for_one_attribute_holds_that_attribute(name: str) -> None:
+    attributes = json.loads(body_of(CAR, name))["attributes"]
+    assert [attribute["name"] for attribute in attributes] == [name]
+
+
+def test_an_attribute_called_like_no_member_is_refused() -> None:
+    with pytest.raises(MessageError, match="lacks the attribute"):
+        written(CAR, "colour")
+
+
+def test_each_line_carries_its_own_service_path() -> None:
+    lines = [
+        cygnus_lines.line(service="s", service_path=path, timestamp_ms=1, entity={"id": "i"}) for path in ("/a", "/b")
+    ]
+    assert cygnus_lines.join(lines) == (
+        b'{"headers":[{"fiware-service":"s"},{"fiware-servicePath":"/a"},{"timestamp":1}],"body":{"attributes":[],"id":"i"}}\n'
+        b'{"headers":[{"fiware-service":"s"},{"fiware-servicePath":"/b"},{"timestamp":1}],"body":{"attributes":[],"id":"i"}}'
+    )
+
+
+def test_a_quote_in_service_or_path_is_escaped_and_nothing_else_there() -> None:
+    text = cygnus_lines.line(service='a"b\\', service_path="/c=d", timestamp_ms=1, entity={"id": "i"})
+    assert text.startswith(
+        b'{"headers":[{"fiware-service":"a\\"b\\\\"},{"fiware-servicePath":"/c=d"},{"timestamp":1}],'
+    )
+    assert json.loads(text)["headers"][0] == {"fiware-service": 'a"b\\'}
+
+
+@pytest.mark.parametrize(
+    "entity",
+    [
+        {"id": "i", "a": 7},
+        {"id": "i", "a": {"value": 1, "metadata": 7}},
+        {"id": "i", "a": {"value": 1, "metadata": {"m": 7}}},
+        {"id": "\ud800"},
+    ],
+)
+def test_what_cannot_be_written_is_rejected_data(entity: dict[str, object]) -> None:
+    with pytest.raises(MessageError):
+        written(entity)
