@@ -1,0 +1,125 @@
+"""Entities as the API shows them: which attributes and metadata, in which form."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import orjson
+
+from contexture.sandbox.context_broker.model import StoredAttribute, StoredEntity, json_text, time_attribute
+
+ENTITY_BUILTINS = ("dateCreated", "dateModified", "dateExpires", "servicePath")
+METADATA_BUILTINS = ("dateCreated", "dateModified")
+Member = tuple[str, bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """What to show.
+
+    Attributes:
+        representation: normalized, keyValues, values or unique.
+        attrs: the `attrs` parameter; empty shows all attributes of the user and no builtin.
+        metadata: the `metadata` parameter; empty shows all metadata of the user and no builtin.
+        sort: attributes in byte order (an answer), or as they were given (a notification).
+    """
+
+    representation: str = "normalized"
+    attrs: tuple[str, ...] = ()
+    metadata: tuple[str, ...] = ()
+    sort: bool = True
+
+    def renderer(self) -> Callable[[StoredEntity], bytes]:
+        """The function that writes one entity as JSON."""
+        return {
+            "normalized": self._normalized,
+            "keyValues": self._key_values,
+            "values": self._values,
+            "unique": self._unique,
+        }[self.representation]
+
+    def page(self, entities: list[StoredEntity]) -> bytes:
+        """A JSON array of entities."""
+        return b"[" + b",".join(map(self.renderer(), entities)) + b"]"
+
+    def attribute(self, attribute: StoredAttribute) -> bytes:
+        """One attribute as a JSON object."""
+        parts = [part for name, part in self._metadata_members(attribute)]
+        head = b'{"type":' + json_text(attribute.type) + b',"value":' + attribute.value
+        return head + b',"metadata":{' + b",".join(parts) + b"}}"
+
+    def _normalized(self, entity: StoredEntity) -> bytes:
+        if entity.verbatim is not None:
+            return self._verbatim(entity)
+        parts = [b'"id":' + json_text(entity.id) + b',"type":' + json_text(entity.type)]
+        for name, attribute in self._members(entity):
+            if isinstance(attribute, bytes):
+                parts.append(attribute)
+            else:
+                parts.append(json_text(name) + b":" + self.attribute(attribute))
+        return b"{" + b",".join(parts) + b"}"
+
+    def _verbatim(self, entity: StoredEntity) -> bytes:
+        body = (entity.verbatim or b"{}").strip()
+        inner = body[1:-1].strip()
+        wanted = [name for name in ENTITY_BUILTINS if name in self.attrs and json_text(name) not in inner]
+        builtins = [part for name in wanted if (part := _builtin(entity, name)) is not None]
+        return b"{" + b",".join([inner, *builtins] if inner else builtins) + b"}"
+
+    def _key_values(self, entity: StoredEntity) -> bytes:
+        parts = [b'"id":' + json_text(entity.id) + b',"type":' + json_text(entity.type)]
+        parts.extend(json_text(name) + b":" + _plain_value(entity, name, attribute)
+                     for name, attribute in self._members(entity))  # fmt: skip
+        return b"{" + b",".join(parts) + b"}"
+
+    def _values(self, entity: StoredEntity) -> bytes:
+        return b"[" + b",".join(_plain_value(entity, *member) for member in self._members(entity)) + b"]"
+
+    def _unique(self, entity: StoredEntity) -> bytes:
+        values = dict.fromkeys(_plain_value(entity, *member) for member in self._members(entity))
+        return b"[" + b",".join(values) + b"]"
+
+    def _members(self, entity: StoredEntity) -> Iterator[tuple[str, StoredAttribute | bytes]]:
+        attributes = entity.attributes
+        if not self.attrs or "*" in self.attrs:
+            for name in sorted(attributes) if self.sort else attributes:
+                yield name, attributes[name]
+            wanted: tuple[str, ...] = tuple(name for name in ENTITY_BUILTINS if name in self.attrs)
+        else:
+            wanted = tuple(dict.fromkeys(self.attrs))
+        listed = not self.attrs or "*" in self.attrs
+        for name in wanted:
+            if name in attributes:
+                if not listed:
+                    yield name, attributes[name]
+            elif (part := _builtin(entity, name)) is not None:
+                yield name, part
+
+    def _metadata_members(self, attribute: StoredAttribute) -> Iterator[Member]:
+        listed = self.metadata
+        for name, value in attribute.metadata:
+            if not listed or "*" in listed or name in listed:
+                yield name, json_text(name) + b":" + value
+        for name, moment in (("dateCreated", attribute.created_at_us), ("dateModified", attribute.modified_at_us)):
+            if name in listed and moment is not None and all(name != given for given, _ in attribute.metadata):
+                yield name, time_attribute(name, moment, of_entity=False)
+
+
+def _builtin(entity: StoredEntity, name: str) -> bytes | None:
+    if name == "servicePath":
+        return b'"servicePath":{"type":"Text","value":' + json_text(entity.service_path) + b',"metadata":{}}'
+    moments = {
+        "dateCreated": entity.created_at_us,
+        "dateModified": entity.modified_at_us,
+        "dateExpires": entity.expires_at_us,
+    }
+    moment = moments.get(name)
+    return None if moment is None else time_attribute(name, moment, of_entity=True)
+
+
+def _plain_value(entity: StoredEntity, name: str, attribute: StoredAttribute | bytes) -> bytes:
+    if isinstance(attribute, StoredAttribute):
+        return attribute.value
+    shown_attribute = orjson.loads(b"{" + attribute + b"}")[name]
+    return orjson.dumps(shown_attribute["value"])
