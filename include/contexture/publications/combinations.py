@@ -1,0 +1,202 @@
+"""Values that are right by themselves and impossible together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import combinations, permutations
+from typing import TYPE_CHECKING
+
+from contexture.publications import keys, scope
+from contexture.publications.delivery import KEY_IDENTITY, KEY_NONE, KEY_TOPIC
+from contexture.publications.findings import Finding
+
+if TYPE_CHECKING:
+    from contexture.publications.publication import Publication
+
+Findings = Iterator[Finding]
+
+_REGISTRY_ONLY = ("select", "flavour", "media_type", "registrations")
+_BROKER_ONLY = ("service_path", "types", "id_pattern", "query", "attributes", "georel", "geometry", "coords")
+
+
+def impossible(publication: Publication) -> Findings:
+    """A finding for every combination of values that could never do what each of them says."""
+    for check in _CHECKS:
+        yield from check(publication)
+
+
+def _source_kind(publication: Publication) -> Findings:
+    source = publication.source
+    kind, foreign = ("sdmx", _REGISTRY_ONLY) if source.kind == "ngsi" else ("ngsi", (*_BROKER_ONLY, "service"))
+    for key in foreign:
+        if key in source.model_fields_set and getattr(source, key) != type(source).model_fields[key].default:
+            yield Finding(("source", key), f"`{key}` needs `kind: {kind}`", "leave it out", (("source", "kind"),))
+    if source.kind == "ngsi" and "service" not in source.model_fields_set:
+        yield Finding(
+            ("source", "service"),
+            "`service` is missing: a context broker has no list of them",
+            'write the Fiware-Service, or "" for the broker\'s default tenant',
+            (("source", "kind"),),
+        )
+
+
+def _message_format(publication: Publication) -> Findings:
+    message, source = publication.message, publication.source
+    involved = (("source", "kind"), ("message", "format"))
+    if (message.format == "sdmx") != (source.kind == "sdmx"):
+        hint = "use `format: sdmx`" if source.kind == "sdmx" else "use `format: ngsiv2` or `format: cygnus-lines`"
+        yield Finding(
+            ("message", "format"),
+            f"`format: {message.format}` can't tell what `kind: {source.kind}` reads",
+            hint,
+            involved,
+        )
+    if message.media_type and message.format != "sdmx":
+        yield Finding(("message", "media_type"), "`media_type` needs `format: sdmx`", "leave it out", involved)
+
+
+def _paths_overlap(publication: Publication) -> Findings:
+    paths = publication.source.service_path
+    for inner, outer in permutations(paths, 2):
+        if inner != outer and scope.covers(outer, inner):
+            message = f"the service path {inner} lies inside {outer}: it would be read twice"
+            yield Finding(("source", "service_path"), message, "leave it out")
+    for path in {one for one, other in combinations(paths, 2) if one == other}:
+        yield Finding(("source", "service_path"), f"the service path {path} stands twice", "leave one out")
+
+
+def _geography(publication: Publication) -> Findings:
+    source = publication.source
+    parts = {"georel": source.georel, "geometry": source.geometry, "coords": source.coords}
+    missing = [name for name, value in parts.items() if value is None]
+    if missing and len(missing) < len(parts):
+        present = next(name for name in parts if name not in missing)
+        message = f"a geographical query needs georel, geometry and coords; missing: {', '.join(missing)}"
+        involved = tuple(("source", name) for name in parts)
+        yield Finding(("source", present), message, "write all three, or none", involved)
+
+
+def _required_attributes(publication: Publication) -> Findings:
+    selected = publication.source.attributes
+    for name in publication.quality.required_attributes:
+        if selected and name not in selected:
+            yield Finding(
+                ("quality", "required_attributes"),
+                f"{name!r} is required but not read: `source.attributes` leaves it out",
+                "add it to source.attributes",
+                (("source", "attributes"),),
+            )
+
+
+def _entity_limits(publication: Publication) -> Findings:
+    quality = publication.quality
+    if quality.maximum_entities is not None and quality.minimum_entities > quality.maximum_entities:
+        message = f"minimum_entities {quality.minimum_entities} is above maximum_entities {quality.maximum_entities}"
+        yield Finding(
+            ("quality", "minimum_entities"), message, "swap or change them", (("quality", "maximum_entities"),)
+        )
+
+
+def _fixed_topics(publication: Publication) -> Findings:
+    topics = publication.topics
+    involved = (("topics", "naming"), ("topics", "topics"), ("topics", "routes"))
+    if topics.naming == "fixed" and not topics.topics and not topics.routes:
+        yield Finding(
+            ("topics", "naming"), "`naming: fixed` needs the names", "add `topics: [NAME]` to this section", involved
+        )
+    if topics.naming != "fixed" and topics.topics:
+        message = f"`topics` needs `naming: fixed`; `naming: {topics.naming}` makes its own names"
+        yield Finding(("topics", "topics"), message, "write `naming: fixed`, or leave the names out", involved)
+
+
+def _cygnus_names(publication: Publication) -> Findings:
+    topics, source = publication.topics, publication.source
+    names_of_context = topics.naming in {"cygnus", "cygnus-legacy", "injective"}
+    if names_of_context and source.kind == "sdmx":
+        message = f"`naming: {topics.naming}` makes names of entities; a registry has none"
+        yield Finding(("topics", "naming"), message, "use `naming: fixed`", (("source", "kind"),))
+    if names_of_context and topics.data_model == "dm-by-service" and not source.service and source.kind == "ngsi":
+        message = "`data_model: dm-by-service` would name the topic of the default tenant with nothing"
+        involved = (("source", "service"), ("topics", "naming"))
+        yield Finding(("topics", "data_model"), message, "choose another data_model, or `naming: fixed`", involved)
+
+
+def _topic_configuration(publication: Publication) -> Findings:
+    topics = publication.topics
+    if "cleanup.policy" in topics.config:
+        message = "`keep` decides the cleanup policy"
+        hint = "use `keep: latest` (compact) or `keep: history` (delete)"
+        yield Finding(("topics", "config", "cleanup.policy"), message, hint, (("topics", "keep"),))
+    in_sync = topics.config.get("min.insync.replicas", "1")
+    if in_sync.isdigit() and int(in_sync) > topics.replication_factor:
+        message = f"min.insync.replicas {in_sync} is above replication_factor {topics.replication_factor}"
+        involved = (("topics", "replication_factor"), ("topics", "config"))
+        yield Finding(
+            ("topics", "config", "min.insync.replicas"), f"{message}: no record could be sent", "lower it", involved
+        )
+
+
+def _keyless(publication: Publication) -> Findings:
+    if publication.message.key != KEY_NONE:
+        return
+    if publication.source.detect_deletions:
+        yield Finding(
+            ("message", "key"),
+            "`key: none` with `detect_deletions: true`: a tombstone without a key deletes nothing",
+            "use `key: identity`, or `detect_deletions: false`",
+            (("source", "detect_deletions"),),
+        )
+    if publication.topics.keep == "latest":
+        yield Finding(
+            ("message", "key"),
+            "`key: none` with `keep: latest`: a compacted topic takes no record without a key",
+            "use `key: identity`, or `topics: {keep: history}`",
+            (("topics", "keep"),),
+        )
+
+
+def _joined_lines(publication: Publication) -> Findings:
+    if publication.message.format != "cygnus-lines" or publication.batches.batch_size == 1:
+        return
+    involved = (("message", "format"), ("message", "key"), ("topics",), ("source",))
+    size = publication.batches.batch_size
+    if publication.topics.keep == "latest":
+        message = f"`keep: latest` with cygnus-lines of up to {size} events in one record: no key is that of them all"
+        hint = "use `batch_size: 1`, or `topics: {keep: history}`"
+        yield Finding(("batches", "batch_size"), message, hint, involved)
+    elif not keys.same_for_all_of_a_topic(publication):
+        message = f"cygnus-lines of up to {size} events in one record have no common `key: {publication.message.key}`"
+        hint = "use `key: topic`, `key: none` (with detect_deletions: false), or `batch_size: 1`"
+        yield Finding(("batches", "batch_size"), message, hint, involved)
+
+
+def _replica_key(publication: Publication) -> Findings:
+    key = publication.message.key
+    if publication.topics.keep != "latest" or key in {KEY_NONE, KEY_IDENTITY}:
+        return
+    involved = (("topics",), ("source", "types"), ("source", "service_path"))
+    if key != KEY_TOPIC and key not in keys.IDENTITY_FIELDS:
+        message = f"`keep: latest` needs one identity for each key; the attribute {key!r} is not part of the identity"
+        yield Finding(("message", "key"), message, "use `key: identity`, or `topics: {keep: history}`", involved)
+    elif missing := keys.not_told_apart(publication):
+        message = (
+            f"`keep: latest` needs one identity for each key; with `key: {key}` several could share one: they differ"
+        )
+        message += f" in {', '.join(sorted(missing))}"
+        yield Finding(("message", "key"), message, "use `key: identity`, or `topics: {keep: history}`", involved)
+
+
+_CHECKS: tuple[Callable[[Publication], Findings], ...] = (
+    _source_kind,
+    _message_format,
+    _paths_overlap,
+    _geography,
+    _required_attributes,
+    _entity_limits,
+    _fixed_topics,
+    _cygnus_names,
+    _topic_configuration,
+    _keyless,
+    _joined_lines,
+    _replica_key,
+)

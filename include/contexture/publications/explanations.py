@@ -1,0 +1,140 @@
+"""What pydantic found, in words for the person who wrote the file."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from contexture.publications.findings import Finding, Location
+from contexture.publications.outline import field_at, section_at
+from contexture.publications.problems import looks_secret
+from contexture.publications.publication import Publication
+
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
+
+_SHOWN_MAX = 60
+_CLOSE = 0.6
+
+# Words that users of NGSI, Cygnus and Airflow write for our keys.
+_SYNONYMS = {
+    "q": "query",
+    "attrs": "attributes",
+    "type": "types",
+    "fiware_service": "service",
+    "fiware_service_path": "service_path",
+    "subservice": "service_path",
+    "conn_id": "connection",
+    "cron": "schedule",
+    "schedule_interval": "schedule",
+    "key_field": "key",
+    "cleanup_policy": "keep",
+}
+
+_EXPECTED_TYPES = {
+    "string_type": "a text; put it in quotes",
+    "int_type": "a whole number",
+    "int_from_float": "a whole number",
+    "float_type": "a number",
+    "bool_type": "true or false",
+    "dict_type": "a section of `key: value` lines",
+    "model_type": "a section of `key: value` lines",
+    "model_attributes_type": "a section of `key: value` lines",
+    "tuple_type": "a list: [a, b]",
+}
+
+_LIMITS = {
+    "greater_than_equal": ("is too small", "at least", "ge"),
+    "less_than_equal": ("is too large", "at most", "le"),
+}
+
+
+def explain(detail: ErrorDetails) -> Finding:
+    """One pydantic error as a finding with the nearest valid key or value."""
+    location = tuple(detail["loc"])
+    kind, value = detail["type"], detail["input"]
+    context: Mapping[str, object] = detail.get("ctx", {})
+    if kind == "extra_forbidden":
+        return _unknown_key(location)
+    if kind == "missing":
+        return Finding(location, f"`{location[-1]}` is missing", _description(location), at_key=True)
+    if kind == "literal_error":
+        return _unknown_value(location, value, str(context["expected"]))
+    if kind in _EXPECTED_TYPES:
+        return Finding(location, f"found {_shown(value)} for `{_key(location)}`", f"expected {_EXPECTED_TYPES[kind]}")
+    if kind in _LIMITS:
+        what, bound, name = _LIMITS[kind]
+        message = f"{_shown(value)} {what} for `{_key(location)}`"
+        return Finding(location, message, f"expected {bound} {context[name]}")
+    if kind in {"string_too_short", "too_short"}:
+        return Finding(location, f"`{_key(location)}` is empty", "write a value, or leave the key out")
+    if kind == "value_error":
+        return Finding(location, str(context["error"]), _description(location))
+    return Finding(location, f"{_shown(value)} can't be used for `{_key(location)}`", _description(location))
+
+
+def _unknown_key(location: Location) -> Finding:
+    key = str(location[-1])
+    if looks_secret(key):
+        message = f"`{key}` looks like a secret; a secret belongs in an Airflow connection"
+        return Finding(location, message, "remove it here, and change it if this file was ever shared", at_key=True)
+    section = section_at(location[:-1])
+    known = list(section.model_fields) if section else []
+    nearest = _nearest_elsewhere(key, location[:-1]) or _nearest(key, known)
+    suggestion = f"did you mean `{nearest}`? " if nearest else ""
+    hint = f"{suggestion}expected one of: {', '.join(known)}"
+    return Finding(location, f"unknown key `{key}`", hint, at_key=True)
+
+
+def _unknown_value(location: Location, value: object, expected: str) -> Finding:
+    choices = re.findall(r"'([^']*)'", expected)
+    nearest = _nearest(str(value), choices)
+    suggestion = f"did you mean `{nearest}`? " if nearest else ""
+    message = f"{_shown(value)} is no value of `{_key(location)}`"
+    return Finding(location, message, f"{suggestion}expected one of: {', '.join(choices)}")
+
+
+def _nearest(word: str, choices: list[str]) -> str | None:
+    written = _snake(word)
+    if _SYNONYMS.get(written) in choices:
+        return _SYNONYMS[written]
+    by_form = {_snake(choice): choice for choice in choices}
+    close = difflib.get_close_matches(written, by_form, n=1, cutoff=_CLOSE)
+    return by_form[close[0]] if close else None
+
+
+def _nearest_elsewhere(key: str, section: Location) -> str | None:
+    """The same key in another section, for those who write Cygnus' flat parameters."""
+    for name in Publication.model_fields:
+        other = section_at((name,))
+        if other is not None and (name,) != section and _snake(key) in other.model_fields:
+            return f"{name}.{_snake(key)}"
+    if section and _snake(key) in Publication.model_fields:
+        return f"{_snake(key)} (at the top level)"
+    return None
+
+
+def _snake(word: str) -> str:
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", word).lower().replace("-", "_")
+
+
+def _shown(value: object) -> str:
+    if value is None:
+        return "nothing"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, Mapping | list):
+        return "a section" if isinstance(value, Mapping) else "a list"
+    text = repr(value)
+    return text if len(text) <= _SHOWN_MAX else f"{text[:_SHOWN_MAX]}..."
+
+
+def _key(location: Location) -> str:
+    return str(next((part for part in reversed(location) if isinstance(part, str)), ""))
+
+
+def _description(location: Location) -> str:
+    field = field_at(location)
+    return (field.description or "") if field else ""

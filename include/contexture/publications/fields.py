@@ -1,0 +1,47 @@
+"""The scalar types that publication models share: strict, so that a quoted number is an error and not a guess."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, StrictFloat, StrictInt, StrictStr
+
+from contexture.publications import cron, scope
+
+Flag = StrictBool
+Text = Annotated[StrictStr, Field(min_length=1)]
+Count = Annotated[StrictInt, Field(ge=0)]
+Positive = Annotated[StrictInt, Field(ge=1)]
+Number = StrictFloat
+
+
+def _as_float(value: object) -> object:
+    return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+def as_items(value: object) -> object:
+    """A list of one, where the file has a single text instead of a list."""
+    return (value,) if isinstance(value, str) else value
+
+
+def _as_config_value(value: object) -> object:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value) if isinstance(value, int | float) else value
+
+
+Share = Annotated[StrictFloat, BeforeValidator(_as_float), Field(ge=0, le=1)]
+Schedule = Annotated[StrictStr, BeforeValidator(cron.check)]
+Service = Annotated[StrictStr, BeforeValidator(scope.check_service)]
+ServicePath = Annotated[StrictStr, BeforeValidator(scope.check_service_path)]
+ServicePaths = Annotated[tuple[ServicePath, ...], BeforeValidator(as_items), Field(min_length=1)]
+Texts = Annotated[tuple[Text, ...], BeforeValidator(as_items)]
+ConfigValue = Annotated[StrictStr, BeforeValidator(_as_config_value)]
+ConnectionId = Annotated[StrictStr, Field(pattern=r"^[A-Za-z0-9_.-]{1,250}$")]
+
+
+class Section(BaseModel):
+    """Base of every part of a publication: immutable, and no key it doesn't know."""
+
+    # Sections are built as parts of Publication only; building each on its own too would double the import time.
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True, allow_inf_nan=False)

@@ -1,0 +1,64 @@
+"""Which parts of an event's identity its topic, its selection and its key tell apart.
+
+A compacted topic keeps one record for each key, so a key that two identities may share loses one of them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from contexture.publications import scope
+from contexture.publications.delivery import KEY_IDENTITY, KEY_NONE, KEY_TOPIC
+
+if TYPE_CHECKING:
+    from contexture.publications.publication import Publication
+
+IDENTITY_FIELDS = frozenset({"service", "service_path", "id", "type"})
+
+_BY_TOPIC: dict[str, frozenset[str]] = {
+    "dm-by-service": frozenset({"service"}),
+    "dm-by-service-path": frozenset({"service", "service_path"}),
+    "dm-by-entity": IDENTITY_FIELDS,
+    "dm-by-attribute": IDENTITY_FIELDS | {"attribute"},
+}
+
+
+def not_told_apart(publication: Publication) -> frozenset[str]:
+    """The parts of the identity in which two events of one topic and one key may still differ."""
+    return _identity(publication) - _of_topic(publication) - _of_selection(publication) - _of_key(publication)
+
+
+def same_for_all_of_a_topic(publication: Publication) -> bool:
+    """Whether all events of one topic have the same key."""
+    key = publication.message.key
+    if key in {KEY_NONE, KEY_TOPIC}:
+        return True
+    named = key == KEY_IDENTITY or key in IDENTITY_FIELDS
+    return named and _of_key(publication) <= _of_topic(publication) | _of_selection(publication)
+
+
+def _identity(publication: Publication) -> frozenset[str]:
+    by_attribute = publication.topics.data_model == "dm-by-attribute"
+    return IDENTITY_FIELDS | {"attribute"} if by_attribute else IDENTITY_FIELDS
+
+
+def _of_topic(publication: Publication) -> frozenset[str]:
+    topics = publication.topics
+    if topics.naming == "fixed":
+        return frozenset()
+    # Lower case lets `Car1` and `car1` share a topic; a service is in lower case anyway.
+    return frozenset({"service"}) if topics.enable_lowercase else _BY_TOPIC[topics.data_model]
+
+
+def _of_selection(publication: Publication) -> frozenset[str]:
+    source = publication.source
+    one_path = len(source.service_path) == 1 and not scope.is_wildcard(source.service_path[0])
+    fixed = {"service": True, "service_path": one_path, "type": len(source.types) == 1}
+    return frozenset(name for name, is_fixed in fixed.items() if is_fixed)
+
+
+def _of_key(publication: Publication) -> frozenset[str]:
+    key = publication.message.key
+    if key == KEY_IDENTITY:
+        return _identity(publication)
+    return frozenset({key}) & IDENTITY_FIELDS

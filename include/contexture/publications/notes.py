@@ -1,0 +1,49 @@
+"""What a publication file says that is accepted, but not as it stands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from contexture.publications import keys
+from contexture.publications.delivery import KEY_NONE
+from contexture.publications.findings import Finding
+
+if TYPE_CHECKING:
+    from contexture.publications.publication import Publication
+
+_REPLACED = {
+    "broker_list": "the brokers are `bootstrap.servers` of the Airflow connection named by `publish.connection`",
+    "zookeeper_endpoint": "Kafka 4 has no ZooKeeper; topics are made through the brokers",
+}
+
+
+def notes(data: object, publication: Publication) -> Iterator[Finding]:
+    """What the reader of the file should know, as findings that are no errors."""
+    yield from _cygnus_parameters(publication)
+    yield from _service_in_lower_case(data, publication)
+    yield from _vague_deletions(publication)
+
+
+def _cygnus_parameters(publication: Publication) -> Iterator[Finding]:
+    for key, replacement in _REPLACED.items():
+        if getattr(publication.publish, key) is not None:
+            yield Finding(("publish", key), f"`{key}` of Cygnus has no effect", replacement, at_key=True)
+
+
+def _service_in_lower_case(data: object, publication: Publication) -> Iterator[Finding]:
+    source = data.get("source") if isinstance(data, Mapping) else None
+    written = source.get("service") if isinstance(source, Mapping) else None
+    used = publication.source.service
+    if written is not None and written != used:
+        message = f"the service {written!r} is read as {used!r}"
+        hint = "brokers treat a service as lower case; topics are named after it, so both must agree"
+        yield Finding(("source", "service"), message, hint)
+
+
+def _vague_deletions(publication: Publication) -> Iterator[Finding]:
+    missing = keys.not_told_apart(publication)
+    if publication.source.detect_deletions and publication.message.key != KEY_NONE and missing:
+        message = f"a tombstone with `key: {publication.message.key}` doesn't tell which identity is gone"
+        hint = f"they may differ in {', '.join(sorted(missing))}: use `key: identity`, or `detect_deletions: false`"
+        yield Finding(("message", "key"), message, hint)

@@ -1,0 +1,65 @@
+"""The publication: one configured flow from a source to Kafka, as its YAML file says it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, Self
+
+from pydantic import ConfigDict, Field, StrictStr, model_validator
+
+from contexture.publications.combinations import impossible
+from contexture.publications.delivery import Batches, Message, Publish
+from contexture.publications.fields import Positive, Schedule, Section
+from contexture.publications.findings import FindingsError
+from contexture.publications.quality import Quality
+from contexture.publications.source import Source
+from contexture.publications.supported import not_yet_supported
+from contexture.publications.topics import Topics
+
+StartPolicy = Literal["none", "pending", "full"]
+
+# The longest topic made from the name is `contexture.ledger.<name>.backfill`, well below Kafka's 249 characters.
+Name = Annotated[StrictStr, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,199}$")]
+
+
+class Resync(Section):
+    """What a start of Contexture and a change of this file set off."""
+
+    on_startup: StartPolicy = Field("pending", description="none, pending: finish what is prepared, or full")
+    on_config_change: StartPolicy = Field("full", description="none, pending: finish what is prepared, or full")
+
+
+class Retention(Section):
+    """How long concluded runs are kept."""
+
+    archive_days: Positive = Field(
+        30, description="Days that landing and outbox of concluded runs are kept for backfills"
+    )
+
+
+class Publication(Section):
+    """One configured flow: a source, a selection, topics, batches, the form of records, and how they are sent.
+
+    Raises:
+        pydantic.ValidationError: a value is wrong, several exclude each other, or one isn't supported yet.
+    """
+
+    model_config = ConfigDict(defer_build=False, title="Contexture publication")
+
+    name: Name = Field(description="Lower-case letters, digits and hyphens; the DAG is publish_<name>")
+    description: StrictStr = Field("", description="One line for people")
+    schedule: Schedule | None = Field(None, description="Five cron fields or a preset; null: only by hand")
+    source: Source = Field(description="What is read, and from where")
+    topics: Topics = Field(Topics.model_construct(), description="Where records go")
+    batches: Batches = Field(Batches.model_construct(), description="Batches and retries")
+    message: Message = Field(Message.model_construct(), description="The form of records")
+    publish: Publish = Field(Publish.model_construct(), description="How records are sent")
+    quality: Quality = Field(Quality.model_construct(), description="Which data may pass")
+    resync: Resync = Field(Resync.model_construct(), description="What starts and changes set off")
+    retention: Retention = Field(Retention.model_construct(), description="How long runs are kept")
+
+    @model_validator(mode="after")
+    def _check_together(self) -> Self:
+        findings = [*impossible(self), *not_yet_supported(self)]
+        if findings:
+            raise FindingsError(findings)
+        return self

@@ -1,0 +1,58 @@
+"""The part of a publication that says which data may pass, and what fails a run."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, Self
+
+from pydantic import BeforeValidator, Field, JsonValue, model_validator
+
+from contexture.publications.fields import Count, Number, Positive, Section, Share, Text
+from contexture.publications.source import Names
+
+
+def _as_severity(value: object) -> object:
+    # YAML 1.1 readers turn the word `off` into False.
+    return "off" if value is False else value
+
+
+Severity = Annotated[Literal["off", "warning", "error"], BeforeValidator(_as_severity)]
+
+
+class Range(Section):
+    """The numbers an attribute may have; either end may be open."""
+
+    minimum: Number | None = Field(None, description="Smallest value that passes")
+    maximum: Number | None = Field(None, description="Largest value that passes")
+
+    @model_validator(mode="after")
+    def _check_order(self) -> Self:
+        if self.minimum is None and self.maximum is None:
+            raise ValueError("a range needs a minimum, a maximum or both")
+        if self.minimum is not None and self.maximum is not None and self.minimum > self.maximum:
+            raise ValueError(f"minimum {self.minimum} is above maximum {self.maximum}: nothing could pass")
+        return self
+
+
+class Expectation(Section):
+    """A Great Expectations expectation by its name and arguments."""
+
+    name: Text = Field(description="Name of the expectation, such as expect_column_values_to_be_between")
+    on: Literal["entities", "attributes"] = Field("entities", description="The frame it is checked on")
+    where: Text | None = Field(None, description="SQL condition that selects rows of the frame")
+    kwargs: dict[str, JsonValue] = Field({}, description="Arguments of the expectation")
+
+
+class Quality(Section):
+    """Severities of row rules, limits of the whole snapshot, and further expectations."""
+
+    rules: dict[str, Severity] = Field({}, description="Severity of row rules by name: off, warning or error")
+    expectations: tuple[Expectation, ...] = Field((), description="Further Great Expectations")
+    max_quarantined_share: Share = Field(
+        0.05, description="A run with a larger quarantined share fails before it sends"
+    )
+    minimum_entities: Count = Field(1, description="A full read that finds fewer fails before anything is sent")
+    maximum_entities: Positive | None = Field(None, description="A full read that finds more fails before it sends")
+    required_attributes: Names = Field((), description="Attributes that every entity must have")
+    attribute_types: dict[str, Text] = Field({}, description="NGSI type that an attribute must have, by name")
+    ranges: dict[str, Range] = Field({}, description="Numbers that an attribute may have, by name")
+    fresh_within_seconds: Positive | None = Field(None, description="Largest age of the newest change")

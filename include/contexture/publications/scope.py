@@ -1,0 +1,64 @@
+"""What a service and a service path may look like, and when one path lies inside another (NGSIv2, as in Orion)."""
+
+from __future__ import annotations
+
+import re
+
+_SERVICE = re.compile(r"^[a-z0-9_]{0,50}$")
+_LEVEL = re.compile(r"^[A-Za-z0-9_]{1,50}$")
+_LEVELS_MAX = 10
+
+
+def check_service(value: object) -> object:
+    """The service as the broker will see it: in lower case. The empty service is the broker's default tenant.
+
+    Raises:
+        ValueError: characters or length that a broker refuses.
+    """
+    if not isinstance(value, str):
+        return value
+    if not _SERVICE.match(value.lower()):
+        raise ValueError(f"{value!r} is no service: at most 50 letters, digits and underscores")
+    return value.lower()
+
+
+def check_service_path(value: object) -> object:
+    """The path without a trailing slash.
+
+    Raises:
+        ValueError: not `/`, `/a/b`, or one of these followed by the wildcard `#`.
+    """
+    if not isinstance(value, str):
+        return value
+    if "," in value:
+        raise ValueError(f"{value!r} holds several paths: write them as a list, [/a, /b]")
+    if "*" in value:
+        raise ValueError(f"{value!r}: brokers refuse * in a service path; the wildcard is #, as in /# or /a/#")
+    if not value.startswith("/"):
+        raise ValueError(f"{value!r} is no service path: it starts with /")
+    levels = value.removesuffix("/")[1:].split("/") if value != "/" else []
+    _check_levels(value, levels[:-1] if levels[-1:] == ["#"] else levels)
+    return "/" + "/".join(levels)
+
+
+def _check_levels(value: str, levels: list[str]) -> None:
+    if len(levels) > _LEVELS_MAX:
+        raise ValueError(f"{value!r} has {len(levels)} levels: a service path has at most {_LEVELS_MAX}")
+    for level in levels:
+        if not _LEVEL.match(level):
+            raise ValueError(f"{level!r} is no level of a service path: 1 to 50 letters, digits and underscores")
+
+
+def is_wildcard(service_path: str) -> bool:
+    """Whether the path selects more than one service path."""
+    return service_path.endswith("#")
+
+
+def covers(outer: str, inner: str) -> bool:
+    """Whether everything that `inner` selects is selected by `outer` too."""
+    if outer == inner:
+        return True
+    if not is_wildcard(outer):
+        return False
+    # `/a/#` selects /a itself and everything below it.
+    return (inner.removesuffix("/#") + "/").startswith(outer.removesuffix("#"))

@@ -1,0 +1,103 @@
+"""The part of a publication that says what is read, and from where."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field, StrictStr
+
+from contexture.publications.fields import (
+    ConnectionId,
+    Count,
+    Flag,
+    Positive,
+    Section,
+    Service,
+    ServicePaths,
+    Share,
+    Text,
+    Texts,
+)
+
+_BUILTINS = frozenset({"dateCreated", "dateModified", "dateExpires", "servicePath"})
+
+
+def _check_pattern(pattern: str) -> str:
+    # A broker answers a wrong pattern with an empty list (measured), which looks like an empty city.
+    try:
+        re.compile(pattern)
+    except re.error as error:
+        raise ValueError(f"{pattern!r} is no regular expression: {error}") from None
+    if "(?" in pattern:
+        raise ValueError(f"{pattern!r}: brokers take POSIX extended expressions, which have no (?...) groups")
+    return pattern
+
+
+def _check_query(query: str) -> str:
+    for statement in query.split(";"):
+        # Measured: `q=dateCreated` matches nothing and `q=!dateCreated` everything, without an error.
+        if statement.strip().removeprefix("!") in _BUILTINS:
+            raise ValueError(f"brokers answer {statement!r} wrongly without an error: compare it with a value instead")
+        if not statement.strip():
+            raise ValueError("a query is statements joined by ; and one of them is empty")
+    return query
+
+
+def _check_names(names: tuple[str, ...]) -> tuple[str, ...]:
+    for name in names:
+        if "," in name or name != name.strip():
+            raise ValueError(f"{name!r} is no name: write several as a list, [a, b]")
+    if len(set(names)) < len(names):
+        raise ValueError("a name stands twice in the list")
+    return names
+
+
+Names = Annotated[Texts, AfterValidator(_check_names)]
+
+
+class ShrinkLimit(Section):
+    """How much of the source may vanish in one run unless confirmed: the larger of both."""
+
+    share: Share = Field(0.2, description="Share of what the target holds, 0 to 1")
+    count: Count = Field(10, description="Number of entities or structures")
+
+
+class Source(Section):
+    """A context broker (`ngsi`) or a structure registry (`sdmx`), and what is selected from it."""
+
+    kind: Literal["ngsi", "sdmx"] = Field(description="ngsi: a context broker; sdmx: a structure registry")
+    connection: ConnectionId = Field(
+        description="Id of the Airflow connection to the source; never an address or secret"
+    )
+
+    service: Service = Field("", description='Fiware-Service; "" is the broker\'s default tenant')
+    service_path: ServicePaths = Field(
+        ("/#",), description="Fiware-ServicePath: one or a list; /# and /a/# select trees"
+    )
+    types: Names = Field((), description="Entity types; empty selects all")
+    id_pattern: Annotated[StrictStr, AfterValidator(_check_pattern), Field(min_length=1)] | None = Field(
+        None, description="POSIX regular expression that entity ids must match"
+    )
+    query: Annotated[Text, AfterValidator(_check_query)] | None = Field(
+        None, description="NGSI q expression, such as speed>50;brand==Seat"
+    )
+    attributes: Names = Field((), description="Attributes to read; empty reads all")
+    georel: Text | None = Field(None, description="NGSI georel, such as near;maxDistance:1000")
+    geometry: Literal["point", "line", "polygon", "box"] | None = Field(None, description="NGSI geometry")
+    coords: Text | None = Field(None, description="NGSI coords, latitude,longitude joined by ;")
+
+    select: Names = Field((), description="Registry: selectors of structures, such as *=BIS:*(*)")
+    flavour: Literal["auto", "fmr", "generic"] = Field("auto", description="Registry: which interface it speaks")
+    media_type: Text | None = Field(None, description="Registry: the form structures are asked for in")
+    registrations: Flag = Field(False, description="Registry: publish data registrations too")
+
+    mode: Literal["changes", "full", "notifications"] = Field(
+        "changes",
+        description="changes: what differs from the target; full: everything; notifications: what was notified",
+    )
+    detect_deletions: Flag = Field(True, description="Publish a tombstone for what vanished from the source")
+    shrink_limit: ShrinkLimit = Field(ShrinkLimit.model_construct(), description="What may vanish in one run")
+    page_size: Annotated[Positive, Field(le=1000)] = Field(1000, description="Entities asked for in one request")
+    overlap_seconds: Count = Field(60, description="How far a changes run reads back behind its watermark")
+    walk_deadline_seconds: Positive = Field(3600, description="A walk of the source fails when it takes longer")

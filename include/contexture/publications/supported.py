@@ -1,0 +1,70 @@
+"""What the model knows but this version can't do yet: the one table of it.
+
+Making something work deletes its row. A value in this table is refused, never ignored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from contexture.publications.findings import Finding
+
+if TYPE_CHECKING:
+    from contexture.publications.publication import Publication
+
+
+@dataclass(frozen=True, slots=True)
+class Unsupported:
+    """A key with values whose behaviour is still missing; no values: whatever isn't empty."""
+
+    section: str
+    key: str
+    values: tuple[object, ...]
+    today: str
+
+    def applies_to(self, value: object) -> bool:
+        """Whether the value is one of those that don't work yet."""
+        return value in self.values if self.values else bool(value)
+
+
+UNSUPPORTED = (
+    Unsupported("source", "kind", ("sdmx",), "publish a context broker with `kind: ngsi`"),
+    Unsupported("source", "mode", ("notifications",), "use `mode: changes` with a frequent schedule"),
+    Unsupported("topics", "naming", ("cygnus-legacy", "injective"), "use `naming: cygnus` or `naming: fixed`"),
+    Unsupported("topics", "enable_grouping", (True,), "leave it out, and choose topics by `data_model`"),
+    Unsupported("topics", "grouping_rules", (), "leave it out, and choose topics by `data_model`"),
+    Unsupported("topics", "enable_name_mappings", (True,), "leave it out; names stay as the source has them"),
+    Unsupported("topics", "name_mappings", (), "leave it out; names stay as the source has them"),
+    Unsupported("topics", "routes", (), "use `naming: fixed` with `topics: [...]`"),
+    Unsupported("message", "format", ("ngsiv1", "ngsi-ld", "sdmx"), "use `format: ngsiv2` or `format: cygnus-lines`"),
+    Unsupported(
+        "message",
+        "envelope",
+        ("cloudevents-binary", "cloudevents-structured"),
+        "use `envelope: none`",
+    ),
+    Unsupported("publish", "on_failure", ("dead-letter",), "use `on_failure: stop`"),
+    Unsupported(
+        "quality",
+        "expectations",
+        (),
+        "use required_attributes, attribute_types, ranges and fresh_within_seconds of `quality`",
+    ),
+)
+
+
+def not_yet_supported(publication: Publication) -> Iterator[Finding]:
+    """A finding for every value of the publication that this version can't honour."""
+    for row in UNSUPPORTED:
+        value = getattr(getattr(publication, row.section), row.key)
+        if row.applies_to(value):
+            what = f"`{row.key}: {_shown(value)}`"
+            yield Finding((row.section, row.key), f"not yet supported: {what}", row.today)
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return value if isinstance(value, str) else "[...]"

@@ -1,0 +1,66 @@
+"""The part of a publication that says which topics its records go to, and how these are made."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, BeforeValidator, Field
+
+from contexture.publications.fields import ConfigValue, Flag, Positive, Section, Text, as_items
+
+DataModel = Literal["dm-by-service", "dm-by-service-path", "dm-by-entity", "dm-by-attribute"]
+
+_LEGAL_TOPIC = re.compile(r"^[A-Za-z0-9._-]{1,249}$")
+_OWN_TOPICS = "contexture.ledger."
+
+
+def _check_topic(name: str) -> str:
+    if not _LEGAL_TOPIC.match(name) or name in {".", ".."}:
+        raise ValueError(f"{name!r} is no topic name: 1 to 249 letters, digits, dots, underscores and hyphens")
+    if name.startswith(_OWN_TOPICS):
+        raise ValueError(f"{name!r} belongs to Contexture's ledgers: choose a name without {_OWN_TOPICS}")
+    return name
+
+
+def _check_different(names: tuple[str, ...]) -> tuple[str, ...]:
+    if len(set(names)) < len(names):
+        raise ValueError("a topic stands twice in the list: every record would be sent to it twice")
+    return names
+
+
+TopicName = Annotated[Text, AfterValidator(_check_topic)]
+TopicNames = Annotated[tuple[TopicName, ...], BeforeValidator(as_items), AfterValidator(_check_different)]
+
+
+class Route(Section):
+    """Registry: the topics of the structures that a selector selects."""
+
+    select: Text = Field(description="Selector of structures, such as codelist=BIS:*(*)")
+    topics: Annotated[TopicNames, Field(min_length=1)] = Field(description="Topics of what it selects")
+
+
+class Topics(Section):
+    """Names, data model and creation of topics; parameter names and defaults are those of the Cygnus Kafka sink."""
+
+    naming: Literal["cygnus", "cygnus-legacy", "injective", "fixed"] = Field(
+        "cygnus", description="cygnus: as NGSIKafkaSink names them; fixed: those listed in topics"
+    )
+    data_model: DataModel = Field("dm-by-entity", description="What one topic is for (Cygnus' data_model)")
+    enable_lowercase: Flag = Field(False, description="Lower-case the finished name (Cygnus)")
+    enable_grouping: Flag = Field(False, description="Apply grouping_rules (Cygnus)")
+    grouping_rules: Text | None = Field(None, description="File of grouping rules (Cygnus)")
+    enable_name_mappings: Flag = Field(False, description="Apply name_mappings (Cygnus)")
+    name_mappings: Text | None = Field(None, description="File of name mappings (Cygnus)")
+    topics: TopicNames = Field((), description="With naming fixed: every record goes to each of these")
+    routes: tuple[Route, ...] = Field((), description="Registry: topics by selector")
+    partitions: Positive = Field(1, description="Partitions of topics that are made (Cygnus)")
+    replication_factor: Annotated[Positive, Field(le=32767)] = Field(
+        1, description="Replicas of topics that are made, at most the number of brokers (Cygnus)"
+    )
+    keep: Literal["latest", "history"] = Field(
+        "latest",
+        description="latest: compacted, the topic is a replica; history: every change stays, as retention says",
+    )
+    config: dict[str, ConfigValue] = Field({}, description="Further configuration of topics that are made")
+    max_new_topics: Positive = Field(5000, description="A run that would make more topics fails before it sends")
