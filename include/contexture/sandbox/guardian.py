@@ -47,12 +47,12 @@ def main(arguments: list[str]) -> int:
 
 def _start(command: list[str]) -> subprocess.Popen[bytes]:
     # The command's output is this program's standard error, for standard output tells the owner the process id.
-    return subprocess.Popen(  # noqa: S603
+    return subprocess.Popen(
         command,
         stdin=subprocess.DEVNULL,
         stdout=sys.stderr.fileno(),
         start_new_session=True,
-        preexec_fn=_die_with_guardian,  # noqa: PLW1509 - this program has one thread
+        preexec_fn=_die_with_guardian,
     )
 
 

@@ -105,7 +105,7 @@ def _proxy_options() -> list[str]:
 
 def _run(command: list[str], progress: Progress) -> None:
     lines: list[str] = []
-    with subprocess.Popen(  # noqa: S603
+    with subprocess.Popen(
         command,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,

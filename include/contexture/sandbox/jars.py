@@ -160,7 +160,11 @@ def _digest(file: Path) -> str:
         return hashlib.file_digest(content, "sha256").hexdigest()
 
 
+def _report(line: str) -> None:
+    sys.stderr.write(f"{line}\n")
+
+
 if __name__ == "__main__":
     if sys.argv[1:] != ["--pin"]:
         sys.exit("usage: python -m contexture.sandbox.jars --pin")
-    write_pins(progress=lambda line: sys.stderr.write(f"{line}\n"))
+    write_pins(progress=_report)

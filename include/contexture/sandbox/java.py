@@ -101,7 +101,7 @@ def _ask(origin: str, command: Path) -> Java | str:
     """The Java that `command` starts, or why it can not be used."""
     where = f"{command} ({origin})"
     try:
-        answer = subprocess.run(  # noqa: S603
+        answer = subprocess.run(
             [command, "-XshowSettings:properties", "-version"],
             capture_output=True,
             check=True,

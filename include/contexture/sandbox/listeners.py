@@ -59,7 +59,7 @@ class Security:
 
     def client_settings(self, certificates: Path, user: str | None = None) -> dict[str, str]:
         """What librdkafka needs beside `bootstrap.servers`; `user` is the first one unless named."""
-        settings = {"security.protocol": self.protocol}
+        settings: dict[str, str] = {"security.protocol": self.protocol}
         if self.sasl:
             name = user or next(iter(self.users))
             settings |= {

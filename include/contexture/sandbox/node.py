@@ -16,7 +16,9 @@ from contexture.sandbox.processes import ChildProcess, ProcessOptions
 _GRACE_SECONDS = 20.0
 
 # To standard output, which the process writes to the node's log file together with what the JVM itself says.
-_LOG4J = """rootLogger.level = INFO
+# Log4j's own shutdown hook would silence the broker while it closes its data.
+_LOG4J = """shutdownHook = disable
+rootLogger.level = INFO
 rootLogger.appenderRef.out.ref = out
 appender.out.type = Console
 appender.out.name = out
@@ -151,6 +153,9 @@ def _sizes(copies: int) -> dict[str, str]:
         "share.coordinator.state.topic.replication.factor": str(copies),
         "share.coordinator.state.topic.min.isr": str(max(1, copies - 1)),
         "group.initial.rebalance.delay.ms": "0",
+        # A killed broker that starts again is let in only when its old session is over; Kafka's own 9 s are long.
+        "broker.session.timeout.ms": "3000",
+        "broker.heartbeat.interval.ms": "500",
         "message.max.bytes": "209715200",
         "socket.request.max.bytes": "250000000",
         "log.cleaner.dedupe.buffer.size": "16777216",

@@ -126,7 +126,7 @@ class ChildProcess:
         guardian = [sys.executable, "-I", "-S", str(_GUARDIAN), str(os.getpid()), str(options.grace_seconds)]
         options.log.parent.mkdir(parents=True, exist_ok=True)
         with options.log.open("ab") as log:
-            return subprocess.Popen(  # noqa: S603
+            return subprocess.Popen(
                 [*guardian, *map(str, options.remove), "--", *self.command],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,

@@ -7,7 +7,13 @@ import time
 from collections.abc import Mapping, Sequence
 
 from confluent_kafka import KafkaException
-from confluent_kafka.admin import AdminClient, ScramCredentialInfo, ScramMechanism, UserScramCredentialUpsertion
+from confluent_kafka.admin import (  # type: ignore[attr-defined]  # the package re-exports them without saying so
+    AdminClient,
+    ScramCredentialInfo,
+    ScramMechanism,
+    UserScramCredentialAlteration,
+    UserScramCredentialUpsertion,
+)
 
 from contexture.errors import ConfigurationError, RetriableError
 from contexture.sandbox.node import Node
@@ -58,7 +64,9 @@ def add_users(bootstrap_servers: str, users: Mapping[str, str]) -> None:
     """Gives the cluster these users with SCRAM-SHA-512 passwords."""
     admin = _admin({"bootstrap.servers": bootstrap_servers})
     kind = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, _SCRAM_ITERATIONS)
-    changes = [UserScramCredentialUpsertion(name, kind, password.encode()) for name, password in users.items()]
+    changes: list[UserScramCredentialAlteration] = [
+        UserScramCredentialUpsertion(name, kind, password.encode()) for name, password in users.items()
+    ]
     for done in admin.alter_user_scram_credentials(changes).values():
         done.result(timeout=30)
 

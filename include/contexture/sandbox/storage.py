@@ -80,7 +80,7 @@ def _run_format_tool(java: Java, jars: Path, work: Path) -> Path:
     file.write_text("".join(f"{name}={value}\n" for name, value in properties.items()))
     command = [str(java.command), "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData", "-cp", f"{jars}/*"]
     tool = ["kafka.tools.StorageTool", "format", "-t", random_id(), "-c", str(file)]
-    done = subprocess.run(  # noqa: S603
+    done = subprocess.run(
         [*command, *tool], capture_output=True, text=True, errors="replace", check=False, timeout=_FORMAT_SECONDS
     )
     if done.returncode != 0:

@@ -1,0 +1,66 @@
+"""`python -m contexture.sandbox …`: parts of the sandbox in the foreground, until Ctrl-C.
+
+A command imports what it needs inside itself, so that `--help` and the other commands stay quick.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(help="Runs parts of the sandbox on 127.0.0.1 until Ctrl-C.", no_args_is_help=True)
+
+
+@app.callback()
+def _several_commands() -> None:
+    """Runs parts of the sandbox on 127.0.0.1 until Ctrl-C."""
+
+
+@app.command()
+def kafka(
+    brokers: Annotated[int, typer.Option(help="1 or 3.")] = 1,
+    port: Annotated[list[int] | None, typer.Option(help="A client port for each broker; free ones if none.")] = None,
+    data_folder: Annotated[Path | None, typer.Option(help="Keeps the data here; otherwise it is temporary.")] = None,
+    heap: Annotated[str, typer.Option(help="The largest heap of each broker.")] = "512m",
+) -> None:
+    """Runs a Kafka; prints its bootstrap servers on standard output when it is ready."""
+    from contexture.sandbox.kafka import EmbeddedKafka
+
+    with EmbeddedKafka(brokers, data_folder=data_folder, ports=port or (), heap=heap, progress=_report) as cluster:
+        _report(f"Kafka is ready; its folder is {cluster.folder}; Ctrl-C ends it")
+        typer.echo(cluster.bootstrap_servers)
+        wait_for_the_end()
+        _report("stopping Kafka")
+
+
+def wait_for_the_end() -> None:
+    """Returns at Ctrl-C or SIGTERM."""
+    with contextlib.suppress(KeyboardInterrupt):
+        while True:
+            signal.pause()
+
+
+def _report(line: str) -> None:
+    typer.echo(line, err=True)
+
+
+def main() -> None:
+    """Runs the command line; an error of Contexture ends it with its message and exit code 1."""
+    from contexture.errors import ContextureError
+
+    # Whoever asks the command to end gets what Ctrl-C gives: everything is closed.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        app()
+    except ContextureError as error:
+        _report(f"error: {error}")
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()
