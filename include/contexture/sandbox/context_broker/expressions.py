@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from operator import ge, gt, le, lt
+from typing import Any
 
 import orjson
 
@@ -24,6 +26,9 @@ _TERM = re.compile(r"(?P<name>[^=!<>~:;]+)(?P<operator>==|!=|>=|<=|~=|>|<|:)(?P<
 _NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
 _SEPARATED = re.compile(r"((?:'[^']*'|[^;'])+)")
 _MISSING = object()
+_COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {"<": lt, "<=": le, ">": gt, ">=": ge}
+ORDERED_RANKS = frozenset({1, 2, 4})
+"""Of `comparable`: numbers, texts and times."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,12 +182,11 @@ def _between(low: Comparable, value: Comparable, high: Comparable) -> bool:
 
 
 def _comparison(operator: str, limit: Comparable) -> Callable[[object], bool]:
+    compare = _COMPARISONS[operator]
+
     def holds(value: object) -> bool:
         rank, given = comparable(value)
-        if rank != limit[0] or rank not in {1, 2, 4}:
-            return False
-        below, equal = given < limit[1], given == limit[1]  # type: ignore[operator]
-        return {"<": below, "<=": below or equal, ">": not below and not equal, ">=": not below}[operator]
+        return rank == limit[0] and rank in ORDERED_RANKS and compare(given, limit[1])
 
     return holds
 

@@ -14,7 +14,7 @@ from sys import intern
 import orjson
 
 from contexture.events import parse_json
-from contexture.sandbox.context_broker.model import DATE_TYPES, StoredAttribute, StoredEntity
+from contexture.sandbox.context_broker.model import DATE_TYPES, StoredAttribute, StoredEntity, compact_json
 from contexture.sandbox.context_broker.store import Store, Tenant
 from contexture.sandbox.context_broker.syntax import default_type, members
 from contexture.sandbox.context_broker.times import parse_time, shown, stored
@@ -100,7 +100,7 @@ def _entity(seed: SeedEntity, created: int | None, modified: int | None) -> Stor
     key = (intern(seed.service_path), str(given.get("id", "")), intern(str(given.get("type", ""))))
     attributes = members(given)
     if not _is_normalized(given, attributes):
-        return StoredEntity(*key, {}, created, modified, verbatim=orjson.dumps(dict(given)))
+        return StoredEntity(*key, {}, created, modified, verbatim=compact_json(dict(given)))
     return StoredEntity(
         *key,
         {intern(name): _attribute(value, created, modified) for name, value in attributes.items()},
@@ -120,11 +120,10 @@ def _attribute(given: object, created: int | None, modified: int | None) -> Stor
     value = given["value"]
     type_ = intern(str(given.get("type", "Number" if isinstance(value, orjson.Fragment) else default_type(value))))
     moment = parse_time(value) if type_ in DATE_TYPES and isinstance(value, str) else None
-    text = orjson.dumps(value) if moment is None else f'"{shown(moment)}"'.encode()
+    text = compact_json(value) if moment is None else f'"{shown(moment)}"'.encode()
     metadata = given.get("metadata") or {}
-    return StoredAttribute(
-        type_, text, tuple((name, orjson.dumps(metadata[name])) for name in sorted(metadata)), created, modified
-    )
+    kept = tuple((name, compact_json(metadata[name])) for name in sorted(metadata)) if metadata else ()
+    return StoredAttribute(type_, text, kept, created, modified)
 
 
 def _same(old: StoredEntity, new: StoredEntity) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 import orjson
@@ -57,6 +57,8 @@ class StoredEntity:
     modified_at_us: int | None
     expires_at_us: int | None = None
     verbatim: bytes | None = None
+    rendered: list[tuple[object, bytes]] = field(default_factory=list, init=False, compare=False, repr=False)
+    """At most one text of the attributes, with the form it is for: filled when the entity is first shown."""
 
     @property
     def key(self) -> Key:
@@ -75,3 +77,22 @@ def time_attribute(name: str, moment_us: int, *, of_entity: bool) -> bytes:
     """A builtin time as a JSON member: an attribute of the entity, or a metadata of an attribute."""
     tail = ',"metadata":{}}' if of_entity else "}"
     return f'"{name}":{{"type":"DateTime","value":"{shown(moment_us)}"{tail}'.encode()
+
+
+def compact_json(value: object) -> bytes:
+    """A value as JSON, in a bytes object of its own size.
+
+    What orjson returns keeps the buffer it was written to, about a kilobyte: too much for a million small values.
+    """
+    return bytes(memoryview(orjson.dumps(value)))
+
+
+@lru_cache(maxsize=8192)
+def attribute_times(created_at_us: int | None, modified_at_us: int | None, names: tuple[str, ...]) -> bytes:
+    """The builtin times among `names` as members of a metadata object."""
+    moments = {"dateCreated": created_at_us, "dateModified": modified_at_us}
+    return b",".join(
+        time_attribute(name, moment, of_entity=False)
+        for name, moment in moments.items()
+        if name in names and moment is not None
+    )

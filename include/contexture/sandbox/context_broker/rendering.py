@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import orjson
 
-from contexture.sandbox.context_broker.model import StoredAttribute, StoredEntity, json_text, time_attribute
+from contexture.sandbox.context_broker.model import (
+    StoredAttribute,
+    StoredEntity,
+    attribute_times,
+    json_text,
+    time_attribute,
+)
 
 ENTITY_BUILTINS = ("dateCreated", "dateModified", "dateExpires", "servicePath")
-METADATA_BUILTINS = ("dateCreated", "dateModified")
-Member = tuple[str, bytes]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,20 +49,43 @@ class Form:
 
     def attribute(self, attribute: StoredAttribute) -> bytes:
         """One attribute as a JSON object."""
-        parts = [part for name, part in self._metadata_members(attribute)]
         head = b'{"type":' + json_text(attribute.type) + b',"value":' + attribute.value
-        return head + b',"metadata":{' + b",".join(parts) + b"}}"
+        return head + b',"metadata":{' + self._metadata(attribute) + b"}}"
 
     def _normalized(self, entity: StoredEntity) -> bytes:
         if entity.verbatim is not None:
             return self._verbatim(entity)
         parts = [b'"id":' + json_text(entity.id) + b',"type":' + json_text(entity.type)]
-        for name, attribute in self._members(entity):
-            if isinstance(attribute, bytes):
-                parts.append(attribute)
-            else:
-                parts.append(json_text(name) + b":" + self.attribute(attribute))
+        if self._lists_all:
+            if entity.attributes:
+                parts.append(self._all_attributes(entity))
+            parts.extend(part for name in self._listed_builtins(entity) if (part := _builtin(entity, name)) is not None)
+        else:
+            for name, attribute in self._members(entity):
+                one = attribute if isinstance(attribute, bytes) else json_text(name) + b":" + self.attribute(attribute)
+                parts.append(one)
         return b"{" + b",".join(parts) + b"}"
+
+    def _all_attributes(self, entity: StoredEntity) -> bytes:
+        """All attributes of the user, remembered with the entity: a page is read more often than it changes."""
+        if entity.rendered and entity.rendered[0][0] == (self.metadata, self.sort):
+            return entity.rendered[0][1]
+        attributes = entity.attributes
+        parts = []
+        for name in sorted(attributes) if self.sort else attributes:
+            attribute = attributes[name]
+            parts += [json_text(name), b':{"type":', json_text(attribute.type), b',"value":', attribute.value]
+            parts += [b',"metadata":{', self._metadata(attribute), b"}},"]
+        text = b"".join(parts)[:-1]
+        entity.rendered[:] = [((self.metadata, self.sort), text)]
+        return text
+
+    @property
+    def _lists_all(self) -> bool:
+        return not self.attrs or "*" in self.attrs
+
+    def _listed_builtins(self, entity: StoredEntity) -> tuple[str, ...]:
+        return tuple(name for name in ENTITY_BUILTINS if name in self.attrs and name not in entity.attributes)
 
     def _verbatim(self, entity: StoredEntity) -> bytes:
         body = (entity.verbatim or b"{}").strip()
@@ -82,28 +109,28 @@ class Form:
 
     def _members(self, entity: StoredEntity) -> Iterator[tuple[str, StoredAttribute | bytes]]:
         attributes = entity.attributes
-        if not self.attrs or "*" in self.attrs:
-            for name in sorted(attributes) if self.sort else attributes:
-                yield name, attributes[name]
-            wanted: tuple[str, ...] = tuple(name for name in ENTITY_BUILTINS if name in self.attrs)
-        else:
-            wanted = tuple(dict.fromkeys(self.attrs))
-        listed = not self.attrs or "*" in self.attrs
+        wanted: Iterable[str] = dict.fromkeys(self.attrs)
+        if self._lists_all:
+            wanted = [*(sorted(attributes) if self.sort else attributes), *self._listed_builtins(entity)]
         for name in wanted:
             if name in attributes:
-                if not listed:
-                    yield name, attributes[name]
+                yield name, attributes[name]
             elif (part := _builtin(entity, name)) is not None:
                 yield name, part
 
-    def _metadata_members(self, attribute: StoredAttribute) -> Iterator[Member]:
+    def _metadata(self, attribute: StoredAttribute) -> bytes:
+        """The members of an attribute's metadata object; one of the user's hides a builtin of the same name."""
         listed = self.metadata
-        for name, value in attribute.metadata:
-            if not listed or "*" in listed or name in listed:
-                yield name, json_text(name) + b":" + value
-        for name, moment in (("dateCreated", attribute.created_at_us), ("dateModified", attribute.modified_at_us)):
-            if name in listed and moment is not None and all(name != given for given, _ in attribute.metadata):
-                yield name, time_attribute(name, moment, of_entity=False)
+        if not attribute.metadata:
+            return attribute_times(attribute.created_at_us, attribute.modified_at_us, listed) if listed else b""
+        users = [
+            json_text(name) + b":" + value
+            for name, value in attribute.metadata
+            if not listed or "*" in listed or name in listed
+        ]
+        names = tuple(name for name in listed if name not in dict(attribute.metadata))
+        times = attribute_times(attribute.created_at_us, attribute.modified_at_us, names)
+        return b",".join([*users, times] if times else users)
 
 
 def _builtin(entity: StoredEntity, name: str) -> bytes | None:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import orjson
 
 from contexture.sandbox.context_broker.answers import Refusal, bad_request
-from contexture.sandbox.context_broker.model import DATE_TYPES, StoredAttribute
+from contexture.sandbox.context_broker.model import DATE_TYPES, StoredAttribute, compact_json
 from contexture.sandbox.context_broker.times import parse_time, shown
 
 MAX_IDENTIFIER = 256
@@ -76,7 +76,7 @@ def _checked_value(value: object, type_: str) -> bytes:
         return f'"{shown(moment)}"'.encode()
     if type_ != "TextUnrestricted" and has_forbidden_text(value):
         raise bad_request("Invalid characters in attribute value")
-    return orjson.dumps(as_double(value))
+    return compact_json(as_double(value))
 
 
 def _metadata(given: object) -> tuple[tuple[str, bytes], ...]:
@@ -93,7 +93,7 @@ def _one_metadata(name: str, given: object) -> bytes:
         raise bad_request("metadata must be a JSON object")
     value = given.get("value")
     type_ = check_identifier(given.get("type", default_type(value)), "metadata type")
-    return orjson.dumps({"type": type_, "value": as_double(value)})
+    return compact_json({"type": type_, "value": as_double(value)})
 
 
 def has_forbidden_text(value: object) -> bool:
