@@ -1,0 +1,80 @@
+"""Kafka: settings, topics, the transactional publisher with its ledger, the replica reader, the partitioner.
+
+Importing this package costs nothing and needs no Kafka client: Spark executors take `partition_for` from it. Each name
+is loaded from its module when it is first asked for, and `confluent_kafka` only when a client is made.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from contexture.kafka.connection import ConnectionReport, test_connection
+    from contexture.kafka.errors import FencedError, KafkaConfigurationError, SequenceTakenError
+    from contexture.kafka.ledger import Ledger
+    from contexture.kafka.ledger_entry import LedgerEntry
+    from contexture.kafka.partitioner import partition_for, shards_for
+    from contexture.kafka.ports import ShardReader
+    from contexture.kafka.progress import Progress, SendProgress
+    from contexture.kafka.publisher import Publisher
+    from contexture.kafka.replica import ReplicaRecord, read_committed
+    from contexture.kafka.senders import SenderNames
+    from contexture.kafka.settings import ClientSettings
+    from contexture.kafka.tally import ShardResult
+    from contexture.kafka.topics import TopicSpec, TopicsReport, ensure_topics
+
+_MODULES = {
+    "ClientSettings": "settings",
+    "ConnectionReport": "connection",
+    "FencedError": "errors",
+    "KafkaConfigurationError": "errors",
+    "Ledger": "ledger",
+    "LedgerEntry": "ledger_entry",
+    "Progress": "progress",
+    "Publisher": "publisher",
+    "ReplicaRecord": "replica",
+    "SendProgress": "progress",
+    "SenderNames": "senders",
+    "SequenceTakenError": "errors",
+    "ShardReader": "ports",
+    "ShardResult": "tally",
+    "TopicSpec": "topics",
+    "TopicsReport": "topics",
+    "ensure_topics": "topics",
+    "partition_for": "partitioner",
+    "read_committed": "replica",
+    "shards_for": "partitioner",
+    "test_connection": "connection",
+}
+
+__all__ = [
+    "ClientSettings",
+    "ConnectionReport",
+    "FencedError",
+    "KafkaConfigurationError",
+    "Ledger",
+    "LedgerEntry",
+    "Progress",
+    "Publisher",
+    "ReplicaRecord",
+    "SendProgress",
+    "SenderNames",
+    "SequenceTakenError",
+    "ShardReader",
+    "ShardResult",
+    "TopicSpec",
+    "TopicsReport",
+    "ensure_topics",
+    "partition_for",
+    "read_committed",
+    "shards_for",
+    "test_connection",
+]
+
+
+def __getattr__(name: str) -> object:
+    module = _MODULES.get(name)
+    if module is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{module}"), name)

@@ -1,0 +1,17 @@
+"""The errors of sending, by what to do about them."""
+
+from __future__ import annotations
+
+from contexture.errors import ConfigurationError
+
+
+class KafkaConfigurationError(ConfigurationError):
+    """The Kafka connection, a topic's configuration or a permission must be changed by a person."""
+
+
+class FencedError(ConfigurationError):
+    """Another sender has taken over this shard; sending again would fight with it, so it is never retried."""
+
+
+class SequenceTakenError(ConfigurationError):
+    """Another outbox with the same sequence was sent first: what this one was compared with is no longer true."""

@@ -1,0 +1,55 @@
+"""One row of the ledger: how far one shard of one outbox got."""
+
+from __future__ import annotations
+
+import builtins
+import json
+from dataclasses import asdict, dataclass
+from datetime import datetime
+
+from contexture.errors import DefectError
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerEntry:
+    """What the last committed transaction of a shard left behind.
+
+    Attributes:
+        outbox: id of the outbox.
+        sequence: its place in the publication's order.
+        position: the next position to send.
+        records, bytes: what that transaction held (bytes of keys and values, before compression).
+        transaction: its number in the outbox; -1 when nothing was sent (a claim).
+        source_transaction: the registry's own transaction it carried, if any.
+        at: when it was about to be committed, with a time zone.
+    """
+
+    outbox: str
+    sequence: int
+    position: int
+    records: int
+    bytes: int
+    transaction: int
+    source_transaction: int | None
+    at: datetime
+
+    def to_json(self) -> builtins.bytes:
+        """The value of the ledger's record."""
+        return json.dumps({**asdict(self), "at": self.at.isoformat()}, separators=(",", ":")).encode()
+
+    @classmethod
+    def from_json(cls, value: builtins.bytes) -> LedgerEntry:
+        """The entry that `to_json` wrote; members added by later versions are passed over.
+
+        Raises:
+            DefectError: the value is not a ledger entry.
+        """
+        try:
+            read = json.loads(value)
+            known = {name: read[name] for name in cls.__dataclass_fields__}
+            return cls(**{**known, "at": datetime.fromisoformat(known["at"])})
+        except (ValueError, KeyError, TypeError) as problem:
+            raise DefectError(
+                f"a record of the ledger is not an entry of it ({type(problem).__name__})",
+                next_step="find out who else writes to contexture.ledger.*, and abandon the outbox if in doubt",
+            ) from problem

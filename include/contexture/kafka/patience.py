@@ -1,0 +1,61 @@
+"""How long brokers that do not answer are waited for, and what is said meanwhile."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from contexture.errors import RetriableError
+from contexture.kafka.failures import SendAgainError
+
+_REPORT_EVERY_SECONDS = 2.0
+
+
+class Patience:
+    """Counts the time without any progress; `waited` raises when it was too long.
+
+    Args:
+        limit_seconds: how long brokers are waited for.
+        report: gets one sentence every two seconds of waiting.
+        clock: monotonic seconds.
+    """
+
+    def __init__(
+        self,
+        limit_seconds: float,
+        report: Callable[[str], None] = lambda sentence: None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.limit_seconds = limit_seconds
+        self._report = report
+        self._clock = clock
+        self._since: float | None = None
+        self._reported = 0.0
+
+    def relieve(self) -> None:
+        """The brokers did something: the count starts anew."""
+        self._since = None
+
+    def waited(self, cause: str) -> None:
+        """Notes that nothing happened, and why as far as is known.
+
+        Raises:
+            SendAgainError: nothing happened for longer than the limit; counts as an attempt.
+        """
+        now = self._clock()
+        if self._since is None:
+            self._since = self._reported = now
+        waited = now - self._since
+        if waited >= self.limit_seconds:
+            raise SendAgainError(_brokers_away(waited, cause), counted=True)
+        if now - self._reported >= _REPORT_EVERY_SECONDS:
+            self._reported = now
+            self._report(f"waiting for the brokers, {waited:.0f} of {self.limit_seconds:.0f} s: {cause}")
+
+
+def _brokers_away(waited_seconds: float, cause: str) -> RetriableError:
+    return RetriableError(
+        f"the Kafka brokers did not answer for {waited_seconds:.0f} s ({cause})",
+        next_step="see that the brokers run and bootstrap.servers names them, then clear the task: "
+        "sending goes on where the ledger stands",
+    )

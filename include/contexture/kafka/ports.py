@@ -1,0 +1,98 @@
+"""What the publisher needs from others: an outbox shard to read, and a producer to send with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from contexture.kafka.ledger_entry import LedgerEntry
+    from contexture.kafka.patience import Patience
+
+Headers = Sequence[tuple[str, bytes | None]]
+
+
+class ShardReader(Protocol):
+    """One shard of an outbox, in sending order."""
+
+    @property
+    def outbox_id(self) -> str:
+        """The content-derived id of the outbox."""
+        ...
+
+    @property
+    def sequence(self) -> int:
+        """The place of the outbox in its publication's order; a lower one never overtakes a higher one."""
+        ...
+
+    @property
+    def shard(self) -> int:
+        """Which shard of the outbox this is, from 0."""
+        ...
+
+    @property
+    def records(self) -> int:
+        """How many records the shard holds."""
+        ...
+
+    @property
+    def headers(self) -> tuple[tuple[str, bytes], ...]:
+        """Headers that every record of the outbox carries."""
+        ...
+
+    def batches(self, from_position: int) -> Iterator[pa.RecordBatch]:
+        """The rows in order, starting exactly at `from_position` (columns: DESIGN section 6, `outbox`)."""
+        ...
+
+
+class KafkaErrorLike(Protocol):
+    """What is asked of a `confluent_kafka.KafkaError`."""
+
+    def code(self) -> int: ...
+    def name(self) -> str: ...
+    def str(self) -> str: ...
+    def fatal(self) -> bool: ...
+    def retriable(self) -> bool: ...
+    def txn_requires_abort(self) -> bool: ...
+
+
+class MessageLike(Protocol):
+    """What is asked of a `confluent_kafka.Message` in a delivery report."""
+
+    def topic(self) -> str | None: ...
+    def error(self) -> KafkaErrorLike | None: ...
+
+
+class TransactionalProducer(Protocol):
+    """What is asked of a `confluent_kafka.Producer`; `produce` is positional in the client's own order."""
+
+    def init_transactions(self, timeout: float) -> None: ...
+    def begin_transaction(self) -> None: ...
+    def produce(
+        self,
+        topic: str,
+        value: bytes | None = None,
+        key: bytes | None = None,
+        partition: int = -1,
+        callback: None = None,
+        on_delivery: None = None,
+        timestamp: int = 0,
+        headers: Headers | None = None,
+    ) -> None: ...
+    def poll(self, timeout: float) -> int: ...
+    def commit_transaction(self, timeout: float) -> None: ...
+    def abort_transaction(self, timeout: float) -> None: ...
+    def purge(self) -> None: ...
+    def __len__(self) -> int: ...
+
+
+class LedgerPort(Protocol):
+    """What the publisher asks of the ledger."""
+
+    @property
+    def topic(self) -> str: ...
+    def prepare(self, shards: int, patience: Patience) -> None: ...
+    def key(self, shard: int) -> bytes: ...
+    def settled(self, shard: int, patience: Patience) -> LedgerEntry | None: ...

@@ -1,0 +1,234 @@
+"""Sends one shard of an outbox to Kafka, each record once for read-committed readers, whatever is killed when.
+
+The protocol (DESIGN section 7): fence earlier senders, read in the ledger how far the shard got, and from there put the
+records of each transaction and the ledger's next row into one Kafka transaction.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from datetime import UTC, datetime
+from functools import partial
+
+from contexture.errors import DefectError
+from contexture.kafka.clients import transactional_producer
+from contexture.kafka.errors import SequenceTakenError
+from contexture.kafka.failures import SendAgainError
+from contexture.kafka.ledger import Ledger
+from contexture.kafka.ledger_entry import LedgerEntry
+from contexture.kafka.patience import Patience
+from contexture.kafka.ports import LedgerPort, ShardReader, TransactionalProducer
+from contexture.kafka.progress import Progress, SendProgress, Step, silent
+from contexture.kafka.rows import pieces
+from contexture.kafka.senders import SenderNames
+from contexture.kafka.session import Session
+from contexture.kafka.settings import ClientSettings
+from contexture.kafka.tally import ShardResult, Tally, TransactionSize
+from contexture.kafka.watch import ClientWatch
+
+# What a client pays per record grows with the topics it knows: 0.6 us at one topic, 5.8 at 1,000, 185 at 10,000.
+_TOPICS_OF_A_CLIENT = 1_000
+# Transactions that outlive their time-out are done again for free, but not for ever.
+_FREE_REPEATS = 3
+
+OpenProducer = Callable[[ClientSettings, str, ClientWatch], TransactionalProducer]
+
+
+class Publisher:
+    """Sends the shards of a publication's outboxes; one call of `publish` for each shard.
+
+    Args:
+        settings: the connection.
+        names: the publication's transactional ids and ledger.
+        shards: how many shards the outbox has; the ledger gets a partition for each.
+        broker_wait_seconds: how long brokers are waited for before an attempt counts as failed.
+        progress: is told what goes on.
+        ledger, open_producer, clock, sleep: for tests.
+    """
+
+    def __init__(
+        self,
+        settings: ClientSettings,
+        names: SenderNames,
+        *,
+        shards: int,
+        broker_wait_seconds: float = 300.0,
+        progress: Progress = silent,
+        ledger: LedgerPort | None = None,
+        open_producer: OpenProducer = transactional_producer,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._settings = settings
+        self._names = names
+        self._shards = shards
+        self._wait_seconds = broker_wait_seconds
+        self._progress = progress
+        self._ledger: LedgerPort = ledger or Ledger(settings, names)
+        self._open_producer = open_producer
+        self._clock = clock
+        self._sleep = sleep
+
+    def publish(self, reader: ShardReader, *, attempts: Iterable[int] = ()) -> ShardResult:
+        """Sends what is not yet sent of a shard.
+
+        Args:
+            reader: the shard.
+            attempts: milliseconds to wait before each further attempt after a failed one. One is taken for every
+                failure that counts, so a caller that persists its counter does so in a generator. When there is none
+                left, the failure is raised. Waiting for brokers and doing an outlived transaction again take none
+                until `broker_wait_seconds` are over.
+
+        Raises:
+            RetriableError: the brokers stayed away, or the attempts are used up; the outbox stays as it is.
+            FencedError: another sender took over the shard.
+            SequenceTakenError: another outbox of the same sequence was sent.
+            RejectedError: a record can never be sent (`.context["topic"]`); nothing of its transaction is visible.
+            KafkaConfigurationError: a person must change the connection, a topic or a permission.
+        """
+        return _Sending(self, reader, iter(attempts)).run()
+
+
+class _Sending:
+    """One call of `publish`."""
+
+    def __init__(self, publisher: Publisher, reader: ShardReader, delays: Iterator[int]) -> None:
+        self._publisher = publisher
+        self._reader = reader
+        self._delays = delays
+        self._tally = Tally()
+        self._free_repeats = 0
+        self._patience = Patience(publisher._wait_seconds, partial(self._tell, "waiting"), clock=publisher._clock)
+
+    def run(self) -> ShardResult:
+        started = self._publisher._clock()
+        finished = False
+        while not finished:
+            try:
+                finished = self._send()
+            except SendAgainError as failure:
+                self._before_again(failure)
+        result = self._tally.result(self._reader, self._publisher._clock() - started)
+        self._tell("done", f"sent {result.records_sent} records in {result.transactions} transactions")
+        return result
+
+    def _send(self) -> bool:
+        """Sends with one client; False when the rest needs another client."""
+        self._publisher._ledger.prepare(self._publisher._shards, self._patience)
+        session = self._open_session()
+        try:
+            session.initialise()
+            entry = self._publisher._ledger.settled(self._reader.shard, self._patience)
+            if self._is_superseded(entry):
+                self._tally.superseded = True
+                self._tell("done", "a later outbox was sent already: nothing of this one is sent")
+                return True
+            self._tally.resumed_at(entry if entry is not None and entry.outbox == self._reader.outbox_id else None)
+            self._tell("sending", f"sending from position {self._tally.position}")
+            return self._send_rest(session)
+        finally:
+            session.close()
+
+    def _send_rest(self, session: Session) -> bool:
+        """Sends transactions until the end (True) or until the client knows too many topics (False)."""
+        topics: set[str] = set()
+        size: TransactionSize | None = None
+        expected = self._tally.position
+        for piece in pieces(self._reader.batches(self._tally.position)) if self._left() else ():
+            _check_position(piece.first_position, expected)
+            if size is None or size.transaction != piece.transaction:
+                if size is not None:
+                    self._commit(session, size)
+                    if len(topics) >= _TOPICS_OF_A_CLIENT:
+                        return False
+                session.begin()
+                size = TransactionSize(piece.transaction)
+            session.produce(piece.rows, self._reader.headers)
+            topics |= piece.topics()
+            size = size.grown(piece)
+            expected += piece.rows.num_rows
+        if size is not None:
+            self._commit(session, size)
+        _check_end(self._tally.position, self._reader.records)
+        return True
+
+    def _commit(self, session: Session, size: TransactionSize) -> None:
+        entry = LedgerEntry(
+            outbox=self._reader.outbox_id,
+            sequence=self._reader.sequence,
+            position=self._tally.position + size.records,
+            records=size.records,
+            bytes=size.bytes,
+            transaction=size.transaction,
+            source_transaction=size.source_transaction,
+            at=datetime.now(UTC),
+        )
+        ledger, shard = self._publisher._ledger, self._reader.shard
+        session.produce_one(ledger.topic, key=ledger.key(shard), value=entry.to_json(), partition=shard)
+        session.commit()
+        self._free_repeats = 0
+        self._tally.committed(entry)
+        self._tell("sending", f"{entry.position} of {self._reader.records} records are committed")
+
+    def _is_superseded(self, entry: LedgerEntry | None) -> bool:
+        if entry is None or entry.outbox == self._reader.outbox_id:
+            return False
+        if entry.sequence == self._reader.sequence:
+            raise SequenceTakenError(
+                f"outbox {entry.outbox} was sent under the same sequence {entry.sequence}",
+                next_step=f"abandon this one (`contexture outbox abandon {self._reader.outbox_id} --reason …`): "
+                "the next run compares anew and sends everything",
+                outbox=self._reader.outbox_id,
+            )
+        # Backfills do not supersede each other: each interval has a ledger key of its own.
+        return entry.sequence > self._reader.sequence
+
+    def _open_session(self) -> Session:
+        publisher, watch = self._publisher, ClientWatch()
+        transactional_id = publisher._names.transactional_id(self._reader.shard)
+        self._tell("connecting", f"starting sender {transactional_id}")
+        return Session(
+            publisher._open_producer(publisher._settings, transactional_id, watch),
+            watch,
+            self._patience,
+            transaction_timeout_seconds=publisher._settings.transaction_timeout_seconds,
+            clock=publisher._clock,
+        )
+
+    def _before_again(self, failure: SendAgainError) -> None:
+        self._free_repeats += 1
+        if not failure.counted and self._free_repeats <= _FREE_REPEATS:
+            self._tell("again", f"doing the transaction again with a new client: {failure.error.message}")
+            return
+        delay_ms = next(self._delays, None)
+        if delay_ms is None:
+            raise failure.error from failure
+        self._free_repeats = 0
+        self._patience.relieve()
+        self._tell("again", f"another attempt in {delay_ms} ms: {failure.error.message}")
+        self._publisher._sleep(delay_ms / 1000)
+
+    def _left(self) -> bool:
+        return self._tally.position < self._reader.records
+
+    def _tell(self, step: Step, detail: str) -> None:
+        self._publisher._progress(
+            SendProgress(step, self._reader.shard, self._tally.position, self._reader.records, detail)
+        )
+
+
+def _check_position(found: int, expected: int) -> None:
+    if found != expected:
+        raise DefectError(
+            f"the outbox gave position {found} where {expected} was due",
+            next_step="do not send it: prepare the outbox again (its files are damaged or mixed)",
+        )
+
+
+def _check_end(position: int, records: int) -> None:
+    if position != records:
+        raise DefectError(
+            f"the outbox ended at position {position} of {records}",
+            next_step="do not conclude it: prepare the outbox again (its files are damaged or mixed)",
+        )

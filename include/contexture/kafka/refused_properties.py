@@ -1,0 +1,125 @@
+"""Names of client properties that can not be taken as they are, each with the sentence that says what to use."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+_PEM = "convert the store to PEM (`keytool -importkeystore … -deststoretype PKCS12`, then `openssl pkcs12`) and set {0}"
+_NO_EQUIVALENT = "remove it: the client has no such setting and needs none"
+
+JAVA_NAMES: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "max.request.size": "use message.max.bytes",
+        "ssl.truststore.location": _PEM.format("ssl.ca.location"),
+        "ssl.truststore.password": "remove it: the PEM file named by ssl.ca.location has no password",
+        "ssl.truststore.type": "remove it and name a PEM file in ssl.ca.location",
+        "ssl.truststore.certificates": "use ssl.ca.pem",
+        "ssl.keystore.type": "remove it: ssl.certificate.location takes PEM",
+        "ssl.keystore.certificate.chain": "use ssl.certificate.pem",
+        "ssl.keystore.key": "use ssl.key.pem",
+        "ssl.protocol": _NO_EQUIVALENT,
+        "ssl.enabled.protocols": _NO_EQUIVALENT,
+        "ssl.provider": _NO_EQUIVALENT,
+        "sasl.jaas.config": "use sasl.mechanism with sasl.username and sasl.password "
+        "(Kerberos: sasl.kerberos.principal and sasl.kerberos.keytab)",
+        "sasl.login.class": _NO_EQUIVALENT,
+        "sasl.client.callback.handler.class": _NO_EQUIVALENT,
+        "sasl.login.callback.handler.class": "use sasl.oauthbearer.method and its token endpoint",
+        "buffer.memory": "use queue.buffering.max.kbytes",
+        "max.block.ms": "remove it: how long a broker is waited for is publish.broker_wait_seconds of the publication",
+        "compression.gzip.level": "use compression.level",
+        "compression.zstd.level": "use compression.level",
+        "compression.lz4.level": "use compression.level",
+        "send.buffer.bytes": "use socket.send.buffer.bytes",
+        "receive.buffer.bytes": "use socket.receive.buffer.bytes",
+        "partitioner.class": "remove it: Contexture always partitions as Java clients do (murmur2)",
+        "partitioner.ignore.keys": _NO_EQUIVALENT,
+        "partitioner.adaptive.partitioning.enable": _NO_EQUIVALENT,
+        "partitioner.availability.timeout.ms": _NO_EQUIVALENT,
+        "key.serializer": "remove it: keys are bytes",
+        "value.serializer": "remove it: values are bytes",
+        "key.deserializer": "remove it: keys are bytes",
+        "value.deserializer": "remove it: values are bytes",
+        "interceptor.classes": _NO_EQUIVALENT,
+        "metric.reporters": _NO_EQUIVALENT,
+        "metrics.num.samples": _NO_EQUIVALENT,
+        "metrics.recording.level": _NO_EQUIVALENT,
+        "metrics.sample.window.ms": _NO_EQUIVALENT,
+        "metadata.max.idle.ms": _NO_EQUIVALENT,
+        "socket.connection.setup.timeout.max.ms": "use socket.connection.setup.timeout.ms",
+        "transaction.two.phase.commit.enable": _NO_EQUIVALENT,
+        "zookeeper.connect": "remove it: clients speak to brokers; use bootstrap.servers",
+        "zookeeper_endpoint": "remove it: clients speak to brokers; use bootstrap.servers",
+        "broker_list": "use bootstrap.servers",
+    }
+)
+
+OWNED_NAMES: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "transactional.id": "remove it: each shard gets its own, from publish.transactional_id_prefix",
+        "isolation.level": "remove it: what must be read committed is read committed",
+        "enable.auto.commit": "remove it: readers of Contexture commit no offsets",
+        "enable.auto.offset.store": "remove it: readers of Contexture commit no offsets",
+        "delivery.report.only.error": "remove it: it is always on",
+        "auto.offset.reset": "remove it: readers of Contexture name their offsets",
+    }
+)
+
+CALLBACKS: Final = frozenset(
+    {"error_cb", "throttle_cb", "stats_cb", "on_delivery", "dr_cb", "on_commit", "oauth_cb", "logger", "partitioner_cb"}
+)
+
+PRODUCER_ONLY: Final = frozenset(
+    {
+        "acks",
+        "request.required.acks",
+        "batch.size",
+        "batch.num.messages",
+        "compression.codec",
+        "compression.level",
+        "compression.type",
+        "delivery.timeout.ms",
+        "enable.gapless.guarantee",
+        "enable.idempotence",
+        "linger.ms",
+        "message.send.max.retries",
+        "message.timeout.ms",
+        "partitioner",
+        "queue.buffering.backpressure.threshold",
+        "queue.buffering.max.kbytes",
+        "queue.buffering.max.messages",
+        "queue.buffering.max.ms",
+        "queuing.strategy",
+        "request.timeout.ms",
+        "retries",
+        "sticky.partitioning.linger.ms",
+        "transaction.timeout.ms",
+    }
+)
+
+CONSUMER_ONLY: Final = frozenset(
+    {
+        "check.crcs",
+        "coordinator.query.interval.ms",
+        "enable.partition.eof",
+        "fetch.error.backoff.ms",
+        "fetch.max.bytes",
+        "fetch.message.max.bytes",
+        "fetch.min.bytes",
+        "fetch.queue.backoff.ms",
+        "fetch.wait.max.ms",
+        "group.id",
+        "group.instance.id",
+        "group.protocol",
+        "group.remote.assignor",
+        "heartbeat.interval.ms",
+        "max.partition.fetch.bytes",
+        "max.poll.interval.ms",
+        "partition.assignment.strategy",
+        "queued.max.messages.kbytes",
+        "queued.min.messages",
+        "session.timeout.ms",
+    }
+)

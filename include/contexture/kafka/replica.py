@@ -1,0 +1,162 @@
+"""An independent look at what a read-committed reader of the topics gets, to their ends at the time of the call."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from contexture.kafka.clients import client_error, error_in, reader
+from contexture.kafka.error_table import Meaning, meaning, translated
+from contexture.kafka.errors import KafkaConfigurationError
+from contexture.kafka.failures import SendAgainError
+from contexture.kafka.patience import Patience
+from contexture.kafka.settings import ClientSettings
+from contexture.kafka.topic_admin import TopicAdmin
+from contexture.kafka.watch import ClientWatch
+
+if TYPE_CHECKING:
+    from confluent_kafka import Consumer, Message
+
+_CALL_SECONDS = 1.0
+_BATCH = 1_000
+# Partitions read at a time: what a client holds in memory grows with them, not with what the topics hold.
+_PARTITIONS_AT_ONCE = 500
+
+Place = tuple[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaRecord:
+    """A record as a consumer sees it; `value` None is a tombstone, `timestamp_ms` is None when Kafka has none."""
+
+    topic: str
+    partition: int
+    offset: int
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[tuple[str, bytes | None], ...]
+    timestamp_ms: int | None
+
+
+def read_committed(
+    settings: ClientSettings, topics: Iterable[str], *, timeout_seconds: float = 60.0
+) -> Iterator[ReplicaRecord]:
+    """All records a read-committed consumer gets from the topics, from their beginnings to their ends of now.
+
+    Records of one partition come in their order; partitions are mixed. Nothing is left behind in the cluster: no
+    committed offset, no group member. Memory stays the same however much there is.
+
+    Args:
+        settings: the connection.
+        topics: their names.
+        timeout_seconds: how long brokers may be silent, or a transaction stay open, before it is given up.
+
+    Raises:
+        KafkaConfigurationError: a topic is not there, or may not be read.
+        RetriableError: brokers were silent for too long, or an open transaction hides the rest.
+    """
+    wanted = sorted(set(topics))
+    patience = Patience(timeout_seconds)
+    try:
+        places = _places(settings, wanted, patience)
+        for at in range(0, len(places), _PARTITIONS_AT_ONCE):
+            yield from _Reading(settings, patience).records(places[at : at + _PARTITIONS_AT_ONCE])
+    except SendAgainError as failure:
+        raise failure.error from failure
+
+
+def _places(settings: ClientSettings, topics: list[str], patience: Patience) -> list[Place]:
+    listed = TopicAdmin(settings, patience).listed(topics[0] if len(topics) == 1 else None)
+    missing = [name for name in topics if name not in listed]
+    if missing:
+        raise KafkaConfigurationError(
+            f"{len(missing)} topics are not there or may not be seen, the first is {missing[0]}",
+            next_step="check the topics' names and this user's DESCRIBE permission",
+            topic=missing[0],
+        )
+    return [(name, partition) for name in topics for partition in range(listed[name].partitions)]
+
+
+class _Reading:
+    """Reads some partitions to their ends."""
+
+    def __init__(self, settings: ClientSettings, patience: Patience) -> None:
+        self._settings = settings
+        self._patience = patience
+        self._watch = ClientWatch()
+
+    def records(self, places: list[Place]) -> Iterator[ReplicaRecord]:
+        with closing(reader(self._settings, self._watch, isolation="read_uncommitted")) as consumer:
+            ends = {place: self._bounds(consumer, place) for place in places}
+        left = {place: end for place, (low, end) in ends.items() if low < end}
+        if not left:
+            return
+        with closing(reader(self._settings, self._watch)) as consumer:
+            self._assign(consumer, {place: ends[place][0] for place in left})
+            while left:
+                yield from self._some(consumer, left)
+
+    def _some(self, consumer: Consumer, left: dict[Place, int]) -> Iterator[ReplicaRecord]:
+        from confluent_kafka import KafkaError
+
+        messages = consumer.consume(_BATCH, _CALL_SECONDS)
+        if not messages:
+            self._nothing_came(left)
+        for message in messages:
+            error = message.error()
+            place = (str(message.topic()), int(message.partition() or 0))
+            if error is None:
+                if place in left and int(message.offset() or 0) < left[place]:
+                    self._patience.relieve()
+                    yield _record(message)
+            elif error.code() == KafkaError._PARTITION_EOF:
+                # The end may be an offset that holds no record (a transaction's marker): the position tells.
+                if int(message.offset() or 0) >= left.get(place, 0):
+                    left.pop(place, None)
+            elif meaning(error) in {Meaning.CONFIGURATION, Meaning.FATAL}:
+                raise translated(error, "reading", topic=place[0])
+
+    def _nothing_came(self, left: dict[Place, int]) -> None:
+        self._watch.raise_refusal("reading")
+        topic, partition = next(iter(left))
+        told = self._watch.last
+        cause = (
+            f"{told.name()}: {told.str()}" if told else f"an open transaction on {topic}[{partition}] hides the rest"
+        )
+        self._patience.waited(cause)
+
+    def _bounds(self, consumer: Consumer, place: Place) -> tuple[int, int]:
+        from confluent_kafka import TopicPartition
+
+        while True:
+            try:
+                low, end = consumer.get_watermark_offsets(TopicPartition(*place), timeout=_CALL_SECONDS, cached=False)
+            except client_error() as failure:
+                error = error_in(failure)
+                self._watch.raise_refusal("reading")
+                if meaning(error) in {Meaning.CONFIGURATION, Meaning.FATAL}:
+                    raise translated(error, "reading", topic=place[0]) from failure
+                self._patience.waited(self._watch.last_words(error))
+            else:
+                self._patience.relieve()
+                return int(low), int(end)
+
+    def _assign(self, consumer: Consumer, starts: dict[Place, int]) -> None:
+        from confluent_kafka import TopicPartition
+
+        consumer.assign([TopicPartition(*place, offset) for place, offset in starts.items()])
+
+
+def _record(message: Message) -> ReplicaRecord:
+    kind, timestamp = message.timestamp()
+    return ReplicaRecord(
+        topic=str(message.topic()),
+        partition=int(message.partition() or 0),
+        offset=int(message.offset() or 0),
+        key=message.key(),
+        value=message.value(),
+        headers=tuple(message.headers() or ()),  # type: ignore[arg-type]
+        timestamp_ms=timestamp if kind else None,
+    )

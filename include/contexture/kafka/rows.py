@@ -1,0 +1,148 @@
+"""From rows of an outbox to calls of `produce`: the loop every record passes, so it is as short as it gets."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice, repeat
+from operator import length_hint
+from typing import Any, cast
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from contexture.kafka.ports import Headers, TransactionalProducer
+
+HEADER_PREFIX = "header:"
+_POLL_EVERY = 1_000
+
+Row = tuple[object, ...]
+Column = Sequence[object] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Consecutive rows of one transaction.
+
+    Attributes:
+        transaction: its number.
+        rows: the rows.
+    """
+
+    transaction: int
+    rows: pa.RecordBatch
+
+    @property
+    def first_position(self) -> int:
+        """The position of the first row."""
+        return int(self.rows.column("position")[0].as_py())
+
+    @property
+    def source_transaction(self) -> int | None:
+        """The registry transaction of the last row, if the outbox has that column."""
+        if "source_transaction" not in self.rows.schema.names:
+            return None
+        value = self.rows.column("source_transaction")[-1].as_py()
+        return None if value is None else int(value)
+
+    def topics(self) -> set[str]:
+        """The topics the rows go to."""
+        return {str(topic) for topic in self.rows.column("topic").unique().to_pylist()}
+
+    def byte_size(self) -> int:
+        """Bytes of keys and values."""
+        return sum(_byte_size(self.rows.column(name)) for name in ("key", "value"))
+
+
+def pieces(batches: Iterable[pa.RecordBatch]) -> Iterator[Piece]:
+    """The batches cut where the transaction number changes; one transaction may come in several pieces."""
+    for batch in batches:
+        if not batch.num_rows:
+            continue
+        numbers = batch.column("transaction").to_numpy(zero_copy_only=False)
+        starts = [0, *(np.flatnonzero(np.diff(numbers)) + 1).tolist()]
+        for start, end in zip(starts, [*starts[1:], batch.num_rows], strict=True):
+            yield Piece(int(numbers[start]), batch.slice(start, end - start))
+
+
+def produce_rows(
+    producer: TransactionalProducer, rows: pa.RecordBatch, headers: Headers, when_full: Callable[[Row], None]
+) -> None:
+    """Hands all rows to the client, in order.
+
+    Args:
+        producer: within a transaction.
+        rows: of the outbox.
+        headers: the constant ones.
+        when_full: takes the row for which the client's queue had no room, and returns when it is in.
+    """
+    columns = _arguments(rows, headers)
+    iterators = [iter(column) for column in columns]
+    calls = map(producer.produce, *iterators)
+    left = rows.num_rows
+    while left:
+        try:
+            # The C loop of deque over map runs no bytecode between two records.
+            deque(islice(calls, _POLL_EVERY), maxlen=0)
+        except BufferError:
+            refused = rows.num_rows - length_hint(iterators[0]) - 1
+            when_full(tuple(column[refused] if isinstance(column, list) else next(iter(column)) for column in columns))
+        producer.poll(0)
+        left = length_hint(iterators[0])
+
+
+def _arguments(rows: pa.RecordBatch, constant: Headers) -> list[Iterable[object]]:
+    """The columns in the order of `produce`'s parameters, as few as these rows need; the first one is a list."""
+    columns: list[Iterable[object]] = [
+        _topics(rows.column("topic")),
+        rows.column("value").to_pylist(),
+        rows.column("key").to_pylist(),
+    ]
+    partitions = _whole_numbers(rows, "partition", -1)
+    timestamps = _whole_numbers(rows, "timestamp", 0)
+    headers = _headers(rows, constant)
+    if partitions is None and timestamps is None and headers is None:
+        return columns
+    return [
+        *columns,
+        repeat(-1) if partitions is None else partitions,
+        repeat(None),
+        repeat(None),
+        repeat(0) if timestamps is None else timestamps,
+        repeat(None) if headers is None else headers,
+    ]
+
+
+def _byte_size(column: pa.Array[Any]) -> int:
+    lengths = pc.binary_length(cast("pa.BinaryArray", column))
+    return int(pc.sum(lengths).as_py() or 0)
+
+
+def _topics(column: pa.Array[Any]) -> list[object]:
+    encoded = cast(
+        "pa.DictionaryArray[Any, Any]", column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
+    )
+    names = np.array(encoded.dictionary.to_pylist(), dtype=object)
+    topics: list[object] = names[encoded.indices.to_numpy(zero_copy_only=False)].tolist()
+    return topics
+
+
+def _whole_numbers(rows: pa.RecordBatch, name: str, absent: int) -> list[object] | None:
+    if name not in rows.schema.names or rows.column(name).null_count == rows.num_rows:
+        return None
+    column = rows.column(name)
+    if pa.types.is_timestamp(column.type):
+        column = column.cast(pa.timestamp("ms", column.type.tz), safe=False).cast(pa.int64())
+    return list(column.cast(pa.int64()).fill_null(absent).to_pylist())
+
+
+def _headers(rows: pa.RecordBatch, constant: Headers) -> Iterable[object] | None:
+    names = [name for name in rows.schema.names if name.startswith(HEADER_PREFIX)]
+    if not names:
+        return repeat(list(constant)) if constant else None
+    labels = [name.removeprefix(HEADER_PREFIX) for name in names]
+    table = zip(*(rows.column(name).to_pylist() for name in names), strict=True)
+    fixed = list(constant)
+    return [fixed + [pair for pair in zip(labels, row, strict=True) if pair[1] is not None] for row in table]

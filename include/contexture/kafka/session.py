@@ -1,0 +1,181 @@
+"""One living sender of one shard: a producer that has fenced all earlier ones, and the calls of its transactions."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import suppress
+
+import pyarrow as pa
+
+from contexture.errors import RejectedError, RetriableError
+from contexture.kafka.clients import client_error, error_in
+from contexture.kafka.error_table import Meaning, fenced, meaning, translated
+from contexture.kafka.failures import SendAgainError
+from contexture.kafka.patience import Patience
+from contexture.kafka.ports import Headers, KafkaErrorLike, TransactionalProducer
+from contexture.kafka.rows import Row, produce_rows
+from contexture.kafka.watch import ClientWatch
+
+# Short enough that an answer on a callback (a wrong password) is seen soon; a call that timed out is called again.
+_CALL_SECONDS = 2.0
+_FULL_QUEUE_SECONDS = 0.05
+_GOODBYE_SECONDS = 5.0
+
+
+class Session:
+    """A producer from its first to its last call.
+
+    Args:
+        producer: a new one.
+        watch: what its callbacks report to.
+        patience: how long brokers are waited for; shared by the sessions of one sending.
+        transaction_timeout_seconds: after how long the broker gives a transaction up.
+        clock: monotonic seconds.
+    """
+
+    def __init__(
+        self,
+        producer: TransactionalProducer,
+        watch: ClientWatch,
+        patience: Patience,
+        *,
+        transaction_timeout_seconds: float,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._producer = producer
+        self._watch = watch
+        self._patience = patience
+        self._timeout_seconds = transaction_timeout_seconds
+        self._clock = clock
+        self._began: float | None = None
+        self._outstanding = 0
+
+    def initialise(self) -> None:
+        """Fences earlier senders of this shard and settles what they left open.
+
+        Raises:
+            KafkaConfigurationError: refused (user, TLS, transactional id, time-out above the brokers').
+            FencedError: another sender did the same later.
+            SendAgainError: the brokers stayed away.
+        """
+        self._until_done(lambda: self._producer.init_transactions(_CALL_SECONDS), "starting the sender")
+
+    def begin(self) -> None:
+        """Starts a transaction (a local call)."""
+        self._began = self._clock()
+        self._once(self._producer.begin_transaction, "beginning a transaction")
+
+    def produce(self, rows: pa.RecordBatch, headers: Headers) -> None:
+        """Hands rows of the open transaction to the client; waits while its queue is full."""
+        self._once(lambda: produce_rows(self._producer, rows, headers, self._when_full), "sending records")
+
+    def produce_one(self, topic: str, *, key: bytes, value: bytes, partition: int) -> None:
+        """Hands one record to the client (the ledger's row)."""
+        row: Row = (topic, value, key, partition)
+        try:
+            self._once(lambda: self._producer.produce(topic, value, key, partition), "sending the ledger's row")
+        except BufferError:
+            self._once(lambda: self._when_full(row), "sending the ledger's row")
+
+    def commit(self) -> None:
+        """Delivers what is outstanding and makes the transaction visible.
+
+        Raises:
+            SendAgainError: the transaction did not happen, or nobody knows: the ledger does.
+            FencedError: another sender took over.
+            RejectedError: a record can never be sent.
+            KafkaConfigurationError: a topic is missing or forbidden.
+        """
+        self._until_done(lambda: self._producer.commit_transaction(_CALL_SECONDS), "committing a transaction")
+        self._began = None
+
+    def close(self) -> None:
+        """Throws the producer away; an open transaction is aborted so that it holds back no reader."""
+        with suppress(client_error(), RuntimeError):
+            self._producer.purge()
+        if self._began is not None:
+            with suppress(client_error(), RuntimeError):
+                self._producer.abort_transaction(_GOODBYE_SECONDS)
+
+    def _until_done(self, call: Callable[[], None], doing: str) -> None:
+        while not self._done(call, doing):
+            self._producer.poll(0)
+            self._watch.raise_refusal(doing)
+        self._patience.relieve()
+
+    def _done(self, call: Callable[[], None], doing: str) -> bool:
+        try:
+            call()
+        except client_error() as failure:
+            error = error_in(failure)
+            if meaning(error) is not Meaning.SAME_CALL_AGAIN:
+                raise self._explained(error, doing) from failure
+            self._wait(error)
+            return False
+        return True
+
+    def _once(self, call: Callable[[], None], doing: str) -> None:
+        try:
+            call()
+        except client_error() as failure:
+            raise self._explained(error_in(failure), doing) from failure
+
+    def _wait(self, error: KafkaErrorLike) -> None:
+        outstanding = len(self._producer)
+        if outstanding < self._outstanding:
+            self._patience.relieve()
+        self._outstanding = outstanding
+        self._patience.waited(self._watch.last_words(error))
+
+    def _when_full(self, row: Row) -> None:
+        while True:
+            outstanding = len(self._producer)
+            self._producer.poll(_FULL_QUEUE_SECONDS)
+            try:
+                self._producer.produce(*row)  # type: ignore[arg-type]
+            except BufferError as full:
+                self._watch.raise_refusal("sending records")
+                if not len(self._producer):
+                    raise _larger_than_queue(str(row[0])) from full
+                if len(self._producer) < outstanding:
+                    self._patience.relieve()
+                else:
+                    self._patience.waited("no broker takes records")
+            else:
+                return
+
+    def _explained(self, error: KafkaErrorLike, doing: str) -> Exception:
+        """What a failed call means, with the reasons that came by callback."""
+        self._producer.poll(0)
+        cause, topic = self._watch.cause(error)
+        means = meaning(cause)
+        if means is Meaning.FENCED:
+            # The client calls its own transaction time-out a fencing: it is one only within the time-out.
+            return self._timed_out() if self._is_old() else fenced(f"{cause.name()}: {cause.str()}")
+        told = translated(cause, doing, topic=topic)
+        if means in {Meaning.CONFIGURATION, Meaning.REJECTED, Meaning.FATAL}:
+            return told
+        return SendAgainError(told, counted=not (means is Meaning.BROKERS_AWAY or self._is_old()))
+
+    def _is_old(self) -> bool:
+        return self._began is not None and self._clock() - self._began >= self._timeout_seconds
+
+    def _timed_out(self) -> SendAgainError:
+        return SendAgainError(
+            RetriableError(
+                f"a transaction stayed open longer than transaction.timeout.ms ({self._timeout_seconds:.0f} s)",
+                next_step="send fewer records in a transaction (publish.transaction_records), or raise "
+                "transaction.timeout.ms of the connection",
+            ),
+            counted=False,
+        )
+
+
+def _larger_than_queue(topic: str) -> RejectedError:
+    return RejectedError(
+        f"a record to topic {topic} is larger than the client's whole queue",
+        next_step="raise queue.buffering.max.kbytes of the Kafka connection above the largest record",
+        topic=topic,
+        status=2,
+    )

@@ -1,0 +1,197 @@
+"""Asking brokers for topics: list, create, grow, and wait until they can be used."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
+from typing import TYPE_CHECKING, TypeVar
+
+from contexture.errors import RetriableError
+from contexture.kafka.clients import admin, client_error, error_in
+from contexture.kafka.error_table import Meaning, meaning, translated
+from contexture.kafka.patience import Patience
+from contexture.kafka.ports import KafkaErrorLike
+from contexture.kafka.settings import ClientSettings
+from contexture.kafka.watch import ClientWatch
+
+if TYPE_CHECKING:
+    from confluent_kafka.admin import AdminClient
+
+_CALL_SECONDS = 10.0
+_BULK = 500
+_VISIBLE_POLL_SECONDS = 0.1
+_VISIBLE_SECONDS = 120.0
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class ListedTopic:
+    """A topic as the brokers list it.
+
+    Attributes:
+        partitions: how many it has.
+        replication_factor: of its first partition.
+        usable: every partition has a leader.
+    """
+
+    partitions: int
+    replication_factor: int
+    usable: bool
+
+
+@dataclass(frozen=True, slots=True)
+class NewTopicOrder:
+    """A topic to be made; a replication factor of -1 takes the brokers' default."""
+
+    name: str
+    partitions: int
+    replication_factor: int
+    config: Mapping[str, str]
+
+
+class TopicAdmin:
+    """Topic administration over one connection.
+
+    Args:
+        settings: the connection.
+        patience: how long brokers are waited for.
+    """
+
+    def __init__(self, settings: ClientSettings, patience: Patience) -> None:
+        self._settings = settings
+        self._patience = patience
+        self._watch = ClientWatch()
+
+    @cached_property
+    def _client(self) -> AdminClient:
+        return admin(self._settings, self._watch)
+
+    def listed(self, only: str | None = None) -> dict[str, ListedTopic]:
+        """All topics this user may see (or the one named, if it exists), in one request."""
+        metadata = self._until_answered(lambda: self._client.list_topics(topic=only, timeout=_CALL_SECONDS), "listing")
+        return {
+            name: ListedTopic(
+                partitions=len(topic.partitions),
+                replication_factor=len(topic.partitions[0].replicas) if 0 in topic.partitions else 0,
+                usable=bool(topic.partitions) and all(part.leader >= 0 for part in topic.partitions.values()),
+            )
+            for name, topic in metadata.topics.items()
+            if topic.error is None or topic.partitions
+        }
+
+    def create(self, orders: Sequence[NewTopicOrder], created: Callable[[int], None] = lambda count: None) -> None:
+        """Makes topics in bulk; one that exists meanwhile is as good.
+
+        Raises:
+            KafkaConfigurationError: the brokers refuse a topic (configuration, permission, replication factor).
+        """
+        from confluent_kafka.admin import NewTopic  # type: ignore[attr-defined]
+
+        waiting, count = iter(orders), 0
+        while bulk := list(islice(waiting, _BULK)):
+            topics = [
+                NewTopic(order.name, order.partitions, order.replication_factor, config=dict(order.config))
+                for order in bulk
+            ]
+            self._settle(
+                lambda topics=topics: self._client.create_topics(topics, request_timeout=_CALL_SECONDS),  # type: ignore[misc]
+                "making",
+            )
+            count += len(bulk)
+            created(count)
+
+    def grow(self, name: str, partitions: int) -> None:
+        """Gives a topic more partitions; having them already is as good."""
+        from confluent_kafka.admin import NewPartitions  # type: ignore[attr-defined]
+
+        self._settle(
+            lambda: self._client.create_partitions([NewPartitions(name, partitions)], request_timeout=_CALL_SECONDS),
+            "growing",
+        )
+
+    def configs(self, names: Sequence[str]) -> dict[str, dict[str, str]]:
+        """The configuration in force of existing topics."""
+        from confluent_kafka.admin import ConfigResource, ResourceType  # type: ignore[attr-defined]
+
+        found: dict[str, dict[str, str]] = {}
+        waiting = iter(names)
+        while bulk := list(islice(waiting, _BULK)):
+            resources = [ConfigResource(ResourceType.TOPIC, name) for name in bulk]
+            answers = self._client.describe_configs(resources, request_timeout=_CALL_SECONDS)
+            for resource, future in answers.items():
+                entries = self._until_answered(future.result, "reading the configuration of")
+                found[resource.name] = {key: str(entry.value) for key, entry in entries.items()}
+        return found
+
+    def await_usable(self, wanted: Mapping[str, int], seconds: float = _VISIBLE_SECONDS) -> None:
+        """Waits until each topic is listed with at least that many partitions, all with a leader.
+
+        A broker acknowledges a topic before it can be used, and sends to a topic not yet known fail.
+        """
+        until = time.monotonic() + seconds
+        only = next(iter(wanted)) if len(wanted) == 1 else None
+        while missing := _missing(self.listed(only), wanted):
+            if time.monotonic() > until:
+                raise RetriableError(
+                    f"{len(missing)} new topics are not usable after {seconds:.0f} s, the first is {missing[0]}",
+                    next_step="see that the brokers are healthy and below their limits of open files and memory maps",
+                )
+            time.sleep(_VISIBLE_POLL_SECONDS)
+
+    def _settle(self, call: Callable[[], Mapping[str, Future[None]]], doing: str) -> None:
+        """Makes the call until every answer is a success or says that it was done before."""
+        waiting = call()
+        while waiting:
+            again = [name for name, future in waiting.items() if not self._settled(future, f"{doing} a topic", name)]
+            if not again:
+                break
+            waiting = {name: future for name, future in call().items() if name in set(again)}
+        self._patience.relieve()
+
+    def _settled(self, future: Future[None], doing: str, name: str) -> bool:
+        try:
+            future.result()
+        except client_error() as failure:
+            error = error_in(failure)
+            if _was_done_before(error):
+                return True
+            self._wait_or_raise(error, doing, name)
+            return False
+        return True
+
+    def _until_answered(self, call: Callable[[], T], doing: str) -> T:
+        while True:
+            try:
+                answer = call()
+            except client_error() as failure:
+                self._client.poll(0)
+                self._wait_or_raise(error_in(failure), f"{doing} topics")
+            else:
+                self._patience.relieve()
+                return answer
+
+    def _wait_or_raise(self, error: KafkaErrorLike, doing: str, topic: str | None = None) -> None:
+        self._client.poll(0)
+        self._watch.raise_refusal(doing)
+        if meaning(error) not in {Meaning.SAME_CALL_AGAIN, Meaning.SEND_AGAIN, Meaning.BROKERS_AWAY}:
+            raise translated(error, doing, topic=topic)
+        self._patience.waited(self._watch.last_words(error))
+
+
+def _was_done_before(error: KafkaErrorLike) -> bool:
+    return error.name() == "TOPIC_ALREADY_EXISTS" or (
+        error.name() == "INVALID_PARTITIONS" and "already has" in error.str()
+    )
+
+
+def _missing(listed: Mapping[str, ListedTopic], wanted: Mapping[str, int]) -> list[str]:
+    return [
+        name
+        for name, partitions in wanted.items()
+        if name not in listed or not listed[name].usable or listed[name].partitions < partitions
+    ]

@@ -1,0 +1,55 @@
+"""What a client reports on its callbacks: the only place where some causes are ever told."""
+
+from __future__ import annotations
+
+from contexture.kafka.error_table import REFUSALS, translated
+from contexture.kafka.ports import KafkaErrorLike, MessageLike
+
+
+class ClientWatch:
+    """Keeps the reports of one client that explain a later failure.
+
+    A wrong password or an unknown authority makes calls only time out, and a refused record makes a commit only say
+    how many failed: the reasons come here.
+    """
+
+    def __init__(self) -> None:
+        self.fatal: KafkaErrorLike | None = None
+        self.last: KafkaErrorLike | None = None
+        self.refused: KafkaErrorLike | None = None
+        self.undelivered: tuple[KafkaErrorLike, str | None] | None = None
+
+    def on_error(self, error: KafkaErrorLike) -> None:
+        """For `error_cb`."""
+        self.last = error
+        if error.name() in REFUSALS:
+            self.refused = error
+        elif error.fatal():
+            self.fatal = error
+
+    def on_delivery(self, error: KafkaErrorLike | None, message: MessageLike) -> None:
+        """For `on_delivery`; the first failure tells most, those after it are purged with the transaction."""
+        if error is not None and (self.undelivered is None or self.undelivered[0].name().startswith("_PURGE")):
+            self.undelivered = (error, message.topic())
+
+    def raise_refusal(self, doing: str) -> None:
+        """Fails at once on what no waiting heals.
+
+        Raises:
+            KafkaConfigurationError: the brokers refused this user or the TLS handshake.
+        """
+        if self.refused is not None:
+            raise translated(self.refused, doing)
+
+    def cause(self, otherwise: KafkaErrorLike) -> tuple[KafkaErrorLike, str | None]:
+        """The error that explains a failure best, and its topic if it has one."""
+        if self.undelivered is not None:
+            return self.undelivered
+        if otherwise.name() in {"_FATAL", "_STATE"} and self.fatal is not None:
+            return self.fatal, None
+        return otherwise, None
+
+    def last_words(self, otherwise: KafkaErrorLike) -> str:
+        """Why brokers seem to be away, as far as the client knows."""
+        told = self.last or otherwise
+        return f"{told.name()}: {told.str()}"
