@@ -63,7 +63,9 @@ def compare(snapshot: Any, state: Any, *, tells_absence: bool) -> Comparison:
     absent = _absent(snapshot, state) if tells_absence and snapshot.num_rows else _nothing(state)
     marked = state.column("missing_since").is_valid()
     verdicts = snapshot.column("verdict")
-    refused = _in(state, seen.filter(pc.equal(verdicts, Verdict.QUARANTINED)))
+    refused_identities = seen.filter(pc.equal(verdicts, Verdict.QUARANTINED))
+    # A refused entity withholds its attributes too; there its own identity stands for all of them.
+    refused = pc.or_(_in(state, refused_identities), _in(state, refused_identities, "entity_hash"))
     accepted = _in(state, seen.filter(pc.less_equal(verdicts, Verdict.UNCHANGED)))
     sighted = pc.or_(_in(state, seen), _in(state, _entities(snapshot, Verdict.PRESENT), "entity_hash"))
     return Comparison(

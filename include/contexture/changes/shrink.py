@@ -27,7 +27,7 @@ class ShrinkGuard:
         if confirmed or vanishing <= self.limit(held):
             return
         raise ConfigurationError(
-            f"{vanishing} of {held} identities are gone from the source, more than the {self.limit(held)} that may vanish in one run",
+            f"{vanishing} of {held} identities are gone from the source, and only {self.limit(held)} may vanish in one run",
             next_step=(
                 "see whether the source is whole (service, service path and types of the publication, the broker's "
                 "database); if they are really gone, run the publication again with confirm_shrink"

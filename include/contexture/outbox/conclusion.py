@@ -46,7 +46,7 @@ def owe_full(storage: Storage, publication: str, reason: str) -> None:
 
 
 def expire(storage: Storage, publication: str, *, archive_days: int, now: datetime) -> list[str]:
-    """Removes outboxes at their end, with landing, quarantine and report, once they are older than the archive keeps."""
+    """Removes outboxes at their end, with landing, quarantine and report, when they are older than the archive."""
     outboxes = Outboxes(storage, publication)
     limit = now.astimezone(UTC) - timedelta(days=archive_days)
     old = [item for item in outboxes.all() if item.status in ENDS and item.steps[-1].at < limit]

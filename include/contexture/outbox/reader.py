@@ -18,7 +18,9 @@ ROWS_PER_BATCH = 10_000
 class OutboxShardReader:
     """The records of one shard as Arrow record batches; memory does not grow with the shard."""
 
-    def __init__(self, storage: Storage, manifest: Manifest, shard: int, *, rows_per_batch: int = ROWS_PER_BATCH) -> None:
+    def __init__(
+        self, storage: Storage, manifest: Manifest, shard: int, *, rows_per_batch: int = ROWS_PER_BATCH
+    ) -> None:
         self.outbox_id = manifest.outbox
         self.sequence = manifest.sequence
         self.shard = shard

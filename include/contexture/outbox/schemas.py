@@ -26,7 +26,7 @@ LANDING = pa.schema(
         pa.field("received_at", _UTC_MICROSECONDS, nullable=False),
     ]
 )
-"""One row per source object as it arrived. `operation`: `upsert`, or `present` for an identity seen without its body."""
+"""One row per source object as it arrived. `operation`: `upsert`, or `present`: its identity was seen, not its body."""
 
 OUTBOX = pa.schema(
     [

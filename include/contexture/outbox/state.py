@@ -96,9 +96,9 @@ def latest(table: Any) -> Any:
 
 def hash_words(column: Any) -> tuple[Any, Any]:
     """Sixteen-byte hashes as two arrays of big-endian words, which numpy can sort and search."""
-    array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-    if isinstance(array, pa.ChunkedArray):
-        array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([], pa.binary(16))
+    array = pa.concat_arrays(column.chunks or [pa.array([], pa.binary(16))]) if hasattr(column, "chunks") else column
+    if not len(array):
+        return np.empty(0, np.uint64), np.empty(0, np.uint64)
     words = np.frombuffer(array.buffers()[1], dtype=">u8", count=2 * (array.offset + len(array)))
     words = words.reshape(-1, 2)[array.offset :]
     return words[:, 0].astype(np.uint64), words[:, 1].astype(np.uint64)

@@ -26,7 +26,7 @@ class StateIndex:
         return len(self._high)
 
     def find(self, identity_hashes: Any) -> list[bytes | None]:
-        """For each identity hash (a 16-byte Arrow array) the content hash that state holds, None where it holds none."""
+        """For each identity hash (16 bytes, an Arrow array) the content hash that state holds, or None."""
         if not len(self._high):
             return [None] * len(identity_hashes)
         rows, found = self._rows(identity_hashes)

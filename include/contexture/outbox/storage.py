@@ -61,9 +61,11 @@ class Storage:
 
     def write(self, relative: str, content: bytes) -> None:
         """Puts a file in place as a whole: a reader sees the old content or the new, never a part."""
-        with _translated(self, relative), self.replacing(relative) as temporary:
-            with self.filesystem.open_output_stream(temporary) as stream:
-                stream.write(content)
+        with (
+            self.replacing(relative) as temporary,
+            self.filesystem.open_output_stream(temporary) as stream,
+        ):
+            stream.write(content)
 
     @contextmanager
     def replacing(self, relative: str) -> Iterator[str]:

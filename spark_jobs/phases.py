@@ -1,0 +1,44 @@
+"""The two phases of a stage on one Spark session."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from contexture.ngsi.connection import BrokerConnection
+from contexture.outbox.manifest import Manifest
+from contexture.outbox.orders import StageOrder
+from contexture.outbox.state import State
+from contexture.outbox.storage import Storage
+from spark_jobs.judgement import judge_outbox
+from spark_jobs.preparation.phase import Stopwatch, prepare
+from spark_jobs.pull import pull
+from spark_jobs.session import start_session
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+CONNECTION_VARIABLE = "CONTEXTURE_SOURCE_CONNECTION"
+
+
+def pull_and_prepare(order: StageOrder, watch: Stopwatch) -> Manifest:
+    """Runs pull, prepare and the checkpoint; phases whose manifest is there already are not done again."""
+    with watch.step("session"):
+        spark = start_session(f"stage {order.publication.name}")
+    try:
+        return _phases(spark, order, watch)
+    finally:
+        spark.stop()
+
+
+def _phases(spark: SparkSession, order: StageOrder, watch: Stopwatch) -> Manifest:
+    storage = Storage(order.home)
+    pointer = State(storage, order.publication.name).pointer()
+    connection = BrokerConnection.from_json(os.environ[CONNECTION_VARIABLE])
+    with watch.step("pull"):
+        landing = pull(spark, order, connection, pointer.watermark)
+    manifest = prepare(spark, order, landing, watch)
+    with watch.step("judge"):
+        judge_outbox(spark, order, landing, manifest)
+    storage.remove(f"{order.publication.name}/work/{order.run}")
+    return manifest

@@ -1,0 +1,152 @@
+"""Assembling one shard: rendered events in, records in sending order out.
+
+One task per shard reads its rendered files one after the other, leaves out what planning dropped, gives each record its
+position, transaction, batch and sub-batch, and writes the shard's Parquet file and its part of the next state.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from contexture.outbox.schemas import OUTBOX, STATE
+from contexture.outbox.storage import Storage
+from spark_jobs.preparation.grouping import LineGrouper, SingleRecords
+from spark_jobs.preparation.planning import load
+from spark_jobs.preparation.rendered import rendered_folder
+from spark_jobs.preparation.settings import Preparation
+
+ROWS = 20_000
+ROW_GROUP = 100_000
+SHARD_FILE = "part-00000.parquet"
+
+SUMMARY = pa.schema(
+    [
+        pa.field("shard", pa.int32()),
+        pa.field("records", pa.int64()),
+        pa.field("bytes", pa.int64()),
+        pa.field("transactions", pa.int64()),
+    ]
+)
+
+
+def assembly(preparation: Preparation) -> Callable[[Iterator[Any]], Iterator[Any]]:
+    """The function for `mapInArrow` over shard numbers; yields one row of SUMMARY for each."""
+
+    def assemble(batches: Iterator[Any]) -> Iterator[Any]:
+        for batch in batches:
+            for shard in batch.column(0).to_pylist():
+                summary = ShardAssembler(preparation, shard).run()
+                yield pa.record_batch([pa.array([value]) for value in summary], names=SUMMARY.names).cast(SUMMARY)
+
+    return assemble
+
+
+class ShardAssembler:
+    """Assembles one shard."""
+
+    def __init__(self, preparation: Preparation, shard: int) -> None:
+        self._preparation = preparation
+        self._shard = shard
+        self._storage = Storage(preparation.home)
+        self._events = load(self._storage, f"{preparation.work}/events.npy")
+        starts = load(self._storage, f"{preparation.work}/batch_starts.npy")
+        self._grouper = LineGrouper(starts) if preparation.joins_lines else SingleRecords(starts)
+        self._position = 0
+        self._bytes = 0
+        self._topics: Counter[str] = Counter()
+
+    def run(self) -> tuple[int, int, int, int]:
+        """Writes the shard; returns shard, records, bytes of keys and values, transactions."""
+        folder = self._preparation.folder.shard(self._preparation.outbox, self._shard)
+        with (
+            self._storage.replacing(f"{folder}/{SHARD_FILE}") as records_path,
+            self._writer(records_path, OUTBOX) as records,
+            self._delta() as delta_path,
+            self._writer(delta_path, STATE) as delta,
+        ):
+            self._write_upserts(records, delta)
+            self._write_deletes(records, delta)
+        self._write_topics()
+        size = self._preparation.publication.publish.transaction_records
+        return self._shard, self._position, self._bytes, -(-self._position // size)
+
+    def _write_upserts(self, records: Any, delta: Any) -> None:
+        for table in self._rendered():
+            delta.write_table(self._state_rows(table))
+            self._append(records, self._grouper.records(table))
+        self._append(records, self._grouper.rest())
+
+    def _rendered(self) -> Iterator[Any]:
+        folder = rendered_folder(self._preparation.work, self._shard)
+        for name in self._storage.files(folder, ".parquet"):
+            path = self._storage.path(f"{folder}/{name}")
+            with pq.ParquetFile(path, filesystem=self._storage.filesystem) as file:
+                for batch in file.iter_batches(batch_size=ROWS):
+                    table = self._kept(pa.Table.from_batches([batch]))
+                    if table.num_rows:
+                        yield table
+
+    def _kept(self, table: Any) -> Any:
+        """Without the events that planning left out."""
+        events = table.column("event").to_numpy()
+        places = np.minimum(np.searchsorted(self._events, events), max(len(self._events) - 1, 0))
+        kept = self._events[places] == events if len(self._events) else np.zeros(len(events), dtype=bool)
+        return table if kept.all() else table.filter(pa.array(kept))
+
+    def _write_deletes(self, records: Any, delta: Any) -> None:
+        path = self._storage.path(f"{self._preparation.work}/deletions.parquet")
+        table = pq.read_table(path, filesystem=self._storage.filesystem, filters=[("shard", "==", self._shard)])
+        if table.num_rows:
+            gone = table.select(STATE.names)
+            place = STATE.get_field_index("removed")
+            delta.write_table(gone.set_column(place, STATE.field(place), pa.array([True] * gone.num_rows)).cast(STATE))
+            self._append(records, self._grouper.deletions(table, self._preparation.reference_time))
+
+    def _append(self, records: Any, table: Any) -> None:
+        if table is None or not table.num_rows:
+            return
+        positions = np.arange(self._position, self._position + table.num_rows)
+        transactions = positions // self._preparation.publication.publish.transaction_records
+        table = table.append_column("position", pa.array(positions))
+        table = table.append_column("transaction", pa.array(transactions))
+        table = table.append_column("partition", pa.nulls(table.num_rows, pa.int32()))
+        self._position += table.num_rows
+        self._count(table)
+        records.write_table(table.select(OUTBOX.names).cast(OUTBOX), row_group_size=ROW_GROUP)
+
+    def _count(self, table: Any) -> None:
+        for name in ("key", "value"):
+            self._bytes += pa.compute.sum(pa.compute.binary_length(table.column(name))).as_py() or 0
+        for item in pa.compute.value_counts(table.column("topic").cast(pa.string())).to_pylist():
+            self._topics[item["values"]] += item["counts"]
+
+    def _state_rows(self, table: Any) -> Any:
+        rows = table.num_rows
+        columns = {name: table.column(name) for name in STATE.names if name in table.schema.names}
+        columns["missing_since"] = pa.nulls(rows, STATE.field("missing_since").type)
+        columns["withheld"] = columns["removed"] = pa.array([False] * rows)
+        columns["sequence"] = pa.array(np.full(rows, self._preparation.sequence))
+        return pa.table([columns[name] for name in STATE.names], names=STATE.names).cast(STATE)
+
+    def _write_topics(self) -> None:
+        table = pa.table(
+            {"topic": sorted(self._topics), "records": [self._topics[name] for name in sorted(self._topics)]}
+        )
+        table = table.cast(pa.schema([("topic", pa.string()), ("records", pa.int64())]))
+        with self._storage.replacing(f"{self._preparation.work}/topics/{self._shard:05d}.parquet") as path:
+            pq.write_table(table, path, filesystem=self._storage.filesystem)
+
+    def _delta(self) -> Any:
+        folder = self._preparation.folder.state_delta(self._preparation.outbox)
+        return self._storage.replacing(f"{folder}/shard-{self._shard:05d}.parquet")
+
+    def _writer(self, path: str, schema: Any) -> Any:
+        return pq.ParquetWriter(
+            path, schema, filesystem=self._storage.filesystem, compression="zstd", compression_level=1
+        )

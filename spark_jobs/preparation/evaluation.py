@@ -1,0 +1,82 @@
+"""Judging and rendering what was pulled: the one pass over the data.
+
+`evaluation(preparation)` gives the function for `mapInArrow`. It reads landing rows, writes what is to be sent (see
+`rendered`) and what is refused, and yields one narrow row per event for planning and for the checkpoint.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from contexture.outbox.schemas import QUARANTINE
+from contexture.outbox.state_index import load_index
+from contexture.outbox.storage import Storage
+from spark_jobs.preparation.entities import EntityEvaluator
+from spark_jobs.preparation.evaluated import EvaluatedRows, evaluated_schema
+from spark_jobs.preparation.rendered import RenderedWriter
+from spark_jobs.preparation.settings import Preparation
+
+Evaluation = Callable[[Iterator[Any]], Iterator[Any]]
+
+
+def evaluation(preparation: Preparation) -> Evaluation:
+    """The function that evaluates landing record batches under one preparation."""
+
+    def evaluate(batches: Iterator[Any]) -> Iterator[Any]:
+        storage = Storage(preparation.home)
+        index = load_index(preparation.home, preparation.publication.name, preparation.pointer_json)
+        evaluator = EntityEvaluator(preparation, index)
+        with RenderedWriter(storage, preparation.work) as writer:
+            following: int | None = None
+            for batch in batches:
+                for run in consecutive_runs(batch):
+                    first = run.column("ordinal")[0].as_py()
+                    if first != following:
+                        writer.begin_run()
+                    following = run.column("ordinal")[run.num_rows - 1].as_py() + 1
+                    rows = evaluator.evaluate(run)
+                    _store(rows, run, writer, storage, preparation)
+                    yield rows.narrow()
+
+    return evaluate
+
+
+def consecutive_runs(batch: Any) -> Iterator[Any]:
+    """The batch, cut where an ordinal does not follow on the one before."""
+    if not batch.num_rows:
+        return
+    ordinals = batch.column("ordinal").to_numpy()
+    start = 0
+    for gap in ((ordinals[1:] - ordinals[:-1]) != 1).nonzero()[0] + 1:
+        yield batch.slice(start, int(gap) - start)
+        start = int(gap)
+    yield batch.slice(start)
+
+
+def narrow_schema(preparation: Preparation) -> Any:
+    """The Arrow schema of what `evaluation` yields."""
+    return evaluated_schema(preparation)
+
+
+def _store(rows: EvaluatedRows, run: Any, writer: RenderedWriter, storage: Storage, preparation: Preparation) -> None:
+    rendered = rows.rendered(preparation.publication.publish.shards)
+    if rendered.num_rows:
+        writer.write(rendered)
+    if rows.refusals:
+        _write_quarantine(rows, run, storage, preparation)
+
+
+def _write_quarantine(rows: EvaluatedRows, run: Any, storage: Storage, preparation: Preparation) -> None:
+    refused = pa.Table.from_batches([run]).take(pa.array([refusal.row for refusal in rows.refusals]))
+    for name in ("rule", "severity", "message"):
+        refused = refused.append_column(
+            name, pa.array([getattr(refusal, name) for refusal in rows.refusals], pa.string())
+        )
+    ordinal = run.column("ordinal")[0].as_py()
+    folder = preparation.folder.quarantine(preparation.outbox)
+    with storage.replacing(f"{folder}/{ordinal:020d}.parquet") as path:
+        pq.write_table(refused.select(QUARANTINE.names).cast(QUARANTINE), path, filesystem=storage.filesystem)

@@ -1,0 +1,216 @@
+"""The prepare phase: landing in, outbox out.
+
+    evaluate (all tasks) ──► plan (driver, narrow rows) ──► assemble (a task per shard)
+        │                                                        │
+     quarantine/                                          outbox/, state_delta/
+        └──────────────► judge (one checkpoint) ──► report/
+
+Its manifest is written last; when that is there already, nothing is done again.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from hashlib import sha256
+from typing import Any
+
+import orjson
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from contexture.outbox.layout import PublicationFolder
+from contexture.outbox.lifecycle import Outboxes
+from contexture.outbox.manifest import LandingManifest, Manifest, ShardManifest
+from contexture.outbox.orders import StageOrder
+from contexture.outbox.schemas import FORMAT_VERSION
+from contexture.outbox.state import State
+from contexture.outbox.storage import Storage
+from spark_jobs.preparation.assembly import SHARD_FILE, SUMMARY, assembly
+from spark_jobs.preparation.conflicts import quarantine_conflicts
+from spark_jobs.preparation.counting import Counts, count
+from spark_jobs.preparation.evaluated import evaluated_schema
+from spark_jobs.preparation.evaluation import evaluation
+from spark_jobs.preparation.planning import Plan, plan
+from spark_jobs.preparation.settings import Preparation
+
+
+class Stopwatch:
+    """Seconds by step, in order."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+
+    @contextmanager
+    def step(self, name: str) -> Iterator[None]:
+        """Counts the block's seconds under `name`."""
+        started = time.monotonic()
+        try:
+            yield
+        finally:
+            self.seconds[name] = round(self.seconds.get(name, 0.0) + time.monotonic() - started, 3)
+
+
+def prepare(spark: Any, order: StageOrder, landing: LandingManifest, watch: Stopwatch) -> Manifest:
+    """Makes the outbox of one pull.
+
+    Args:
+        spark: the session.
+        order: what the scheduler asked for.
+        landing: what was pulled.
+        watch: gets the seconds of each step.
+
+    Returns:
+        The outbox's manifest; the outbox is `prepared`.
+
+    Raises:
+        ConfigurationError: more identities vanish than may.
+        RetriableError: the storage failed.
+    """
+    storage = Storage(order.home)
+    preparation = _preparation(storage, order, landing)
+    outboxes = Outboxes(storage, order.publication.name)
+    if storage.exists(outboxes.folder.manifest(preparation.outbox)):
+        return outboxes.manifest(preparation.outbox)
+    _clear(storage, preparation)
+    with watch.step("evaluate"):
+        evaluate(spark, preparation)
+    with watch.step("plan"):
+        planned = plan(preparation, tells_absence=landing.complete, confirmed_shrink=order.confirm_shrink)
+        conflicts = quarantine_conflicts(storage, preparation, planned.conflicting)
+    with watch.step("assemble"):
+        shards = assemble(spark, preparation)
+    counts = count(storage, preparation)
+    manifest = _manifest(storage, preparation, order, landing, planned, counts.with_conflicts(conflicts), shards)
+    storage.write(outboxes.folder.manifest(preparation.outbox), manifest.to_json())
+    outboxes.prepared(manifest)
+    return manifest
+
+
+def evaluate(spark: Any, preparation: Preparation) -> None:
+    """Runs the one pass over the landing rows; narrow rows go to the work folder."""
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    folder = Storage(preparation.home).uri(preparation.folder.landing(preparation.run))
+    schema = from_arrow_schema(evaluated_schema(preparation))
+    rows = spark.read.parquet(folder).mapInArrow(evaluation(preparation), schema)
+    rows.write.mode("overwrite").parquet(f"{Storage(preparation.home).uri(preparation.work)}/evaluated")
+
+
+def assemble(spark: Any, preparation: Preparation) -> list[dict[str, int]]:
+    """Runs one task per shard; gives a row of SUMMARY for each, by shard."""
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    shards = preparation.publication.publish.shards
+    frame = spark.range(0, shards, 1, shards).mapInArrow(assembly(preparation), from_arrow_schema(SUMMARY))
+    return sorted((row.asDict() for row in frame.collect()), key=lambda row: row["shard"])
+
+
+def outbox_id(order: StageOrder, landing_digest: str, generation: int) -> str:
+    """The content-derived id: the same inputs give the same id, and the same bytes."""
+    publication = order.publication
+    parts = {
+        "publication": publication.name,
+        "fingerprint": order.fingerprint,
+        "rules": publication.quality.rules,
+        "shards": publication.publish.shards,
+        "transaction_records": publication.publish.transaction_records,
+        "landing": landing_digest,
+        "generation": generation,
+        "mode": order.mode,
+        "republish": order.republish and order.run,
+        "format": FORMAT_VERSION,
+    }
+    return sha256(orjson.dumps(parts, option=orjson.OPT_SORT_KEYS)).hexdigest()[:32]
+
+
+def _preparation(storage: Storage, order: StageOrder, landing: LandingManifest) -> Preparation:
+    pointer = State(storage, order.publication.name).pointer()
+    return Preparation(
+        publication=order.publication,
+        home=order.home,
+        run=order.run,
+        outbox=outbox_id(order, landing.digest, pointer.generation),
+        sequence=order.sequence,
+        everything=order.mode == "full" or order.republish,
+        pointer_json=pointer.to_json(),
+        reference_time=landing.finished_at,
+    )
+
+
+def _clear(storage: Storage, preparation: Preparation) -> None:
+    """A task that was killed may have left half of everything."""
+    storage.remove(preparation.work)
+    storage.remove(preparation.folder.quarantine(preparation.outbox))
+    storage.remove(preparation.folder.outbox(preparation.outbox))
+
+
+def _manifest(
+    storage: Storage,
+    preparation: Preparation,
+    order: StageOrder,
+    landing: LandingManifest,
+    planned: Plan,
+    counts: Counts,
+    shards: list[dict[str, int]],
+) -> Manifest:
+    pointer = State(storage, order.publication.name).pointer()
+    return Manifest(
+        outbox=preparation.outbox,
+        publication=order.publication.name,
+        fingerprint=order.fingerprint,
+        sequence=order.sequence,
+        mode=order.mode,
+        run=order.run,
+        landing_digest=landing.digest,
+        received_from=landing.started_at,
+        received_to=landing.finished_at,
+        state_generation=pointer.generation,
+        watermark=landing.watermark_to,
+        shards=tuple(_shard(storage, preparation, row) for row in shards),
+        topics=_merge_topics(storage, preparation),
+        read=landing.rows - landing.present,
+        present=landing.present,
+        source_count=landing.source_count,
+        accepted=counts.accepted,
+        unchanged=counts.unchanged,
+        quarantined=counts.quarantined,
+        quarantined_entities=counts.quarantined_entities,
+        warnings=counts.warnings,
+        repeated=planned.superseded,
+        upserts=planned.upserts,
+        deletes=planned.deletes,
+        absent=planned.absent,
+    )
+
+
+def _shard(storage: Storage, preparation: Preparation, row: dict[str, int]) -> ShardManifest:
+    path = f"{PublicationFolder(preparation.publication.name).shard(preparation.outbox, row['shard'])}/{SHARD_FILE}"
+    return ShardManifest(
+        **row,
+        file=SHARD_FILE if row["records"] else None,
+        sha256=_digest(storage, path) if row["records"] else None,
+    )
+
+
+def _digest(storage: Storage, relative: str) -> str:
+    digest = sha256()
+    with storage.filesystem.open_input_stream(storage.path(relative)) as stream:
+        while chunk := stream.read(1 << 20):
+            digest.update(chunk)
+    return digest.hexdigest()
+
+
+def _merge_topics(storage: Storage, preparation: Preparation) -> int:
+    """Writes the topics of all shards with their records, sorted; gives their number."""
+    folder = f"{preparation.work}/topics"
+    parts = [
+        pq.read_table(storage.path(f"{folder}/{name}"), filesystem=storage.filesystem)
+        for name in storage.files(folder, ".parquet")
+    ]
+    merged = pa.concat_tables(parts).group_by("topic", use_threads=False).aggregate([("records", "sum")])
+    merged = merged.rename_columns(["topic", "records"]).sort_by("topic")
+    with storage.replacing(preparation.folder.topics(preparation.outbox)) as path:
+        pq.write_table(merged, path, filesystem=storage.filesystem)
+    return int(merged.num_rows)

@@ -1,0 +1,60 @@
+"""What every task of a preparation needs to know; small, and pickled to the executors once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from contexture.outbox.layout import PublicationFolder
+from contexture.publications import Publication
+
+PART_BITS = 12
+MAXIMUM_PARTS = 1 << PART_BITS
+
+
+@dataclass(frozen=True, slots=True)
+class Preparation:
+    """One preparation.
+
+    Attributes:
+        home: root of the storage.
+        run: folder name of the run.
+        outbox: id of the outbox that is being made.
+        everything: send unchanged events too (mode full).
+        pointer_json: the state to compare with, as its pointer's JSON.
+        reference_time: the time that rules about age refer to: the end of the pull, never the clock.
+    """
+
+    publication: Publication
+    home: str
+    run: str
+    outbox: str
+    sequence: int
+    everything: bool
+    pointer_json: bytes
+    reference_time: datetime
+
+    @property
+    def folder(self) -> PublicationFolder:
+        """The publication's paths."""
+        return PublicationFolder(self.publication.name)
+
+    @property
+    def work(self) -> str:
+        """Where intermediate files lie until the outbox stands."""
+        return self.folder.work(self.run)
+
+    @property
+    def by_attribute(self) -> bool:
+        """Whether an event is one attribute rather than one entity."""
+        return self.publication.topics.data_model == "dm-by-attribute"
+
+    @property
+    def joins_lines(self) -> bool:
+        """Whether the events of a sub-batch travel as lines of one record."""
+        return self.publication.message.format == "cygnus-lines" and self.publication.batches.batch_size > 1
+
+
+def event_number(ordinal: int, part: int) -> int:
+    """One number that orders events: by their object's place in the snapshot, then by their place in the object."""
+    return ordinal << PART_BITS | part

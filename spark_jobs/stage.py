@@ -1,0 +1,69 @@
+"""The stage job: `spark-submit stage.py --order URI`. Pull, prepare, judge; one JSON line as its answer.
+
+The order is a file, so nothing but its address is on the command line; the source's connection comes by the
+environment variable CONTEXTURE_SOURCE_CONNECTION. The answer is printed and also written beside the order.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from contexture.errors import ContextureError
+from contexture.outbox.layout import PublicationFolder
+from contexture.outbox.manifest import Manifest
+from contexture.outbox.orders import StageOrder, StageResult
+from contexture.outbox.replay import replay
+from contexture.outbox.storage import Storage
+from spark_jobs import quality
+from spark_jobs.failures import intended
+from spark_jobs.judgement import stored_verdict
+from spark_jobs.preparation.phase import Stopwatch
+
+
+def stage(order: StageOrder) -> StageResult:
+    """Runs one stage.
+
+    Raises:
+        ContextureError: the source, the storage or the configuration was at fault.
+    """
+    watch = Stopwatch()
+    manifest = replay(order) if order.mode == "backfill" else _pull_and_prepare(order, watch)
+    verdict = stored_verdict(order, manifest)
+    return StageResult(
+        outbox=manifest.outbox,
+        sequence=manifest.sequence,
+        records=manifest.records,
+        shards=tuple(shard.shard for shard in manifest.shards if shard.records),
+        approved=verdict.approved,
+        report=Storage(order.home).uri(PublicationFolder(order.publication.name).report(manifest.outbox)),
+        seconds=watch.seconds,
+    )
+
+
+def _pull_and_prepare(order: StageOrder, watch: Stopwatch) -> Manifest:
+    from spark_jobs.phases import pull_and_prepare
+
+    return pull_and_prepare(order, watch)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """The exit code: 0, or 1 when the answer is an error."""
+    parser = argparse.ArgumentParser(prog="stage", description="pull, prepare and judge one run of a publication")
+    parser.add_argument("--order", required=True, help="address of the order file")
+    folder, name = parser.parse_args(arguments).order.rsplit("/", 1)
+    order = StageOrder.model_validate_json(Storage(folder).read(name))
+    if order.mode != "backfill":
+        quality.preload()
+    try:
+        result = stage(order)
+    except Exception as error:
+        failure = error if isinstance(error, ContextureError) else intended(error)
+        result = StageResult(error=failure.as_dict())
+    Storage(order.home).write(PublicationFolder(order.publication.name).result(order.run), result.to_json())
+    sys.stdout.write(result.model_dump_json() + "\n")
+    return 1 if result.error else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
