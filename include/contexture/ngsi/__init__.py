@@ -2,6 +2,19 @@
 
 from __future__ import annotations
 
+from contexture.ngsi.client import ContextBroker, Page
+from contexture.ngsi.connection import BrokerConnection
 from contexture.ngsi.entity import EntityError, ParsedEntity, parse_entity
+from contexture.ngsi.query import EntityQuery
+from contexture.ngsi.sighting import Sighting
 
-__all__ = ["EntityError", "ParsedEntity", "parse_entity"]
+__all__ = [
+    "BrokerConnection",
+    "ContextBroker",
+    "EntityError",
+    "EntityQuery",
+    "Page",
+    "ParsedEntity",
+    "Sighting",
+    "parse_entity",
+]

@@ -1,0 +1,114 @@
+"""What a broker's refusals and silences mean, in our words. The only place that knows httpx's exceptions."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+import httpx
+
+from contexture.errors import ConfigurationError, ContextureError, RejectedError, RetriableError
+
+RETRIED_STATUSES = frozenset({429, 500, 502, 503, 504})
+_UNAUTHORISED = frozenset({401, 403})
+
+
+class BrokerUnavailableError(RetriableError):
+    """The broker was away or ill for a moment: asking again soon is worth it."""
+
+
+class PageTimeoutError(RetriableError):
+    """The broker took too long over one page: a smaller page may pass."""
+
+
+class PageTooLargeError(RejectedError):
+    """A page is larger than what is read at once: a smaller page may pass."""
+
+
+@contextmanager
+def translated(address: str) -> Iterator[None]:
+    """Turns httpx's exceptions into ours, once.
+
+    Raises:
+        BrokerUnavailableError: no connection, or it broke.
+        PageTimeoutError: the connection stands but the answer did not come in time.
+        ConfigurationError: the address, a header or a certificate is not usable.
+    """
+    try:
+        yield
+    except (httpx.ReadTimeout, httpx.WriteTimeout) as error:
+        raise page_timeout(address) from error
+    except httpx.TransportError as error:
+        raise _silence(address, error) from error
+    except (httpx.InvalidURL, httpx.DecodingError, httpx.StreamError, ValueError) as error:
+        # `from None`: these may quote a header or an address with a password.
+        raise ConfigurationError(
+            f"the request to the context broker at {address} can not be made ({type(error).__name__})",
+            next_step="correct the connection's address and headers, and the publication's service and service path",
+        ) from None
+
+
+def page_timeout(address: str) -> PageTimeoutError:
+    """The answer did not come within the connection's time."""
+    return PageTimeoutError(
+        f"the context broker at {address} did not answer in time",
+        next_step="give the connection more timeout_seconds, or the source a smaller page_size; the run is retried",
+    )
+
+
+def _silence(address: str, error: httpx.TransportError) -> ContextureError:
+    if _is_certificate_refused(error):
+        return ConfigurationError(
+            f"the certificate of the context broker at {address} is not trusted",
+            next_step="put the bundle of its authority into the connection's verify",
+        )
+    if isinstance(error, httpx.LocalProtocolError | httpx.UnsupportedProtocol):
+        return ConfigurationError(
+            f"the request to the context broker at {address} is not HTTP ({type(error).__name__})",
+            next_step="correct the connection's address and headers, and the publication's service and service path",
+        )
+    return BrokerUnavailableError(
+        f"the context broker at {address} is away ({type(error).__name__})",
+        next_step="start the broker or correct the host and port of its connection; the run is retried",
+    )
+
+
+def _is_certificate_refused(error: BaseException | None) -> bool:
+    while error is not None:
+        if isinstance(error, ssl.SSLCertVerificationError) or "CERTIFICATE_VERIFY_FAILED" in str(error):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
+def refusal(address: str, response: httpx.Response, parameters: Mapping[str, str]) -> ContextureError:
+    """What an answer other than 200 means."""
+    status = response.status_code
+    correlator = response.headers.get("fiware-correlator", "")
+    if status in RETRIED_STATUSES:
+        return BrokerUnavailableError(
+            f"the context broker at {address} answered {status}",
+            next_step="look into the broker's log and at its database; the run is retried",
+            correlator=correlator,
+        )
+    if status > 500:
+        return RetriableError(
+            f"the context broker at {address} answered {status}",
+            next_step="look into the broker's log and that of the proxy before it; the run is retried",
+            correlator=correlator,
+        )
+    return _configuration(address, status, parameters, correlator)
+
+
+def _configuration(address: str, status: int, parameters: Mapping[str, str], correlator: str) -> ConfigurationError:
+    if status in _UNAUTHORISED:
+        message = f"the context broker at {address} refuses our credentials ({status})"
+        next_step = "put valid credentials into the headers of the connection, and give them the right to read"
+    elif status == 400:
+        message = f"the context broker at {address} does not take the request ({status}; {', '.join(parameters)})"
+        next_step = "correct service, service_path and the selection in the publication's source"
+    else:
+        message = f"what is at {address} does not answer as a context broker ({status})"
+        next_step = "correct the address in the connection: what stands before /v2"
+    return ConfigurationError(message, next_step=next_step, correlator=correlator)

@@ -1,0 +1,146 @@
+"""Walking through entities that change meanwhile, without missing one: a cursor on a time instead of page numbers.
+
+The broker is asked for `field >= cursor` in order of (field, id, type), and the cursor moves to the last time of the
+page. Three things make that safe:
+
+- what stands at the cursor comes again with the next page (`>=`, for a broker keeps times finer than it shows them);
+  such repeats are dropped here;
+- where more than a page shares one millisecond, the offset steps instead. Pages then overlap by one row, and when that
+  row isn't there again, something before it went away: the group is read again from its start;
+- a time is believed only when it is not before the cursor and not ahead of the broker's own clock, and two rows have to
+  vouch for a new cursor: a user attribute named like the broker's time may say anything.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Protocol
+
+from contexture.errors import RetriableError
+from contexture.ngsi.query import EntityQuery, KeysetField
+from contexture.ngsi.sighting import Sighting, moment
+
+CLOCK_MARGIN = timedelta(seconds=5)
+"""How far ahead of the broker's Date a time may be: that header is cut to seconds, and broker nodes differ a little."""
+
+MAX_RESTARTS = 100
+_VOUCHING_ROWS = 2
+
+_Key = tuple[str | None, str | None, str | None, str | None]
+
+
+class PageOfRows(Protocol):
+    """What the cursor looks at of one answer."""
+
+    @property
+    def sightings(self) -> Sequence[Sighting]:
+        """The rows in the broker's order."""
+
+    @property
+    def broker_time(self) -> datetime:
+        """The broker's clock when it answered."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What a page means: the indices of rows not seen before, and where to go on; None at the end of the walk."""
+
+    fresh: tuple[int, ...]
+    following: KeysetCursor | None
+
+
+@dataclass(frozen=True, slots=True)
+class KeysetCursor:
+    """A place in the walk; asks for `limit` rows from `offset` on, among those at or after `since`."""
+
+    field: KeysetField
+    since: str | None
+    limit: int
+    offset: int = 0
+    expected: Sighting | None = None
+    restarts: int = 0
+    seen: Mapping[_Key, datetime | None] = dataclasses.field(default_factory=dict, repr=False)
+
+    @classmethod
+    def start(cls, query: EntityQuery) -> KeysetCursor:
+        """The first place of a query's walk."""
+        return cls(query.field, query.since, query.page_size)
+
+    def parameters(self, query: EntityQuery) -> dict[str, str]:
+        """The URL parameters of the page to ask for here."""
+        return query.page_parameters(since=self.since, offset=self.offset, limit=self.limit)
+
+    def halved(self) -> KeysetCursor:
+        """The same place with pages half as large."""
+        return replace(self, limit=max(1, self.limit // 2))
+
+    def advance(self, page: PageOfRows) -> Step:
+        """Takes in the page that was asked for here.
+
+        Raises:
+            RetriableError: the order of entities with one and the same time changed again and again while they were
+                read.
+        """
+        rows = page.sightings
+        fresh, read = self._sift(rows)
+        if self._shifted(rows):
+            return Step(fresh, self._restarted(read))
+        if len(rows) < self.limit:
+            return Step(fresh, None)
+        reached = self._reached(rows, page.broker_time + CLOCK_MARGIN)
+        return Step(fresh, self._stepped(rows, read) if reached is None else self._moved(reached, rows, read))
+
+    def _sift(self, rows: Sequence[Sighting]) -> tuple[tuple[int, ...], dict[_Key, datetime | None]]:
+        read = dict(self.seen)
+        fresh = []
+        for index, row in enumerate(rows):
+            key = _key(row)
+            if row.id is None or key not in read:
+                fresh.append(index)
+            read[key] = moment(row.time(self.field))
+        return tuple(fresh), read
+
+    def _shifted(self, rows: Sequence[Sighting]) -> bool:
+        return self.expected is not None and (not rows or rows[0].identity != self.expected.identity)
+
+    def _restarted(self, read: Mapping[_Key, datetime | None]) -> KeysetCursor:
+        if self.restarts >= MAX_RESTARTS:
+            raise RetriableError(
+                f"entities with one and the same {self.field} changed places {MAX_RESTARTS} times while they were read",
+                next_step="let the run be retried; if it stays so, ask for larger pages or read when less is written",
+            )
+        return replace(self, offset=0, expected=None, restarts=self.restarts + 1, seen=read)
+
+    def _reached(self, rows: Sequence[Sighting], latest: datetime) -> datetime | None:
+        """Where the cursor may move to; None where the page gives no reason to move."""
+        here = moment(self.since)
+        times = [moment(row.time(self.field)) for row in rows]
+        believed = [time for time in times if time is not None and time <= latest and (here is None or time >= here)]
+        reached = min(believed[-_VOUCHING_ROWS:], default=None)
+        return reached if here is None or reached is None or _cut(reached) > here else None
+
+    def _moved(self, reached: datetime, rows: Sequence[Sighting], read: Mapping[_Key, datetime | None]) -> KeysetCursor:
+        last = {_key(row) for row in rows}
+        kept = {key: time for key, time in read.items() if key in last or (time is not None and time >= reached)}
+        return KeysetCursor(self.field, broker_text(reached), self.limit, seen=kept)
+
+    def _stepped(self, rows: Sequence[Sighting], read: Mapping[_Key, datetime | None]) -> KeysetCursor:
+        overlap = 1 if self.limit > 1 else 0
+        expected = rows[-1] if overlap else None
+        return replace(self, offset=self.offset + len(rows) - overlap, expected=expected, seen=read)
+
+
+def broker_text(time: datetime) -> str:
+    """A moment (UTC) as brokers write it: cut to milliseconds, never rounded up."""
+    return f"{time.replace(tzinfo=None).isoformat(timespec='milliseconds')}Z"
+
+
+def _cut(time: datetime) -> datetime:
+    return time.replace(microsecond=time.microsecond // 1000 * 1000)
+
+
+def _key(row: Sighting) -> _Key:
+    return (*row.identity, row.modified)

@@ -1,0 +1,115 @@
+"""Which entities to ask for, as the closed list of URL parameters that a broker understands.
+
+A broker ignores parameters it doesn't know (a misspelt `tpye` returns everything), so nothing free-form gets here.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+from contexture.errors import ConfigurationError
+
+KeysetField = Literal["dateCreated", "dateModified"]
+
+MAX_PAGE_SIZE = 1000
+BUILTINS = ("dateCreated", "dateModified", "servicePath")
+
+_CONDITIONS = re.compile(r"(?:'[^']*'|[^;'])+|'")
+_CONDITION_NAME = re.compile(r"\s*!?\s*([^=!<>~:]*)")
+
+
+@dataclass(frozen=True, slots=True)
+class EntityQuery:
+    """A selection of entities in one service path, and the order they are walked in.
+
+    Attributes:
+        service_path: `/a`, or `/a/#` with everything below it; sent as a header.
+        q: the user's own conditions; the walk adds its own to them.
+        attributes: the user attributes wanted; all when empty.
+        field: the time the walk goes along. `dateCreated` never moves; `dateModified` tells what changed.
+        since: where the walk starts, as the broker writes times; from the first entity when None.
+        page_size: entities asked for at once, 1 to 1000.
+        identities_only: leaves the user attributes out.
+
+    Raises:
+        ConfigurationError: a value that no broker takes, or a condition of `q` on the field the walk needs for itself.
+    """
+
+    service_path: str = "/"
+    types: tuple[str, ...] = ()
+    id_pattern: str | None = None
+    q: str | None = None
+    attributes: tuple[str, ...] = ()
+    georel: str | None = None
+    geometry: str | None = None
+    coords: str | None = None
+    field: KeysetField = "dateCreated"
+    since: str | None = None
+    page_size: int = MAX_PAGE_SIZE
+    identities_only: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.service_path.startswith("/"):
+            raise _mistake(f"the service path {self.service_path!r} does not start with /", "source.service_path")
+        if not 1 <= self.page_size <= MAX_PAGE_SIZE:
+            raise _mistake(f"a page of {self.page_size} is not between 1 and {MAX_PAGE_SIZE}", "source.page_size")
+        geo = (self.georel, self.geometry, self.coords)
+        if any(geo) and not all(geo):
+            raise _mistake("georel, geometry and coords go together", "source.georel, geometry and coords")
+        if self.field in condition_names(self.q):
+            # Two conditions on one field become one repeated key in the broker's database, which keeps only one.
+            raise _mistake(f"q has a condition on {self.field}, which this walk needs for itself", "source.query")
+
+    @property
+    def known_path(self) -> str | None:
+        """The service path of every entity in the answer, None where the header asks for more than one."""
+        path = self.service_path
+        if "," in path or path.endswith("#"):
+            return None
+        return path.rstrip("/") or "/"
+
+    def page_parameters(self, *, since: str | None, offset: int, limit: int) -> dict[str, str]:
+        """The URL parameters of one page of the walk."""
+        wanted = () if self.identities_only else (self.attributes or ("*",))
+        parameters = {
+            "limit": str(limit),
+            "offset": str(offset),
+            "options": "skipForwarding",
+            "attrs": ",".join((*BUILTINS, *(name for name in wanted if name not in BUILTINS))),
+            "orderBy": f"{self.field},id,type",
+        }
+        return parameters | self._selection(since)
+
+    def count_parameters(self) -> dict[str, str]:
+        """The URL parameters that ask how many entities there are, from `since` on."""
+        parameters = {"limit": "1", "offset": "0", "options": "count,skipForwarding", "attrs": "servicePath"}
+        return parameters | self._selection(self.since)
+
+    def describe(self) -> str:
+        """The walk in one line, for the manifest; holds no secret."""
+        parameters = self.page_parameters(since=self.since, offset=0, limit=self.page_size)
+        return " ".join((self.service_path, *(f"{name}={value}" for name, value in parameters.items())))
+
+    def _selection(self, since: str | None) -> dict[str, str]:
+        reached = None if since is None else f"{self.field}>={since}"
+        given = {
+            "type": ",".join(self.types),
+            "idPattern": self.id_pattern,
+            "q": ";".join(condition for condition in ((self.q or "").strip().strip(";"), reached) if condition),
+            "georel": self.georel,
+            "geometry": self.geometry,
+            "coords": self.coords,
+        }
+        return {name: value for name, value in given.items() if value}
+
+
+def condition_names(q: str | None) -> frozenset[str]:
+    """The names that the conditions of a `q` are about, dotted paths cut at the first dot."""
+    found = (_CONDITION_NAME.match(part) for part in _CONDITIONS.findall(q or ""))
+    return frozenset(match[1].strip().split(".")[0].strip("'") for match in found if match)
+
+
+def _mistake(message: str, where: str) -> ConfigurationError:
+    return ConfigurationError(message, next_step=f"correct {where} of the publication")

@@ -1,0 +1,141 @@
+"""One GET to a broker: patient with a broker that is away for a moment, never with one that drips for ever."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+
+import httpx
+import tenacity
+
+from contexture.errors import RetriableError
+from contexture.ngsi.answers import BrokerUnavailableError, PageTooLargeError, page_timeout, refusal, translated
+from contexture.ngsi.connection import BrokerConnection
+
+_CONNECT_SECONDS = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long to bear with a broker.
+
+    Attributes:
+        attempts: requests in all, before a broker that is away is reported.
+        first_wait_seconds, longest_wait_seconds: bounds of the waits between them, doubled each time, with jitter.
+        page_bytes: the largest answer that is taken into memory.
+    """
+
+    attempts: int = 5
+    first_wait_seconds: float = 0.5
+    longest_wait_seconds: float = 10.0
+    page_bytes: int = 64 * 1024 * 1024
+    sleep: Callable[[float], None] = time.sleep
+    clock: Callable[[], float] = time.monotonic
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A whole 200 answer. `received_at`: when its last byte came. `broker_time`: its Date header."""
+
+    body: bytes
+    headers: httpx.Headers
+    received_at: datetime
+    broker_time: datetime
+
+
+class Transport:
+    """Sends GET requests to one broker."""
+
+    def __init__(
+        self, connection: BrokerConnection, patience: Patience, transport: httpx.BaseTransport | None = None
+    ) -> None:
+        self._address = connection.address
+        self._seconds = connection.timeout_seconds
+        self._patience = patience
+        with translated(self._address):
+            self._client = httpx.Client(
+                base_url=connection.base_url,
+                headers=_wire(connection.headers),
+                timeout=httpx.Timeout(self._seconds, connect=min(_CONNECT_SECONDS, self._seconds)),
+                verify=connection.trust(),
+                trust_env=not connection.is_loopback,
+                transport=transport,
+            )
+
+    def close(self) -> None:
+        """Gives the connections back."""
+        self._client.close()
+
+    def get(
+        self, path: str, headers: Mapping[str, str], parameters: Mapping[str, str], deadline: float | None = None
+    ) -> Answer:
+        """The whole answer.
+
+        Args:
+            deadline: a moment of the clock of `Patience` after which nothing more is tried.
+
+        Raises:
+            ContextureError: see `contexture.ngsi.answers`.
+        """
+        patience = self._patience
+        retrying = tenacity.Retrying(
+            retry=tenacity.retry_if_exception_type(BrokerUnavailableError),
+            wait=tenacity.wait_random_exponential(patience.first_wait_seconds, patience.longest_wait_seconds),
+            stop=lambda state: state.attempt_number >= patience.attempts or self._is_over(deadline),
+            sleep=patience.sleep,
+            reraise=True,
+        )
+        return retrying(self._get, path, headers, parameters, deadline)
+
+    def _get(
+        self, path: str, headers: Mapping[str, str], parameters: Mapping[str, str], deadline: float | None
+    ) -> Answer:
+        if self._is_over(deadline):
+            raise RetriableError(
+                f"reading the context broker at {self._address} took longer than the publication allows",
+                next_step="raise source.walk_deadline_seconds, or narrow the selection; the run is retried",
+            )
+        with translated(self._address):
+            request = self._client.stream("GET", path, headers=_wire(headers), params=dict(parameters))
+            with request as response:
+                if response.status_code != httpx.codes.OK:
+                    raise refusal(self._address, response, parameters)
+                return self._read(response)
+
+    def _read(self, response: httpx.Response) -> Answer:
+        # httpx's time-outs are per piece; a broker that drips would hold a page for ever.
+        over = self._patience.clock() + self._seconds
+        body = bytearray()
+        for piece in response.iter_bytes():
+            body += piece
+            if len(body) > self._patience.page_bytes:
+                raise _too_large(self._address, self._patience.page_bytes)
+            if self._patience.clock() > over:
+                raise page_timeout(self._address)
+        received_at = datetime.now(UTC)
+        return Answer(bytes(body), response.headers, received_at, _date(response.headers) or received_at)
+
+    def _is_over(self, deadline: float | None) -> bool:
+        return deadline is not None and self._patience.clock() >= deadline
+
+
+def _wire(headers: Mapping[str, str]) -> dict[bytes, bytes]:
+    return {name.lower().encode(): value.encode() for name, value in headers.items()}
+
+
+def _date(headers: httpx.Headers) -> datetime | None:
+    try:
+        date = parsedate_to_datetime(headers.get("date", ""))
+    except ValueError:
+        return None
+    return date.replace(tzinfo=UTC) if date.tzinfo is None else date.astimezone(UTC)
+
+
+def _too_large(address: str, limit_bytes: int) -> PageTooLargeError:
+    return PageTooLargeError(
+        f"an answer of the context broker at {address} is larger than {limit_bytes} bytes",
+        next_step="exclude the entity from the selection (source.types, source.query), or make it smaller",
+    )
