@@ -19,7 +19,7 @@ def _as_float(value: object) -> object:
     return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
-def as_items(value: object) -> object:
+def _as_items(value: object) -> object:
     """A list of one, where the file has a single text instead of a list."""
     return (value,) if isinstance(value, str) else value
 
@@ -30,13 +30,16 @@ def _as_config_value(value: object) -> object:
     return str(value) if isinstance(value, int | float) else value
 
 
+# For fields that are lists of texts; editors are told that one text will do.
+OneOrMany = BeforeValidator(_as_items, json_schema_input_type=str | list[str])
+
 Share = Annotated[StrictFloat, BeforeValidator(_as_float), Field(ge=0, le=1)]
 Schedule = Annotated[StrictStr, BeforeValidator(cron.check)]
 Service = Annotated[StrictStr, BeforeValidator(scope.check_service)]
 ServicePath = Annotated[StrictStr, BeforeValidator(scope.check_service_path)]
-ServicePaths = Annotated[tuple[ServicePath, ...], BeforeValidator(as_items), Field(min_length=1)]
-Texts = Annotated[tuple[Text, ...], BeforeValidator(as_items)]
-ConfigValue = Annotated[StrictStr, BeforeValidator(_as_config_value)]
+ServicePaths = Annotated[tuple[ServicePath, ...], OneOrMany, Field(min_length=1)]
+Texts = Annotated[tuple[Text, ...], OneOrMany]
+ConfigValue = Annotated[StrictStr, BeforeValidator(_as_config_value, json_schema_input_type=str | float | bool)]
 ConnectionId = Annotated[StrictStr, Field(pattern=r"^[A-Za-z0-9_.-]{1,250}$")]
 
 

@@ -15,7 +15,8 @@ def _as_severity(value: object) -> object:
     return "off" if value is False else value
 
 
-Severity = Annotated[Literal["off", "warning", "error"], BeforeValidator(_as_severity)]
+SeverityWord = Literal["off", "warning", "error"]
+Severity = Annotated[SeverityWord, BeforeValidator(_as_severity, json_schema_input_type=SeverityWord)]
 
 
 class Range(Section):

@@ -17,15 +17,24 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Unsupported:
-    """A key with values whose behaviour is still missing; no values: whatever isn't empty."""
+    """A key with values whose behaviour is still missing.
+
+    Attributes:
+        values: those that don't work yet; none: whatever isn't empty.
+        but: where given, the only values that do work.
+        today: what to write instead.
+    """
 
     section: str
     key: str
     values: tuple[object, ...]
     today: str
+    but: tuple[object, ...] = ()
 
     def applies_to(self, value: object) -> bool:
         """Whether the value is one of those that don't work yet."""
+        if self.but:
+            return value not in self.but
         return value in self.values if self.values else bool(value)
 
 
@@ -44,6 +53,13 @@ UNSUPPORTED = (
         "envelope",
         ("cloudevents-binary", "cloudevents-structured"),
         "use `envelope: none`",
+    ),
+    Unsupported(
+        "message",
+        "key",
+        (),
+        "use `key: identity` or one of topic, none, id, type, service and service_path",
+        but=("identity", "none", "topic", "id", "type", "service", "service_path"),
     ),
     Unsupported("publish", "on_failure", ("dead-letter",), "use `on_failure: stop`"),
     Unsupported(

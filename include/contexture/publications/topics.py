@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic import AfterValidator, Field
 
-from contexture.publications.fields import ConfigValue, Flag, Positive, Section, Text, as_items
+from contexture.publications.fields import ConfigValue, Flag, OneOrMany, Positive, Section, Text
 
 DataModel = Literal["dm-by-service", "dm-by-service-path", "dm-by-entity", "dm-by-attribute"]
 
@@ -30,7 +30,7 @@ def _check_different(names: tuple[str, ...]) -> tuple[str, ...]:
 
 
 TopicName = Annotated[Text, AfterValidator(_check_topic)]
-TopicNames = Annotated[tuple[TopicName, ...], BeforeValidator(as_items), AfterValidator(_check_different)]
+TopicNames = Annotated[tuple[TopicName, ...], OneOrMany, AfterValidator(_check_different)]
 
 
 class Route(Section):
