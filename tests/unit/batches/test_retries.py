@@ -1,0 +1,46 @@
+"""Retry schedules as users of Cygnus know them, the endless one as its documentation says."""
+
+from __future__ import annotations
+
+from itertools import islice
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from contexture.batches import retry_delays
+from contexture.errors import ConfigurationError
+
+INTERVALS = st.lists(st.integers(1, 10_000), min_size=1, max_size=5)
+
+
+@pytest.mark.parametrize(
+    ("batch_ttl", "intervals", "delays"),
+    [
+        (0, (5000,), []),
+        (10, (5000,), [5000] * 10),
+        (2, (1000, 2000, 3000), [1000, 2000]),
+        (5, (1000, 2000, 3000), [1000, 2000, 3000, 3000, 3000]),
+    ],
+)
+def test_the_last_interval_is_repeated(batch_ttl: int, intervals: tuple[int, ...], delays: list[int]) -> None:
+    assert list(retry_delays(batch_ttl, intervals)) == delays
+
+
+def test_for_ever_goes_along_the_list_and_then_stays_at_its_last_interval() -> None:
+    assert list(islice(retry_delays(-1, (1000, 2000)), 5)) == [1000, 2000, 2000, 2000, 2000]
+
+
+@given(st.integers(0, 20), INTERVALS)
+def test_there_are_as_many_retries_as_the_ttl_says_and_they_begin_as_the_endless_ones(
+    batch_ttl: int, intervals: list[int]
+) -> None:
+    delays = list(retry_delays(batch_ttl, intervals))
+    assert len(delays) == batch_ttl
+    assert delays == list(islice(retry_delays(-1, intervals), batch_ttl))
+
+
+@pytest.mark.parametrize(("batch_ttl", "intervals"), [(-2, (5000,)), (1, ()), (1, (0,)), (-1, (1000, -5))])
+def test_what_is_no_schedule_is_a_configuration_error(batch_ttl: int, intervals: tuple[int, ...]) -> None:
+    with pytest.raises(ConfigurationError):
+        retry_delays(batch_ttl, intervals)
