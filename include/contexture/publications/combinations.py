@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from contexture.publications import keys, scope
 from contexture.publications.delivery import KEY_IDENTITY, KEY_NONE, KEY_TOPIC
 from contexture.publications.findings import Finding
+from contexture.publications.problems import looks_secret
 
 if TYPE_CHECKING:
     from contexture.publications.publication import Publication
@@ -121,6 +122,14 @@ def _cygnus_names(publication: Publication) -> Findings:
         yield Finding(("topics", "data_model"), message, "choose another data_model, or `naming: fixed`", involved)
 
 
+def _secret_configuration(publication: Publication) -> Findings:
+    for key in publication.topics.config:
+        if looks_secret(key):
+            message = f"`{key}` looks like a secret; a secret belongs in an Airflow connection"
+            hint = "remove it here, and change it if this file was ever shared"
+            yield Finding(("topics", "config", key), message, hint, at_key=True)
+
+
 def _topic_configuration(publication: Publication) -> Findings:
     topics = publication.topics
     if "cleanup.policy" in topics.config:
@@ -195,6 +204,7 @@ _CHECKS: tuple[Callable[[Publication], Findings], ...] = (
     _entity_limits,
     _fixed_topics,
     _cygnus_names,
+    _secret_configuration,
     _topic_configuration,
     _keyless,
     _joined_lines,

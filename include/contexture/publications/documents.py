@@ -102,7 +102,7 @@ def _events(text: str) -> Iterator[Event]:
 
 
 def _value(event: Event, events: Iterator[Event], location: Location, document: Document) -> object:
-    document.values.setdefault(location, _span(event))
+    document.values[location] = _span(event)
     if isinstance(event, AliasEvent) or getattr(event, "anchor", None):
         raise DocumentError("anchors and aliases (& and *) are not supported", "write the value out", _span(event))
     tag = getattr(event, "tag", None)

@@ -82,7 +82,7 @@ def _placed(
         column=span.column,
         length=span.length,
         location=dotted(finding.location),
-        message=finding.message,
+        message=without_secrets(finding.message),
         hint=finding.hint,
         source_line=_source_line(lines, span.line),
         severity=severity,

@@ -1,0 +1,154 @@
+"""Values that are right by themselves and impossible together."""
+
+from __future__ import annotations
+
+import pytest
+from pydantic import ValidationError
+
+from contexture.publications import Publication
+
+
+def publication(**sections: dict[str, object]) -> Publication:
+    source = {"kind": "ngsi", "connection": "broker", "service": "vehicles", **sections.pop("source", {})}
+    return Publication.model_validate({"name": "vehicles", "source": source, **sections})
+
+
+def refusal(**sections: dict[str, object]) -> str:
+    with pytest.raises(ValidationError) as raised:
+        publication(**sections)
+    return "\n".join(str(error.get("ctx", {}).get("error")) for error in raised.value.errors())
+
+
+LINES = {"format": "cygnus-lines"}
+
+
+@pytest.mark.parametrize(
+    ("sections", "expected"),
+    [
+        ({"message": {"key": "none"}, "topics": {"keep": "history"}}, "a tombstone without a key deletes nothing"),
+        (
+            {"message": {"key": "none"}, "source": {"detect_deletions": False}},
+            "a compacted topic takes no record without a key",
+        ),
+        ({"message": LINES, "batches": {"batch_size": 2}}, "no key is that of them all"),
+        (
+            {
+                "message": LINES,
+                "batches": {"batch_size": 2},
+                "topics": {"keep": "history", "data_model": "dm-by-service"},
+            },
+            "have no common `key: identity`",
+        ),
+        ({"message": {"key": "brand"}}, "the attribute 'brand' is not part of the identity"),
+        (
+            {"message": {"key": "topic"}, "topics": {"data_model": "dm-by-service"}},
+            "they differ in id, service_path, type",
+        ),
+        ({"message": {"key": "id"}, "topics": {"data_model": "dm-by-service"}}, "they differ in service_path, type"),
+        ({"message": {"key": "topic"}, "topics": {"enable_lowercase": True}}, "they differ in id, service_path, type"),
+        ({"message": {"key": "topic"}, "topics": {"naming": "fixed", "topics": ["A"]}}, "they differ in id"),
+        (
+            {"message": {"key": "id"}, "topics": {"data_model": "dm-by-attribute", "enable_lowercase": True}},
+            "attribute",
+        ),
+        ({"topics": {"naming": "fixed"}}, "`naming: fixed` needs the names"),
+        ({"topics": {"topics": ["A"]}}, "`topics` needs `naming: fixed`"),
+        ({"topics": {"data_model": "dm-by-service"}, "source": {"service": ""}}, "the default tenant with nothing"),
+        ({"topics": {"config": {"cleanup.policy": "delete"}}}, "`keep` decides the cleanup policy"),
+        ({"topics": {"config": {"min.insync.replicas": 2}}}, "is above replication_factor 1: no record could be sent"),
+        ({"message": {"format": "sdmx"}}, "can't tell what `kind: ngsi` reads"),
+        ({"message": {"media_type": "x/y"}}, "`media_type` needs `format: sdmx`"),
+        ({"source": {"select": ["*"]}}, "`select` needs `kind: sdmx`"),
+        ({"source": {"registrations": True}}, "`registrations` needs `kind: sdmx`"),
+        ({"source": {"service_path": ["/a/b", "/a/#"]}}, "the service path /a/b lies inside /a/#"),
+        ({"source": {"service_path": ["/a", "/a/"]}}, "the service path /a stands twice"),
+        ({"source": {"georel": "near;maxDistance:10", "coords": "1,2"}}, "missing: geometry"),
+        (
+            {"source": {"attributes": ["speed"]}, "quality": {"required_attributes": ["oil"]}},
+            "'oil' is required but not read",
+        ),
+        ({"quality": {"minimum_entities": 5, "maximum_entities": 4}}, "is above maximum_entities 4"),
+        ({"quality": {"ranges": {"speed": {"minimum": 5, "maximum": 4}}}}, "nothing could pass"),
+        ({"quality": {"ranges": {"speed": {}}}}, "a range needs a minimum, a maximum or both"),
+    ],
+)
+def test_impossible_combinations_are_refused(sections, expected):
+    assert expected in refusal(**sections)
+
+
+@pytest.mark.parametrize(
+    "sections",
+    [
+        {"message": {"key": "topic"}},
+        {"message": {"key": "none"}, "topics": {"keep": "history"}, "source": {"detect_deletions": False}},
+        {"message": {"key": "topic"}, "topics": {"data_model": "dm-by-attribute"}},
+        {
+            "message": {"key": "id"},
+            "topics": {"data_model": "dm-by-service"},
+            "source": {"service_path": "/a", "types": ["car"]},
+        },
+        {
+            "message": {"format": "cygnus-lines", "key": "topic"},
+            "batches": {"batch_size": 9},
+            "topics": {"keep": "history", "data_model": "dm-by-service"},
+        },
+        {"message": LINES, "batches": {"batch_size": 9}, "topics": {"keep": "history"}},
+        {"message": {"format": "ngsiv2"}, "batches": {"batch_size": 9}},
+        {"topics": {"config": {"min.insync.replicas": 2}, "replication_factor": 3}},
+        {"source": {"service": ""}},
+        {"source": {"service_path": ["/a", "/ab/#", "/b"]}},
+        {"topics": {"naming": "fixed", "topics": ["FOO", "BAR"]}},
+    ],
+)
+def test_possible_combinations_are_accepted(sections):
+    assert publication(**sections).name == "vehicles"
+
+
+def test_a_service_is_never_guessed():
+    with pytest.raises(ValidationError, match="`service` is missing"):
+        Publication.model_validate({"name": "a", "source": {"kind": "ngsi", "connection": "b"}})
+
+
+@pytest.mark.parametrize(
+    ("sections", "what"),
+    [
+        ({"source": {"mode": "notifications"}}, "source.mode: not yet supported: `mode: notifications`"),
+        ({"topics": {"naming": "injective"}}, "topics.naming: not yet supported: `naming: injective`"),
+        ({"topics": {"naming": "cygnus-legacy"}}, "topics.naming: not yet supported: `naming: cygnus-legacy`"),
+        ({"topics": {"enable_grouping": True}}, "topics.enable_grouping: not yet supported: `enable_grouping: true`"),
+        (
+            {"topics": {"grouping_rules": "g.json"}},
+            "topics.grouping_rules: not yet supported: `grouping_rules: g.json`",
+        ),
+        ({"topics": {"enable_name_mappings": True}}, "not yet supported: `enable_name_mappings: true`"),
+        ({"topics": {"name_mappings": "n.json"}}, "topics.name_mappings: not yet supported"),
+        ({"topics": {"routes": [{"select": "*", "topics": "A"}]}}, "topics.routes: not yet supported: `routes: [...]`"),
+        ({"message": {"format": "ngsiv1"}}, "message.format: not yet supported: `format: ngsiv1`"),
+        ({"message": {"format": "ngsi-ld"}}, "message.format: not yet supported: `format: ngsi-ld`"),
+        ({"message": {"envelope": "cloudevents-binary"}}, "message.envelope: not yet supported"),
+        ({"message": {"envelope": "cloudevents-structured"}}, "message.envelope: not yet supported"),
+        ({"message": {"key": "brand"}, "topics": {"keep": "history"}}, "message.key: not yet supported: `key: brand`"),
+        (
+            {"publish": {"on_failure": "dead-letter"}},
+            "publish.on_failure: not yet supported: `on_failure: dead-letter`",
+        ),
+        ({"quality": {"expectations": [{"name": "expect_x"}]}}, "quality.expectations: not yet supported"),
+        (
+            {
+                "source": {"kind": "sdmx", "select": ["*=BIS:*(*)"]},
+                "message": {"format": "sdmx"},
+                "topics": {"naming": "fixed", "topics": ["FOO"]},
+            },
+            "source.kind: not yet supported: `kind: sdmx`",
+        ),
+    ],
+)
+def test_what_comes_later_is_refused_and_never_ignored(sections, what):
+    assert what in refusal(**sections)
+
+
+def test_a_registry_has_no_entities():
+    found = refusal(source={"kind": "sdmx", "types": ["car"]}, message={"format": "sdmx"})
+    assert "`types` needs `kind: ngsi`" in found
+    assert "`service` needs `kind: ngsi`" in found
+    assert "`naming: cygnus` makes names of entities; a registry has none" in found

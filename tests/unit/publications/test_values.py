@@ -1,0 +1,133 @@
+"""Which single values a publication takes."""
+
+from __future__ import annotations
+
+import pytest
+from croniter import croniter
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from contexture.publications import Publication, cron, scope
+
+
+def with_value(section: str, key: str, value: object) -> object:
+    source: dict[str, object] = {"kind": "ngsi", "connection": "broker", "service": "vehicles"}
+    data: dict[str, object] = {"name": "vehicles", "source": source}
+    place = source if section == "source" else data if not section else data.setdefault(section, {})
+    assert isinstance(place, dict)
+    place[key] = value
+    read = Publication.model_validate(data)
+    return getattr(getattr(read, section) if section else read, key)
+
+
+@pytest.mark.parametrize(
+    ("section", "key", "written", "read"),
+    [
+        ("", "name", "a-1", "a-1"),
+        ("", "schedule", "@daily", "@daily"),
+        ("", "schedule", "0 6 * * mon-fri", "0 6 * * mon-fri"),
+        ("", "schedule", "*/5 0-12/2 1,15 jan,jul 0", "*/5 0-12/2 1,15 jan,jul 0"),
+        ("", "schedule", "0 0 29 2 *", "0 0 29 2 *"),
+        ("source", "service", "SmartCity_1", "smartcity_1"),
+        ("source", "service_path", "/", ("/",)),
+        ("source", "service_path", "/#", ("/#",)),
+        ("source", "service_path", "/a/b/", ("/a/b",)),
+        ("source", "service_path", ["/a", "/b/#"], ("/a", "/b/#")),
+        ("source", "types", "car", ("car",)),
+        ("source", "query", "speed>50;name=='a;dateModified'", "speed>50;name=='a;dateModified'"),
+        ("source", "query", "dateExpires>2026-01-01T00:00:00Z", "dateExpires>2026-01-01T00:00:00Z"),
+        ("topics", "config", {"retention.ms": 604800000, "x": True}, {"retention.ms": "604800000", "x": "true"}),
+        ("batches", "batch_ttl", -1, -1),
+        ("quality", "max_quarantined_share", 0, 0.0),
+        ("quality", "rules", {"stale": False}, {"stale": "off"}),
+    ],
+)
+def test_values_are_read_as(section, key, written, read):
+    assert with_value(section, key, written) == read
+
+
+@pytest.mark.parametrize(
+    ("section", "key", "value"),
+    [
+        ("", "name", "Vehicles"),
+        ("", "name", "-a"),
+        ("", "name", "a" * 201),
+        ("", "schedule", ""),
+        ("", "schedule", "@once"),
+        ("", "schedule", "* * * * * *"),
+        ("", "schedule", "60 * * * *"),
+        ("", "schedule", "5-1 * * * *"),
+        ("", "schedule", "*/0 * * * *"),
+        ("", "schedule", "0 0 31 feb,apr *"),
+        ("", "schedule", "\u0661 * * * *"),
+        ("source", "service", "a-b"),
+        ("source", "service", "a" * 51),
+        ("source", "service_path", "4wheels"),
+        ("source", "service_path", "/*"),
+        ("source", "service_path", "/a,/b"),
+        ("source", "service_path", "/a//b"),
+        ("source", "service_path", "/#/a"),
+        ("source", "service_path", "/" + "/".join("abcdefghijk")),
+        ("source", "service_path", []),
+        ("source", "types", "car,bus"),
+        ("source", "types", ["car", "car"]),
+        ("source", "id_pattern", "["),
+        ("source", "id_pattern", "car(?=1)"),
+        ("source", "query", "dateExpires"),
+        ("source", "query", "speed>5;!dateModified"),
+        ("source", "query", "dateModified>2026-01-01T00:00:00Z"),
+        ("source", "page_size", 1001),
+        ("source", "page_size", True),
+        ("source", "connection", "http://broker:1026"),
+        ("topics", "partitions", 0),
+        ("topics", "topics", ["a b"]),
+        ("topics", "topics", [".."]),
+        ("topics", "topics", ["A", "A"]),
+        ("topics", "topics", ["contexture.ledger.vehicles"]),
+        ("batches", "batch_size", 0),
+        ("batches", "batch_timeout", 0),
+        ("batches", "batch_ttl", -2),
+        ("batches", "batch_retry_intervals", []),
+        ("batches", "batch_retry_intervals", [5000, 0]),
+        ("message", "key", ""),
+        ("publish", "transactional_id_prefix", ""),
+        ("quality", "max_quarantined_share", 1.1),
+        ("quality", "max_quarantined_share", float("nan")),
+        ("retention", "archive_days", 0),
+    ],
+)
+def test_values_are_refused(section, key, value):
+    with pytest.raises(ValidationError):
+        with_value(section, key, value)
+
+
+FIELD = st.text("0123456789*/-,abcjfemnourstw", min_size=1, max_size=6)
+
+
+@given(st.one_of(st.builds(" ".join, st.lists(FIELD, min_size=5, max_size=5)), st.text(max_size=20)))
+def test_whatever_schedule_is_accepted_airflows_reader_accepts_too(expression):
+    try:
+        cron.check(expression)
+    except ValueError:
+        return
+    assert expression in cron.PRESETS or croniter.is_valid(expression)
+
+
+@pytest.mark.parametrize(
+    ("outer", "inner", "expected"),
+    [
+        ("/#", "/", True),
+        ("/#", "/a/b", True),
+        ("/a/#", "/a", True),
+        ("/a/#", "/a/#", True),
+        ("/a/#", "/a/b/#", True),
+        ("/a/#", "/ab", False),
+        ("/a/#", "/#", False),
+        ("/a", "/a", True),
+        ("/a", "/a/b", False),
+        ("/a", "/#", False),
+    ],
+)
+def test_a_path_covers(outer, inner, expected):
+    assert scope.covers(outer, inner) is expected
