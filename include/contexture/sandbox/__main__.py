@@ -13,7 +13,12 @@ from typing import Annotated
 
 import typer
 
+from contexture.sandbox.context_broker.command import context_broker
+
 app = typer.Typer(help="Runs parts of the sandbox on 127.0.0.1 until Ctrl-C.", no_args_is_help=True)
+
+
+app.command("context-broker")(context_broker)
 
 
 @app.callback()

@@ -43,12 +43,18 @@ class Application:
         try:
             answer = await self._answer(call, faults)
         except ConnectionDropped:
-            self._close_connection(scope["client"])
+            await self._hang_up(scope, receive)
             return
         truncated = any(fault.kind == "truncate" for fault in faults)
         await _send(send, call, answer, self._date(), whole=not truncated)
         if truncated:
-            self._close_connection(scope["client"])
+            await self._hang_up(scope, receive)
+
+    async def _hang_up(self, scope: Scope, receive: Receive) -> None:
+        self._close_connection(scope["client"])
+        # The server must have noticed before it is told that there is no answer, or it makes one of its own.
+        while (await receive())["type"] != "http.disconnect":
+            pass
 
     async def _answer(self, call: Call, faults: list[Fault]) -> Answer:
         late = self._broker.faults.delay_seconds + sum(fault.seconds for fault in faults)
