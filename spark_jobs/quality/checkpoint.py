@@ -1,0 +1,80 @@
+"""The checkpoint of a run: expectations judged, documents written, and the verdict last."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+
+from pyspark.sql import DataFrame, functions
+
+from contexture.outbox.manifest import Verdict
+from contexture.outbox.storage import Storage
+from contexture.publications import Publication
+from spark_jobs.quality.observations import Finding, finding
+from spark_jobs.quality.project import Outcome, project
+from spark_jobs.quality.report import Report, page
+from spark_jobs.quality.suite import suite
+from spark_jobs.quality.summary import RunSummary
+
+
+def judge(
+    publication: Publication, entities: DataFrame, summary: RunSummary, *, outbox: str, run: str, report: str
+) -> Verdict:
+    """Judges what a run accepted and writes why, for people and for the gate.
+
+    Args:
+        publication: says what is expected.
+        entities: one row per accepted entity, cached, with the columns of `columns.FIXED` and two for each attribute
+            of `columns.column_names`.
+        summary: the counts of the run.
+        outbox: id of the outbox that the verdict is about.
+        run: what people call the run.
+        report: folder (path or URI) that receives `index.html`, `data_docs/`, `gx_result.json` and `verdict.json`;
+            the last one says that all are there.
+
+    Returns:
+        The verdict. Expectations that failed or raised are in it: they are no exception.
+
+    Raises:
+        RetriableError: the folder could not be written.
+    """
+    storage = Storage(report)
+    storage.remove("verdict.json")
+    storage.remove("data_docs")
+    expectations = suite(publication)
+    with project() as gx:
+        outcomes = [
+            *gx.judge_summary(summary.row(), expectations),
+            *gx.judge_entities(_with_age(entities, summary.reference_time), expectations),
+        ]
+        _copy(gx.build_data_docs(), storage, "data_docs")
+    findings = [finding(each, summary) for each in _in_order(outcomes, [each.name for each in expectations])]
+    verdict = _verdict(outbox, findings)
+    storage.write("gx_result.json", json.dumps([each.document for each in outcomes], indent=1).encode())
+    storage.write("index.html", page(Report(publication, run, summary, verdict, findings)))
+    storage.write("verdict.json", verdict.to_json())
+    return verdict
+
+
+def _with_age(entities: DataFrame, reference_time: datetime) -> DataFrame:
+    # A number, because timestamps in arguments become texts in GX and are read in the session's time zone.
+    ahead = functions.col("modified_at").cast("double") - functions.lit(reference_time.timestamp())
+    return entities.withColumn("seconds_ahead", ahead)
+
+
+def _in_order(outcomes: Sequence[Outcome], names: Sequence[str]) -> list[Outcome]:
+    return sorted(outcomes, key=lambda outcome: names.index(outcome.expected.name))
+
+
+def _verdict(outbox: str, findings: Sequence[Finding]) -> Verdict:
+    results = tuple(each.result for each in findings)
+    approved = not any(result.severity == "critical" and not result.success for result in results)
+    return Verdict(outbox=outbox, approved=approved, results=results)
+
+
+def _copy(folder: Path, storage: Storage, target: str) -> None:
+    for file in folder.rglob("*"):
+        if file.is_file():
+            storage.write(f"{target}/{file.relative_to(folder).as_posix()}", file.read_bytes())

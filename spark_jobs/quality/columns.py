@@ -1,0 +1,78 @@
+"""Names of the two columns that each judged attribute has in the `entities` frame."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from hashlib import sha256
+
+from pydantic import JsonValue
+
+from contexture.publications import Publication
+
+FIXED = ("identity", "service", "service_path", "id", "type", "modified_at", "received_at", "topic")
+
+COLUMN_ARGUMENTS = ("column", "column_A", "column_B", "column_list", "column_set")
+_IN_CONDITION = re.compile(r"`(?:value|type)_([^`]+)`|\b(?:value|type)_(\w+)")
+_PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,99}")
+_PREFIXES = ("value_", "type_")
+
+
+def column_names(publication: Publication) -> dict[str, str]:
+    """A safe column name for every attribute that the publication's quality section names, in a stable order.
+
+    The frame has `type_<safe>` (the attribute's NGSI type, null: the entity lacks it) and `value_<safe>` (its number,
+    null: it has none). A plain name stays as it is; others get a digest of the whole name, for Spark compares column
+    names without case and NGSI names may hold any sign but a few.
+    """
+    names = sorted(set(_named(publication)))
+    folded = Counter(name.casefold() for name in names)
+    return {
+        name: name if _PLAIN.fullmatch(name) and folded[name.casefold()] == 1 else _digested(name) for name in names
+    }
+
+
+def attribute_of(column: str) -> str | None:
+    """The attribute of a column written as `value_<attribute>` or `type_<attribute>`; None: it is another column."""
+    if column in FIXED:
+        return None
+    return next((column.removeprefix(each) for each in _PREFIXES if column.startswith(each)), None)
+
+
+def column(written: str, safe: Mapping[str, str]) -> str:
+    """The frame's name of a column written as `value_<attribute>`, `type_<attribute>` or one of `FIXED`."""
+    attribute = attribute_of(written)
+    if attribute is None or attribute not in safe:
+        return written
+    return written.removesuffix(attribute) + safe[attribute]
+
+
+def condition(written: str, safe: Mapping[str, str]) -> str:
+    """A SQL condition with the frame's column names; odd attribute names stand in backticks, as everywhere in SQL."""
+
+    def replaced(match: re.Match[str]) -> str:
+        plain = column(match[0].strip("`"), safe)
+        return f"`{plain}`" if match[0].startswith("`") else plain
+
+    return _IN_CONDITION.sub(replaced, written)
+
+
+def written_columns(kwargs: Mapping[str, JsonValue]) -> Iterator[str]:
+    """The columns that the arguments of an expectation name."""
+    for argument in COLUMN_ARGUMENTS:
+        value = kwargs.get(argument)
+        yield from (each for each in (value if isinstance(value, list) else [value]) if isinstance(each, str))
+
+
+def _named(publication: Publication) -> Iterator[str]:
+    quality = publication.quality
+    yield from (*quality.required_attributes, *quality.attribute_types, *quality.ranges)
+    for expectation in quality.expectations:
+        yield from filter(None, map(attribute_of, written_columns(expectation.kwargs)))
+        yield from (quoted or plain for quoted, plain in _IN_CONDITION.findall(expectation.where or ""))
+
+
+def _digested(name: str) -> str:
+    readable = re.sub(r"[^A-Za-z0-9]+", "_", name)[:40].strip("_")
+    return f"{readable}_{sha256(name.encode()).hexdigest()[:10]}".lstrip("_")

@@ -1,0 +1,53 @@
+"""Expectations that the publication's author wrote, by Great Expectations' own names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import get_args
+
+from pydantic import JsonValue
+
+from contexture.publications import Publication
+from spark_jobs.quality.columns import COLUMN_ARGUMENTS, column, column_names, condition
+from spark_jobs.quality.expected import Expected, Severity
+
+
+def own_expectations(publication: Publication) -> Iterator[Expected]:
+    """The items of `quality.expectations`; `severity` is one of the arguments, as in Great Expectations (critical)."""
+    safe = column_names(publication)
+    for number, item in enumerate(publication.quality.expectations, start=1):
+        kwargs = {name: _translated(name, value, safe) for name, value in item.kwargs.items() if name != "severity"}
+        yield Expected(
+            name=f"own-{number}:{item.name}",
+            severity=_severity(item.kwargs.get("severity", "critical")),
+            on="entities",
+            kind=class_name(item.name),
+            kwargs=kwargs,
+            description=_sentence(item.name, item.kwargs, item.where),
+            where=None if item.where is None else condition(item.where, safe),
+            own=True,
+        )
+
+
+def class_name(written: str) -> str:
+    """`ExpectColumnValuesToBeUnique`, also for `expect_column_values_to_be_unique`."""
+    return "".join(word[:1].upper() + word[1:] for word in written.split("_"))
+
+
+def _translated(name: str, value: JsonValue, safe: Mapping[str, str]) -> JsonValue:
+    if name not in COLUMN_ARGUMENTS:
+        return value
+    if isinstance(value, list):
+        return [column(each, safe) if isinstance(each, str) else each for each in value]
+    return column(value, safe) if isinstance(value, str) else value
+
+
+def _severity(written: JsonValue) -> Severity:
+    # An unknown word must not make an expectation weaker than its author meant.
+    return next((known for known in get_args(Severity) if known == written), "critical")
+
+
+def _sentence(name: str, kwargs: Mapping[str, JsonValue], where: str | None) -> str:
+    arguments = ", ".join(f"{key}: {value}" for key, value in kwargs.items() if key != "severity")
+    selected = f" where {where}" if where else ""
+    return f"{name}({arguments}){selected}"

@@ -1,0 +1,136 @@
+"""The one module that speaks to Great Expectations: a project in a temporary folder, used for one run."""
+
+from __future__ import annotations
+
+import inspect
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame
+
+from spark_jobs.quality.expected import Expected, Frame
+
+# Counts, and who the first few offenders are: more would copy data into documents and cost a sort of the whole frame.
+EXAMPLES = 5
+RESULT_FORMAT = {
+    "result_format": "SUMMARY",
+    "partial_unexpected_count": EXAMPLES,
+    "unexpected_index_column_names": ["identity"],
+}
+
+_DOCS = "gx/uncommitted/data_docs/local_site"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of one expectation: Great Expectations' result as JSON, or why it could not even be built."""
+
+    expected: Expected
+    document: Mapping[str, Any]
+    refused: str | None = None
+
+
+class Project:
+    """A file context of Great Expectations; Data Docs exist only in those."""
+
+    def __init__(self, folder: str) -> None:
+        import great_expectations as gx
+
+        self._gx = gx
+        self._folder = Path(folder)
+        self._context: Any = gx.get_context(mode="file", project_root_dir=folder)
+        # Its bars go to the error stream, once for every checkpoint, and show nothing that our own lines don't.
+        self._context.variables.progress_bars = {"globally": False}
+
+    def judge_summary(self, row: Mapping[str, float | None], expectations: Sequence[Expected]) -> list[Outcome]:
+        """Judges the run as a whole. One row needs no Spark: pandas takes 40 ms for it."""
+        import pandas as pd
+
+        source = self._context.data_sources.add_pandas("summary")
+        return self._judge("summary", source, pd.DataFrame([dict(row)]), expectations)
+
+    def judge_entities(self, frame: DataFrame, expectations: Sequence[Expected]) -> list[Outcome]:
+        """Judges the accepted entities; the frame is best cached, for it is read more than once."""
+        return self._judge(
+            "entities", self._context.data_sources.add_spark("entities", persist=False), frame, expectations
+        )
+
+    def build_data_docs(self) -> Path:
+        """The folder of the finished Data Docs."""
+        self._context.build_data_docs()
+        return self._folder / _DOCS
+
+    def _judge(self, on: Frame, source: Any, frame: Any, expectations: Sequence[Expected]) -> list[Outcome]:
+        batch = source.add_dataframe_asset(on).add_batch_definition_whole_dataframe("whole")
+        built, refused = self._built([each for each in expectations if each.on == on])
+        validations = [self._validation(name, batch, group) for name, group in _grouped(on, built)]
+        checkpoint = self._gx.Checkpoint(name=on, validation_definitions=validations, result_format=_format(on))
+        answer = self._context.checkpoints.add(checkpoint).run(batch_parameters={"dataframe": frame})
+        return [*_outcomes(answer, expectations), *refused]
+
+    def _built(self, expectations: Sequence[Expected]) -> tuple[list[tuple[Expected, Any]], list[Outcome]]:
+        built, refused = [], []
+        for expected in expectations:
+            try:
+                built.append((expected, _gx_expectation(expected)))
+            except Exception as error:
+                # Pydantic, GX and Python all object in their own way to a name or an argument that people wrote.
+                refused.append(Outcome(expected, {}, f"{type(error).__name__}: {error}"))
+        return built, refused
+
+    def _validation(self, name: str, batch: Any, expectations: Sequence[Any]) -> Any:
+        suite = self._context.suites.add(self._gx.ExpectationSuite(name=name, expectations=list(expectations)))
+        definition = self._gx.ValidationDefinition(name=name, data=batch, suite=suite)
+        return self._context.validation_definitions.add(definition)
+
+
+@contextmanager
+def project() -> Iterator[Project]:
+    """A project that is gone afterwards."""
+    with tempfile.TemporaryDirectory(prefix="contexture-gx-") as folder:
+        yield Project(folder)
+
+
+def _grouped(on: Frame, built: Sequence[tuple[Expected, Any]]) -> Iterator[tuple[str, list[Any]]]:
+    # One error fails the whole aggregate that a suite is computed with (CAST_INVALID_INPUT under ANSI), so what
+    # people wrote themselves stands alone: it can not take the others with it.
+    yield on, [expectation for expected, expectation in built if not expected.own]
+    for expected, expectation in built:
+        if expected.own:
+            yield expected.name, [expectation]
+
+
+def _format(on: Frame) -> Any:
+    return RESULT_FORMAT if on == "entities" else "SUMMARY"
+
+
+def _gx_expectation(expected: Expected) -> Any:
+    import great_expectations.expectations as gxe
+    from great_expectations.expectations.expectation import Expectation
+    from great_expectations.expectations.row_conditions import PassThroughCondition
+
+    kind = getattr(gxe, expected.kind, None)
+    if not inspect.isclass(kind) or not issubclass(kind, Expectation):
+        raise LookupError(f"Great Expectations has no {expected.kind}")
+    selected = (
+        {} if expected.where is None else {"row_condition": PassThroughCondition(pass_through_filter=expected.where)}
+    )
+    return kind(
+        **expected.kwargs,
+        **selected,
+        severity=expected.severity,
+        description=expected.description,
+        meta={"name": expected.name},
+    )
+
+
+def _outcomes(answer: Any, expectations: Sequence[Expected]) -> Iterator[Outcome]:
+    by_name = {expected.name: expected for expected in expectations}
+    for validation in answer.run_results.values():
+        for result in validation.results:
+            document = result.to_json_dict()
+            yield Outcome(by_name[document["expectation_config"]["meta"]["name"]], document)
