@@ -1,0 +1,85 @@
+"""What a pull has put into its landing folder: digests, counts, and the newest change."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from contexture.outbox.schemas import LANDING
+from contexture.outbox.storage import Storage
+from spark_jobs.sources.landing_rows import WALK_BITS
+
+_PIECE_BYTES = 1 << 20
+_IDENTITY = ["path", "id", "type"]
+_LOOKED_AT = ["ordinal", "operation", "version", "modified_at", *_IDENTITY]
+
+
+@dataclass(frozen=True, slots=True)
+class Landed:
+    """A landing folder, looked through. `files`: name to SHA-256."""
+
+    files: Mapping[str, str]
+    table: pa.Table
+
+    @classmethod
+    def look(cls, storage: Storage, folder: str) -> Landed:
+        """Looks through the Parquet files of a folder."""
+        names = storage.files(folder, ".parquet")
+        paths = {name: storage.path(f"{folder}/{name}") for name in names}
+        columns = pa.schema([LANDING.field(name) for name in _LOOKED_AT])
+        tables = [pq.read_table(path, columns=_LOOKED_AT, filesystem=storage.filesystem) for path in paths.values()]
+        table = pa.concat_tables([columns.empty_table(), *(table.cast(columns) for table in tables)])
+        return cls({name: _sha256(storage, path) for name, path in paths.items()}, table)
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 over the digests of all files."""
+        lines = "".join(f"{digest} {name}\n" for name, digest in sorted(self.files.items()))
+        return hashlib.sha256(lines.encode()).hexdigest()
+
+    @property
+    def rows(self) -> int:
+        """All rows."""
+        return int(self.table.num_rows)
+
+    @property
+    def present(self) -> int:
+        """Rows that only tell who is there."""
+        return int(pc.sum(pc.equal(self.table["operation"], "present")).as_py() or 0)
+
+    @property
+    def identities_known(self) -> bool:
+        """Whether every row says whose it is."""
+        return all(self.table[name].null_count == 0 for name in _IDENTITY)
+
+    def identities(self, walk: int) -> int:
+        """How many different entities a walk met."""
+        walks = pc.shift_right(self.table["ordinal"], WALK_BITS)
+        met = self.table.filter(pc.equal(walks, walk)).select(_IDENTITY)
+        return int(met.group_by(_IDENTITY).aggregate([]).num_rows)
+
+    def newest(self, latest: datetime) -> str | None:
+        """The greatest modification time up to `latest` among rows with a body, as the broker wrote it."""
+        believed = pc.and_(
+            pc.equal(self.table["operation"], "upsert"),
+            pc.less_equal(self.table["modified_at"], pa.scalar(latest, LANDING.field("modified_at").type)),
+        )
+        rows = self.table.filter(believed)
+        greatest = pc.max(rows["modified_at"])
+        if not greatest.is_valid:
+            return None
+        return str(rows.filter(pc.equal(rows["modified_at"], greatest))["version"][0].as_py())
+
+
+def _sha256(storage: Storage, path: str) -> str:
+    digest = hashlib.sha256()
+    with storage.filesystem.open_input_stream(path) as stream:
+        while piece := stream.read(_PIECE_BYTES):
+            digest.update(piece)
+    return digest.hexdigest()

@@ -1,0 +1,195 @@
+"""The pull phase: what the source holds goes into landing as it arrived. Nothing after it reads the source again."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+from contexture.errors import ContextureError, DefectError
+from contexture.ngsi.client import ContextBroker
+from contexture.ngsi.connection import BrokerConnection
+from contexture.ngsi.paging import broker_text
+from contexture.ngsi.sighting import moment
+from contexture.outbox.layout import PublicationFolder
+from contexture.outbox.manifest import LandingManifest
+from contexture.outbox.orders import StageOrder
+from contexture.outbox.storage import Storage
+from contexture.publications import Publication
+from spark_jobs.failures import intended
+from spark_jobs.landed import Landed
+from spark_jobs.sources.ngsi import NgsiDataSource
+from spark_jobs.sources.selection import Selection, Walk
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_DATE_RESOLUTION = timedelta(seconds=1)
+_TIMESTAMP_TYPE = "spark.sql.parquet.outputTimestampType"
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _Health:
+    """The broker at one moment: its clock, and how many entities each walk that tells identities should meet."""
+
+    time: datetime
+    counts: tuple[int, ...]
+
+
+def pull(
+    spark: SparkSession, order: StageOrder, connection: BrokerConnection, watermark: str | None
+) -> LandingManifest:
+    """Reads the source into the run's landing folder; a run that has its manifest already is not read again.
+
+    Args:
+        spark: the session that reads and writes.
+        order: what to read, and where to put it.
+        connection: the context broker.
+        watermark: the newest change that is known, as the broker wrote it; None reads everything.
+
+    Raises:
+        RetriableError: the broker, its database or the storage is away or ill. No manifest is left.
+        ConfigurationError: the broker refuses us or the selection.
+    """
+    storage = Storage(order.home)
+    folder = PublicationFolder(order.publication.name)
+    try:
+        return LandingManifest.model_validate_json(storage.read(folder.landing_manifest(order.run)))
+    except FileNotFoundError:
+        storage.remove(folder.landing(order.run))
+    manifest = _pull(spark, order, connection, watermark)
+    storage.write(folder.landing_manifest(order.run), manifest.to_json())
+    return manifest
+
+
+def _pull(
+    spark: SparkSession, order: StageOrder, connection: BrokerConnection, watermark: str | None
+) -> LandingManifest:
+    started_at = datetime.now(UTC)
+    selection = selection_of(order, watermark)
+    walks = selection.walks()
+    telling = [walk for walk in walks if walk.query.since is None]
+    storage, folder = Storage(order.home), PublicationFolder(order.publication.name).landing(order.run)
+    with ContextBroker(connection, selection.service) as broker:
+        before = _health(broker, telling)
+        _write(spark, NgsiDataSource.connected(connection), selection, storage.uri(folder))
+        after = _health(broker, telling)
+    landed = Landed.look(storage, folder)
+    return LandingManifest(
+        run=order.run,
+        mode=order.mode,
+        source=connection.address,
+        queries=tuple(walk.query.describe() for walk in walks),
+        watermark_from=watermark,
+        watermark_to=_watermark(watermark, landed.newest(before.time + _DATE_RESOLUTION)),
+        rows=landed.rows,
+        present=landed.present,
+        source_count=sum(after.counts),
+        complete=_is_complete(landed, telling, before, after),
+        started_at=started_at,
+        finished_at=datetime.now(UTC),
+        broker_time=after.time,
+        files=landed.files,
+        digest=landed.digest,
+    )
+
+
+def selection_of(order: StageOrder, watermark: str | None) -> Selection:
+    """What to ask the source for.
+
+    Raises:
+        DefectError: the order is one that reads no source, or the watermark is no time.
+    """
+    if order.mode == "backfill":
+        raise DefectError("a backfill reads no source", next_step="report this", run=order.run)
+    whole = _whole(order.publication)
+    if order.mode == "full" or watermark is None:
+        return whole
+    source = order.publication.source
+    reached = _time(watermark) - timedelta(seconds=source.overlap_seconds)
+    identities = "true" if source.detect_deletions else "false"
+    return replace(whole, mode="changes", since=broker_text(reached), identities=identities)
+
+
+def _whole(publication: Publication) -> Selection:
+    source = publication.source
+    return Selection(
+        service=source.service,
+        service_path=",".join(source.service_path),
+        types=",".join(source.types),
+        id_pattern=source.id_pattern or "",
+        q=source.query or "",
+        attributes=",".join(source.attributes),
+        georel=source.georel or "",
+        geometry=source.geometry or "",
+        coords=source.coords or "",
+        page_size=str(source.page_size),
+        walk_deadline_seconds=str(source.walk_deadline_seconds),
+    )
+
+
+def _health(broker: ContextBroker, walks: Sequence[Walk]) -> _Health:
+    # The probe comes last: a count from a broker whose database is gone says 0 and 200.
+    counts = tuple(broker.count(walk.query) for walk in walks)
+    return _Health(broker.probe(), counts)
+
+
+def _write(spark: SparkSession, source: type[NgsiDataSource], selection: Selection, uri: str) -> None:
+    spark.dataSource.register(source)
+    try:
+        with _microseconds(spark):
+            rows = spark.read.format(source.name()).options(**selection.options()).load()
+            rows.write.option("compression", "zstd").parquet(uri)
+    except ContextureError:
+        raise
+    except Exception as error:
+        # Spark wraps what a task raised into its own text, several layers deep; only our sentence is of use.
+        raise intended(error) from None
+
+
+@contextmanager
+def _microseconds(spark: SparkSession) -> Iterator[None]:
+    """Times as Parquet's own type, with their zone; Spark's default is an old one that readers take for local time."""
+    usual = spark.conf.get(_TIMESTAMP_TYPE)
+    spark.conf.set(_TIMESTAMP_TYPE, "TIMESTAMP_MICROS")
+    try:
+        yield
+    finally:
+        spark.conf.set(_TIMESTAMP_TYPE, str(usual))
+
+
+def _is_complete(landed: Landed, telling: Sequence[Walk], before: _Health, after: _Health) -> bool:
+    """Whether what was not met is gone: every path was walked whole, and no entity hid from the walk.
+
+    Entities that come or go meanwhile make the counts differ, so the smaller one has to be met.
+    """
+    if not telling or not landed.identities_known:
+        return False
+    for walk, *counts in zip(telling, before.counts, after.counts, strict=True):
+        met = landed.identities(walk.number)
+        if met < min(counts):
+            _log.warning("the walk of %s met %d of %d entities", walk.query.service_path, met, min(counts))
+            return False
+    return True
+
+
+def _watermark(known: str | None, newest: str | None) -> str | None:
+    """The later of both.
+
+    `newest` is not later than the start of the pull: an entity read early and changed while the rest was read has its
+    change before the newest one seen, and must not fall behind the watermark.
+    """
+    if known is None or newest is None:
+        return known or newest
+    return max(known, newest, key=_time)
+
+
+def _time(watermark: str) -> datetime:
+    time = moment(watermark)
+    if time is None:
+        raise DefectError(f"the watermark {watermark!r} is no time", next_step="run the publication in mode full")
+    return time

@@ -1,0 +1,46 @@
+"""Pages of a broker as rows of landing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from contexture.ngsi.sighting import moment
+from contexture.outbox.schemas import LANDING
+
+if TYPE_CHECKING:
+    from contexture.ngsi.client import Page
+
+WALK_BITS = 36
+"""Rows of one walk that an ordinal has room for: 2 to the power of this."""
+
+MEDIA_TYPE = "application/json"
+
+
+def landing_rows(page: Page, *, service: str, walk: int, first: int, bodies: bool) -> pa.RecordBatch:
+    """One page as a record batch of the landing schema.
+
+    Args:
+        walk: the number of the walk.
+        first: how many rows of the walk came before.
+        bodies: False gives sightings: rows with operation `present` and no body.
+    """
+    rows = len(page.entities)
+    start = (walk << WALK_BITS) + first
+    columns = {
+        "ordinal": range(start, start + rows),
+        "operation": ["upsert" if bodies else "present"] * rows,
+        "scope": [service] * rows,
+        "path": [sighting.path for sighting in page.sightings],
+        "id": [sighting.id for sighting in page.sightings],
+        "type": [sighting.type for sighting in page.sightings],
+        "version": [sighting.modified for sighting in page.sightings],
+        "body": page.entities if bodies else [None] * rows,
+        "media_type": [MEDIA_TYPE] * rows,
+        "created_at": [moment(sighting.created) for sighting in page.sightings],
+        "modified_at": [moment(sighting.modified) for sighting in page.sightings],
+        "source_transaction": [None] * rows,
+        "received_at": [page.received_at] * rows,
+    }
+    return pa.RecordBatch.from_arrays([pa.array(columns[field.name], field.type) for field in LANDING], schema=LANDING)

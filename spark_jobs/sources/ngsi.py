@@ -1,0 +1,109 @@
+"""A context broker as a Spark data source, usable by anyone.
+
+    spark.dataSource.register(NgsiDataSource)
+    spark.read.format("ngsi").option("url", "http://localhost:1026").option("service", "vehicles").load()
+
+Rows have the landing schema: one per entity, `body` with the broker's own bytes. Options: see `Selection`. Secrets are
+never options, which Spark shows in plans and logs: a broker that wants them is described by the environment variable
+CONTEXTURE_SOURCE_CONNECTION (JSON of `BrokerConnection`), or by a source made with `NgsiDataSource.connected`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+
+from contexture.errors import ConfigurationError, ContextureError, from_dict
+from contexture.ngsi.connection import BrokerConnection
+from spark_jobs.sources.selection import Selection, Walk
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql.types import StructType
+
+CONNECTION_VARIABLE = "CONTEXTURE_SOURCE_CONNECTION"
+
+
+class NgsiDataSource(DataSource):
+    """The data source `ngsi`."""
+
+    connection: ClassVar[BrokerConnection | None] = None
+
+    @classmethod
+    def name(cls) -> str:
+        """What stands in `spark.read.format(...)`."""
+        return "ngsi"
+
+    @classmethod
+    def connected(cls, connection: BrokerConnection) -> type[NgsiDataSource]:
+        """This source, reading from one broker whatever the environment says; to be registered in place of it."""
+        return type("ConnectedNgsiDataSource", (cls,), {"connection": connection})
+
+    def schema(self) -> StructType:
+        """The landing schema."""
+        from pyspark.sql.pandas.types import from_arrow_schema
+
+        from contexture.outbox.schemas import LANDING
+
+        return from_arrow_schema(LANDING)
+
+    def reader(self, schema: StructType) -> NgsiReader:
+        """A reader that carries the connection to wherever the walks are read.
+
+        Raises:
+            ConfigurationError: an option or the connection can't be used.
+        """
+        selection = Selection.of(self.options)
+        return NgsiReader(selection, self._connection(selection.url))
+
+    def _connection(self, url: str) -> BrokerConnection:
+        if url:
+            return BrokerConnection(url)
+        if self.connection is not None:
+            return self.connection
+        described = os.environ.get(CONNECTION_VARIABLE)
+        if not described:
+            raise ConfigurationError(
+                "the ngsi source does not know its context broker",
+                next_step=f"give the option url, or set {CONNECTION_VARIABLE} to the JSON of a connection",
+            )
+        return BrokerConnection.from_json(described)
+
+
+class NgsiReader(DataSourceReader):
+    """Reads the walks of one selection; one task reads one walk."""
+
+    def __init__(self, selection: Selection, connection: BrokerConnection) -> None:
+        self._selection = selection
+        self._connection = connection
+
+    def partitions(self) -> Sequence[Walk]:
+        """The walks; nothing is asked of the broker yet."""
+        return self._selection.walks()
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The rows of one walk, a record batch for each page.
+
+        Raises:
+            ContextureError: as `ContextBroker.walk`; of one of the classes in `contexture.errors`, whose name in the
+                driver's text tells the intent.
+        """
+        assert isinstance(partition, Walk)
+        try:
+            yield from self._rows(partition)
+        except ContextureError as error:
+            raise from_dict(error.as_dict()) from None
+
+    def _rows(self, walk: Walk) -> Iterator[pa.RecordBatch]:
+        from contexture.ngsi.client import ContextBroker
+        from spark_jobs.sources.landing_rows import landing_rows
+
+        service = self._selection.service
+        first = 0
+        with ContextBroker(self._connection, service) as broker:
+            for page in broker.walk(walk.query, deadline_seconds=float(self._selection.walk_deadline_seconds)):
+                yield landing_rows(page, service=service, walk=walk.number, first=first, bodies=walk.bodies)
+                first += len(page.entities)

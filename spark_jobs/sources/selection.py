@@ -1,0 +1,129 @@
+"""What the options of a read say: which walks through a context broker give its rows."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Literal
+
+from pyspark.sql.datasource import InputPartition
+
+from contexture.errors import ConfigurationError
+from contexture.ngsi.query import MAX_PAGE_SIZE, EntityQuery
+
+WalkMode = Literal["full", "changes"]
+
+
+@dataclass(frozen=True)
+class Walk(InputPartition):
+    """One walk, which one task reads.
+
+    Attributes:
+        number: its place among the walks of the read; the upper part of the ordinals of its rows.
+        bodies: False gives rows that only say who is there.
+    """
+
+    number: int
+    query: EntityQuery
+    bodies: bool
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The options of `spark.read.format("ngsi")`; lists are separated by commas.
+
+    Attributes:
+        url: the broker's address, when it needs no secret; else the connection comes by the environment.
+        service: the tenant; the default one when empty.
+        service_path: one walk for each.
+        mode: full goes along the time of creation, changes along that of modification, from `since` on.
+        identities: adds walks that only tell who is there (rows with operation `present` and no body).
+    """
+
+    url: str = ""
+    service: str = ""
+    service_path: str = "/#"
+    types: str = ""
+    id_pattern: str = ""
+    q: str = ""
+    attributes: str = ""
+    georel: str = ""
+    geometry: str = ""
+    coords: str = ""
+    mode: str = "full"
+    since: str = ""
+    identities: str = "false"
+    page_size: str = str(MAX_PAGE_SIZE)
+    walk_deadline_seconds: str = "3600"
+
+    def __post_init__(self) -> None:
+        if self.mode not in {"full", "changes"}:
+            raise _mistake("mode", self.mode, "full or changes")
+        if self.identities not in {"true", "false"}:
+            raise _mistake("identities", self.identities, "true or false")
+        if self.mode == "changes" and not self.since:
+            raise _mistake("since", self.since, "the time to start from, as the broker writes times")
+        for name in ("page_size", "walk_deadline_seconds"):
+            if not getattr(self, name).isdecimal():
+                raise _mistake(name, getattr(self, name), "a whole number")
+
+    @classmethod
+    def of(cls, options: Mapping[str, str]) -> Selection:
+        """The selection that the options of a read say.
+
+        Raises:
+            ConfigurationError: an option isn't known, or has a value that can't be used.
+        """
+        known = [field.name for field in fields(cls)]
+        for name in options:
+            if name.lower() not in known:
+                near = difflib.get_close_matches(name.lower(), known, n=1)
+                raise ConfigurationError(
+                    f"the ngsi source has no option {name!r}",
+                    next_step=f"use {near[0]}" if near else f"use one of {', '.join(known)}",
+                )
+        return cls(**{name.lower(): value for name, value in options.items()})
+
+    def options(self) -> dict[str, str]:
+        """The options that say this selection; `of` reads them back."""
+        return {field.name: value for field in fields(self) if (value := getattr(self, field.name)) != field.default}
+
+    def walks(self) -> tuple[Walk, ...]:
+        """The walks of the read, in the order of their rows.
+
+        Raises:
+            ConfigurationError: a part of the selection is none that a broker takes.
+        """
+        kinds = [(self.mode == "changes", True), *([(False, False)] if self.identities == "true" else [])]
+        planned = [(path, *kind) for path in _parts(self.service_path) for kind in kinds]
+        return tuple(
+            Walk(number, self._query(path, changes=changes, bodies=bodies), bodies)
+            for number, (path, changes, bodies) in enumerate(planned)
+        )
+
+    def _query(self, service_path: str, *, changes: bool, bodies: bool) -> EntityQuery:
+        return EntityQuery(
+            service_path=service_path,
+            types=_parts(self.types),
+            id_pattern=self.id_pattern or None,
+            q=self.q or None,
+            attributes=_parts(self.attributes),
+            georel=self.georel or None,
+            geometry=self.geometry or None,
+            coords=self.coords or None,
+            field="dateModified" if changes else "dateCreated",
+            since=self.since if changes else None,
+            page_size=int(self.page_size),
+            identities_only=not bodies,
+        )
+
+
+def _parts(text: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in text.split(",") if part.strip())
+
+
+def _mistake(option: str, value: str, expected: str) -> ConfigurationError:
+    return ConfigurationError(
+        f"the ngsi source can not use {value!r} for {option}", next_step=f"give the option {option} {expected}"
+    )
