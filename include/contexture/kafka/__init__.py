@@ -10,8 +10,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from contexture.kafka.claims import ClaimReport, Claims
     from contexture.kafka.connection import ConnectionReport, test_connection
-    from contexture.kafka.errors import FencedError, KafkaConfigurationError, SequenceTakenError
+    from contexture.kafka.errors import BrokersAwayError, FencedError, KafkaConfigurationError, SequenceTakenError
     from contexture.kafka.ledger import Ledger
     from contexture.kafka.ledger_entry import LedgerEntry
     from contexture.kafka.partitioner import partition_for, shards_for
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
     from contexture.kafka.topics import TopicSpec, TopicsReport, ensure_topics
 
 _MODULES = {
+    "ClaimReport": "claims",
+    "Claims": "claims",
+    "BrokersAwayError": "errors",
     "ClientSettings": "settings",
     "ConnectionReport": "connection",
     "FencedError": "errors",
@@ -49,6 +53,9 @@ _MODULES = {
 }
 
 __all__ = [
+    "BrokersAwayError",
+    "ClaimReport",
+    "Claims",
     "ClientSettings",
     "ConnectionReport",
     "FencedError",

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, cast
 
 from contexture.kafka.error_table import misconfigured, translated
-from contexture.kafka.ports import KafkaErrorLike, TransactionalProducer
+from contexture.kafka.ports import KafkaErrorLike, ListsTopics, TransactionalProducer
 from contexture.kafka.settings import ClientSettings
 from contexture.kafka.watch import ClientWatch
 
@@ -62,6 +63,15 @@ def reader(settings: ClientSettings, watch: ClientWatch, *, isolation: str = "re
         return Consumer(options, logger=_LOG)
     except (client_error(), ValueError, TypeError) as problem:
         raise _unusable(problem) from problem
+
+
+def connect(client: ListsTopics, topic: str | None, seconds: float) -> None:
+    """Lets a client connect and learn where a topic (or every topic) is, before it is given work.
+
+    Given work first, it finds no broker connected and sleeps for half a second. Failures are left to the work.
+    """
+    with suppress(client_error()):
+        client.list_topics(topic, timeout=seconds)
 
 
 def admin(settings: ClientSettings, watch: ClientWatch) -> AdminClient:

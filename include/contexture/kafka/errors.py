@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from contexture.errors import ConfigurationError
+from contexture.errors import ConfigurationError, RetriableError
 
 
 class KafkaConfigurationError(ConfigurationError):
     """The Kafka connection, a topic's configuration or a permission must be changed by a person."""
+
+
+class BrokersAwayError(RetriableError):
+    """The brokers did not answer for as long as they are waited for."""
 
 
 class FencedError(ConfigurationError):

@@ -8,27 +8,39 @@ from __future__ import annotations
 
 from contexture.kafka.ledger_entry import LedgerEntry
 from contexture.kafka.ledger_reader import LedgerReader
-from contexture.kafka.ledger_topic import LedgerTopic
+from contexture.kafka.ledger_topic import ensure_ledger, ledger_partitions
 from contexture.kafka.patience import Patience
 from contexture.kafka.senders import SenderNames
 from contexture.kafka.settings import ClientSettings
-
-_DEFAULT_WAIT_SECONDS = 300.0
+from contexture.kafka.topic_admin import TopicAdmin
 
 
 class Ledger:
     """The ledger of one publication.
 
+    Every method raises `BrokersAwayError` when the brokers stay away for too long, and `KafkaConfigurationError` when
+    this user may not do it.
+
     Args:
         settings: the connection.
         names: whose ledger.
+        patience: how long brokers are waited for.
         replication_factor: for making the topic; -1 takes the brokers' default.
     """
 
-    def __init__(self, settings: ClientSettings, names: SenderNames, *, replication_factor: int = -1) -> None:
-        self._settings = settings
+    def __init__(
+        self,
+        settings: ClientSettings,
+        names: SenderNames,
+        *,
+        patience: Patience | None = None,
+        replication_factor: int = -1,
+    ) -> None:
+        patience = patience or Patience(300.0)
         self._names = names
-        self._topic = LedgerTopic(settings, names.ledger_topic, replication_factor)
+        self._replication_factor = replication_factor
+        self._admin = TopicAdmin(settings, patience)
+        self._reader = LedgerReader(settings, self._admin, patience)
 
     @property
     def topic(self) -> str:
@@ -39,31 +51,34 @@ class Ledger:
         """The key of a shard's rows."""
         return self._names.ledger_key(shard)
 
-    def prepare(self, shards: int, patience: Patience | None = None) -> None:
+    def prepare(self, shards: int) -> None:
         """Makes the topic, or gives it more partitions, so that each shard has one."""
-        self._topic.ensure(shards, patience or Patience(_DEFAULT_WAIT_SECONDS))
+        ensure_ledger(self._admin, self.topic, shards, self._replication_factor)
 
-    def partitions(self, patience: Patience | None = None) -> int:
+    def partitions(self) -> int:
         """How many shards it has room for; 0 when nothing was ever sent."""
-        return self._topic.partitions(patience or Patience(_DEFAULT_WAIT_SECONDS))
+        return ledger_partitions(self._admin, self.topic)
 
-    def settled(self, shard: int, patience: Patience | None = None) -> LedgerEntry | None:
+    def settled(self, shard: int) -> LedgerEntry | None:
         """What a shard's last committed transaction left, once everything before this call is settled.
 
         Call it after `init_transactions` of that shard: then nothing of an earlier sender can follow.
         """
-        return self._entry(shard, patience, settled=True)
+        return self._entry(shard, settled=True)
 
-    def read(self, shard: int, patience: Patience | None = None) -> LedgerEntry | None:
+    def read(self, shard: int) -> LedgerEntry | None:
         """What a shard's last visible transaction left; an open one may follow."""
-        return self._entry(shard, patience, settled=False)
+        return self._entry(shard, settled=False)
 
-    def highest_sequence(self, patience: Patience | None = None) -> int:
-        """The highest sequence in any partition; 0 when nothing was ever sent."""
-        entries = [self.read(shard, patience) for shard in range(self.partitions(patience))]
-        return max((entry.sequence for entry in entries if entry is not None), default=0)
+    def entries(self) -> dict[int, LedgerEntry]:
+        """What each shard's last visible transaction left."""
+        found = {shard: self.read(shard) for shard in range(self.partitions())}
+        return {shard: entry for shard, entry in found.items() if entry is not None}
 
-    def _entry(self, shard: int, patience: Patience | None, *, settled: bool) -> LedgerEntry | None:
-        source = LedgerReader(self._settings, patience or Patience(_DEFAULT_WAIT_SECONDS))
-        value = source.last_value(self.topic, shard, self.key(shard), settled=settled)
+    def highest_sequence(self) -> int:
+        """The highest sequence of any shard; 0 when nothing was ever sent."""
+        return max((entry.sequence for entry in self.entries().values()), default=0)
+
+    def _entry(self, shard: int, *, settled: bool) -> LedgerEntry | None:
+        value = self._reader.last_value(self.topic, shard, self.key(shard), settled=settled)
         return None if value is None else LedgerEntry.from_json(value)

@@ -2,38 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
 from contextlib import closing
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
-from contexture.kafka.clients import client_error, error_in, reader
+from contexture.kafka.clients import connect, reader
 from contexture.kafka.error_table import Meaning, meaning, translated
 from contexture.kafka.patience import Patience
-from contexture.kafka.ports import KafkaErrorLike
 from contexture.kafka.settings import ClientSettings
+from contexture.kafka.topic_admin import TopicAdmin
 from contexture.kafka.watch import ClientWatch
 
 if TYPE_CHECKING:
-    from confluent_kafka import Consumer, TopicPartition
+    from confluent_kafka import Consumer
+
+    from contexture.kafka.ports import KafkaErrorLike
 
 _CALL_SECONDS = 2.0
 _STABLE_POLL_SECONDS = 0.05
 # The wanted row is nearly always among the last few: only when it is not, more is read.
 _FIRST_WINDOW = 64
-
-T = TypeVar("T")
+_WINDOW_GROWTH = 64
 
 
 class LedgerReader:
-    """Finds the last committed value of keys in a partition.
+    """Finds the last committed value of a key in a partition.
 
     Args:
         settings: the connection.
+        admin: of the same connection.
         patience: how long brokers are waited for.
     """
 
-    def __init__(self, settings: ClientSettings, patience: Patience) -> None:
+    def __init__(self, settings: ClientSettings, admin: TopicAdmin, patience: Patience) -> None:
         self._settings = settings
+        self._admin = admin
         self._patience = patience
         self._watch = ClientWatch()
 
@@ -47,68 +50,49 @@ class LedgerReader:
             settled: wait until no transaction that began before this call is open, so that nothing committed is
                 hidden behind it.
         """
-        from confluent_kafka import TopicPartition
-
-        place = TopicPartition(topic, partition)
+        place = (topic, partition)
+        end = self._settled_end(place) if settled else self._end(place, committed=True)
+        window = _FIRST_WINDOW
         with closing(reader(self._settings, self._watch)) as consumer:
-            low, end = self._bounds(consumer, place)
-            if settled:
-                end = self._stable_end(consumer, place, self._high_watermark(place))
-            window = _FIRST_WINDOW
-            while low < end:
-                start = max(low, end - window)
-                value = self._last_between(consumer, place, start, key)
-                if value is not None or start == low:
+            while end > 0:
+                value = self._last_from(consumer, place, max(0, end - window), key)
+                if value is not None or window >= end:
                     return value
-                window *= 64
+                window *= _WINDOW_GROWTH
         return None
 
-    def _high_watermark(self, place: TopicPartition) -> int:
-        with closing(reader(self._settings, self._watch, isolation="read_uncommitted")) as consumer:
-            return self._bounds(consumer, place)[1]
+    def _end(self, place: tuple[str, int], *, committed: bool) -> int:
+        return self._admin.ends([place], committed=committed)[place]
 
-    def _stable_end(self, consumer: Consumer, place: TopicPartition, target: int) -> int:
-        while (end := self._bounds(consumer, place)[1]) < target:
-            consumer.poll(_STABLE_POLL_SECONDS)
-            self._patience.waited("a transaction of an earlier sender is still being settled")
+    def _settled_end(self, place: tuple[str, int]) -> int:
+        """The end of now, once the last stable offset has come up to it."""
+        target = self._end(place, committed=False)
+        started = self._patience.now()
+        while (end := self._end(place, committed=True)) < target:
+            time.sleep(_STABLE_POLL_SECONDS)
+            # Answered, so not the brokers' fault; but a hanging transaction would hold us here for ever.
+            self._patience.waited_since(started, "an earlier transaction on the ledger is not settled")
         return end
 
-    def _bounds(self, consumer: Consumer, place: TopicPartition) -> tuple[int, int]:
-        """Low watermark and end: with read_committed the end is the last stable offset."""
-        return self._until_answered(
-            lambda: consumer.get_watermark_offsets(place, timeout=_CALL_SECONDS, cached=False), consumer
-        )
-
-    def _last_between(self, consumer: Consumer, place: TopicPartition, start: int, key: bytes) -> bytes | None:
+    def _last_from(self, consumer: Consumer, place: tuple[str, int], start: int, key: bytes) -> bytes | None:
         from confluent_kafka import KafkaError, TopicPartition
 
-        consumer.assign([TopicPartition(place.topic, place.partition, start)])
+        connect(consumer, place[0], _CALL_SECONDS)
+        consumer.assign([TopicPartition(*place, start)])
         found: bytes | None = None
         while True:
             message = consumer.poll(_CALL_SECONDS)
+            error = None if message is None else message.error()
             if message is None:
                 self._watch.raise_refusal("reading the ledger")
                 self._patience.waited("the ledger is not answered")
-                continue
-            error = message.error()
-            if error is not None and error.code() == KafkaError._PARTITION_EOF:
+            elif error is None:
+                found = message.value() if message.key() == key else found
+            elif error.code() == KafkaError._PARTITION_EOF:
                 self._patience.relieve()
                 return found
-            if error is not None:
-                self._wait_or_raise(error)
-            elif message.key() == key:
-                found = message.value()
-
-    def _until_answered(self, call: Callable[[], T], consumer: Consumer) -> T:
-        while True:
-            try:
-                answer = call()
-            except client_error() as failure:
-                consumer.poll(0)
-                self._wait_or_raise(error_in(failure))
             else:
-                self._patience.relieve()
-                return answer
+                self._wait_or_raise(error)
 
     def _wait_or_raise(self, error: KafkaErrorLike) -> None:
         self._watch.raise_refusal("reading the ledger")

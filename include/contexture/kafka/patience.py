@@ -5,8 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from contexture.errors import RetriableError
-from contexture.kafka.failures import SendAgainError
+from contexture.kafka.errors import BrokersAwayError
 
 _REPORT_EVERY_SECONDS = 2.0
 
@@ -40,21 +39,36 @@ class Patience:
         """Notes that nothing happened, and why as far as is known.
 
         Raises:
-            SendAgainError: nothing happened for longer than the limit; counts as an attempt.
+            BrokersAwayError: nothing happened for longer than the limit.
         """
         now = self._clock()
         if self._since is None:
             self._since = self._reported = now
-        waited = now - self._since
+        self._check(now, now - self._since, cause)
+
+    def waited_since(self, started: float, cause: str) -> None:
+        """The same for a wait that began at `started` and is answered all the while.
+
+        Raises:
+            BrokersAwayError: it takes longer than the limit.
+        """
+        now = self._clock()
+        self._check(now, now - started, cause)
+
+    def now(self) -> float:
+        """The time on the clock that waits are counted by."""
+        return self._clock()
+
+    def _check(self, now: float, waited: float, cause: str) -> None:
         if waited >= self.limit_seconds:
-            raise SendAgainError(_brokers_away(waited, cause), counted=True)
+            raise _brokers_away(waited, cause)
         if now - self._reported >= _REPORT_EVERY_SECONDS:
             self._reported = now
             self._report(f"waiting for the brokers, {waited:.0f} of {self.limit_seconds:.0f} s: {cause}")
 
 
-def _brokers_away(waited_seconds: float, cause: str) -> RetriableError:
-    return RetriableError(
+def _brokers_away(waited_seconds: float, cause: str) -> BrokersAwayError:
+    return BrokersAwayError(
         f"the Kafka brokers did not answer for {waited_seconds:.0f} s ({cause})",
         next_step="see that the brokers run and bootstrap.servers names them, then clear the task: "
         "sending goes on where the ledger stands",

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from contexture.kafka.ledger_entry import LedgerEntry
-    from contexture.kafka.patience import Patience
+    from contexture.kafka.settings import ClientSettings
+    from contexture.kafka.watch import ClientWatch
 
 Headers = Sequence[tuple[str, bytes | None]]
 
@@ -65,7 +66,13 @@ class MessageLike(Protocol):
     def error(self) -> KafkaErrorLike | None: ...
 
 
-class TransactionalProducer(Protocol):
+class ListsTopics(Protocol):
+    """What every client can do first."""
+
+    def list_topics(self, topic: str | None = None, timeout: float = -1) -> object: ...
+
+
+class TransactionalProducer(ListsTopics, Protocol):
     """What is asked of a `confluent_kafka.Producer`; `produce` is positional in the client's own order."""
 
     def init_transactions(self, timeout: float) -> None: ...
@@ -93,6 +100,11 @@ class LedgerPort(Protocol):
 
     @property
     def topic(self) -> str: ...
-    def prepare(self, shards: int, patience: Patience) -> None: ...
+    def prepare(self, shards: int) -> None: ...
     def key(self, shard: int) -> bytes: ...
-    def settled(self, shard: int, patience: Patience) -> LedgerEntry | None: ...
+    def partitions(self) -> int: ...
+    def read(self, shard: int) -> LedgerEntry | None: ...
+    def settled(self, shard: int) -> LedgerEntry | None: ...
+
+
+OpenProducer = Callable[["ClientSettings", str, "ClientWatch"], TransactionalProducer]

@@ -9,16 +9,16 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
-from functools import partial
 
-from contexture.errors import DefectError
+from contexture.errors import ContextureError, DefectError
+from contexture.kafka.claims import sequence_taken
 from contexture.kafka.clients import transactional_producer
-from contexture.kafka.errors import SequenceTakenError
+from contexture.kafka.errors import BrokersAwayError
 from contexture.kafka.failures import SendAgainError
 from contexture.kafka.ledger import Ledger
 from contexture.kafka.ledger_entry import LedgerEntry
 from contexture.kafka.patience import Patience
-from contexture.kafka.ports import LedgerPort, ShardReader, TransactionalProducer
+from contexture.kafka.ports import LedgerPort, OpenProducer, ShardReader
 from contexture.kafka.progress import Progress, SendProgress, Step, silent
 from contexture.kafka.rows import pieces
 from contexture.kafka.senders import SenderNames
@@ -31,8 +31,6 @@ from contexture.kafka.watch import ClientWatch
 _TOPICS_OF_A_CLIENT = 1_000
 # Transactions that outlive their time-out are done again for free, but not for ever.
 _FREE_REPEATS = 3
-
-OpenProducer = Callable[[ClientSettings, str, ClientWatch], TransactionalProducer]
 
 
 class Publisher:
@@ -63,9 +61,10 @@ class Publisher:
         self._settings = settings
         self._names = names
         self._shards = shards
-        self._wait_seconds = broker_wait_seconds
         self._progress = progress
-        self._ledger: LedgerPort = ledger or Ledger(settings, names)
+        self._patience = Patience(broker_wait_seconds, self._waiting, clock=clock)
+        self._ledger: LedgerPort = ledger or Ledger(settings, names, patience=self._patience)
+        self._sending: _Sending | None = None
         self._open_producer = open_producer
         self._clock = clock
         self._sleep = sleep
@@ -87,7 +86,13 @@ class Publisher:
             RejectedError: a record can never be sent (`.context["topic"]`); nothing of its transaction is visible.
             KafkaConfigurationError: a person must change the connection, a topic or a permission.
         """
-        return _Sending(self, reader, iter(attempts)).run()
+        self._sending = _Sending(self, reader, iter(attempts))
+        self._patience.relieve()
+        return self._sending.run()
+
+    def _waiting(self, sentence: str) -> None:
+        if self._sending is not None:
+            self._sending.tell("waiting", sentence)
 
 
 class _Sending:
@@ -99,7 +104,6 @@ class _Sending:
         self._delays = delays
         self._tally = Tally()
         self._free_repeats = 0
-        self._patience = Patience(publisher._wait_seconds, partial(self._tell, "waiting"), clock=publisher._clock)
 
     def run(self) -> ShardResult:
         started = self._publisher._clock()
@@ -107,25 +111,27 @@ class _Sending:
         while not finished:
             try:
                 finished = self._send()
+            except BrokersAwayError as failure:
+                self._before_attempt(failure)
             except SendAgainError as failure:
                 self._before_again(failure)
         result = self._tally.result(self._reader, self._publisher._clock() - started)
-        self._tell("done", f"sent {result.records_sent} records in {result.transactions} transactions")
+        self.tell("done", f"sent {result.records_sent} records in {result.transactions} transactions")
         return result
 
     def _send(self) -> bool:
         """Sends with one client; False when the rest needs another client."""
-        self._publisher._ledger.prepare(self._publisher._shards, self._patience)
+        self._publisher._ledger.prepare(self._publisher._shards)
         session = self._open_session()
         try:
             session.initialise()
-            entry = self._publisher._ledger.settled(self._reader.shard, self._patience)
+            entry = self._publisher._ledger.settled(self._reader.shard)
             if self._is_superseded(entry):
                 self._tally.superseded = True
-                self._tell("done", "a later outbox was sent already: nothing of this one is sent")
+                self.tell("done", "a later outbox was sent already: nothing of this one is sent")
                 return True
             self._tally.resumed_at(entry if entry is not None and entry.outbox == self._reader.outbox_id else None)
-            self._tell("sending", f"sending from position {self._tally.position}")
+            self.tell("sending", f"sending from position {self._tally.position}")
             return self._send_rest(session)
         finally:
             session.close()
@@ -169,29 +175,25 @@ class _Sending:
         session.commit()
         self._free_repeats = 0
         self._tally.committed(entry)
-        self._tell("sending", f"{entry.position} of {self._reader.records} records are committed")
+        self.tell("sending", f"{entry.position} of {self._reader.records} records are committed")
 
     def _is_superseded(self, entry: LedgerEntry | None) -> bool:
         if entry is None or entry.outbox == self._reader.outbox_id:
             return False
         if entry.sequence == self._reader.sequence:
-            raise SequenceTakenError(
-                f"outbox {entry.outbox} was sent under the same sequence {entry.sequence}",
-                next_step=f"abandon this one (`contexture outbox abandon {self._reader.outbox_id} --reason …`): "
-                "the next run compares anew and sends everything",
-                outbox=self._reader.outbox_id,
-            )
+            raise sequence_taken(entry, self._reader.outbox_id)
         # Backfills do not supersede each other: each interval has a ledger key of its own.
         return entry.sequence > self._reader.sequence
 
     def _open_session(self) -> Session:
         publisher, watch = self._publisher, ClientWatch()
         transactional_id = publisher._names.transactional_id(self._reader.shard)
-        self._tell("connecting", f"starting sender {transactional_id}")
+        self.tell("connecting", f"starting sender {transactional_id}")
         return Session(
             publisher._open_producer(publisher._settings, transactional_id, watch),
             watch,
-            self._patience,
+            publisher._patience,
+            ledger_topic=publisher._ledger.topic,
             transaction_timeout_seconds=publisher._settings.transaction_timeout_seconds,
             clock=publisher._clock,
         )
@@ -199,20 +201,23 @@ class _Sending:
     def _before_again(self, failure: SendAgainError) -> None:
         self._free_repeats += 1
         if not failure.counted and self._free_repeats <= _FREE_REPEATS:
-            self._tell("again", f"doing the transaction again with a new client: {failure.error.message}")
+            self.tell("again", f"doing the transaction again with a new client: {failure.error.message}")
             return
+        self._before_attempt(failure.error)
+
+    def _before_attempt(self, error: ContextureError) -> None:
         delay_ms = next(self._delays, None)
         if delay_ms is None:
-            raise failure.error from failure
+            raise error
         self._free_repeats = 0
-        self._patience.relieve()
-        self._tell("again", f"another attempt in {delay_ms} ms: {failure.error.message}")
+        self._publisher._patience.relieve()
+        self.tell("again", f"another attempt in {delay_ms} ms: {error.message}")
         self._publisher._sleep(delay_ms / 1000)
 
     def _left(self) -> bool:
         return self._tally.position < self._reader.records
 
-    def _tell(self, step: Step, detail: str) -> None:
+    def tell(self, step: Step, detail: str) -> None:
         self._publisher._progress(
             SendProgress(step, self._reader.shard, self._tally.position, self._reader.records, detail)
         )

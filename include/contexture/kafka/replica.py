@@ -7,10 +7,9 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from contexture.kafka.clients import client_error, error_in, reader
+from contexture.kafka.clients import connect, reader
 from contexture.kafka.error_table import Meaning, meaning, translated
 from contexture.kafka.errors import KafkaConfigurationError
-from contexture.kafka.failures import SendAgainError
 from contexture.kafka.patience import Patience
 from contexture.kafka.settings import ClientSettings
 from contexture.kafka.topic_admin import TopicAdmin
@@ -19,7 +18,9 @@ from contexture.kafka.watch import ClientWatch
 if TYPE_CHECKING:
     from confluent_kafka import Consumer, Message
 
-_CALL_SECONDS = 1.0
+_CONNECT_SECONDS = 2.0
+# `consume` waits that long for a full batch, also at the end.
+_BATCH_SECONDS = 0.1
 _BATCH = 1_000
 # Partitions read at a time: what a client holds in memory grows with them, not with what the topics hold.
 _PARTITIONS_AT_ONCE = 500
@@ -55,20 +56,18 @@ def read_committed(
 
     Raises:
         KafkaConfigurationError: a topic is not there, or may not be read.
-        RetriableError: brokers were silent for too long, or an open transaction hides the rest.
+        BrokersAwayError: brokers were silent for too long, or an open transaction hides the rest.
     """
-    wanted = sorted(set(topics))
     patience = Patience(timeout_seconds)
-    try:
-        places = _places(settings, wanted, patience)
-        for at in range(0, len(places), _PARTITIONS_AT_ONCE):
-            yield from _Reading(settings, patience).records(places[at : at + _PARTITIONS_AT_ONCE])
-    except SendAgainError as failure:
-        raise failure.error from failure
+    admin = TopicAdmin(settings, patience)
+    places = _places(admin, sorted(set(topics)))
+    for at in range(0, len(places), _PARTITIONS_AT_ONCE):
+        some = places[at : at + _PARTITIONS_AT_ONCE]
+        yield from _Reading(settings, patience).records(admin.ends(some, committed=False))
 
 
-def _places(settings: ClientSettings, topics: list[str], patience: Patience) -> list[Place]:
-    listed = TopicAdmin(settings, patience).listed(topics[0] if len(topics) == 1 else None)
+def _places(admin: TopicAdmin, topics: list[str]) -> list[Place]:
+    listed = admin.listed(topics[0] if len(topics) == 1 else None)
     missing = [name for name in topics if name not in listed]
     if missing:
         raise KafkaConfigurationError(
@@ -87,21 +86,22 @@ class _Reading:
         self._patience = patience
         self._watch = ClientWatch()
 
-    def records(self, places: list[Place]) -> Iterator[ReplicaRecord]:
-        with closing(reader(self._settings, self._watch, isolation="read_uncommitted")) as consumer:
-            ends = {place: self._bounds(consumer, place) for place in places}
-        left = {place: end for place, (low, end) in ends.items() if low < end}
+    def records(self, ends: dict[Place, int]) -> Iterator[ReplicaRecord]:
+        from confluent_kafka import OFFSET_BEGINNING, TopicPartition
+
+        left = {place: end for place, end in ends.items() if end > 0}
         if not left:
             return
         with closing(reader(self._settings, self._watch)) as consumer:
-            self._assign(consumer, {place: ends[place][0] for place in left})
+            connect(consumer, None, _CONNECT_SECONDS)
+            consumer.assign([TopicPartition(*place, OFFSET_BEGINNING) for place in left])
             while left:
                 yield from self._some(consumer, left)
 
     def _some(self, consumer: Consumer, left: dict[Place, int]) -> Iterator[ReplicaRecord]:
         from confluent_kafka import KafkaError
 
-        messages = consumer.consume(_BATCH, _CALL_SECONDS)
+        messages = consumer.consume(_BATCH, _BATCH_SECONDS)
         if not messages:
             self._nothing_came(left)
         for message in messages:
@@ -126,27 +126,6 @@ class _Reading:
             f"{told.name()}: {told.str()}" if told else f"an open transaction on {topic}[{partition}] hides the rest"
         )
         self._patience.waited(cause)
-
-    def _bounds(self, consumer: Consumer, place: Place) -> tuple[int, int]:
-        from confluent_kafka import TopicPartition
-
-        while True:
-            try:
-                low, end = consumer.get_watermark_offsets(TopicPartition(*place), timeout=_CALL_SECONDS, cached=False)
-            except client_error() as failure:
-                error = error_in(failure)
-                self._watch.raise_refusal("reading")
-                if meaning(error) in {Meaning.CONFIGURATION, Meaning.FATAL}:
-                    raise translated(error, "reading", topic=place[0]) from failure
-                self._patience.waited(self._watch.last_words(error))
-            else:
-                self._patience.relieve()
-                return int(low), int(end)
-
-    def _assign(self, consumer: Consumer, starts: dict[Place, int]) -> None:
-        from confluent_kafka import TopicPartition
-
-        consumer.assign([TopicPartition(*place, offset) for place, offset in starts.items()])
 
 
 def _record(message: Message) -> ReplicaRecord:

@@ -9,7 +9,7 @@ from contextlib import suppress
 import pyarrow as pa
 
 from contexture.errors import RejectedError, RetriableError
-from contexture.kafka.clients import client_error, error_in
+from contexture.kafka.clients import client_error, connect, error_in
 from contexture.kafka.error_table import Meaning, fenced, meaning, translated
 from contexture.kafka.failures import SendAgainError
 from contexture.kafka.patience import Patience
@@ -30,6 +30,7 @@ class Session:
         producer: a new one.
         watch: what its callbacks report to.
         patience: how long brokers are waited for; shared by the sessions of one sending.
+        ledger_topic: where the transactions' last row goes.
         transaction_timeout_seconds: after how long the broker gives a transaction up.
         clock: monotonic seconds.
     """
@@ -40,12 +41,14 @@ class Session:
         watch: ClientWatch,
         patience: Patience,
         *,
+        ledger_topic: str,
         transaction_timeout_seconds: float,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._producer = producer
         self._watch = watch
         self._patience = patience
+        self._ledger_topic = ledger_topic
         self._timeout_seconds = transaction_timeout_seconds
         self._clock = clock
         self._began: float | None = None
@@ -57,8 +60,9 @@ class Session:
         Raises:
             KafkaConfigurationError: refused (user, TLS, transactional id, time-out above the brokers').
             FencedError: another sender did the same later.
-            SendAgainError: the brokers stayed away.
+            BrokersAwayError: the brokers stayed away.
         """
+        connect(self._producer, self._ledger_topic, _CALL_SECONDS)
         self._until_done(lambda: self._producer.init_transactions(_CALL_SECONDS), "starting the sender")
 
     def begin(self) -> None:

@@ -107,7 +107,7 @@ class ClientSettings:
             "enable.auto.commit": False,
             "enable.auto.offset.store": False,
             "enable.partition.eof": True,
-            "auto.offset.reset": "error",
+            "auto.offset.reset": "earliest",
         }
 
     def admin(self) -> dict[str, Option]:

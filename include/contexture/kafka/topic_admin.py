@@ -19,7 +19,7 @@ from contexture.kafka.settings import ClientSettings
 from contexture.kafka.watch import ClientWatch
 
 if TYPE_CHECKING:
-    from confluent_kafka.admin import AdminClient
+    from confluent_kafka.admin import AdminClient, ListOffsetsResultInfo  # type: ignore[attr-defined]
 
 _CALL_SECONDS = 10.0
 _BULK = 500
@@ -128,6 +128,30 @@ class TopicAdmin:
                 found[resource.name] = {key: str(entry.value) for key, entry in entries.items()}
         return found
 
+    def ends(self, places: Sequence[tuple[str, int]], *, committed: bool) -> dict[tuple[str, int], int]:
+        """The offset after the last record of each partition.
+
+        Args:
+            places: topic and partition.
+            committed: up to the first open transaction (the last stable offset) instead of the very last record.
+        """
+        from confluent_kafka import IsolationLevel, TopicPartition
+        from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined]
+
+        latest: Callable[[], OffsetSpec] = OffsetSpec.latest
+        level = IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED
+        found: dict[tuple[str, int], int] = {}
+        waiting = list(places)
+        while waiting:
+            wanted = {TopicPartition(*place): latest() for place in waiting[:_BULK]}
+            answers = self._client.list_offsets(wanted, isolation_level=level, request_timeout=_CALL_SECONDS)
+            for place, future in answers.items():
+                offset = self._offset(future, place.topic)
+                if offset is not None:
+                    found[place.topic, place.partition] = offset
+            waiting = [place for place in waiting if place not in found]
+        return found
+
     def await_usable(self, wanted: Mapping[str, int], seconds: float = _VISIBLE_SECONDS) -> None:
         """Waits until each topic is listed with at least that many partitions, all with a leader.
 
@@ -163,6 +187,15 @@ class TopicAdmin:
             self._wait_or_raise(error, doing, name)
             return False
         return True
+
+    def _offset(self, future: Future[ListOffsetsResultInfo], topic: str) -> int | None:
+        try:
+            offset = int(future.result().offset)
+        except client_error() as failure:
+            self._wait_or_raise(error_in(failure), "finding the end", topic)
+            return None
+        self._patience.relieve()
+        return offset
 
     def _until_answered(self, call: Callable[[], T], doing: str) -> T:
         while True:

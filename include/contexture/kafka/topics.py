@@ -8,7 +8,6 @@ from typing import Literal
 
 from contexture.errors import ConfigurationError
 from contexture.kafka.errors import KafkaConfigurationError
-from contexture.kafka.failures import SendAgainError
 from contexture.kafka.patience import Patience
 from contexture.kafka.settings import ClientSettings
 from contexture.kafka.topic_admin import ListedTopic, NewTopicOrder, TopicAdmin
@@ -93,10 +92,7 @@ def ensure_topics(
     if not wanted:
         return TopicsReport((), 0, ())
     admin = TopicAdmin(settings, Patience(wait_seconds, progress))
-    try:
-        return _ensure(admin, wanted, max_new_topics, progress)
-    except SendAgainError as failure:
-        raise failure.error from failure
+    return _ensure(admin, wanted, max_new_topics, progress)
 
 
 def _ensure(

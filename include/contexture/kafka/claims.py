@@ -1,0 +1,138 @@
+"""Claiming the shards an outbox does not use, so that nothing older can ever be sent on top of it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from contexture.errors import ContextureError, RetriableError
+from contexture.kafka.clients import transactional_producer
+from contexture.kafka.errors import SequenceTakenError
+from contexture.kafka.failures import SendAgainError
+from contexture.kafka.ledger_entry import LedgerEntry
+from contexture.kafka.patience import Patience
+from contexture.kafka.ports import LedgerPort, OpenProducer
+from contexture.kafka.senders import SenderNames
+from contexture.kafka.session import Session
+from contexture.kafka.settings import ClientSettings
+from contexture.kafka.watch import ClientWatch
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimReport:
+    """What was claimed for an outbox.
+
+    Attributes:
+        claimed: shards whose earlier senders were fenced and whose ledger now has the outbox's sequence.
+        superseded: a later outbox was sent already: nothing may be sent of this one.
+    """
+
+    claimed: tuple[int, ...]
+    superseded: bool
+
+
+class Claims:
+    """Claims unused shards of one publication.
+
+    Args:
+        settings: the connection.
+        names: the publication's transactional ids.
+        ledger: its ledger.
+        patience: how long brokers are waited for.
+        open_producer: for tests.
+    """
+
+    def __init__(
+        self,
+        settings: ClientSettings,
+        names: SenderNames,
+        ledger: LedgerPort,
+        *,
+        patience: Patience | None = None,
+        open_producer: OpenProducer = transactional_producer,
+    ) -> None:
+        self._settings = settings
+        self._names = names
+        self._ledger = ledger
+        self._patience = patience or Patience(300.0)
+        self._open_producer = open_producer
+
+    def claim(self, outbox: str, sequence: int, *, shards: int, used: Collection[int]) -> ClaimReport:
+        """Fences the senders of every shard that the outbox does not use, and writes its sequence there.
+
+        Shards it uses are fenced and written by their own sending. Calling it again does nothing new.
+
+        Args:
+            outbox: its id.
+            sequence: its place in the publication's order.
+            shards: today's number of shards; earlier outboxes may have had more.
+            used: the shards that have records.
+
+        Raises:
+            SequenceTakenError: another outbox of the same sequence was sent or claimed.
+            BrokersAwayError: the brokers stayed away.
+        """
+        self._ledger.prepare(shards)
+        entries = {shard: self._ledger.read(shard) for shard in range(self._ledger.partitions())}
+        standings = {shard: _stands(entry, outbox, sequence) for shard, entry in entries.items()}
+        if any(standing == "later" for standing in standings.values()):
+            return ClaimReport((), superseded=True)
+        claimed: list[int] = []
+        for shard, standing in standings.items():
+            if shard not in used and standing == "earlier":
+                if not self._claim_shard(shard, outbox, sequence):
+                    return ClaimReport(tuple(claimed), superseded=True)
+                claimed.append(shard)
+        return ClaimReport(tuple(claimed), superseded=False)
+
+    def _claim_shard(self, shard: int, outbox: str, sequence: int) -> bool:
+        """False when a later outbox took the shard meanwhile."""
+        session = self._session(shard)
+        try:
+            session.initialise()
+            if _stands(self._ledger.settled(shard), outbox, sequence) == "later":
+                return False
+            entry = LedgerEntry(outbox, sequence, 0, 0, 0, -1, None, datetime.now(UTC))
+            session.begin()
+            session.produce_one(self._ledger.topic, key=self._ledger.key(shard), value=entry.to_json(), partition=shard)
+            session.commit()
+        except SendAgainError as failure:
+            raise _try_again(failure.error) from failure
+        finally:
+            session.close()
+        return True
+
+    def _session(self, shard: int) -> Session:
+        watch = ClientWatch()
+        return Session(
+            self._open_producer(self._settings, self._names.transactional_id(shard), watch),
+            watch,
+            self._patience,
+            ledger_topic=self._ledger.topic,
+            transaction_timeout_seconds=self._settings.transaction_timeout_seconds,
+        )
+
+
+def _stands(entry: LedgerEntry | None, outbox: str, sequence: int) -> str:
+    if entry is None or entry.sequence < sequence:
+        return "earlier"
+    if entry.sequence > sequence:
+        return "later"
+    if entry.outbox != outbox:
+        raise sequence_taken(entry, outbox)
+    return "same"
+
+
+def sequence_taken(entry: LedgerEntry, outbox: str) -> SequenceTakenError:
+    """The error for an outbox whose place in the order another one took."""
+    return SequenceTakenError(
+        f"outbox {entry.outbox} was sent under the same sequence {entry.sequence}",
+        next_step=f"abandon this one (`contexture outbox abandon {outbox} --reason …`): "
+        "the next run compares anew and sends everything",
+        outbox=outbox,
+    )
+
+
+def _try_again(error: ContextureError) -> RetriableError:
+    return RetriableError(error.message, next_step="clear the task: claiming again does no harm")
