@@ -1,0 +1,76 @@
+"""### Keeps the Kafka topics of one publication equal to what its source holds
+
+**Input**: the context broker or registry behind `source.connection`. **Output**: the topics of the publication, the
+asset `published_<name>`, and a data quality report (a button on `quality_gate`).
+
+- **settle** finishes what an earlier run left approved, then decides mode and number of this run. *Red*: an earlier
+  outbox can not be sent. Correct what the error names and clear, or `contexture outbox abandon` it.
+- **stage** reads the source and prepares the outbox, in Spark. *Red*: nothing was sent. Correct what the error names,
+  then clear.
+- **quality_gate** approves the outbox, or rejects it before anything is sent. *Red*: see the report. Correct source or
+  rules, then start a new run.
+- **publish** sends each shard exactly once, from where the ledger stands. *Red*: clear it, or start a new run: both go
+  on where it stopped.
+- **conclude** moves state and watermark on, and updates the asset. *Red*: clear the publish task that it names.
+
+A failed run does no harm to the next one. Started by hand, the form offers a full run, a dry run, and more; Airflow's
+backfill sends the archive of past intervals again.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from airflow.sdk import DAG, CronDataIntervalTimetable, get_parsing_context
+
+from contexture.publications import Publication
+from contexture_airflow import pools
+from contexture_airflow.assets import published
+from contexture_airflow.catalogue import publications
+from contexture_airflow.flow import default_args, run_params
+from contexture_airflow.operators.conclude import ConcludeOperator
+from contexture_airflow.operators.publish import PublishOutboxOperator
+from contexture_airflow.operators.quality_gate import QualityGateOperator
+from contexture_airflow.operators.settle import SettleOperator
+from contexture_airflow.operators.stage import StagePublicationOperator
+from contexture_airflow.settings import publication_dag_id
+
+START = datetime(2025, 1, 1, tzinfo=UTC)
+
+
+def publish(publication: Publication) -> DAG:
+    """The DAG of one publication."""
+    with DAG(
+        dag_id=publication_dag_id(publication.name),
+        description=publication.description or f"Publishes {publication.name}",
+        doc_md=__doc__,
+        schedule=CronDataIntervalTimetable(publication.schedule, timezone="UTC") if publication.schedule else None,
+        start_date=START,
+        catchup=False,
+        max_active_runs=1,
+        params=run_params(),
+        tags={"contexture", "publication", publication.source.kind},
+        default_args=default_args(),
+    ) as dag:
+        settle = SettleOperator(task_id="settle", publication=publication, pool=pools.BROKER)
+        stage = StagePublicationOperator(task_id="stage", publication=publication, plan=settle.output, pool=pools.SPARK)
+        quality_gate = QualityGateOperator(task_id="quality_gate", staged=stage.output, pool=pools.BROKER)
+        publish = PublishOutboxOperator.partial(
+            task_id="publish",
+            staged=stage.output,
+            pool=pools.BROKER,
+            map_index_template="shard {{ task.shard }}",
+        ).expand(shard=quality_gate.output)
+        conclude = ConcludeOperator(
+            task_id="conclude",
+            staged=stage.output,
+            published=published(publication.name),
+            pool=pools.BROKER,
+            trigger_rule="none_failed",
+        )
+        settle >> stage >> quality_gate >> publish >> conclude
+    return dag
+
+
+for publication in publications(get_parsing_context().dag_id):
+    globals()[publication_dag_id(publication.name)] = publish(publication)

@@ -1,0 +1,67 @@
+"""What the DAGs share: default arguments, and the form of a run."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from airflow.sdk import Param
+
+from contexture_airflow.intents import RETRIES, RETRY_DELAY, retry_policy
+from contexture_airflow.settings import OWNER
+
+MODES = ("auto", "full", "changes")
+
+
+def default_args() -> dict[str, Any]:
+    """Owner and retries, the same for every task."""
+    return {
+        "owner": OWNER,
+        "retries": RETRIES,
+        "retry_delay": RETRY_DELAY,
+        "retry_policy": retry_policy(),
+        "execution_timeout": timedelta(hours=6),
+    }
+
+
+def mode_param() -> Param:
+    """The mode of a run."""
+    return Param(
+        "auto",
+        type="string",
+        enum=list(MODES),
+        title="Mode",
+        description="auto: as the publication says; full: everything the source holds, and tombstones for what it no "
+        "longer holds; changes: what differs from the last run",
+    )
+
+
+def reason_param() -> Param:
+    """Why a person started a run."""
+    return Param(None, type=["null", "string"], title="Reason", description="Kept with the run, for whoever asks later")
+
+
+def run_params() -> dict[str, Param]:
+    """The form of a publication's run."""
+    return {
+        "mode": mode_param(),
+        "reason": reason_param(),
+        "confirm_shrink": Param(
+            False,
+            type="boolean",
+            title="Confirm shrinking",
+            description="Let more vanish from the source than source.shrink_limit allows",
+        ),
+        "republish": Param(
+            False,
+            type="boolean",
+            title="Send again",
+            description="Prepare a new outbox even if the same one was sent already",
+        ),
+        "dry_run": Param(
+            False,
+            type="boolean",
+            title="Dry run",
+            description="Stop after the quality gate, with a preview of topics and counts in its log",
+        ),
+    }

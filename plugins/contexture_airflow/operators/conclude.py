@@ -1,0 +1,47 @@
+"""The last task of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from airflow.sdk import Asset, BaseOperator
+from airflow.sdk.exceptions import AirflowSkipException
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+
+class ConcludeOperator(BaseOperator):
+    """Sees in the ledger that every record is in Kafka, then moves state and watermark on and updates the asset.
+
+    Runs also when there was nothing to send. Concluding twice is harmless. After a dry run there is nothing to
+    conclude, and the task is skipped.
+
+    **When red:** a shard is not completely in Kafka. Clear its publish task, or start a new run.
+
+    Args:
+        staged: what stage returned.
+        published: the asset that is updated.
+    """
+
+    template_fields: Sequence[str] = ("staged",)
+
+    def __init__(self, *, staged: Any, published: Asset, **kwargs: Any) -> None:
+        super().__init__(outlets=[published], **kwargs)
+        self.staged = staged
+        self.published = published
+
+    def execute(self, context: Context) -> dict[str, Any]:
+        """Returns the run's counts, which are also the extra of the asset event."""
+        from contexture_airflow.steps.concluding import conclude_run
+        from contexture_airflow.steps.open import open_storage, open_target
+        from contexture_airflow.steps.run import Staged
+
+        staged = Staged.received(self.staged)
+        counts = conclude_run(open_storage(), staged, open_target, self.log.info, now=datetime.now(UTC))
+        if counts is None:
+            raise AirflowSkipException(f"outbox {staged.outbox} was not sent")
+        context["outlet_events"][self.published].extra = counts
+        return dict(counts)

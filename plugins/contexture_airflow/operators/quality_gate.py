@@ -1,0 +1,43 @@
+"""The task between preparing and sending."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from airflow.sdk import BaseOperator
+
+from contexture_airflow.operators.links import ReportLink
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+
+class QualityGateOperator(BaseOperator):
+    """Approves the outbox, or rejects it and fails the run before anything is sent.
+
+    A failed *warning* passes and is logged. A dry run ends here: what would be sent is in the log, and nothing is.
+
+    **When red:** a critical expectation failed; the error names it, the report shows it. Correct the source or the
+    publication's `quality`, then start a new run. The rejected outbox is never sent.
+
+    Args:
+        staged: what stage returned.
+    """
+
+    template_fields: Sequence[str] = ("staged",)
+    operator_extra_links = (ReportLink(),)
+
+    def __init__(self, *, staged: Any, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.staged = staged
+
+    def execute(self, context: Context) -> list[int]:
+        """Returns the shards that have records to send."""
+        from contexture_airflow.steps.gate import judge
+        from contexture_airflow.steps.open import open_storage, open_target
+        from contexture_airflow.steps.run import Staged
+
+        dry_run = bool(context["params"].get("dry_run", False))
+        staged = Staged.received(self.staged)
+        return judge(open_storage(), staged, dry_run=dry_run, target_for=open_target, report=self.log.info)

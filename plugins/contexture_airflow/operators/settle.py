@@ -1,0 +1,37 @@
+"""The first task of a run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from airflow.sdk import BaseOperator
+
+from contexture_airflow.context import run_request
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+    from contexture.publications import Publication
+
+
+class SettleOperator(BaseOperator):
+    """Finishes what earlier runs left approved, rejects what they left unjudged, and decides what this run does.
+
+    **When red:** an outbox of an earlier run can not be sent. Correct what the error names and clear this task. To give
+    the outbox up: `contexture outbox abandon ID --reason …`; the next run is then a full one.
+
+    Args:
+        publication: the publication.
+    """
+
+    def __init__(self, *, publication: Publication, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.publication = publication
+
+    def execute(self, context: Context) -> dict[str, Any]:
+        """Returns the plan of the run."""
+        from contexture_airflow.steps.open import open_storage, open_target
+        from contexture_airflow.steps.settling import settle
+
+        request = run_request(context)
+        return dict(settle(open_storage(), self.publication, request, open_target, self.log.info).handed())

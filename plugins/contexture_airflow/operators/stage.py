@@ -1,0 +1,77 @@
+"""The task that reads and prepares, in Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
+from airflow.sdk.exceptions import AirflowException
+
+from contexture_airflow.context import run_request
+from contexture_airflow.settings import SPARK_CONNECTION, shuffle_partitions
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+    from contexture.publications import Publication
+
+# Starting fast matters more to a run of some seconds than running fast: 34.6 s against 52.1 s for a whole run.
+JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+
+
+class StagePublicationOperator(SparkSubmitOperator):
+    """Pulls from the source and prepares the outbox, with the data quality report, in one submit to Spark.
+
+    Secrets reach Spark by the environment alone, set while the task runs: they are in no argument, no rendered field
+    and no log. A retry goes on after the last phase that left a manifest.
+
+    **When red:** the error says what the source, the data or the publication needs. Nothing was sent. Clear this task
+    when it is corrected.
+
+    Args:
+        publication: the publication.
+        plan: what settle returned.
+    """
+
+    template_fields: Sequence[str] = (*SparkSubmitOperator.template_fields, "plan")
+
+    def __init__(self, *, publication: Publication, plan: Any, **kwargs: Any) -> None:
+        kwargs.setdefault("conn_id", SPARK_CONNECTION)
+        kwargs.setdefault("name", f"contexture-{publication.name}")
+        super().__init__(conf=spark_configuration(), durable=False, **kwargs)
+        self.publication = publication
+        self.plan = plan
+
+    def execute(self, context: Context) -> dict[str, Any]:
+        """Returns the outbox: its id, sequence, number of records, shards with records, and report."""
+        from contexture_airflow.steps.open import open_storage, open_target
+        from contexture_airflow.steps.run import RunPlan
+        from contexture_airflow.steps.staging import answer, place_order
+        from contexture_airflow.submission import Submission
+
+        storage = open_storage()
+        order = place_order(storage, self.publication, run_request(context), RunPlan.received(self.plan), open_target)
+        submission = Submission.prepared(self.publication.source.connection, str(self._conn_id), storage.root)
+        self.application = submission.application
+        self.application_args = ["--order", order.uri]
+        self.env_vars = submission.environment
+        self.py_files = submission.py_files
+        failure: AirflowException | None = None
+        try:
+            super().execute(context)
+        except AirflowException as error:
+            failure = error
+        staged = answer(storage, order, failure)
+        self.log.info("outbox %s, %s records, report %s", staged.outbox, staged.records, staged.report)
+        return dict(staged.handed())
+
+
+def spark_configuration() -> dict[str, str]:
+    """What every submit of ours needs; the connection and `spark-defaults.conf` say the rest."""
+    return {
+        "spark.driver.extraJavaOptions": JAVA_OPTIONS,
+        "spark.ui.enabled": "false",
+        "spark.log.level": "WARN",
+        "spark.sql.shuffle.partitions": shuffle_partitions(),
+    }

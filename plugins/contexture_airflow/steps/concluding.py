@@ -1,0 +1,92 @@
+"""Ending a run: proof that everything is in Kafka, then state, archive and counts."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from pydantic import JsonValue
+
+from contexture.errors import ConfigurationError
+from contexture.outbox.conclusion import conclude, expire
+from contexture.outbox.lifecycle import Outboxes
+from contexture.outbox.manifest import Manifest
+from contexture.outbox.storage import Storage
+from contexture.publications import Publication
+from contexture_airflow.steps.run import Staged
+from contexture_airflow.steps.sending import staged_publication
+from contexture_airflow.steps.target import Report, Target, TargetFor
+
+
+def conclude_run(
+    storage: Storage, staged: Staged, target_for: TargetFor, report: Report, *, now: datetime
+) -> dict[str, JsonValue] | None:
+    """The counts of the concluded run; None when there is nothing to conclude (dry run, superseded).
+
+    Raises:
+        ConfigurationError: a shard is not completely in Kafka, whatever Airflow says about its task.
+    """
+    outboxes = Outboxes(storage, staged.publication)
+    manifest = outboxes.manifest(staged.outbox)
+    status = outboxes.status(staged.outbox).status
+    if status in {"rejected", "abandoned"}:
+        report(f"outbox {staged.outbox} is {status}: nothing to conclude")
+        return None
+    publication = staged_publication(storage, manifest.publication, manifest.run)
+    target = target_for(publication, manifest.interval)
+    if not conclude_outbox(storage, manifest, publication, target, now=now):
+        report(f"a later outbox was sent before {staged.outbox}: abandoned, nothing is owed")
+        return None
+    return counts(manifest)
+
+
+def conclude_outbox(
+    storage: Storage, manifest: Manifest, publication: Publication, target: Target, *, now: datetime
+) -> bool:
+    """Concludes an outbox whose records are all in Kafka, and removes what retention says; False if superseded."""
+    if not _is_committed(manifest, target):
+        reason = "a later outbox was sent before it"
+        Outboxes(storage, manifest.publication).move(manifest.outbox, "abandoned", reason=reason)
+        return False
+    conclude(storage, manifest, cluster=target.cluster(), target=target.identity())
+    expire(storage, manifest.publication, archive_days=publication.retention.archive_days, now=now)
+    return True
+
+
+def counts(manifest: Manifest) -> dict[str, JsonValue]:
+    """What the asset event tells about a run."""
+    return {
+        "outbox": manifest.outbox,
+        "sequence": manifest.sequence,
+        "mode": manifest.mode,
+        "read": manifest.read,
+        "accepted": manifest.accepted,
+        "unchanged": manifest.unchanged,
+        "quarantined": manifest.quarantined_entities,
+        "upserts": manifest.upserts,
+        "deletes": manifest.deletes,
+        "records": manifest.records,
+        "topics": manifest.topics,
+        "transactions": manifest.transactions,
+    }
+
+
+def _is_committed(manifest: Manifest, target: Target) -> bool:
+    """Whether the ledger shows every record; False if a later outbox stands there.
+
+    The tasks' own states are no proof: a person may have marked one as success.
+    """
+    for shard in manifest.shards:
+        if not shard.records:
+            continue
+        entry = target.progress(shard.shard)
+        if entry is not None and entry.outbox != manifest.outbox and entry.sequence > manifest.sequence:
+            return False
+        position = entry.position if entry is not None and entry.outbox == manifest.outbox else 0
+        if position < shard.records:
+            raise ConfigurationError(
+                f"{position} of {shard.records} records of shard {shard.shard} are in Kafka",
+                next_step="clear the publish task of that shard, or start a new run: it finishes this outbox first",
+                outbox=manifest.outbox,
+                shard=shard.shard,
+            )
+    return True

@@ -1,0 +1,83 @@
+"""The gate between preparing and sending: nothing below it is sent without a good verdict."""
+
+from __future__ import annotations
+
+from contexture.errors import ConfigurationError, DefectError, RejectedError
+from contexture.outbox.layout import PublicationFolder
+from contexture.outbox.lifecycle import Outboxes
+from contexture.outbox.manifest import Manifest, Verdict
+from contexture.outbox.storage import Storage
+from contexture_airflow.steps.run import Staged
+from contexture_airflow.steps.sending import staged_publication, topic_counts
+from contexture_airflow.steps.target import Report, TargetFor
+
+_PREVIEWED_TOPICS = 20
+
+
+def judge(storage: Storage, staged: Staged, *, dry_run: bool, target_for: TargetFor, report: Report) -> list[int]:
+    """The shards to send, after approving the outbox; none after a dry run, whose outbox is rejected.
+
+    Raises:
+        RejectedError: a critical expectation failed. The outbox is rejected; none of it will ever be sent.
+        ConfigurationError: the outbox is at its end already, or its topics can not be made.
+    """
+    outboxes = Outboxes(storage, staged.publication)
+    manifest = outboxes.manifest(staged.outbox)
+    _check_open(outboxes, manifest)
+    _check_verdict(outboxes, manifest, _verdict(storage, manifest), report)
+    topics = topic_counts(storage, manifest)
+    if dry_run:
+        _preview(manifest, topics, report)
+        outboxes.move(manifest.outbox, "rejected", reason="dry run")
+        return []
+    target = target_for(staged_publication(storage, manifest.publication, manifest.run), manifest.interval)
+    target.ensure_topics(topics, report)
+    target.claim(manifest)
+    outboxes.move(manifest.outbox, "approved", reason="every critical expectation holds")
+    report(f"approved: {manifest.records} records for {len(topics)} topics")
+    return [shard.shard for shard in manifest.shards if shard.records]
+
+
+def _check_open(outboxes: Outboxes, manifest: Manifest) -> None:
+    status = outboxes.status(manifest.outbox).status
+    if status not in {"prepared", "approved"}:
+        raise ConfigurationError(
+            f"outbox {manifest.outbox} is {status} already, and that is final",
+            next_step="start a new run, or clear this one from settle on, so that the source is read anew",
+            outbox=manifest.outbox,
+        )
+
+
+def _verdict(storage: Storage, manifest: Manifest) -> Verdict:
+    path = PublicationFolder(manifest.publication).verdict(manifest.outbox)
+    try:
+        return Verdict.model_validate_json(storage.read(path))
+    except FileNotFoundError as error:
+        raise DefectError(
+            f"outbox {manifest.outbox} has no verdict", next_step="clear stage, then report this", path=path
+        ) from error
+
+
+def _check_verdict(outboxes: Outboxes, manifest: Manifest, verdict: Verdict, report: Report) -> None:
+    for failed in verdict.failures:
+        report(f"{failed.severity}: {failed.description} ({failed.observed})")
+    if verdict.approved:
+        return
+    critical = [failed for failed in verdict.failures if failed.severity == "critical"]
+    reasons = "; ".join(f"{failed.name}: {failed.description}, found {failed.observed}" for failed in critical)
+    outboxes.move(manifest.outbox, "rejected", reason=f"critical expectations failed: {reasons}")
+    raise RejectedError(
+        f"{len(critical)} critical expectations failed, so nothing is sent: {reasons}",
+        next_step="see the data quality report; correct the source or the publication's quality section, "
+        "then start a new run",
+        publication=manifest.publication,
+        outbox=manifest.outbox,
+    )
+
+
+def _preview(manifest: Manifest, topics: dict[str, int], report: Report) -> None:
+    report(f"dry run: {manifest.records} records would go to {len(topics)} topics")
+    for topic, records in list(topics.items())[:_PREVIEWED_TOPICS]:
+        report(f"  {topic}: {records}")
+    if len(topics) > _PREVIEWED_TOPICS:
+        report(f"  and {len(topics) - _PREVIEWED_TOPICS} more topics")

@@ -1,0 +1,80 @@
+"""What a run will do: its mode, its number, the folder of its files."""
+
+from __future__ import annotations
+
+from itertools import count
+
+from contexture.outbox.layout import PublicationFolder, run_name
+from contexture.outbox.lifecycle import Outboxes
+from contexture.outbox.manifest import Mode
+from contexture.outbox.state import State, StatePointer
+from contexture.outbox.storage import Storage
+from contexture.publications import Publication, fingerprint
+from contexture_airflow.steps.run import Interval, RunPlan, RunRequest
+from contexture_airflow.steps.target import Target
+
+
+def plan_run(
+    storage: Storage, publication: Publication, request: RunRequest, target: Target, *, run: str | None = None
+) -> RunPlan:
+    """The plan of a run, made when nothing of earlier runs is left to finish.
+
+    Args:
+        run: folder of the run when it has one already.
+    """
+    pointer = State(storage, publication.name).pointer()
+    own = fingerprint(publication)
+    mode, why = decide(publication, pointer, request, difference(pointer, own, target))
+    return RunPlan(
+        run=run or fresh_run(storage, publication.name, request.run_id),
+        mode=mode,
+        sequence=next_sequence(storage, publication.name, pointer, request.interval, target),
+        fingerprint=own,
+        why=why,
+    )
+
+
+def decide(
+    publication: Publication, pointer: StatePointer, request: RunRequest, changed: str | None
+) -> tuple[Mode, str]:
+    """The mode of a run and why it is that."""
+    if request.interval is not None:
+        return "backfill", f"the archive of {request.interval[0]:%Y-%m-%d %H:%M} is sent again"
+    if pointer.owes_full:
+        return "full", f"a full run is owed: {pointer.owes_full}"
+    if pointer.outbox is None:
+        return "full", "the first run"
+    if request.mode != "auto":
+        return request.mode, request.reason or "asked for"
+    if changed and publication.resync.on_config_change == "full":
+        return "full", changed
+    own: Mode = "full" if publication.source.mode == "full" else "changes"
+    return own, f"the publication's own mode{f' ({changed})' if changed else ''}"
+
+
+def difference(pointer: StatePointer, own_fingerprint: str, target: Target) -> str | None:
+    """What is no longer as it was when the last run concluded; None when all is."""
+    if pointer.fingerprint not in {None, own_fingerprint}:
+        return "the publication has changed"
+    if pointer.cluster not in {None, target.cluster()}:
+        return "the Kafka cluster is another one"
+    if pointer.target not in {None, target.identity()}:
+        return "the Kafka connection is another one"
+    return None
+
+
+def next_sequence(
+    storage: Storage, publication: str, pointer: StatePointer, interval: Interval | None, target: Target
+) -> int:
+    """One more than everything that was concluded, waits, or stands in the ledger; backfilled intervals count alone."""
+    outboxes = Outboxes(storage, publication)
+    waiting = [status for status in outboxes.pending() if outboxes.manifest(status.outbox).interval == interval]
+    concluded = 0 if interval is not None else pointer.sequence
+    return 1 + max(concluded, target.highest_sequence(), *(status.sequence for status in waiting))
+
+
+def fresh_run(storage: Storage, publication: str, run_id: str) -> str:
+    """A folder name for the run; another one when the run was done before and is cleared: it must read anew."""
+    folder = PublicationFolder(publication)
+    names = (run_name(run_id if attempt == 1 else f"{run_id}#{attempt}") for attempt in count(1))
+    return next(name for name in names if not storage.exists(folder.order(name)))

@@ -1,0 +1,75 @@
+"""What one run is asked to do, what settle decides for it, and what stage hands on: the values between the tasks.
+
+They travel through XCom as small dictionaries: references and counts, never rows, never secrets.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Literal, Self
+
+from pydantic import BaseModel, ConfigDict, JsonValue
+
+from contexture.outbox.manifest import Mode
+
+Interval = tuple[datetime, datetime]
+
+
+class Handover(BaseModel):
+    """A frozen value that travels between tasks."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    def handed(self) -> dict[str, JsonValue]:
+        """As JSON has it, for XCom."""
+        handed: dict[str, JsonValue] = self.model_dump(mode="json")
+        return handed
+
+    @classmethod
+    def received(cls, value: object) -> Self:
+        """From what `handed` gave."""
+        return cls.model_validate(value)
+
+
+class RunRequest(Handover):
+    """The run's params, its id, and its data interval when it is a backfill."""
+
+    run_id: str
+    mode: Literal["auto", "full", "changes"] = "auto"
+    reason: str | None = None
+    confirm_shrink: bool = False
+    republish: bool = False
+    dry_run: bool = False
+    interval: Interval | None = None
+
+
+class RunPlan(Handover):
+    """What settle decided.
+
+    Attributes:
+        run: folder name of the run's files.
+        mode: what to read and send.
+        sequence: the number the outbox will carry.
+        fingerprint: of the publication that it was decided for.
+        why: one clause for people.
+        settled: outboxes of earlier runs that were finished first.
+    """
+
+    run: str
+    mode: Mode
+    sequence: int
+    fingerprint: str
+    why: str
+    settled: tuple[str, ...] = ()
+
+
+class Staged(Handover):
+    """The outbox that stage prepared."""
+
+    publication: str
+    run: str
+    outbox: str
+    sequence: int
+    records: int
+    shards: tuple[int, ...]
+    report: str | None = None

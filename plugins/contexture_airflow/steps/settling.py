@@ -1,0 +1,79 @@
+"""Finishing what earlier runs left, before anything new is read."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from contexture.outbox.conclusion import owe_full
+from contexture.outbox.lifecycle import Outboxes
+from contexture.outbox.manifest import Manifest
+from contexture.outbox.state import State
+from contexture.outbox.storage import Storage
+from contexture.publications import Publication
+from contexture_airflow.steps.concluding import conclude_outbox
+from contexture_airflow.steps.planning import plan_run
+from contexture_airflow.steps.run import RunPlan, RunRequest
+from contexture_airflow.steps.sending import Delays, OutboxAttempts, send_shard, staged_publication, topic_counts
+from contexture_airflow.steps.target import Report, Target, TargetFor
+
+
+def settle(
+    storage: Storage, publication: Publication, request: RunRequest, target_for: TargetFor, report: Report
+) -> RunPlan:
+    """Finishes approved outboxes, rejects those whose gate never ran, and plans the run.
+
+    Backfills run beside normal runs, so each looks only at what is its own: a backfill at its interval.
+
+    Raises:
+        ContextureError: an approved outbox can not be sent. It stays in the way on purpose.
+    """
+    settled = _finish_leftovers(storage, publication, request, target_for, report)
+    plan = plan_run(storage, publication, request, target_for(publication, request.interval))
+    report(f"{plan.mode} run {plan.sequence}: {plan.why}")
+    return plan.model_copy(update={"settled": settled})
+
+
+def _finish_leftovers(
+    storage: Storage, publication: Publication, request: RunRequest, target_for: TargetFor, report: Report
+) -> tuple[str, ...]:
+    outboxes = Outboxes(storage, publication.name)
+    finished: list[str] = []
+    for status in outboxes.pending():
+        manifest = outboxes.manifest(status.outbox)
+        if manifest.interval != request.interval:
+            continue
+        if status.status == "prepared":
+            outboxes.move(status.outbox, "rejected", reason="its run ended before the quality gate")
+            report(f"outbox {status.outbox} was prepared and never judged: rejected")
+        else:
+            report(f"outbox {status.outbox} was approved and not concluded: finishing it first")
+            _finish(storage, manifest, target_for, report)
+            finished.append(status.outbox)
+    return tuple(finished)
+
+
+def _finish(storage: Storage, manifest: Manifest, target_for: TargetFor, report: Report) -> None:
+    publication = staged_publication(storage, manifest.publication, manifest.run)
+    target = target_for(publication, manifest.interval)
+    if _belongs_elsewhere(storage, manifest, target):
+        _abandon(storage, manifest, report)
+        return
+    target.ensure_topics(topic_counts(storage, manifest), report)
+    attempts = OutboxAttempts(Outboxes(storage, manifest.publication), manifest.outbox)
+    for shard in manifest.shards:
+        if shard.records:
+            send_shard(storage, manifest, shard.shard, target, Delays(publication, attempts), report)
+    conclude_outbox(storage, manifest, publication, target, now=datetime.now(UTC))
+
+
+def _belongs_elsewhere(storage: Storage, manifest: Manifest, target: Target) -> bool:
+    known = State(storage, manifest.publication).pointer().cluster
+    return manifest.mode != "backfill" and known is not None and known != target.cluster()
+
+
+def _abandon(storage: Storage, manifest: Manifest, report: Report) -> None:
+    # What it was compared with is the content of the other cluster; on this one it would look complete and not be.
+    reason = "the connection names another Kafka cluster now"
+    owe_full(storage, manifest.publication, f"outbox {manifest.outbox} was abandoned: {reason}")
+    Outboxes(storage, manifest.publication).move(manifest.outbox, "abandoned", reason=reason)
+    report(f"outbox {manifest.outbox} is abandoned, and this run is full: {reason}")

@@ -1,0 +1,105 @@
+"""The order to the stage job, and its answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from contexture.errors import ConfigurationError, DefectError, RetriableError, from_dict
+from contexture.outbox.layout import PublicationFolder
+from contexture.outbox.orders import StageOrder, StageResult
+from contexture.outbox.state import State
+from contexture.outbox.storage import Storage
+from contexture.publications import Publication, fingerprint
+from contexture_airflow.steps.planning import plan_run
+from contexture_airflow.steps.run import RunPlan, RunRequest, Staged
+from contexture_airflow.steps.target import TargetFor
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedOrder:
+    """An order that lies on storage."""
+
+    publication: str
+    run: str
+    uri: str
+
+
+def place_order(
+    storage: Storage, publication: Publication, request: RunRequest, plan: RunPlan, target_for: TargetFor
+) -> PlacedOrder:
+    """Writes the order where the stage job will find it, and removes the answer of an earlier try.
+
+    A publication that was corrected since settle is taken as it is now; what was read for the old one is forgotten.
+
+    Raises:
+        ConfigurationError: a later run has concluded, so what this one reads could overtake it.
+    """
+    folder = PublicationFolder(publication.name)
+    if plan.mode != "backfill" and plan.sequence <= State(storage, publication.name).pointer().sequence:
+        raise ConfigurationError(
+            f"run {plan.sequence} is over: it, or one after it, is concluded",
+            next_step="start a new run, or clear this one from settle on, so that it gets a new number",
+            publication=publication.name,
+        )
+    own = fingerprint(publication)
+    if plan.fingerprint != own:
+        plan = plan_run(storage, publication, request, target_for(publication, request.interval), run=plan.run)
+    _forget_other(storage, folder, plan.run, own)
+    storage.remove(folder.result(plan.run))
+    order = StageOrder(
+        publication=publication,
+        fingerprint=own,
+        home=storage.root,
+        run=plan.run,
+        mode=plan.mode,
+        sequence=plan.sequence,
+        republish=request.republish,
+        confirm_shrink=request.confirm_shrink,
+        interval=request.interval,
+    )
+    storage.write(folder.order(plan.run), order.to_json())
+    return PlacedOrder(publication.name, plan.run, storage.uri(folder.order(plan.run)))
+
+
+def answer(storage: Storage, order: PlacedOrder, submit_failure: Exception | None) -> Staged:
+    """The outbox that the job prepared.
+
+    Raises:
+        ContextureError: what the job answered, by its intent; retriable when it ended without an answer.
+    """
+    result = _result(storage, order)
+    if result is not None and result.error is not None:
+        raise from_dict(result.error) from submit_failure
+    if submit_failure is not None or result is None:
+        raise RetriableError(
+            "the Spark job ended without an answer",
+            next_step="read the log above: memory, Java, or the connection to the Spark master",
+            publication=order.publication,
+        ) from submit_failure
+    if result.outbox is None or result.sequence is None:
+        raise DefectError("the Spark job answered without an outbox", next_step="report this", run=order.run)
+    return Staged(
+        publication=order.publication,
+        run=order.run,
+        outbox=result.outbox,
+        sequence=result.sequence,
+        records=result.records,
+        shards=result.shards,
+        report=result.report,
+    )
+
+
+def _result(storage: Storage, order: PlacedOrder) -> StageResult | None:
+    try:
+        return StageResult.model_validate_json(storage.read(PublicationFolder(order.publication).result(order.run)))
+    except FileNotFoundError:
+        return None
+
+
+def _forget_other(storage: Storage, folder: PublicationFolder, run: str, own_fingerprint: str) -> None:
+    if not storage.exists(folder.order(run)):
+        return
+    before = StageOrder.model_validate_json(storage.read(folder.order(run)))
+    if before.fingerprint != own_fingerprint:
+        storage.remove(folder.landing(run))
+        storage.remove(folder.work(run))

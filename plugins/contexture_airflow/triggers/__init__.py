@@ -1,0 +1,1 @@
+"""What the triggerer runs for Contexture."""
