@@ -11,7 +11,7 @@ from contexture.sandbox.context_broker.expressions import parse_terms, predicate
 from contexture.sandbox.context_broker.rendering import Form
 from contexture.sandbox.context_broker.scope import Scope
 from contexture.sandbox.context_broker.selection import selector_of
-from contexture.sandbox.context_broker.times import shown
+from contexture.sandbox.context_broker.times import MICROSECONDS, shown
 from contexture.sandbox.context_broker.writes import Change
 
 DEFAULT_ALTERATIONS = ("entityCreate", "entityChange")
@@ -89,22 +89,17 @@ class Subscription:
         }
 
     def _shown_notification(self) -> dict[str, object]:
-        times = {
-            "lastNotification": self.last_sent_us,
-            "lastSuccess": self.last_success_us,
-            "lastFailure": self.last_failure_us,
-        }
-        shown_times = {name: shown(at // 1_000_000 * 1_000_000) for name, at in times.items() if at is not None}
         given = self.notification
-        sent = {"timesSent": self.times_sent} if self.times_sent else {}
+        sent = {"timesSent": self.times_sent, **_second("lastNotification", self.last_sent_us)}
         code = {} if self.last_success_code is None else {"lastSuccessCode": self.last_success_code}
         return {
-            **sent,
+            **(sent if self.times_sent else {}),
             "attrs": _listed(given.get("attrs")),
             "onlyChangedAttrs": given.get("onlyChangedAttrs", False),
             "attrsFormat": self.attrs_format,
             **{name: given[name] for name in ("http", "metadata") if name in given},
-            **shown_times,
+            **_second("lastFailure", self.last_failure_us),
+            **_second("lastSuccess", self.last_success_us),
             **code,
             "covered": given.get("covered", False),
         }
@@ -149,3 +144,8 @@ def _mapping(value: object) -> Mapping[str, object]:
 
 def _listed(value: object) -> list[object]:
     return value if isinstance(value, list) else []
+
+
+def _second(name: str, moment_us: int | None) -> dict[str, object]:
+    """A time shown in whole seconds, when there is one."""
+    return {} if moment_us is None else {name: shown(moment_us // MICROSECONDS * MICROSECONDS)}
