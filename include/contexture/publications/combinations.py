@@ -136,8 +136,11 @@ def _topic_configuration(publication: Publication) -> Findings:
         message = "`keep` decides the cleanup policy"
         hint = "use `keep: latest` (compact) or `keep: history` (delete)"
         yield Finding(("topics", "config", "cleanup.policy"), message, hint, (("topics", "keep"),))
+    for key in ("max.message.bytes", "min.insync.replicas"):
+        if not topics.config.get(key, "1").isdecimal():
+            yield Finding(("topics", "config", key), f"{key} {topics.config[key]!r}", "expected a whole number")
     in_sync = topics.config.get("min.insync.replicas", "1")
-    if in_sync.isdigit() and int(in_sync) > topics.replication_factor:
+    if in_sync.isdecimal() and int(in_sync) > topics.replication_factor:
         message = f"min.insync.replicas {in_sync} is above replication_factor {topics.replication_factor}"
         involved = (("topics", "replication_factor"), ("topics", "config"))
         yield Finding(

@@ -70,6 +70,8 @@ def explain(detail: ErrorDetails) -> Finding:
         return Finding(location, message, f"expected {bound} {context[name]}")
     if kind in {"string_too_short", "too_short"}:
         return Finding(location, f"`{_key(location)}` is empty", "write a value, or leave the key out")
+    if location[-1:] == ("[key]",):
+        return Finding(location[:-1], str(context.get("error", detail["msg"])), "", at_key=True)
     if kind == "value_error":
         return Finding(location, str(context["error"]), _description(location))
     return Finding(location, f"{_shown(value)} can't be used for `{_key(location)}`", _description(location))

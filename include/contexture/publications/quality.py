@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import difflib
 from typing import Annotated, Literal, Self
 
-from pydantic import BeforeValidator, Field, JsonValue, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, JsonValue, StrictStr, model_validator
 
 from contexture.publications.fields import Count, Number, Positive, Section, Share, Text
 from contexture.publications.source import Names
@@ -17,6 +18,57 @@ def _as_severity(value: object) -> object:
 
 SeverityWord = Literal["off", "warning", "error"]
 Severity = Annotated[SeverityWord, BeforeValidator(_as_severity, json_schema_input_type=SeverityWord)]
+
+
+# The rules are in `contexture.ngsi.rules`, which is built on this package; a test holds the names equal.
+RULE_NAMES = (
+    "body",
+    "id-missing",
+    "id-type",
+    "type-missing",
+    "id-syntax",
+    "type-syntax",
+    "attr-syntax",
+    "attr-shape",
+    "shadowed-builtin",
+    "number-string",
+    "number-precision",
+    "bool-string",
+    "datetime",
+    "datetime-range",
+    "stale",
+    "future-modified",
+    "geojson",
+    "geo-legacy",
+    "null-value",
+    "unknown-type",
+    "unknown-attr",
+    "attr-type",
+    "required-attr",
+    "range",
+    "forbidden-char",
+    "nesting",
+    "size",
+    "topic-length",
+    "duplicate",
+    "dup-across-paths",
+    "type-drift",
+    "relationship-target",
+    "count-mismatch",
+    "count-drop",
+    "count-zero",
+)
+
+
+def _check_rule(name: str) -> str:
+    if name in RULE_NAMES:
+        return name
+    near = difflib.get_close_matches(name, RULE_NAMES, n=1)
+    suggestion = f"did you mean {near[0]!r}? " if near else ""
+    raise ValueError(f"no rule is called {name!r}; {suggestion}there are {', '.join(RULE_NAMES)}")
+
+
+RuleName = Annotated[StrictStr, AfterValidator(_check_rule), Field(json_schema_extra={"enum": list(RULE_NAMES)})]
 
 
 class Range(Section):
@@ -34,19 +86,31 @@ class Range(Section):
         return self
 
 
+ExpectationName = Annotated[StrictStr, Field(pattern=r"^(?:expect_[a-z0-9_]+|Expect[A-Za-z0-9]+)$")]
+
+
 class Expectation(Section):
     """A Great Expectations expectation by its name and arguments."""
 
-    name: Text = Field(description="Name of the expectation, such as expect_column_values_to_be_between")
+    name: ExpectationName = Field(description="Its name, such as expect_column_values_to_be_between")
     on: Literal["entities", "attributes"] = Field("entities", description="The frame it is checked on")
     where: Text | None = Field(None, description="SQL condition that selects rows of the frame")
-    kwargs: dict[str, JsonValue] = Field({}, description="Arguments of the expectation")
+    kwargs: dict[str, JsonValue] = Field(
+        {}, description="Arguments of the expectation; severity is critical, warning or info"
+    )
+
+    @model_validator(mode="after")
+    def _check_severity(self) -> Self:
+        severity = self.kwargs.get("severity", "critical")
+        if severity not in {"critical", "warning", "info"}:
+            raise ValueError(f"{severity!r} is no severity: critical stops a run, warning and info don't")
+        return self
 
 
 class Quality(Section):
     """Severities of row rules, limits of the whole snapshot, and further expectations."""
 
-    rules: dict[str, Severity] = Field({}, description="Severity of row rules by name: off, warning or error")
+    rules: dict[RuleName, Severity] = Field({}, description="Severity of row rules by name: off, warning or error")
     expectations: tuple[Expectation, ...] = Field((), description="Further Great Expectations")
     max_quarantined_share: Share = Field(
         0.05, description="A run with a larger quarantined share fails before it sends"

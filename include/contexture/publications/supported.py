@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from contexture.publications.findings import Finding
+from contexture.publications.findings import Finding, Location
 
 if TYPE_CHECKING:
     from contexture.publications.publication import Publication
@@ -23,6 +23,7 @@ class Unsupported:
         values: those that don't work yet; none: whatever isn't empty.
         but: where given, the only values that do work.
         today: what to write instead.
+        member: where given, the values are those of this key in each item of a list.
     """
 
     section: str
@@ -30,6 +31,7 @@ class Unsupported:
     values: tuple[object, ...]
     today: str
     but: tuple[object, ...] = ()
+    member: str = ""
 
     def applies_to(self, value: object) -> bool:
         """Whether the value is one of those that don't work yet."""
@@ -62,22 +64,26 @@ UNSUPPORTED = (
         but=("identity", "none", "topic", "id", "type", "service", "service_path"),
     ),
     Unsupported("publish", "on_failure", ("dead-letter",), "use `on_failure: stop`"),
-    Unsupported(
-        "quality",
-        "expectations",
-        (),
-        "use required_attributes, attribute_types, ranges and fresh_within_seconds of `quality`",
-    ),
+    Unsupported("quality", "expectations", ("attributes",), "use `on: entities`", member="on"),
 )
 
 
 def not_yet_supported(publication: Publication) -> Iterator[Finding]:
     """A finding for every value of the publication that this version can't honour."""
     for row in UNSUPPORTED:
-        value = getattr(getattr(publication, row.section), row.key)
-        if row.applies_to(value):
-            what = f"`{row.key}: {_shown(value)}`"
-            yield Finding((row.section, row.key), f"not yet supported: {what}", row.today)
+        for location, value in _values(publication, row):
+            if row.applies_to(value):
+                what = f"`{location[-1]}: {_shown(value)}`"
+                yield Finding(location, f"not yet supported: {what}", row.today)
+
+
+def _values(publication: Publication, row: Unsupported) -> Iterator[tuple[Location, object]]:
+    value = getattr(getattr(publication, row.section), row.key)
+    if not row.member:
+        yield (row.section, row.key), value
+        return
+    for number, item in enumerate(value):
+        yield (row.section, row.key, number, row.member), getattr(item, row.member)
 
 
 def _shown(value: object) -> str:

@@ -56,6 +56,7 @@ LINES = {"format": "cygnus-lines"}
         ({"topics": {"data_model": "dm-by-service"}, "source": {"service": ""}}, "the default tenant with nothing"),
         ({"topics": {"config": {"cleanup.policy": "delete"}}}, "`keep` decides the cleanup policy"),
         ({"topics": {"config": {"min.insync.replicas": 2}}}, "is above replication_factor 1: no record could be sent"),
+        ({"topics": {"config": {"max.message.bytes": "1 MB"}}}, "max.message.bytes '1 MB'"),
         ({"message": {"format": "sdmx"}}, "can't tell what `kind: ngsi` reads"),
         ({"message": {"media_type": "x/y"}}, "`media_type` needs `format: sdmx`"),
         ({"source": {"select": ["*"]}}, "`select` needs `kind: sdmx`"),
@@ -69,6 +70,8 @@ LINES = {"format": "cygnus-lines"}
         ),
         ({"quality": {"minimum_entities": 5, "maximum_entities": 4}}, "is above maximum_entities 4"),
         ({"quality": {"ranges": {"speed": {"minimum": 5, "maximum": 4}}}}, "nothing could pass"),
+        ({"quality": {"expectations": [{"name": "expect_x", "kwargs": {"severity": "fatal"}}]}}, "is no severity"),
+        ({"quality": {"rules": {"stael": "off"}}}, "no rule is called 'stael'; did you mean 'stale'?"),
         ({"quality": {"ranges": {"speed": {}}}}, "a range needs a minimum, a maximum or both"),
     ],
 )
@@ -132,7 +135,10 @@ def test_a_service_is_never_guessed():
             {"publish": {"on_failure": "dead-letter"}},
             "publish.on_failure: not yet supported: `on_failure: dead-letter`",
         ),
-        ({"quality": {"expectations": [{"name": "expect_x"}]}}, "quality.expectations: not yet supported"),
+        (
+            {"quality": {"expectations": [{"name": "expect_x"}, {"name": "expect_y", "on": "attributes"}]}},
+            "quality.expectations[1].on: not yet supported: `on: attributes`",
+        ),
         (
             {
                 "source": {"kind": "sdmx", "select": ["*=BIS:*(*)"]},

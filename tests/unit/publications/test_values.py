@@ -8,7 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from contexture.ngsi.rules import RULES
 from contexture.publications import Publication, cron, scope
+from contexture.publications.quality import RULE_NAMES
 
 
 def with_value(section: str, key: str, value: object) -> object:
@@ -94,6 +96,7 @@ def test_values_are_read_as(section, key, written, read):
         ("publish", "transactional_id_prefix", ""),
         ("quality", "max_quarantined_share", 1.1),
         ("quality", "max_quarantined_share", float("nan")),
+        ("quality", "expectations", [{"name": "to_be_unique"}]),
         ("retention", "archive_days", 0),
     ],
 )
@@ -131,3 +134,7 @@ def test_whatever_schedule_is_accepted_airflows_reader_accepts_too(expression):
 )
 def test_a_path_covers(outer, inner, expected):
     assert scope.covers(outer, inner) is expected
+
+
+def test_the_rules_that_may_be_set_are_those_that_there_are():
+    assert tuple(rule.name for rule in RULES) == RULE_NAMES
