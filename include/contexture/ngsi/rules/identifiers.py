@@ -1,0 +1,41 @@
+"""The syntax of NGSIv2 identifiers: entity id and type, names and types of attributes and metadata."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+MAXIMUM_LENGTH = 256
+RESERVED_ATTRIBUTE_NAMES = frozenset(("id", "type", "geo:distance", "*"))
+
+# ASCII 33 to 126 without `& ? / #` (they structure URLs) and without `< > " ' = ; ( )` (forbidden everywhere).
+_SYNTAX = re.compile(r"[!$%*+,\-.0-9:@A-Z\[\\\]^_`a-z{|}~]{1,256}")
+_ACCEPTED = re.compile(r"[!$%*+,\-.0-9:@A-Z\[\\\]^_`a-z{|}~]*")
+_CACHED_NAMES = 8192
+
+is_identifier = _SYNTAX.fullmatch
+"""Truthy for a text that NGSIv2 accepts as an identifier."""
+
+
+def syntax_problem(text: str) -> str | None:
+    """What keeps a text from being an identifier, or None."""
+    if is_identifier(text):
+        return None
+    if not text:
+        return "is empty"
+    if len(text) > MAXIMUM_LENGTH:
+        return f"has {len(text)} characters; NGSIv2 accepts {MAXIMUM_LENGTH}"
+    accepted = _ACCEPTED.match(text)
+    return f"holds {text[accepted.end()]!a}, which NGSIv2 refuses" if accepted else None
+
+
+@lru_cache(_CACHED_NAMES)
+def name_problem(name: str) -> str | None:
+    """What keeps a name from being an attribute's, or None."""
+    return "is reserved" if name in RESERVED_ATTRIBUTE_NAMES else syntax_problem(name)
+
+
+@lru_cache(_CACHED_NAMES)
+def type_problem(name: str) -> str | None:
+    """What keeps a text from being a type or the name of a metadata, or None."""
+    return syntax_problem(name)

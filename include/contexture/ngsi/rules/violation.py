@@ -1,0 +1,68 @@
+"""What a check finds, told without showing much data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import orjson
+
+from contexture.ngsi.rules.catalogue import Severity
+
+_NAME_CHARACTERS = 50
+_VALUE_CHARACTERS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """One rule that one entity breaks.
+
+    Attributes:
+        rule: the rule's name.
+        severity: `error` quarantines the entity, `warning` is counted.
+        message: what is wrong; holds at most 120 characters of data.
+    """
+
+    rule: str
+    severity: Severity
+    message: str
+
+
+class Findings:
+    """The violations of one entity, in the order they were found, without those of rules that are off."""
+
+    __slots__ = ("_severities", "violations")
+
+    def __init__(self, severities: Mapping[str, Severity]) -> None:
+        self._severities = severities
+        self.violations: list[Violation] = []
+
+    def add(self, rule: str, message: str) -> None:
+        """Takes note of a violation, unless its rule is off."""
+        severity = self._severities.get(rule)
+        if severity is not None:
+            self.violations.append(Violation(rule, severity, message))
+
+
+def named(name: str) -> str:
+    """A name as messages show it: quoted, printable, 50 characters at most."""
+    return _quoted(name, _NAME_CHARACTERS)
+
+
+def shown(value: object) -> str:
+    """A value as messages show it: on one line, printable, 60 characters at most."""
+    if isinstance(value, str):
+        return _quoted(value, _VALUE_CHARACTERS)
+    if isinstance(value, dict):
+        return "an object"
+    if isinstance(value, list):
+        return "an array"
+    return _clipped(orjson.dumps(value).decode(), _VALUE_CHARACTERS)
+
+
+def _quoted(text: str, limit: int) -> str:
+    return _clipped(repr(text[:limit]), limit)
+
+
+def _clipped(text: str, limit: int) -> str:
+    return text if len(text) <= limit else f"{text[: limit - 1]}…"
