@@ -17,7 +17,7 @@ from contexture.errors import RejectedError
 from contexture.events import AttributeName, ContextIdentity, content_hash, identity_hash, identity_key
 from contexture.messages.rendering import renderer
 from contexture.ngsi.entity import EntityError, ParsedEntity, parse_entity
-from contexture.ngsi.rules import RuleOptions, Violation, check_entity
+from contexture.ngsi.rules import RuleOptions, Violation, check_entity, unreadable
 from contexture.outbox.state_index import StateIndex
 from spark_jobs.preparation.evaluated import EvaluatedRows, Refusal, evaluated_schema
 from spark_jobs.preparation.settings import MAXIMUM_PARTS, Preparation, event_number
@@ -68,7 +68,7 @@ class EntityEvaluator:
         self._joins_lines = preparation.joins_lines
         self._index = index
         self._render = renderer(publication)
-        self._options = RuleOptions.of(publication, reference_time=preparation.reference_time)
+        self._options = RuleOptions.for_publication(publication, preparation.reference_time)
         self._schema = evaluated_schema(preparation)
         self._judged = tuple(column_names(publication).items())
         self._maximum_bytes = int(publication.topics.config.get("max.message.bytes", MAXIMUM_RECORD_BYTES))
@@ -89,8 +89,7 @@ class EntityEvaluator:
         try:
             parsed = parse_entity(row.body, service=self._service, service_path_hint=row.path)
         except EntityError as error:
-            broken = Violation(str(error.context.get("rule", "body")), "error", error.message)
-            self._refuse(rows, row, self._shown_identity(row), [broken])
+            self._refuse(rows, row, self._shown_identity(row), unreadable(error, self._options))
             return
         violations = check_entity(parsed, self._options)
         errors = [violation for violation in violations if violation.severity == "error"]

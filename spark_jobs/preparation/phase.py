@@ -24,7 +24,7 @@ from contexture.outbox.layout import PublicationFolder
 from contexture.outbox.lifecycle import Outboxes
 from contexture.outbox.manifest import LandingManifest, Manifest, ShardManifest
 from contexture.outbox.orders import StageOrder
-from contexture.outbox.schemas import FORMAT_VERSION
+from contexture.outbox.schemas import FORMAT_VERSION, LANDING
 from contexture.outbox.state import State
 from contexture.outbox.storage import Storage
 from spark_jobs.preparation.assembly import SHARD_FILE, SUMMARY, assembly
@@ -94,7 +94,8 @@ def evaluate(spark: Any, preparation: Preparation) -> None:
 
     folder = Storage(preparation.home).uri(preparation.folder.landing(preparation.run))
     schema = from_arrow_schema(evaluated_schema(preparation))
-    rows = spark.read.parquet(folder).mapInArrow(evaluation(preparation), schema)
+    landed = spark.read.schema(from_arrow_schema(LANDING)).option("pathGlobFilter", "*.parquet").parquet(folder)
+    rows = landed.mapInArrow(evaluation(preparation), schema)
     rows.write.mode("overwrite").parquet(f"{Storage(preparation.home).uri(preparation.work)}/evaluated")
 
 

@@ -91,7 +91,6 @@ class Manifest(Document):
     replayed: int = 0
     skipped_newer: int = 0
     interval: tuple[datetime, datetime] | None = None
-    seconds: Mapping[str, float] = {}
 
     @property
     def records(self) -> int:

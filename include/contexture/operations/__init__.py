@@ -1,0 +1,1 @@
+"""What the people who run Contexture see and set."""

@@ -1,0 +1,20 @@
+"""The pools that bound what runs at once.
+
+They must exist before the first run, for a task of a missing pool never starts. `airflow pools set NAME SLOTS
+DESCRIPTION` makes one; the sandbox makes all of them at start.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+SOURCE: Final = "contexture_source"
+SPARK: Final = "contexture_spark"
+BROKER: Final = "contexture_broker"
+
+POOLS: Final[dict[str, tuple[int, str]]] = {
+    SOURCE: (4, "Reading of sources outside Spark"),
+    SPARK: (1, "Spark submits at once: each costs a JVM and two cores for some 20 seconds"),
+    BROKER: (4, "Senders and ledger readers at once"),
+}
+"""Name, slots on a machine with two cores, and description of each pool."""

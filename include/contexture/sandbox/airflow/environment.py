@@ -1,0 +1,112 @@
+"""The environment of a small Airflow: SQLite, LocalExecutor, everything on 127.0.0.1."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from contexture.sandbox.ports import LOOPBACK
+
+PARALLELISM = 4
+"""Worker processes; the default of 32 are all forked at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Login:
+    """The one user of a sandbox; the password is made anew at each start."""
+
+    user: str = "admin"
+    password: str = field(default_factory=lambda: secrets.token_urlsafe(9), repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class AirflowSettings:
+    """What a sandbox's Airflow is made of.
+
+    Attributes:
+        folder: Airflow's home: database, logs, passwords.
+        project: the folder that holds `dags/` and `plugins/`.
+        port: of the UI and the API.
+        publications: the folder of publication files.
+        home: CONTEXTURE_HOME.
+        connections: Airflow connections by id, in Airflow's JSON form.
+        java: variables that make children find Java.
+    """
+
+    folder: Path
+    project: Path
+    port: int
+    publications: Path
+    home: Path
+    connections: Mapping[str, Mapping[str, object]]
+    java: Mapping[str, str]
+    login: Login = field(default_factory=Login)
+
+    @property
+    def url(self) -> str:
+        """Where the UI is."""
+        return f"http://{LOOPBACK}:{self.port}"
+
+    def write_files(self) -> None:
+        """Writes the password file, readable by its owner alone."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        passwords = self.folder / "passwords.json"
+        passwords.touch(mode=0o600)
+        passwords.write_text(json.dumps({self.login.user: self.login.password}))
+
+    def environment(self) -> dict[str, str]:
+        """All variables of Airflow's processes; secrets are nowhere else than here."""
+        binaries = str(Path(sys.executable).parent)
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith(("AIRFLOW", "SPARK_"))}
+        return {
+            **inherited,
+            **self.java,
+            **self._airflow(),
+            **{f"AIRFLOW_CONN_{name.upper()}": json.dumps(value) for name, value in self.connections.items()},
+            "PATH": f"{binaries}{os.pathsep}{os.environ.get('PATH', '')}",
+            "PYTHONPATH": os.pathsep.join(str(self.project / name) for name in ("include", "plugins", ".")),
+            "PYTHONUNBUFFERED": "1",
+            "PYSPARK_PYTHON": sys.executable,
+            "PYSPARK_DRIVER_PYTHON": sys.executable,
+            "SPARK_LOCAL_IP": LOOPBACK,
+            "CONTEXTURE_HOME": str(self.home),
+            "CONTEXTURE_PUBLICATIONS": str(self.publications),
+        }
+
+    def _airflow(self) -> dict[str, str]:
+        sections: dict[str, dict[str, object]] = {
+            "core": {
+                "load_examples": False,
+                "dags_folder": self.project / "dags",
+                "plugins_folder": self.project / "plugins",
+                "executor": "LocalExecutor",
+                "parallelism": PARALLELISM,
+                "dags_are_paused_at_creation": False,
+                "simple_auth_manager_users": f"{self.login.user}:admin",
+                "simple_auth_manager_passwords_file": self.folder / "passwords.json",
+                "execution_api_server_url": f"{self.url}/execution/",
+                "min_serialized_dag_update_interval": 2,
+            },
+            "api": {"host": LOOPBACK, "port": self.port, "base_url": self.url, "workers": 1, "secret_key": _secret()},
+            "api_auth": {"jwt_secret": _secret()},
+            "database": {"sql_alchemy_conn": f"sqlite:///{self.folder / 'airflow.db'}"},
+            "logging": {"base_log_folder": self.folder / "logs", "namespace_levels": "alembic=WARNING"},
+            "dag_processor": {"refresh_interval": 5, "min_file_process_interval": 5, "parsing_processes": 1},
+            "scheduler": {"scheduler_heartbeat_sec": 1, "enable_health_check": False},
+            "workers": {"execution_api_timeout": 60},
+        }
+        home = {"AIRFLOW_HOME": str(self.folder)}
+        return home | {
+            f"AIRFLOW__{section.upper()}__{name.upper()}": str(value)
+            for section, options in sections.items()
+            for name, value in options.items()
+        }
+
+
+def _secret() -> str:
+    return secrets.token_hex(32)
