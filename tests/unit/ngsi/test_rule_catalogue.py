@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import pytest
 
 from contexture.errors import ConfigurationError
@@ -48,3 +50,8 @@ def test_a_publication_says_what_its_entities_are_checked_against() -> None:
     assert options.ranges == {"speed": (0, None)}
     assert options.entity_types == {"car"}
     assert (options.stale_after_seconds, options.maximum_bytes) == (3600, 2_000_000)
+
+
+def test_options_travel_to_other_processes() -> None:
+    options = RuleOptions(severities=severities({"stale": "off"}), required_attributes=("speed",))
+    assert pickle.loads(pickle.dumps(options)) == options

@@ -93,4 +93,4 @@ def severities(settings: Mapping[str, Setting]) -> Mapping[str, Severity]:
             next_step=f"use {', '.join(near or 'a name from the list of rules' for near in unknown.values())}",
         )
     merged = {**_DEFAULTS, **settings}
-    return MappingProxyType({name: setting for name, setting in merged.items() if setting != "off"})
+    return {name: setting for name, setting in merged.items() if setting != "off"}
