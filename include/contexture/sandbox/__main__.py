@@ -58,8 +58,9 @@ def main() -> None:
     """Runs the command line; an error of Contexture ends it with its message and exit code 1."""
     from contexture.errors import ContextureError
 
-    # Whoever asks the command to end gets what Ctrl-C gives: everything is closed.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    # Both close everything, also in a background job, which shells start with SIGINT ignored.
+    for ending in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(ending, signal.default_int_handler)
     try:
         app()
     except ContextureError as error:

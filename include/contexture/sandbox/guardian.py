@@ -52,11 +52,13 @@ def _start(command: list[str]) -> subprocess.Popen[bytes]:
         stdin=subprocess.DEVNULL,
         stdout=sys.stderr.fileno(),
         start_new_session=True,
-        preexec_fn=_die_with_guardian,
+        preexec_fn=_prepare,
     )
 
 
-def _die_with_guardian() -> None:
+def _prepare() -> None:
+    # Shells start background jobs with SIGINT ignored, which would be inherited here.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     _control_process(_DEATH_SIGNAL, signal.SIGKILL)
 
 

