@@ -80,9 +80,9 @@ class NgsiReader(DataSourceReader):
         self._selection = selection
         self._connection = connection
 
-    def partitions(self) -> Sequence[Walk]:
+    def partitions(self) -> Sequence[InputPartition]:
         """The walks; nothing is asked of the broker yet."""
-        return self._selection.walks()
+        return list(self._selection.walks())
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of one walk, a record batch for each page.

@@ -1,0 +1,300 @@
+"""The pull phase against the test broker, with a real Spark session."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from contexture.errors import ConfigurationError, RetriableError
+from contexture.ngsi import BrokerConnection
+from contexture.outbox.layout import PublicationFolder
+from contexture.outbox.manifest import LandingManifest, Mode
+from contexture.outbox.orders import StageOrder
+from contexture.outbox.schemas import LANDING
+from contexture.outbox.storage import Storage
+from contexture.publications import Publication, fingerprint
+from contexture.sandbox.context_broker import Churn, SeedEntity, TestBroker
+from spark_jobs.pull import pull
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+NEW_YEAR = datetime(2026, 1, 1, tzinfo=UTC)
+SECRET = "bearer-8f3a51"
+
+
+@pytest.fixture
+def broker() -> Iterator[TestBroker]:
+    with TestBroker() as started:
+        yield started
+
+
+def car(number: int, *, path: str = "/4wheels", second: int | None = None, speed: str = "1.0E2") -> SeedEntity:
+    moment = NEW_YEAR + timedelta(seconds=number if second is None else second)
+    entity = {"id": f"car{number}", "type": "car", "speed": {"type": "Number", "value": float(speed), "metadata": {}}}
+    return SeedEntity("vehicles", path, entity, moment, moment)
+
+
+def order(home: Path, *, run: str = "r1", mode: Mode = "changes", **source: object) -> StageOrder:
+    selected = {"kind": "ngsi", "connection": "broker", "service": "vehicles", "service_path": "/4wheels", **source}
+    topics = {"naming": "cygnus", "data_model": "dm-by-entity"}
+    publication = Publication.model_validate({"name": "cars", "source": selected, "topics": topics})
+    return StageOrder(
+        publication=publication,
+        fingerprint=fingerprint(publication),
+        home=str(home),
+        run=run,
+        mode=mode,
+        sequence=1,
+    )
+
+
+def connection(broker: TestBroker) -> BrokerConnection:
+    return BrokerConnection(broker.url, headers={"authorization": SECRET})
+
+
+def rows(home: Path, manifest: LandingManifest) -> pa.Table:
+    folder = home / PublicationFolder("cars").landing(manifest.run)
+    tables = [pq.read_table(folder / name) for name in sorted(manifest.files)]
+    return pa.concat_tables(tables).sort_by("ordinal")
+
+
+def test_a_full_pull_lands_every_entity_as_the_broker_wrote_it(
+    spark: SparkSession, broker: TestBroker, tmp_path: Path
+) -> None:
+    broker.load(car(number) for number in range(5))
+
+    manifest = pull(spark, order(tmp_path, mode="full", page_size=2), connection(broker), None)
+
+    landed = rows(tmp_path, manifest)
+    assert landed["id"].to_pylist() == ["car0", "car1", "car2", "car3", "car4"]
+    assert landed["ordinal"].to_pylist() == [0, 1, 2, 3, 4]
+    assert set(landed["operation"].to_pylist()) == {"upsert"}
+    assert landed["path"].to_pylist() == ["/4wheels"] * 5
+    assert landed["scope"].to_pylist() == ["vehicles"] * 5
+    assert landed["version"][1].as_py() == "2026-01-01T00:00:01.000Z"
+    assert landed["modified_at"][1].as_py() == NEW_YEAR + timedelta(seconds=1)
+    assert landed["created_at"][1].as_py() == NEW_YEAR + timedelta(seconds=1)
+    assert landed["media_type"][0].as_py() == "application/json"
+    assert landed["body"][0].as_py().startswith(b'{"id":"car0","type":"car","speed":{"type":"Number","value":100')
+    assert (manifest.rows, manifest.present, manifest.source_count, manifest.complete) == (5, 0, 5, True)
+    assert manifest.watermark_to == "2026-01-01T00:00:04.000Z"
+
+
+def test_landing_has_the_types_that_everything_after_it_expects(
+    spark: SparkSession, broker: TestBroker, tmp_path: Path
+) -> None:
+    broker.load([car(1)])
+
+    manifest = pull(spark, order(tmp_path), connection(broker), None)
+
+    assert {field.name: field.type for field in rows(tmp_path, manifest).schema} == {
+        field.name: field.type for field in LANDING
+    }
+
+
+def test_changes_lands_what_changed_since_the_watermark_and_who_is_there(
+    spark: SparkSession, broker: TestBroker, tmp_path: Path
+) -> None:
+    broker.load(car(number, second=number * 100) for number in range(4))
+
+    manifest = pull(spark, order(tmp_path, overlap_seconds=60), connection(broker), "2026-01-01T00:05:00.000Z")
+
+    landed = rows(tmp_path, manifest)
+    told = [(row["operation"], row["id"], row["body"] is None) for row in landed.to_pylist()]
+    assert told == [("upsert", "car3", False), *(("present", f"car{number}", True) for number in range(4))]
+    assert landed["ordinal"].to_pylist() == [0, *(2**36 + number for number in range(4))]
+    assert (manifest.rows, manifest.present, manifest.complete) == (5, 4, True)
+    assert manifest.watermark_from == manifest.watermark_to == "2026-01-01T00:05:00.000Z"
+
+
+def test_changes_without_a_watermark_is_a_full_walk(spark: SparkSession, broker: TestBroker, tmp_path: Path) -> None:
+    broker.load([car(1), car(2)])
+
+    manifest = pull(spark, order(tmp_path, mode="changes"), connection(broker), None)
+
+    assert (manifest.rows, manifest.present, manifest.complete) == (2, 0, True)
+    assert all("orderBy=dateCreated" in query for query in manifest.queries)
+
+
+def test_changes_that_detect_no_deletions_never_tell_absence(
+    spark: SparkSession, broker: TestBroker, tmp_path: Path
+) -> None:
+    broker.load([car(1), car(2)])
+
+    asked = order(tmp_path, detect_deletions=False)
+    manifest = pull(spark, asked, connection(broker), "2026-01-01T00:00:02.000Z")
+
+    assert (manifest.present, manifest.complete) == (0, False)
+
+
+def test_an_empty_answer_of_a_healthy_broker_is_a_landing_without_rows(
+    spark: SparkSession, broker: TestBroker, tmp_path: Path
+) -> None:
+    manifest = pull(spark, order(tmp_path), connection(broker), None)
+
+    assert (manifest.rows, manifest.source_count, manifest.complete, manifest.watermark_to) == (0, 0, True, None)
+    assert rows(tmp_path, manifest).schema.names == LANDING.names
+
+
+def test_a_broker_without_its_database_leaves_no_manifest(
+    spark: SparkSession, broker: TestBroker, tmp_path: Path
+) -> None:
+    broker.load([car(1)])
+    broker.faults.database_gone = True
+
+    with pytest.raises(RetriableError, match="answered 500"):
+        pull(spark, order(tmp_path), connection(broker), None)
+    assert not list(tmp_path.rglob("manifest.json"))
+
+
+def test_a_database_that_goes_away_during_the_walk_fails_the_pull(
+    spark: SparkSession, broker: TestBroker, tmp_path: Path
+) -> None:
+    broker.load(car(number) for number in range(6))
+
+    def lose_database(page: int) -> None:
+        broker.faults.database_gone = page >= 3  # the first page is the count before the walk
+
+    broker.faults.after_page = lose_database
+    with pytest.raises(RetriableError, match="answered 500"):
+        pull(spark, order(tmp_path, page_size=2), connection(broker), None)
+    assert not list(tmp_path.rglob("manifest.json"))
+
+
+def test_a_broker_that_refuses_a_page_is_a_configuration_error_in_spark_too(
+    spark: SparkSession, broker: TestBroker, tmp_path: Path
+) -> None:
+    broker.load([car(1)])
+    broker.faults.fail(nth=2, status=403, path="/v2/entities")  # the first is the count
+
+    with pytest.raises(ConfigurationError, match="refuses our credentials") as raised:
+        pull(spark, order(tmp_path), connection(broker), None)
+    assert "headers of the connection" in raised.value.next_step
+
+
+def test_a_pull_with_a_manifest_is_not_read_again(spark: SparkSession, broker: TestBroker, tmp_path: Path) -> None:
+    broker.load([car(1)])
+    first = pull(spark, order(tmp_path), connection(broker), None)
+    broker.stop()
+
+    assert pull(spark, order(tmp_path), connection(broker), None) == first
+
+
+def test_what_a_killed_pull_left_is_removed_first(spark: SparkSession, broker: TestBroker, tmp_path: Path) -> None:
+    broker.load([car(1)])
+    first = pull(spark, order(tmp_path), connection(broker), None)
+    Storage(str(tmp_path)).remove(PublicationFolder("cars").landing_manifest("r1"))
+
+    again = pull(spark, order(tmp_path), connection(broker), None)
+
+    assert again.rows == 1
+    assert first.files.keys().isdisjoint(again.files)
+    assert {path.name for path in tmp_path.rglob("*.parquet")} == set(again.files)
+
+
+def test_nothing_that_stays_is_missed_while_others_write(
+    spark: SparkSession, broker: TestBroker, tmp_path: Path
+) -> None:
+    broker.load(car(number) for number in range(300))
+    churn = Churn(broker.store, "vehicles", updates=7, deletes=2, inserts=2, service_path="/4wheels")
+    broker.faults.after_page = churn
+
+    manifest = pull(spark, order(tmp_path, page_size=20), connection(broker), None)
+
+    stayed = {f"car{number}" for number in range(300)} - churn.deleted
+    assert churn.deleted
+    assert stayed <= set(rows(tmp_path, manifest)["id"].to_pylist())
+
+
+def test_one_walk_for_each_service_path_and_identities_from_wildcards(
+    spark: SparkSession, broker: TestBroker, tmp_path: Path
+) -> None:
+    broker.load([car(1, path="/a"), car(1, path="/b/c"), car(1, path="/other")])
+
+    manifest = pull(spark, order(tmp_path, service_path=["/a", "/b/#"]), connection(broker), None)
+
+    told = [(row["ordinal"] >> 36, row["path"]) for row in rows(tmp_path, manifest).to_pylist()]
+    assert told == [(0, "/a"), (1, "/b/c")]
+    assert (manifest.source_count, manifest.complete) == (2, True)
+
+
+def test_the_watermark_never_passes_the_start_of_the_pull(
+    spark: SparkSession, broker: TestBroker, tmp_path: Path
+) -> None:
+    broker.load([car(1), car(2)])
+    shadowing = {"id": "x", "type": "car", "dateModified": {"type": "DateTime", "value": "2050-01-01T00:00:00.000Z"}}
+    broker.load([SeedEntity("vehicles", "/4wheels", shadowing)])
+
+    manifest = pull(spark, order(tmp_path), connection(broker), None)
+
+    assert manifest.rows == 3
+    assert manifest.watermark_to == "2026-01-01T00:00:02.000Z"
+
+
+def test_odd_characters_in_the_home_and_in_identities_are_kept(
+    spark: SparkSession, broker: TestBroker, tmp_path: Path
+) -> None:
+    home = tmp_path / "my home #1 100%20 [ä] {x}"
+    odd = {"id": "urn:ünï:\u2028'\";1", "type": "Größe 2", "a": {"type": "Text", "value": "x\n", "metadata": {}}}
+    broker.load([SeedEntity("vehicles", "/4wheels", odd)])
+
+    manifest = pull(spark, order(home), connection(broker), None)
+
+    landed = rows(home, manifest)
+    assert landed["id"].to_pylist() == ["urn:ünï:\u2028'\";1"]
+    assert landed["type"].to_pylist() == ["Größe 2"]
+    assert manifest.complete
+
+
+def test_an_impossible_service_path_is_named_to_the_one_who_configured_it(
+    spark: SparkSession, broker: TestBroker, tmp_path: Path
+) -> None:
+    with pytest.raises(ConfigurationError, match="does not take the request") as raised:
+        pull(spark, _with_service_path(order(tmp_path), "/a b"), connection(broker), None)
+    assert "service_path" in raised.value.next_step
+
+
+def _with_service_path(asked: StageOrder, path: str) -> StageOrder:
+    source = asked.publication.source.model_copy(update={"service_path": (path,)})
+    return asked.model_copy(update={"publication": asked.publication.model_copy(update={"source": source})})
+
+
+def test_an_unreadable_entity_lands_and_forbids_telling_absence(
+    spark: SparkSession, broker: TestBroker, tmp_path: Path
+) -> None:
+    broker.load([car(1), SeedEntity("vehicles", "/4wheels", {"id": 5, "type": "car"})])
+
+    manifest = pull(spark, order(tmp_path), connection(broker), None)
+
+    assert (manifest.rows, manifest.complete) == (2, False)
+
+
+def test_no_file_holds_the_secret(spark: SparkSession, broker: TestBroker, tmp_path: Path) -> None:
+    broker.load([car(1)])
+
+    pull(spark, order(tmp_path), connection(broker), None)
+
+    local = Path(str(spark.conf.get("spark.local.dir"))).parent
+    files = [path for folder in (tmp_path, local) for path in folder.rglob("*") if path.is_file()]
+    assert files
+    assert not [path for path in files if SECRET.encode() in path.read_bytes()]
+
+
+def test_the_source_can_be_read_by_anyone(spark: SparkSession, broker: TestBroker) -> None:
+    from spark_jobs.sources.ngsi import NgsiDataSource
+
+    broker.load([car(1), car(2)])
+    spark.dataSource.register(NgsiDataSource)
+
+    read = spark.read.format("ngsi").option("url", broker.url).option("service", "vehicles").load()
+
+    assert sorted(row["id"] for row in read.collect()) == ["car1", "car2"]
