@@ -62,7 +62,7 @@ def check_entity(parsed: ParsedEntity, options: RuleOptions, received_at: dateti
     if now is not None:
         _check_clock(parsed, now, found)
         if options.stale_after_seconds is not None:
-            _check_age(parsed, now - timedelta(seconds=options.stale_after_seconds), found)
+            _check_age(parsed, now, options.stale_after_seconds, found)
     check_attributes(parsed.attributes, now, found)
     check_declared(parsed, options, found)
     check_content(parsed, options.maximum_bytes, found)
@@ -110,9 +110,12 @@ def _tell_about_clock(name: str, ahead: timedelta, found: Findings) -> None:
         found.add("future-modified", f"{name} is {int(ahead.total_seconds())} s ahead of the broker's clock")
 
 
-def _check_age(parsed: ParsedEntity, oldest: datetime, found: Findings) -> None:
+def _check_age(parsed: ParsedEntity, now: datetime, stale_after_seconds: int, found: Findings) -> None:
+    modified_at = parsed.modified_at
+    if modified_at is not None and (now - modified_at).total_seconds() <= stale_after_seconds:
+        return
     attributes = (parsed.attributes.get(name) for name in _AGE_ATTRIBUTES)
     told = (moment_of(attribute.get("value")) for attribute in attributes if isinstance(attribute, dict))
-    newest = max((moment for moment in (parsed.modified_at, *told) if moment is not None), default=None)
-    if newest is not None and newest < oldest:
-        found.add("stale", f"the newest time is {newest.isoformat()}, before {oldest.isoformat()}")
+    newest = max((moment for moment in (modified_at, *told) if moment is not None), default=None)
+    if newest is not None and (now - newest).total_seconds() > stale_after_seconds:
+        found.add("stale", f"the newest time is {newest.isoformat()}, more than {stale_after_seconds} s ago")
