@@ -132,6 +132,9 @@ class Replay:
             assert ANY_TIME.fullmatch(answered)
         elif isinstance(recorded, str) and SUBSCRIPTION_ID.fullmatch(recorded):
             assert SUBSCRIPTION_ID.fullmatch(answered)
+        elif isinstance(recorded, str):
+            assert isinstance(answered, str)
+            assert answered.replace(self.prefix, "") == recorded
         else:
             assert (type(recorded), recorded) == (type(answered), answered)
 
