@@ -178,11 +178,11 @@ class _Sending:
         self.tell("sending", f"{entry.position} of {self._reader.records} records are committed")
 
     def _is_superseded(self, entry: LedgerEntry | None) -> bool:
-        if entry is None or entry.outbox == self._reader.outbox_id:
+        # Backfills do not supersede each other: each interval has a ledger key of its own.
+        if entry is None or entry.outbox == self._reader.outbox_id or self._publisher._names.backfill is not None:
             return False
         if entry.sequence == self._reader.sequence:
             raise sequence_taken(entry, self._reader.outbox_id)
-        # Backfills do not supersede each other: each interval has a ledger key of its own.
         return entry.sequence > self._reader.sequence
 
     def _open_session(self) -> Session:

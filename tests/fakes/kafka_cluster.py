@@ -1,0 +1,152 @@
+"""A Kafka in memory with transactions, fencing, a ledger and scripted failures, behind the ports of our publisher."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+
+from confluent_kafka import KafkaError, KafkaException
+
+from contexture.kafka.ledger_entry import LedgerEntry
+from contexture.kafka.senders import SenderNames
+
+
+@dataclass(frozen=True)
+class Sent:
+    topic: str
+    value: bytes | None
+    key: bytes | None
+    partition: int = -1
+    callback: None = None
+    on_delivery: None = None
+    timestamp: int = 0
+    headers: object = None
+
+
+def failure(name, *, fatal=False, retriable=False, abortable=False):
+    """The client's exception for an error named as in its API, `_FENCED` or `MSG_SIZE_TOO_LARGE`."""
+    return KafkaException(KafkaError(getattr(KafkaError, name), "told so", fatal, retriable, abortable))
+
+
+TIMED_OUT = failure("_TIMED_OUT", retriable=True)
+
+
+class FakeCluster:
+    """What was committed, who is the living sender of each transactional id, and what is to fail next.
+
+    `script["commit_transaction"]` and so on hold exceptions (or callables) that the next calls of that name meet; None
+    lets a call through.
+    """
+
+    def __init__(self):
+        self.committed: list[Sent] = []
+        self.transactions: list[list[Sent]] = []
+        self.epochs = defaultdict(int)
+        self.script = defaultdict(list)
+        self.producers: list[FakeProducer] = []
+        self.capacity = 10**9
+
+    def open_producer(self, settings, transactional_id, watch):
+        producer = FakeProducer(self, transactional_id, watch)
+        self.producers.append(producer)
+        return producer
+
+    def values(self, topic):
+        return [sent.value for sent in self.committed if sent.topic == topic]
+
+    def next_failure(self, call, producer):
+        if self.script[call]:
+            scripted = self.script[call].pop(0)
+            if callable(scripted):
+                scripted(producer)
+            elif scripted is not None:
+                raise scripted
+
+
+class FakeProducer:
+    def __init__(self, cluster, transactional_id, watch):
+        self.cluster, self.transactional_id, self.watch = cluster, transactional_id, watch
+        self.epoch = -1
+        self.open: list[Sent] | None = None
+        self.queued = 0
+        self.polls = 0
+        self.aborted = False
+
+    def list_topics(self, topic=None, timeout=-1):
+        return None
+
+    def init_transactions(self, timeout):
+        self.cluster.next_failure("init_transactions", self)
+        self.cluster.epochs[self.transactional_id] += 1
+        self.epoch = self.cluster.epochs[self.transactional_id]
+
+    def begin_transaction(self):
+        self.cluster.next_failure("begin_transaction", self)
+        self.open = []
+
+    def produce(self, *row):
+        if self.queued >= self.cluster.capacity:
+            raise BufferError("Local: Queue full")
+        self.cluster.next_failure("produce", self)
+        assert self.open is not None
+        self.open.append(Sent(*row))
+        self.queued += 1
+
+    def poll(self, timeout):
+        self.polls += 1
+        self.cluster.next_failure("poll", self)
+        if timeout > 0:
+            self.queued = max(0, self.queued - 3)
+        return 0
+
+    def commit_transaction(self, timeout):
+        if self.epoch != self.cluster.epochs[self.transactional_id]:
+            raise failure("_FENCED", fatal=True)
+        self.cluster.next_failure("commit_transaction", self)
+        self.finish()
+
+    def finish(self):
+        self.cluster.committed += self.open
+        self.cluster.transactions.append(self.open)
+        self.open, self.queued = None, 0
+
+    def abort_transaction(self, timeout):
+        self.aborted, self.open = True, None
+
+    def purge(self):
+        self.queued = 0
+
+    def __len__(self):
+        return self.queued
+
+
+class FakeLedger:
+    """Reads what the cluster committed to the ledger's topic."""
+
+    def __init__(self, cluster, names: SenderNames):
+        self.cluster, self.names = cluster, names
+        self.shards = 0
+
+    @property
+    def topic(self):
+        return self.names.ledger_topic
+
+    def key(self, shard):
+        return self.names.ledger_key(shard)
+
+    def prepare(self, shards):
+        self.shards = max(self.shards, shards)
+
+    def partitions(self):
+        return self.shards
+
+    def read(self, shard):
+        found = [
+            sent.value
+            for sent in self.cluster.committed
+            if (sent.topic, sent.partition, sent.key) == (self.topic, shard, self.key(shard))
+        ]
+        return LedgerEntry.from_json(found[-1]) if found else None
+
+    def settled(self, shard):
+        return self.read(shard)

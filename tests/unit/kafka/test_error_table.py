@@ -1,0 +1,92 @@
+"""What each error of the client means for a sender (foundation 15.2)."""
+
+from __future__ import annotations
+
+import pytest
+from confluent_kafka import KafkaError
+
+from contexture.errors import RejectedError, RetriableError
+from contexture.kafka import FencedError, KafkaConfigurationError
+from contexture.kafka.error_table import Meaning, meaning, translated
+from contexture.kafka.watch import ClientWatch
+
+
+def error(name, fatal=False, retriable=False, abortable=False):
+    return KafkaError(getattr(KafkaError, name), "told so", fatal, retriable, abortable)
+
+
+@pytest.mark.parametrize(
+    ("name", "fatal", "retriable", "abortable", "expected"),
+    [
+        ("_FENCED", True, False, False, Meaning.FENCED),
+        ("PRODUCER_FENCED", False, False, True, Meaning.FENCED),
+        ("_FATAL", False, False, False, Meaning.FATAL),
+        ("_TIMED_OUT", False, True, False, Meaning.SAME_CALL_AGAIN),
+        ("_INCONSISTENT", False, False, True, Meaning.SEND_AGAIN),
+        ("OUT_OF_ORDER_SEQUENCE_NUMBER", False, False, True, Meaning.SEND_AGAIN),
+        ("INVALID_TRANSACTION_TIMEOUT", True, False, False, Meaning.CONFIGURATION),
+        ("TRANSACTIONAL_ID_AUTHORIZATION_FAILED", True, False, False, Meaning.CONFIGURATION),
+        ("TOPIC_AUTHORIZATION_FAILED", False, False, True, Meaning.CONFIGURATION),
+        ("UNKNOWN_TOPIC_OR_PART", False, False, True, Meaning.CONFIGURATION),
+        ("INVALID_RECORD", False, False, True, Meaning.REJECTED),
+        ("MSG_SIZE_TOO_LARGE", False, False, False, Meaning.REJECTED),
+        ("_MSG_TIMED_OUT", False, False, False, Meaning.BROKERS_AWAY),
+        ("_AUTHENTICATION", False, False, False, Meaning.CONFIGURATION),
+        ("_SSL", False, False, False, Meaning.CONFIGURATION),
+    ],
+)
+def test_meaning(name, fatal, retriable, abortable, expected):
+    assert meaning(error(name, fatal, retriable, abortable)) is expected
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "next_step"),
+    [
+        ("_FENCED", FencedError, "leave it to the other sender"),
+        ("MSG_SIZE_TOO_LARGE", RejectedError, "message.max.bytes"),
+        ("INVALID_RECORD", RejectedError, "key"),
+        ("TOPIC_AUTHORIZATION_FAILED", KafkaConfigurationError, "WRITE"),
+        ("UNKNOWN_TOPIC_OR_PART", KafkaConfigurationError, "create the topic"),
+        ("_INCONSISTENT", RetriableError, "clear the task"),
+    ],
+)
+def test_people_are_told_what_to_do(name, kind, next_step):
+    told = translated(error(name), "committing", topic="cars")
+    assert isinstance(told, kind)
+    assert next_step in told.next_step
+    assert name in told.message
+
+
+def test_the_first_undelivered_record_explains_a_failed_commit():
+    watch = ClientWatch()
+    watch.on_delivery(error("_PURGE_QUEUE"), Message("first"))
+    watch.on_delivery(error("MSG_SIZE_TOO_LARGE"), Message("cars"))
+    watch.on_delivery(error("_MSG_TIMED_OUT"), Message("other"))
+    cause, topic = watch.cause(error("_INCONSISTENT"))
+    assert (cause.name(), topic) == ("MSG_SIZE_TOO_LARGE", "cars")
+
+
+def test_a_fatal_error_told_by_callback_explains_what_fails_after_it():
+    watch = ClientWatch()
+    watch.on_error(error("_FENCED", fatal=True))
+    assert watch.cause(error("_FATAL"))[0].name() == "_FENCED"
+
+
+def test_a_refused_user_is_told_at_once():
+    watch = ClientWatch()
+    watch.on_error(error("_ALL_BROKERS_DOWN"))
+    watch.raise_refusal("starting")
+    watch.on_error(error("_AUTHENTICATION"))
+    with pytest.raises(KafkaConfigurationError, match="check user, password"):
+        watch.raise_refusal("starting")
+
+
+class Message:
+    def __init__(self, topic):
+        self._topic = topic
+
+    def topic(self):
+        return self._topic
+
+    def error(self):
+        return None

@@ -1,0 +1,85 @@
+"""From rows of an outbox to calls of the client."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from contexture.kafka.rows import pieces, produce_rows
+from contexture.kafka.testing import OutboxRow, record_batch
+from fakes.kafka_cluster import FakeCluster, Sent
+
+
+def sent_for(rows, headers=(), capacity=10**9):
+    cluster = FakeCluster()
+    cluster.capacity = capacity
+    producer = cluster.open_producer(None, "tx.p.0", None)
+    producer.begin_transaction()
+
+    def when_full(row):
+        while True:
+            producer.poll(0.05)
+            try:
+                return producer.produce(*row)
+            except BufferError:
+                continue
+
+    produce_rows(producer, record_batch(rows, 0), headers, when_full)
+    return producer.open
+
+
+def test_plain_rows():
+    assert sent_for([OutboxRow("a", b"k", b"v"), OutboxRow("b", None, None), OutboxRow("a", b"k", None)]) == [
+        Sent("a", b"v", b"k"),
+        Sent("b", None, None),
+        Sent("a", None, b"k"),
+    ]
+
+
+def test_constant_headers_come_with_every_record():
+    sent = sent_for([OutboxRow("a", b"k", b"v"), OutboxRow("a", b"l", b"w")], headers=(("service", b"x"),))
+    assert [record.headers for record in sent] == [[("service", b"x")], [("service", b"x")]]
+
+
+def test_a_records_own_headers_follow_the_constant_ones_and_absent_ones_stay_away():
+    rows = [OutboxRow("a", b"k", b"v", headers=(("id", b"1"),)), OutboxRow("a", b"l", b"w")]
+    sent = sent_for(rows, headers=(("service", b"x"),))
+    assert [record.headers for record in sent] == [[("service", b"x"), ("id", b"1")], [("service", b"x")]]
+
+
+def test_partition_and_time_where_given():
+    rows = [OutboxRow("a", b"k", b"v", partition=3), OutboxRow("a", b"l", b"w", timestamp_ms=1_700_000_000_123)]
+    sent = sent_for(rows)
+    assert [(record.partition, record.timestamp) for record in sent] == [(3, 0), (-1, 1_700_000_000_123)]
+
+
+@pytest.mark.parametrize("capacity", [1, 2, 7, 999, 1000, 1001])
+def test_a_full_queue_loses_and_doubles_nothing(capacity):
+    rows = [OutboxRow("a", b"%d" % number, b"v") for number in range(2_500)]
+    assert [record.key for record in sent_for(rows, capacity=capacity)] == [b"%d" % number for number in range(2_500)]
+
+
+def test_a_full_queue_keeps_what_a_record_says_of_itself():
+    rows = [OutboxRow("a", b"%d" % number, b"v", partition=number % 3) for number in range(20)]
+    sent = sent_for(rows, headers=(("service", b"x"),), capacity=2)
+    assert [record.partition for record in sent] == [number % 3 for number in range(20)]
+    assert all(record.headers == [("service", b"x")] for record in sent)
+
+
+def test_batches_are_cut_at_transactions_only():
+    batches = [
+        record_batch([OutboxRow("a", b"k", b"v", transaction=t) for t in numbers], first)
+        for numbers, first in (([0, 0, 1], 0), ([], 3), ([1, 1, 5], 3))
+    ]
+    found = [(piece.transaction, piece.first_position, piece.rows.num_rows) for piece in pieces(batches)]
+    assert found == [(0, 0, 2), (1, 2, 1), (1, 3, 2), (5, 5, 1)]
+
+
+def test_a_piece_knows_its_topics_bytes_and_source_transaction():
+    rows = record_batch([OutboxRow("a", b"12", b"345"), OutboxRow("b", None, b"6"), OutboxRow("a", b"7", None)], 0)
+    (piece,) = pieces([rows.append_column("source_transaction", pa.array([8, 9, None]))])
+    assert piece.topics() == {"a", "b"}
+    assert piece.byte_size() == 7
+    assert piece.source_transaction is None
+    (piece,) = pieces([rows.append_column("source_transaction", pa.array([8, 9, 9]))])
+    assert piece.source_transaction == 9
