@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from datetime import datetime
-from pathlib import Path
+from datetime import UTC, datetime
+from time import monotonic
 
 from pyspark.sql import DataFrame, functions
 
 from contexture.outbox.manifest import Verdict
 from contexture.outbox.storage import Storage
 from contexture.publications import Publication
+from spark_jobs.quality.data_docs import copy
 from spark_jobs.quality.observations import Finding, finding
 from spark_jobs.quality.project import Outcome, project
 from spark_jobs.quality.report import Report, page
@@ -40,6 +41,7 @@ def judge(
     Raises:
         RetriableError: the folder could not be written.
     """
+    began = monotonic()
     storage = Storage(report)
     storage.remove("verdict.json")
     storage.remove("data_docs")
@@ -49,11 +51,12 @@ def judge(
             *gx.judge_summary(summary.row(), expectations),
             *gx.judge_entities(_with_age(entities, summary.reference_time), expectations),
         ]
-        _copy(gx.build_data_docs(), storage, "data_docs")
+        copy(gx.build_data_docs(), storage, "data_docs")
     findings = [finding(each, summary) for each in _in_order(outcomes, [each.name for each in expectations])]
     verdict = _verdict(outbox, findings)
     storage.write("gx_result.json", json.dumps([each.document for each in outcomes], indent=1).encode())
-    storage.write("index.html", page(Report(publication, run, summary, verdict, findings)))
+    shown = Report(publication, run, summary, verdict, findings, datetime.now(UTC), monotonic() - began)
+    storage.write("index.html", page(shown))
     storage.write("verdict.json", verdict.to_json())
     return verdict
 
@@ -72,9 +75,3 @@ def _verdict(outbox: str, findings: Sequence[Finding]) -> Verdict:
     results = tuple(each.result for each in findings)
     approved = not any(result.severity == "critical" and not result.success for result in results)
     return Verdict(outbox=outbox, approved=approved, results=results)
-
-
-def _copy(folder: Path, storage: Storage, target: str) -> None:
-    for file in folder.rglob("*"):
-        if file.is_file():
-            storage.write(f"{target}/{file.relative_to(folder).as_posix()}", file.read_bytes())

@@ -64,8 +64,9 @@ def _of_the_run(column: str, summary: RunSummary) -> str:
 
 def _examples(document: Mapping[str, Any]) -> Iterator[str]:
     result = document.get("result") or {}
-    for row in (result.get("partial_unexpected_index_list") or [])[:EXAMPLES]:
-        yield _short(" · ".join(str(value) for value in dict.fromkeys(map(str, row.values()))))
+    rows = [row for row in result.get("partial_unexpected_index_list") or [] if isinstance(row, dict)]
+    for row in rows[:EXAMPLES]:
+        yield _short(" · ".join(dict.fromkeys(map(str, row.values()))))
 
 
 def _short(text: str) -> str:

@@ -8,11 +8,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from pyspark.sql import DataFrame
-
+from spark_jobs.quality.data_docs import escape_results
 from spark_jobs.quality.expected import Expected, Frame
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 # Counts, and who the first few offenders are: more would copy data into documents and cost a sort of the whole frame.
 EXAMPLES = 5
@@ -22,6 +24,7 @@ RESULT_FORMAT = {
     "unexpected_index_column_names": ["identity"],
 }
 
+_VALIDATIONS = "gx/uncommitted/validations"
 _DOCS = "gx/uncommitted/data_docs/local_site"
 
 
@@ -61,6 +64,7 @@ class Project:
 
     def build_data_docs(self) -> Path:
         """The folder of the finished Data Docs."""
+        escape_results(self._folder / _VALIDATIONS)
         self._context.build_data_docs()
         return self._folder / _DOCS
 
@@ -99,9 +103,8 @@ def _grouped(on: Frame, built: Sequence[tuple[Expected, Any]]) -> Iterator[tuple
     # One error fails the whole aggregate that a suite is computed with (CAST_INVALID_INPUT under ANSI), so what
     # people wrote themselves stands alone: it can not take the others with it.
     yield on, [expectation for expected, expectation in built if not expected.own]
-    for expected, expectation in built:
-        if expected.own:
-            yield expected.name, [expectation]
+    own = [expectation for expected, expectation in built if expected.own]
+    yield from ((f"{on}-own-{number}", [expectation]) for number, expectation in enumerate(own, start=1))
 
 
 def _format(on: Frame) -> Any:
@@ -113,7 +116,7 @@ def _gx_expectation(expected: Expected) -> Any:
     from great_expectations.expectations.expectation import Expectation
     from great_expectations.expectations.row_conditions import PassThroughCondition
 
-    kind = getattr(gxe, expected.kind, None)
+    kind: Any = getattr(gxe, expected.kind, None)
     if not inspect.isclass(kind) or not issubclass(kind, Expectation):
         raise LookupError(f"Great Expectations has no {expected.kind}")
     selected = (

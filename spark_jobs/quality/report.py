@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
@@ -11,6 +12,8 @@ from contexture.outbox.manifest import Verdict
 from contexture.publications import Publication
 from spark_jobs.quality.observations import Finding
 from spark_jobs.quality.summary import RunSummary
+
+SEVERITIES = ("critical", "warning", "info")
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +25,13 @@ class Report:
     summary: RunSummary
     verdict: Verdict
     findings: Sequence[Finding]
+    judged_at: datetime
+    seconds: float
+
+    @property
+    def findings_worst_first(self) -> list[Finding]:
+        """What failed, the critical first, and then what holds."""
+        return sorted(self.findings, key=lambda each: (each.result.success, SEVERITIES.index(each.result.severity)))
 
 
 def page(report: Report) -> bytes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -100,7 +100,7 @@ def good_run() -> RunSummary:
 @pytest.fixture(scope="session")
 def judged(
     spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Callable[[Publication, list[dict[str, Any]], RunSummary], Judged]]:
+) -> Callable[[Publication, list[dict[str, Any]], RunSummary], Judged]:
     """Judges rows and counts, and gives the verdict with its report."""
 
     def run(publication: Publication, rows: list[dict[str, Any]], summary: RunSummary) -> Judged:
@@ -110,4 +110,4 @@ def judged(
         frame.unpersist()
         return Judged(verdict, folder)
 
-    yield run
+    return run

@@ -105,3 +105,14 @@ def test_data_docs_stand_beside_the_page(bad: Any) -> None:
     docs = bad.folder / "data_docs"
     assert (docs / "index.html").is_file()
     assert len(list((docs / "validations").rglob("*.html"))) == 2
+
+
+def test_no_document_holds_markup_that_came_with_an_entity(bad: Any) -> None:
+    pages = [path.read_text() for path in bad.folder.rglob("*.html")]
+    assert [page for page in pages if "<script>alert" in page] == []
+    assert "&lt;script&gt;alert(2)&lt;/script&gt;" in bad.page
+
+
+def test_a_run_that_found_no_change_is_approved(judged: Any, publication: Publication, good_run: RunSummary) -> None:
+    nothing = replace(good_run, read=0, accepted=0, newest_modified_at=None)
+    assert [result.name for result in judged(publication, [], nothing).verdict.failures] == []
