@@ -11,7 +11,7 @@ from contexture.outbox.orders import StageOrder
 from contexture.outbox.storage import Storage
 from spark_jobs.quality.checkpoint import judge
 from spark_jobs.quality.columns import column_names
-from spark_jobs.quality.summary import Summary
+from spark_jobs.quality.summary import RunSummary
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -25,22 +25,29 @@ def judge_outbox(spark: SparkSession, order: StageOrder, landing: LandingManifes
     folder = PublicationFolder(order.publication.name)
     if storage.exists(folder.verdict(manifest.outbox)):
         return stored_verdict(order, manifest)
-    frame = entities(spark, order).cache()
+    frame = accepted_entities(spark, order).cache()
     try:
         report = storage.uri(folder.report(manifest.outbox))
-        return judge(spark, order.publication, frame, _summary(frame, landing, manifest), manifest.outbox, report)
+        return judge(
+            order.publication,
+            frame,
+            _summary(frame, landing, manifest),
+            outbox=manifest.outbox,
+            run=order.run,
+            report=report,
+        )
     finally:
         frame.unpersist()
 
 
-def entities(spark: SparkSession, order: StageOrder) -> DataFrame:
+def accepted_entities(spark: SparkSession, order: StageOrder) -> DataFrame:
     """The accepted entities, one row each, with the attributes that the publication's quality names."""
     storage = Storage(order.home)
     work = PublicationFolder(order.publication.name).work(order.run)
     judged = [f"{kind}_{safe}" for safe in column_names(order.publication).values() for kind in ("type", "value")]
     rows = spark.read.parquet(f"{storage.uri(work)}/evaluated")
-    accepted = f"verdict <= {int(EventVerdict.UNCHANGED)} AND part = 0"
-    return rows.where(accepted).select(*ENTITY_COLUMNS, *judged)
+    is_accepted = f"verdict <= {int(EventVerdict.UNCHANGED)} AND part = 0"
+    return rows.where(is_accepted).select(*ENTITY_COLUMNS, *judged)
 
 
 def stored_verdict(order: StageOrder, manifest: Manifest) -> Verdict:
@@ -64,13 +71,13 @@ def _replayed(manifest: Manifest) -> Verdict:
     return Verdict(outbox=manifest.outbox, approved=result.success, results=(result,))
 
 
-def _summary(frame: DataFrame, landing: LandingManifest, manifest: Manifest) -> Summary:
+def _summary(frame: DataFrame, landing: LandingManifest, manifest: Manifest) -> RunSummary:
     newest = frame.agg({"modified_at": "max"}).collect()[0][0]
-    return Summary(
+    return RunSummary(
         read=manifest.read,
         accepted=manifest.accepted,
         quarantined=manifest.quarantined_entities,
-        source_entities=max(landing.source_count, manifest.present, 0),
+        source_entities=landing.source_count,
         unchanged=manifest.unchanged,
         newest_modified_at=newest,
         reference_time=landing.finished_at,

@@ -43,6 +43,30 @@ def kafka(
         _report("stopping Kafka")
 
 
+@app.command()
+def demo(
+    home: Annotated[Path, typer.Option(help="Keeps outboxes and reports here; emptied first.")] = Path("var/demo"),
+) -> None:
+    """Tells the whole story from nothing to verified records in Kafka, then ends everything."""
+    from contexture.sandbox.demo.command import demo as tell
+
+    raise typer.Exit(tell(home))
+
+
+@app.command()
+def up(
+    home: Annotated[Path, typer.Option(help="CONTEXTURE_HOME; it stays.")] = Path("var/up"),
+    airflow_port: Annotated[int, typer.Option(help="Port of Airflow's UI; 0: a free one.")] = 0,
+    broker_port: Annotated[int, typer.Option(help="Port of the test context broker; 0: a free one.")] = 0,
+    kafka_port: Annotated[int, typer.Option(help="Kafka's port; 0: a free one.")] = 0,
+    entities: Annotated[int, typer.Option(help="How many entities the test context broker holds.")] = 3000,
+) -> None:
+    """Runs the platform with Airflow's UI until Ctrl-C."""
+    from contexture.sandbox.demo.command import up as run
+
+    raise typer.Exit(run(home, airflow_port, broker_port, kafka_port, entities))
+
+
 def wait_for_the_end() -> None:
     """Returns at Ctrl-C or SIGTERM."""
     with contextlib.suppress(KeyboardInterrupt):

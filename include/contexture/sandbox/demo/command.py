@@ -1,0 +1,61 @@
+"""The commands `demo` and `up`."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+from pathlib import Path
+
+from contexture.sandbox.context_broker.entities import seed_entities
+from contexture.sandbox.demo.console import Narrator
+from contexture.sandbox.demo.story import ENTITIES, Story, prepare_publications
+from contexture.sandbox.demo.summary import show, succeeded, summarize
+from contexture.sandbox.stack import Stack, StackOptions, project_folder
+
+
+def demo(home: Path) -> int:
+    """Tells the whole story; the exit code is 0 only when all that was prepared was read back."""
+    narrator = Narrator()
+    home = home.absolute()
+    shutil.rmtree(home, ignore_errors=True)
+    options = StackOptions(project_folder() / "include" / "publications", home, prepare=prepare_publications)
+    with Stack(options, narrator.line) as stack:
+        narrator.line(f"Airflow is at {stack.settings.url} (user {stack.settings.login.user})")
+        story = Story(stack, narrator)
+        story.tell()
+        narrator.console.print()
+        narrator.line("reading Kafka back")
+        rows = summarize(story)
+        show(rows, story, narrator)
+    for run in story.failed_runs:
+        narrator.line(f"run {run.run_id} of {run.dag_id} ended as {run.state}", style="red")
+    ok = succeeded(rows, story)
+    narrator.line("all that was prepared is in Kafka, once" if ok else "the demo failed", style="green" if ok else "red")
+    return 0 if ok else 1
+
+
+def up(home: Path, airflow_port: int, broker_port: int, kafka_port: int, entities: int) -> int:
+    """Runs the platform until Ctrl-C."""
+    narrator = Narrator()
+    publications = Path(os.environ.get("CONTEXTURE_PUBLICATIONS") or project_folder() / "include" / "publications")
+    options = StackOptions(publications, home.absolute(), airflow_port, broker_port, kafka_port)
+    with Stack(options, narrator.line) as stack:
+        stack.broker.load(seed_entities(entities or ENTITIES))
+        login = stack.settings.login
+        narrator.console.print(f"\n  Airflow         {stack.settings.url}   user {login.user}   password {login.password}")
+        narrator.console.print(f"  context broker  {stack.broker.url}/v2/entities")
+        narrator.console.print(f"  Kafka           {stack.kafka.bootstrap_servers}")
+        narrator.console.print(f"  publications    {stack.publications} (edit them while it runs)")
+        narrator.console.print(f"  files           {options.home}\n\n  Ctrl-C ends all of it.\n")
+        _wait(stack)
+    return 0
+
+
+def _wait(stack: Stack) -> None:
+    """Returns at Ctrl-C, or when a service of Airflow has ended."""
+    try:
+        while stack.airflow.failed() is None:
+            signal.sigtimedwait([], 1)
+    except KeyboardInterrupt:
+        return

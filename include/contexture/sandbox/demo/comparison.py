@@ -1,0 +1,96 @@
+"""Is what a reader gets from Kafka what was prepared? Record by record, in the order of each key."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from hashlib import blake2b
+
+from contexture.kafka import ClientSettings, read_committed
+from contexture.outbox.lifecycle import Outboxes, OutboxStatus
+from contexture.outbox.manifest import Manifest
+from contexture.outbox.reader import OutboxShardReader
+from contexture.outbox.storage import Storage
+
+Place = tuple[str, bytes | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """The result for one publication.
+
+    Attributes:
+        prepared: records of all concluded outboxes.
+        read: records that a read-committed reader got from their topics.
+        different: places (topic and key) whose sequences of records are not the same.
+    """
+
+    topics: int
+    prepared: int
+    read: int
+    different: int
+
+    @property
+    def equal(self) -> bool:
+        """Whether nothing is missing, doubled, changed or out of order."""
+        return self.prepared == self.read and not self.different
+
+
+class Sequences:
+    """For each topic and key a digest of its records in order; without a key, of its records in any order."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._digests: dict[Place, bytes] = {}
+
+    def add(self, topic: str, key: bytes | None, value: bytes | None, headers: tuple[tuple[str, bytes], ...]) -> None:
+        """Appends one record."""
+        self.count += 1
+        record = blake2b(repr((value, headers)).encode(), digest_size=16).digest()
+        before = self._digests.get((topic, key), bytes(16))
+        if key is None:
+            total = (int.from_bytes(before) + int.from_bytes(record)) % (1 << 128)
+            self._digests[topic, key] = total.to_bytes(16)
+        else:
+            self._digests[topic, key] = blake2b(before + record, digest_size=16).digest()
+
+    def different(self, other: Sequences) -> int:
+        """How many places differ."""
+        places = self._digests.keys() | other._digests.keys()
+        return sum(self._digests.get(place) != other._digests.get(place) for place in places)
+
+
+def compare(storage: Storage, publication: str, settings: ClientSettings) -> Comparison:
+    """Reads a publication's topics back and compares them with its concluded outboxes."""
+    prepared, topics = Sequences(), set()
+    for topic, key, value, headers in _prepared(storage, publication):
+        prepared.add(topic, key, value, headers)
+        topics.add(topic)
+    read = Sequences()
+    for record in read_committed(settings, topics) if topics else ():
+        headers = tuple((name, value or b"") for name, value in record.headers)
+        read.add(record.topic, record.key, record.value, headers)
+    return Comparison(len(topics), prepared.count, read.count, prepared.different(read))
+
+
+def concluded(outboxes: Outboxes) -> list[tuple[OutboxStatus, Manifest]]:
+    """The concluded outboxes of a publication in the order they were sent."""
+    found = [(status, outboxes.manifest(status.outbox)) for status in outboxes.all() if status.status == "concluded"]
+    return sorted(found, key=lambda item: _approved_at(item[0]))
+
+
+def _approved_at(status: OutboxStatus) -> datetime:
+    return next(step.at for step in status.steps if step.status == "approved")
+
+
+def _prepared(
+    storage: Storage, publication: str
+) -> Iterator[tuple[str, bytes | None, bytes | None, tuple[tuple[str, bytes], ...]]]:
+    for _, manifest in concluded(Outboxes(storage, publication)):
+        for shard in manifest.shards:
+            reader = OutboxShardReader(storage, manifest, shard.shard)
+            for batch in reader.batches(0):
+                columns = (batch.column(name).to_pylist() for name in ("topic", "key", "value"))
+                for topic, key, value in zip(*columns, strict=True):
+                    yield topic, key, value, reader.headers

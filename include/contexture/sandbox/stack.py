@@ -1,0 +1,130 @@
+"""The whole platform on one machine: test broker, Kafka, Airflow. A context manager that leaves nothing behind."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+
+from contexture.errors import ConfigurationError
+from contexture.kafka import ClientSettings
+from contexture.operations.pools import POOLS
+from contexture.sandbox import java
+from contexture.sandbox.airflow import AirflowClient, AirflowProcesses, AirflowSettings
+from contexture.sandbox.context_broker import TestBroker
+from contexture.sandbox.kafka import EmbeddedKafka
+from contexture.sandbox.ports import free_port
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class StackOptions:
+    """What a stack is made of.
+
+    Attributes:
+        publications: folder of publication files; it is copied, so that a demo may change the copies.
+        home: CONTEXTURE_HOME; it stays afterwards.
+        airflow_port: port of the UI; a free one when 0.
+        broker_port: port of the test context broker; a free one when 0.
+        kafka_port: Kafka's port; a free one when 0.
+        prepare: is given the copied publication files before Airflow sees them.
+    """
+
+    publications: Path
+    home: Path
+    airflow_port: int = 0
+    broker_port: int = 0
+    kafka_port: int = 0
+    prepare: Callable[[Path], None] = field(default=lambda folder: None)
+
+
+class Stack:
+    """A running platform."""
+
+    def __init__(self, options: StackOptions, progress: Progress) -> None:
+        self.options = options
+        self.project = project_folder()
+        self._progress = progress
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Stack:
+        try:
+            self._start()
+        except BaseException:
+            self._stack.close()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._progress("stopping everything")
+        self._stack.close()
+
+    def kafka_settings(self) -> ClientSettings:
+        """How clients reach the stack's Kafka."""
+        return ClientSettings.from_extra(self.kafka.client_settings())
+
+    def _start(self) -> None:
+        runtime = java.find()
+        self._progress(f"using Java {runtime.version} ({runtime.origin})")
+        self.folder = Path(tempfile.mkdtemp(prefix="contexture-"))
+        self._stack.callback(shutil.rmtree, self.folder, ignore_errors=True)
+        self.publications = self.folder / "publications"
+        shutil.copytree(self.options.publications, self.publications)
+        self.options.prepare(self.publications)
+        self._progress("starting the test context broker")
+        self.broker = self._stack.enter_context(TestBroker(self.options.broker_port))
+        self._progress("starting Kafka (the first start on a machine fetches it)")
+        ports = (self.options.kafka_port,) if self.options.kafka_port else ()
+        self.kafka = self._stack.enter_context(EmbeddedKafka(ports=ports, progress=self._progress))
+        self._start_airflow(runtime.environment())
+
+    def _start_airflow(self, environment: Mapping[str, str]) -> None:
+        self.settings = AirflowSettings(
+            folder=self.folder / "airflow",
+            project=self.project,
+            port=self.options.airflow_port or free_port(),
+            publications=self.publications,
+            home=self.options.home,
+            connections=self._connections(),
+            java=environment,
+        )
+        self.airflow = AirflowProcesses(self.settings, self._progress)
+        self.client = AirflowClient(self.settings)
+        self._stack.callback(self.client.close)
+        # A task of a missing pool never starts, so they are made before anything is scheduled.
+        self.airflow.before_schedule = self._make_pools
+        self._stack.enter_context(self.airflow)
+
+    def _make_pools(self) -> None:
+        self.client.make_pools((name, slots, text) for name, (slots, text) in POOLS.items())
+
+    def _connections(self) -> dict[str, dict[str, object]]:
+        host, port = self.broker.url.removeprefix("http://").split(":")
+        return {
+            "context_broker": {"conn_type": "http", "host": host, "port": int(port), "schema": "http"},
+            "kafka_default": {"conn_type": "kafka", "extra": self.kafka.client_settings()},
+            "spark_default": {"conn_type": "spark", "host": "local[2]"},
+        }
+
+
+def project_folder() -> Path:
+    """The checkout that holds `dags/` and `plugins/`: the working folder, or the one this package lies in.
+
+    Raises:
+        ConfigurationError: neither is one.
+    """
+    for folder in (Path.cwd(), Path(__file__).resolve().parents[3]):
+        if (folder / "dags" / "publications.py").is_file() and (folder / "plugins").is_dir():
+            return folder
+    raise ConfigurationError(
+        "the sandbox needs Contexture's checkout (its dags/ and plugins/)",
+        next_step="change to the folder that holds dags/ and plugins/, and run it there",
+    )
+
