@@ -50,13 +50,14 @@ def load_publications(path: Path) -> list[Publication]:
     return [each.publication for each in loaded if each.publication]
 
 
-def discover(path: Path) -> list[LoadedPublication]:
-    """Every publication file of a folder (or the one file) with what it gave, ordered by path.
+def discover(*paths: Path) -> list[LoadedPublication]:
+    """Every publication file of folders (or single files) with what it gave, ordered by path within each.
 
     Raises:
         ConfigurationError: there is no such folder.
     """
-    return _without_repeated_names([_load(file) for file in _files(path)])
+    files = dict.fromkeys(file for path in paths for file in _files(path))
+    return _without_repeated_names([_load(file) for file in files])
 
 
 def _files(path: Path) -> list[Path]:

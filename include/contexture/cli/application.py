@@ -1,0 +1,67 @@
+"""The root of the command line: which commands there are, and how they are found."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from typing import Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+from typer.main import get_command
+
+from contexture.cli import exit_codes
+from contexture.errors import ContextureError, RetriableError
+
+# Name of the command: its module, which has a Typer app called `app`, and its line in the help.
+COMMANDS = {
+    "check": ("contexture.cli.check", "Check publication files, and preview the topics and batches of their entities."),
+    "schema": ("contexture.cli.schema", "Print the JSON Schema by which editors check publication files."),
+    "version": ("contexture.cli.version", "Print the version of Contexture."),
+}
+
+
+class LazyCommands(TyperGroup):
+    """Lists commands from the table above, and imports only the one that is called."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """The names in the order of the table."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """What the help shows of a command; calling it goes through `resolve_command`."""
+        if cmd_name not in COMMANDS:
+            return None
+        return TyperCommand(cmd_name, help=COMMANDS[cmd_name][1])
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The command that is called, imported now."""
+        self.commands.update({name: self.get_command(ctx, name) for name in COMMANDS})
+        name, command, rest = super().resolve_command(ctx, args)
+        if name in COMMANDS:
+            command = get_command(import_module(COMMANDS[name][0]).app)
+        return name, command, rest
+
+
+app = typer.Typer(
+    name="contexture",
+    cls=LazyCommands,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    help="Keeps Kafka topics equal to what a context broker (NGSI) and a structure registry (SDMX) hold.",
+)
+
+
+@app.callback()
+def contexture() -> None:
+    """Keeps Kafka topics equal to what a context broker (NGSI) and a structure registry (SDMX) hold."""
+
+
+def main() -> None:
+    """Runs the command line of this process; an error of ours is told in one sentence and an exit code."""
+    try:
+        app()
+    except ContextureError as error:
+        typer.secho(f"error: {error}", err=True, fg=typer.colors.RED)
+        sys.exit(exit_codes.UNREACHABLE if isinstance(error, RetriableError) else exit_codes.USAGE)

@@ -1,0 +1,58 @@
+"""`contexture check`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from contexture.cli import exit_codes
+
+if TYPE_CHECKING:
+    from contexture.cli.checking import Checked
+
+app = typer.Typer(add_completion=False)
+
+Files = Annotated[
+    list[Path] | None,
+    typer.Argument(help="Files or folders; without one $CONTEXTURE_PUBLICATIONS, else include/publications."),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="One JSON document for scripts.")]
+Sample = Annotated[Path | None, typer.Option(help="Entities for the preview: a JSON file, normalized NGSIv2.")]
+Source = Annotated[str | None, typer.Option(help="Address of the context broker for the preview.")]
+Entities = Annotated[int, typer.Option(min=1, max=1000, help="How many entities of the source to preview.")]
+
+
+@app.command("check")
+def check_publications(
+    files: Files = None,
+    *,
+    as_json: AsJson = False,
+    sample: Sample = None,
+    source: Source = None,
+    entities: Entities = 20,
+) -> None:
+    """Check publication files: everything that is wrong, the configuration as understood, and a preview.
+
+    The preview shows the topics, keys, batches and sub-batches that entities of the source would get. They are read
+    from --sample or --source, else from the publication's connection, as Airflow takes it from the environment
+    (AIRFLOW_CONN_CONTEXT_BROKER for `connection: context_broker`). Nothing is sent to Kafka.
+
+    Exit codes: 0 all files are right; 1 a file is wrong; 2 the command line is wrong; 3 a source can't be reached.
+    """
+    from contexture.cli import check_output, checking
+
+    if sample is not None and source is not None:
+        raise typer.BadParameter("give --sample or --source, not both")
+    checked = checking.check(files or [], checking.PreviewFrom(sample=sample, source=source, entities=entities))
+    show = check_output.print_json if as_json else check_output.print_text
+    show(checked)
+    raise typer.Exit(_exit_code(checked))
+
+
+def _exit_code(checked: list[Checked]) -> int:
+    if any(each.loaded.error for each in checked):
+        return exit_codes.INVALID
+    unreachable = any(each.unreachable for each in checked)
+    return exit_codes.UNREACHABLE if unreachable else exit_codes.OK

@@ -1,0 +1,92 @@
+"""Checking publication files: loading each, and previewing what its entities would become."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from contexture.errors import ConfigurationError, ContextureError
+from contexture.publications import LoadedPublication, Publication, discover
+
+if TYPE_CHECKING:
+    from contexture.cli.preview import Preview
+
+FOLDER_VARIABLE = "CONTEXTURE_PUBLICATIONS"
+_FOLDER = Path("include/publications")
+
+
+@dataclass(frozen=True, slots=True)
+class PreviewFrom:
+    """Where a preview's entities come from: a file, an address, or (neither) the publication's own connection."""
+
+    sample: Path | None = None
+    source: str | None = None
+    entities: int = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What was found out about one file.
+
+    Attributes:
+        loaded: the publication with notes, or its errors.
+        preview: what sample entities would become; None when there are none to look at.
+        no_preview: why there is no preview, and how to get one.
+        unreachable: a source was named but didn't give entities.
+    """
+
+    loaded: LoadedPublication
+    preview: Preview | None = None
+    no_preview: str = ""
+    unreachable: bool = False
+
+
+def check(files: list[Path], preview_from: PreviewFrom) -> list[Checked]:
+    """What is found out about every file, in order.
+
+    Raises:
+        ConfigurationError: a path or the sample file isn't there or can't be read.
+    """
+    paths = files or [Path(os.environ.get(FOLDER_VARIABLE) or _FOLDER)]
+    loaded = discover(*paths)
+    if not loaded:
+        raise ConfigurationError(
+            f"no publication file in {', '.join(map(str, paths))}", next_step="name a folder with .yaml files"
+        )
+    return [_checked(each, preview_from) for each in loaded]
+
+
+def _checked(loaded: LoadedPublication, preview_from: PreviewFrom) -> Checked:
+    if loaded.publication is None:
+        return Checked(loaded)
+    if preview_from.sample is not None:
+        return _previewed_from_file(loaded, loaded.publication, preview_from.sample)
+    return _previewed_from_broker(loaded, loaded.publication, preview_from)
+
+
+def _previewed_from_file(loaded: LoadedPublication, publication: Publication, path: Path) -> Checked:
+    # Only a preview needs numpy and an HTTP client.
+    from contexture.cli import preview, samples
+
+    return Checked(loaded, preview.preview(publication, samples.from_file(path, publication)))
+
+
+def _previewed_from_broker(loaded: LoadedPublication, publication: Publication, preview_from: PreviewFrom) -> Checked:
+    from contexture.cli import connections, preview, samples
+    from contexture.ngsi import BrokerConnection
+
+    try:
+        if preview_from.source is not None:
+            connection: BrokerConnection | None = BrokerConnection(preview_from.source, timeout_seconds=10.0)
+        else:
+            connection = connections.from_environment(publication.source.connection)
+        if connection is None:
+            variable = connections.variable_of(publication.source.connection)
+            how = f"for a preview set {variable}, or give --source http://host:1026 or --sample entities.json"
+            return Checked(loaded, no_preview=how)
+        found = samples.from_broker(connection, publication, preview_from.entities)
+    except ContextureError as error:
+        return Checked(loaded, no_preview=str(error), unreachable=True)
+    return Checked(loaded, preview.preview(publication, found))

@@ -1,0 +1,108 @@
+"""A context broker's connection, as Airflow would read it from the environment, without Airflow."""
+
+from __future__ import annotations
+
+import json
+import os
+from base64 import b64encode
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from contexture.errors import ConfigurationError
+from contexture.ngsi import BrokerConnection
+
+_TIMEOUT_SECONDS = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Fields:
+    """The fields of an Airflow connection; the login, password and extra are secrets."""
+
+    host: str
+    scheme: str = ""
+    port: int | None = None
+    login: str = field(default="", repr=False)
+    password: str = field(default="", repr=False)
+    extra: Mapping[str, object] = field(default_factory=dict, repr=False)
+
+
+def variable_of(connection_id: str) -> str:
+    """The environment variable that Airflow looks for a connection in."""
+    return f"AIRFLOW_CONN_{connection_id.upper()}"
+
+
+def from_environment(connection_id: str) -> BrokerConnection | None:
+    """The connection to a context broker from its environment variable, in JSON or as a URI; None when it isn't set.
+
+    Raises:
+        ConfigurationError: the variable holds something else; the message never shows it.
+    """
+    variable = variable_of(connection_id)
+    text = os.environ.get(variable)
+    if not text:
+        return None
+    try:
+        fields = _from_json(text) if text.lstrip().startswith("{") else _from_uri(text)
+        return _broker(fields)
+    except (ValueError, TypeError, AttributeError):
+        # `from None`: the foreign error may quote a part of the secret.
+        raise ConfigurationError(
+            f"{variable} can't be read as an Airflow connection",
+            next_step='write it as JSON, {"conn_type": "http", "host": "…", "port": 1026}, or as a URI, http://host:1026',
+        ) from None
+
+
+def _from_json(text: str) -> _Fields:
+    data = json.loads(text)
+    extra = data.get("extra") or {}
+    return _Fields(
+        host=data.get("host") or "",
+        scheme=data.get("schema") or "",
+        port=int(data["port"]) if data.get("port") else None,
+        login=data.get("login") or "",
+        password=data.get("password") or "",
+        extra=json.loads(extra) if isinstance(extra, str) else extra,
+    )
+
+
+def _from_uri(text: str) -> _Fields:
+    kind, _, rest = text.partition("://")
+    # Airflow allows the host to bring its own scheme: `http://https://host:443`.
+    scheme, parts = ("", urlsplit(f"//{rest}")) if "://" not in rest else (urlsplit(rest).scheme, urlsplit(rest))
+    query = dict(parse_qsl(parts.query))
+    extra = json.loads(query["__extra__"]) if "__extra__" in query else query
+    return _Fields(
+        host=unquote(parts.hostname or ""),
+        scheme=scheme or unquote(parts.path.strip("/")) or ("https" if kind == "https" else ""),
+        port=parts.port,
+        login=unquote(parts.username or ""),
+        password=unquote(parts.password or ""),
+        extra=extra,
+    )
+
+
+def _broker(fields: _Fields) -> BrokerConnection:
+    given = urlsplit(fields.host if "://" in fields.host else f"//{fields.host}")
+    if not given.netloc:
+        raise ValueError
+    port = f":{fields.port}" if fields.port and given.port is None else ""
+    address = f"{given.scheme or fields.scheme or 'http'}://{given.netloc}{port}{given.path.rstrip('/')}"
+    verify = fields.extra.get("verify", True)
+    return BrokerConnection(
+        base_url=address,
+        headers=_headers(fields),
+        timeout_seconds=float(str(fields.extra.get("timeout_seconds", _TIMEOUT_SECONDS))),
+        verify=verify if isinstance(verify, bool | str) else True,
+    )
+
+
+def _headers(fields: _Fields) -> dict[str, str]:
+    given = fields.extra.get("headers") or {}
+    headers = {str(name): str(value) for name, value in given.items()} if isinstance(given, Mapping) else {}
+    if fields.extra.get("token"):
+        headers.setdefault("Authorization", f"Bearer {fields.extra['token']}")
+    elif fields.login:
+        pair = f"{fields.login}:{fields.password}".encode()
+        headers.setdefault("Authorization", f"Basic {b64encode(pair).decode()}")
+    return headers

@@ -1,0 +1,105 @@
+"""Sample entities for a preview: from a file, or the first page of a publication's own source."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from contexture.errors import ConfigurationError
+from contexture.ngsi import BrokerConnection, ContextBroker, EntityQuery
+from contexture.ngsi.transport import Patience
+from contexture.publications import scope
+
+if TYPE_CHECKING:
+    from contexture.publications import Publication
+
+_PATIENCE = Patience(attempts=2, first_wait_seconds=0.2, longest_wait_seconds=0.5)
+_DEADLINE_SECONDS = 30.0
+# A file has no time of arrival; one fixed moment keeps its preview the same each time.
+_NO_TIME = datetime(2000, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class SampleEntity:
+    """One entity as its source has it, the service path it was asked for in, and when it arrived, UTC."""
+
+    body: bytes
+    service_path: str
+    received_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Samples:
+    """Sample entities, where they come from, and the broker's clock where there is one."""
+
+    origin: str
+    entities: tuple[SampleEntity, ...]
+    reference_time: datetime | None
+
+
+def from_file(path: Path, publication: Publication) -> Samples:
+    """The entities of a JSON file: an array of them, one alone, or one on each line.
+
+    Raises:
+        ConfigurationError: the file can't be read, or holds something else.
+    """
+    try:
+        bodies = _bodies(path.read_bytes().strip())
+    except OSError as error:
+        raise ConfigurationError(f"{path} can't be read: {error.strerror}", next_step="check the path") from None
+    except msgspec.DecodeError as error:
+        raise ConfigurationError(
+            f"{path} holds no entities: {error}", next_step="write a JSON array of entities in normalized NGSIv2"
+        ) from None
+    service_path = publication.source.service_path[0].removesuffix("#").rstrip("/") or "/"
+    return Samples(str(path), tuple(SampleEntity(body, service_path, _NO_TIME) for body in bodies), None)
+
+
+def _bodies(content: bytes) -> list[bytes]:
+    if content.startswith(b"["):
+        return [bytes(raw) for raw in msgspec.json.decode(content, type=list[msgspec.Raw])]
+    try:
+        return [bytes(msgspec.json.decode(content, type=msgspec.Raw))]
+    except msgspec.DecodeError:
+        decoder = msgspec.json.Decoder(msgspec.Raw)
+        return [bytes(raw) for raw in decoder.decode_lines(content)]
+
+
+def from_broker(connection: BrokerConnection, publication: Publication, limit: int) -> Samples:
+    """The first entities that the publication selects, oldest first.
+
+    Raises:
+        ContextureError: the broker can't be reached, or refuses.
+    """
+    entities: list[SampleEntity] = []
+    with ContextBroker(connection, publication.source.service, patience=_PATIENCE) as broker:
+        reference_time = broker.probe()
+        for path in publication.source.service_path:
+            entities.extend(_of_path(broker, publication, path, limit - len(entities)))
+            if len(entities) >= limit:
+                break
+    return Samples(connection.address, tuple(entities), reference_time)
+
+
+def _of_path(broker: ContextBroker, publication: Publication, path: str, limit: int) -> Iterator[SampleEntity]:
+    source = publication.source
+    query = EntityQuery(
+        service_path=path,
+        types=source.types,
+        id_pattern=source.id_pattern,
+        q=source.query,
+        attributes=source.attributes,
+        georel=source.georel,
+        geometry=source.geometry,
+        coords=source.coords,
+        page_size=limit,
+    )
+    hint = "/" if scope.is_wildcard(path) else path
+    page = next(broker.walk(query, deadline_seconds=_DEADLINE_SECONDS), None)
+    if page is not None:
+        yield from (SampleEntity(body, hint, page.received_at) for body in page.entities[:limit])
