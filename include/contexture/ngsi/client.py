@@ -134,9 +134,10 @@ class ContextBroker:
                 answer = self._transport.get(_ENTITIES, self._scope(query.service_path), parameters, deadline)
                 return cursor, self._parsed(answer, query)
             except (PageTimeoutError, PageTooLargeError):
-                if cursor.limit == 1:
+                smaller = cursor.halved()
+                if smaller.limit == cursor.limit:
                     raise
-                cursor = cursor.halved()
+                cursor = smaller
 
     def _parsed(self, answer: Answer, query: EntityQuery) -> Page:
         try:

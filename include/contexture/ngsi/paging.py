@@ -28,6 +28,7 @@ CLOCK_MARGIN = timedelta(seconds=5)
 
 MAX_RESTARTS = 100
 _VOUCHING_ROWS = 2
+_SMALLEST_PAGE = 2  # so that pages can overlap by a row and still get on
 
 _Key = tuple[str | None, str | None, str | None, str | None]
 
@@ -67,15 +68,15 @@ class KeysetCursor:
     @classmethod
     def start(cls, query: EntityQuery) -> KeysetCursor:
         """The first place of a query's walk."""
-        return cls(query.field, query.since, query.page_size)
+        return cls(query.field, query.since, max(_SMALLEST_PAGE, query.page_size))
 
     def parameters(self, query: EntityQuery) -> dict[str, str]:
         """The URL parameters of the page to ask for here."""
         return query.page_parameters(since=self.since, offset=self.offset, limit=self.limit)
 
     def halved(self) -> KeysetCursor:
-        """The same place with pages half as large."""
-        return replace(self, limit=max(1, self.limit // 2))
+        """The same place with pages half as large; the smallest page has two rows."""
+        return replace(self, limit=max(_SMALLEST_PAGE, self.limit // 2))
 
     def advance(self, page: PageOfRows) -> Step:
         """Takes in the page that was asked for here.
@@ -128,9 +129,7 @@ class KeysetCursor:
         return KeysetCursor(self.field, broker_text(reached), self.limit, seen=kept)
 
     def _stepped(self, rows: Sequence[Sighting], read: Mapping[_Key, datetime | None]) -> KeysetCursor:
-        overlap = 1 if self.limit > 1 else 0
-        expected = rows[-1] if overlap else None
-        return replace(self, offset=self.offset + len(rows) - overlap, expected=expected, seen=read)
+        return replace(self, offset=self.offset + len(rows) - 1, expected=rows[-1], seen=read)
 
 
 def broker_text(time: datetime) -> str:

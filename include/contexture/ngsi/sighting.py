@@ -47,9 +47,6 @@ class Sighting:
         return self.path, self.id, self.type
 
 
-NOTHING_KNOWN = Sighting(None, None, None, None, None)
-
-
 def sight(body: bytes, known_path: str | None) -> Sighting:
     """Reads an entity's head, whatever else is wrong with it.
 
@@ -60,7 +57,7 @@ def sight(body: bytes, known_path: str | None) -> Sighting:
     try:
         head = _HEAD.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return NOTHING_KNOWN
+        return Sighting(known_path, None, None, None, None)
     shown = _value(head.servicePath, "Text")
     path = known_path or (shown if shown is not None and shown.startswith("/") else None)
     return Sighting(path, _text(head.id), _text(head.type), _time(head.dateCreated), _time(head.dateModified))
