@@ -62,7 +62,13 @@ def append_attributes(broker: Broker, call: Call) -> Answer:
         broker,
         call,
         lambda tenant, entity, parameters, now: writes.merge(
-            tenant, entity, given, now, strict="append" in parameters.options, key_values=_plain(parameters)
+            tenant,
+            entity,
+            given,
+            now,
+            strict="append" in parameters.options,
+            key_values=_plain(parameters),
+            forced=_forced(parameters),
         ),
     )
 
@@ -106,12 +112,16 @@ def _plain(parameters: Parameters) -> bool:
     return "keyValues" in parameters.options
 
 
+def _forced(parameters: Parameters) -> bool:
+    return "forcedUpdate" in parameters.options
+
+
 def _update_existing(broker: Broker, call: Call, given: Mapping[str, object]) -> Answer:
     return _edit(
         broker,
         call,
         lambda tenant, entity, parameters, now: writes.merge(
-            tenant, entity, given, now, only_existing=True, key_values=_plain(parameters)
+            tenant, entity, given, now, only_existing=True, key_values=_plain(parameters), forced=_forced(parameters)
         ),
     )
 

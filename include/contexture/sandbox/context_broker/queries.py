@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping
 
 from contexture.sandbox.context_broker.answers import JSON_TYPE, Answer, bad_request, json_answer, not_found
 from contexture.sandbox.context_broker.broker import Broker, Call, ConnectionDropped
+from contexture.sandbox.context_broker.expressions import Predicate
+from contexture.sandbox.context_broker.geometry import geo_predicate
 from contexture.sandbox.context_broker.model import StoredEntity
 from contexture.sandbox.context_broker.ordering import parse_order
 from contexture.sandbox.context_broker.parameters import Parameters, parse_parameters
@@ -28,6 +30,7 @@ def list_entities(broker: Broker, call: Call) -> Answer:
         terms_of(call.parameters.get("q")),
         terms_of(call.parameters.get("mq"), "mq"),
         parse_order(parameters.list_of("orderBy")),
+        _near(call.parameters),
     )
     return _page(broker, selection, parameters, parameters.form)
 
@@ -44,9 +47,14 @@ def query(broker: Broker, call: Call) -> Answer:
         terms_of(_text(conditions, "q")),
         terms_of(_text(conditions, "mq"), "mq"),
         parse_order(parameters.list_of("orderBy")),
+        _near(conditions),
     )
     form = Form(parameters.form.representation, _names(body, "attrs"), _names(body, "metadata"))
     return _page(broker, selection, parameters, form)
+
+
+def _near(given: Mapping[str, object]) -> Predicate | None:
+    return geo_predicate(_text(given, "georel"), _text(given, "geometry"), _text(given, "coords"))
 
 
 def _text(body: Mapping[str, object], name: str) -> str | None:

@@ -68,6 +68,7 @@ class Selection:
     terms: tuple[Term, ...] = ()
     metadata_terms: tuple[Term, ...] = ()
     order: Order = field(default_factory=Order)
+    near: Predicate | None = None
 
     def select(self, tenant: Tenant, *, limit: int, offset: int, count: bool) -> tuple[list[StoredEntity], int | None]:
         """One page, and the number of all entities selected when `count` asks for it."""
@@ -109,6 +110,7 @@ class Selection:
             found.extend(alternatives[0])
         elif alternatives and all(alternatives):
             found.append(lambda entity: any(all(test(entity) for test in tests) for tests in alternatives))
+        found.extend([self.near] if self.near is not None else [])
         found.extend(predicate(term) for term in terms)
         found.extend(predicate(term, of_metadata=True) for term in self.metadata_terms)
         return found

@@ -70,14 +70,22 @@ def find(entities: Iterable[StoredEntity]) -> StoredEntity:
 
 
 def merge(
-    tenant: Tenant, entity: StoredEntity, given: Mapping[str, object], now_us: int, *,
-    strict: bool = False, only_existing: bool = False, key_values: bool = False,
-) -> Change:  # fmt: skip
+    tenant: Tenant,
+    entity: StoredEntity,
+    given: Mapping[str, object],
+    now_us: int,
+    *,
+    strict: bool = False,
+    only_existing: bool = False,
+    key_values: bool = False,
+    forced: bool = False,
+) -> Change:
     """Append or update attributes. A write that says what is stored already leaves every time as it was.
 
     Args:
         strict: refuse attributes that exist.
         only_existing: refuse attributes that do not exist.
+        forced: what is the same counts as changed too.
     """
     attributes, expires = _parse(given, now_us, entity.attributes, key_values=key_values)
     existing = [name for name in attributes if name in entity.attributes]
@@ -85,8 +93,10 @@ def merge(
         raise Refusal(422, "Unprocessable", f"one or more of the attributes already exist: [ {', '.join(existing)} ]")
     if only_existing and len(existing) < len(attributes):
         raise not_found("attribute")
-    merged = {name: _newer(entity.attributes.get(name), one) for name, one in attributes.items()}
-    changed = expires is not None or any(one is not entity.attributes.get(name) for name, one in merged.items())
+    merged = {name: _newer(entity.attributes.get(name), one, forced=forced) for name, one in attributes.items()}
+    changed = (
+        forced or expires is not None or any(one is not entity.attributes.get(name) for name, one in merged.items())
+    )
     if changed:
         entity = replace(
             entity,
@@ -141,7 +151,7 @@ def _parse(
     return parsed, None if expiry is None else parse_time(str(expiry.decoded()))
 
 
-def _newer(old: StoredAttribute | None, new: StoredAttribute) -> StoredAttribute:
+def _newer(old: StoredAttribute | None, new: StoredAttribute, *, forced: bool) -> StoredAttribute:
     if old is None:
         return new
-    return old if old.same_content(new) else replace(new, created_at_us=old.created_at_us)
+    return old if old.same_content(new) and not forced else replace(new, created_at_us=old.created_at_us)

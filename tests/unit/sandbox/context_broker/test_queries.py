@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import orjson
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builders.context_broker import Client
@@ -128,6 +128,7 @@ def test_several_selectors_of_a_query_add_up(parks: Client) -> None:
 TIMES = st.lists(st.integers(min_value=0, max_value=5), min_size=0, max_size=40)
 
 
+@settings(deadline=None)
 @given(TIMES, st.integers(min_value=1, max_value=7), st.sampled_from(["dateCreated", "dateModified"]))
 def test_a_keyset_walk_finds_every_entity_whatever_times_they_share(
     milliseconds: list[int], limit: int, name: str
@@ -151,6 +152,7 @@ def test_a_keyset_walk_finds_every_entity_whatever_times_they_share(
     assert found == {f"p{number}" for number in range(len(milliseconds))}
 
 
+@settings(deadline=None)
 @given(TIMES, st.integers(min_value=1, max_value=7))
 def test_pages_of_an_unchanging_store_add_up_to_the_count(milliseconds: list[int], limit: int) -> None:
     client = Client()
@@ -162,3 +164,31 @@ def test_pages_of_an_unchanging_store_add_up_to_the_count(milliseconds: list[int
 
     assert answer.headers["fiware-total-count"] == str(sum(value > 1 for value in milliseconds))
     assert [one for page in pages for one in page] == [f"p{n}" for n, value in enumerate(milliseconds) if value > 1]
+
+
+GEO = [
+    ({"georel": "near;maxDistance:1000", "geometry": "point", "coords": "40.0,-3.0"}, ["here"]),
+    ({"georel": "near;minDistance:1000", "geometry": "point", "coords": "40.0,-3.0"}, ["far", "line"]),
+    ({"georel": "coveredBy", "geometry": "box", "coords": "39.0,-4.0;41.0,-2.0"}, ["here"]),
+    ({"georel": "intersects", "geometry": "polygon", "coords": "39,-4;41,-4;41,-2;39,-2;39,-4"}, ["here", "line"]),
+    ({"georel": "disjoint", "geometry": "polygon", "coords": "39,-4;41,-4;41,-2;39,-2;39,-4"}, ["far"]),
+    ({"georel": "equals", "geometry": "point", "coords": "40,-3"}, ["here"]),
+]
+
+
+@pytest.mark.parametrize(("where", "expected"), GEO)
+def test_places_are_selected_by_latitude_and_longitude(
+    client: Client, where: dict[str, str], expected: list[str]
+) -> None:
+    places: dict[str, tuple[str, object]] = {
+        "here": ("Point", [-3.0, 40.0]), "far": ("Point", [-3.0, 50.0]), "line": ("LineString", [[-3, 40.5], [-3, 51]]),
+    }  # fmt: skip
+    for name, (kind, coordinates) in places.items():
+        client.create(name, location={"type": "geo:json", "value": {"type": kind, "coordinates": coordinates}})
+    client.create("nowhere")
+    assert client.ids(**where) == expected
+
+
+@pytest.mark.parametrize("given", [{"georel": "near"}, {"georel": "near", "geometry": "point", "coords": "x"}])
+def test_an_incomplete_place_is_refused(client: Client, given: dict[str, str]) -> None:
+    assert client.ask("GET", "v2/entities", **given).status == 400

@@ -35,6 +35,13 @@ def test_another_value_moves_it_and_keeps_type_and_metadata(client: Client) -> N
     assert entity["m"]["metadata"]["dateModified"]["value"] == before
 
 
+def test_a_forced_update_moves_it_even_without_a_difference(client: Client) -> None:
+    client.create("a", n={"value": 1})
+    before = _modified(client, "a")
+    assert client.ask("PATCH", "v2/entities/a/attrs", {"n": {"value": 1}}, options="forcedUpdate").status == 204
+    assert _modified(client, "a") > before
+
+
 def test_a_replacement_moves_it_even_without_a_difference(client: Client) -> None:
     client.create("a", n={"value": 1})
     before = _modified(client, "a")
