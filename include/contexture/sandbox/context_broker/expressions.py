@@ -11,6 +11,14 @@ from typing import Any
 import orjson
 
 from contexture.sandbox.context_broker.answers import Refusal, bad_request
+from contexture.sandbox.context_broker.comparables import (
+    MISSING,
+    ORDERED_RANKS,
+    Comparable,
+    Instant,
+    comparable,
+    operand,
+)
 from contexture.sandbox.context_broker.model import DATE_TYPES, StoredEntity
 from contexture.sandbox.context_broker.patterns import posix_pattern
 from contexture.sandbox.context_broker.times import parse_time
@@ -21,14 +29,9 @@ BUILTIN_TIMES: dict[str, Callable[[StoredEntity], int | None]] = {
     "dateExpires": lambda entity: entity.expires_at_us,
 }
 Predicate = Callable[[StoredEntity], bool]
-Comparable = tuple[int, object]
 _TERM = re.compile(r"(?P<name>[^=!<>~:;]+)(?P<operator>==|!=|>=|<=|~=|>|<|:)(?P<value>.*)", re.DOTALL)
-_NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
 _SEPARATED = re.compile(r"((?:'[^']*'|[^;'])+)")
-_MISSING = object()
 _COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {"<": lt, "<=": le, ">": gt, ">=": ge}
-ORDERED_RANKS = frozenset({1, 2, 4})
-"""Of `comparable`: numbers, texts and times."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,39 +125,35 @@ def _attribute_value(entity: StoredEntity, path: tuple[str, ...]) -> object:
         return entity.service_path
     attribute = entity.attributes.get(path[0])
     if attribute is None:
-        return _MISSING
+        return MISSING
     value = attribute.decoded()
     if attribute.type in DATE_TYPES and isinstance(value, str):
-        return _Instant(value)
+        return Instant(value)
     return _inside(value, path[1:])
 
 
 def _metadata_value(entity: StoredEntity, path: tuple[str, ...]) -> object:
     attribute = entity.attributes.get(path[0])
     if attribute is None:
-        return _MISSING
+        return MISSING
     if len(path) == 1:
         return attribute.type
     found = dict(attribute.metadata).get(path[1])
-    return _MISSING if found is None else _inside(orjson.loads(found)["value"], path[2:])
+    return MISSING if found is None else _inside(orjson.loads(found)["value"], path[2:])
 
 
 def _inside(value: object, path: tuple[str, ...]) -> object:
     for name in path:
         if not isinstance(value, dict) or name not in value:
-            return _MISSING
+            return MISSING
         value = value[name]
     return value
-
-
-class _Instant(str):
-    __slots__ = ()
 
 
 def _test(term: Term) -> Callable[[object], bool]:
     if term.operator in {"", "!"}:
         absent = term.operator == "!"
-        return lambda value: (value is _MISSING) == absent
+        return lambda value: (value is MISSING) == absent
     if term.operator == "~=":
         pattern = posix_pattern(term.value.strip("'"))
         return lambda value: pattern is not None and isinstance(value, str) and pattern.search(value) is not None
@@ -167,12 +166,12 @@ def _equality(term: Term) -> Callable[[object], bool]:
     wanted = term.operator == "=="
     if term.range is not None:
         low, high = (comparable(operand(end)) for end in term.range)
-        return lambda value: value is not _MISSING and _between(low, comparable(value), high) == wanted
+        return lambda value: value is not MISSING and _between(low, comparable(value), high) == wanted
     operands = [comparable(operand(part)) for part in re.findall(r"'[^']*'|[^,]+", term.value)]
 
     def holds(value: object) -> bool:
         values = value if isinstance(value, list) else [value]
-        return value is not _MISSING and any(comparable(one) in operands for one in values) == wanted
+        return value is not MISSING and any(comparable(one) in operands for one in values) == wanted
 
     return holds
 
@@ -189,28 +188,3 @@ def _comparison(operator: str, limit: Comparable) -> Callable[[object], bool]:
         return rank == limit[0] and rank in ORDERED_RANKS and compare(given, limit[1])
 
     return holds
-
-
-def operand(text: str) -> object:
-    """What a value in an expression stands for: a quoted text, a literal, a number, a time, or a text."""
-    if len(text) > 1 and text.startswith("'") and text.endswith("'"):
-        return text[1:-1]
-    if text in {"true", "false", "null"}:
-        return {"true": True, "false": False, "null": None}[text]
-    if _NUMBER.fullmatch(text):
-        return float(text)
-    return text if parse_time(text) is None else _Instant(text)
-
-
-def comparable(value: object) -> Comparable:
-    """A value with the rank of its kind: only values of one kind compare, as in the broker's database."""
-    if value is None:
-        return (0, 0)
-    if isinstance(value, bool):
-        return (3, value)
-    if isinstance(value, int | float):
-        return (1, value)
-    if isinstance(value, _Instant):
-        moment = parse_time(value)
-        return (2, str(value)) if moment is None else (4, moment)
-    return (2, value) if isinstance(value, str) else (5, orjson.dumps(value) if value is not _MISSING else b"")

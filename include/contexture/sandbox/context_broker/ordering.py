@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from contexture.sandbox.context_broker.answers import bad_request
-from contexture.sandbox.context_broker.expressions import BUILTIN_TIMES, comparable
+from contexture.sandbox.context_broker.comparables import comparable
+from contexture.sandbox.context_broker.expressions import BUILTIN_TIMES
 from contexture.sandbox.context_broker.model import StoredEntity
 
 
