@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from contexture.errors import ContextureError
+from contexture.errors import ConfigurationError, ContextureError
 from contexture.publications import Publication, PublicationError, discover, fingerprint, load_publication_file
 from contexture_airflow.settings import publication_dag_id, publications_folder
 
@@ -33,8 +33,11 @@ def errors() -> list[PublicationError]:
 
 
 def fingerprints() -> dict[str, str]:
-    """The fingerprint of each good publication by its name."""
-    return {publication.name: fingerprint(publication) for publication in publications()}
+    """The fingerprint of each good publication by its name; none while the folder is away."""
+    try:
+        return {publication.name: fingerprint(publication) for publication in publications()}
+    except ConfigurationError:
+        return {}
 
 
 def stamps() -> dict[str, tuple[int, int]]:

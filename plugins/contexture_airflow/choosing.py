@@ -59,7 +59,7 @@ def _payloads(context: Context) -> Iterable[Mapping[str, Any]]:
 
 def _is_paused(context: Context, start: Start) -> bool:
     try:
-        found: Any = context["ti"].get_dag(publication_dag_id(start.publication))  # type: ignore[attr-defined]
+        found: Any = context["ti"].get_dag(publication_dag_id(start.publication))
     except AirflowRuntimeError:
         # A new file's DAG is not there yet: the task that starts it tries until it is.
         return False

@@ -73,7 +73,7 @@ def kafka_settings(connection_id: str) -> ClientSettings:
 
     connection(connection_id)
     try:
-        extra = KafkaBaseHook(connection_id)._build_config()  # the hook offers clients, not settings
+        extra = KafkaBaseHook(connection_id)._build_config()  # type: ignore[no-untyped-call]  # the hook offers clients, not settings
     except ValueError as error:
         raise ConfigurationError(
             f"the Kafka connection {connection_id!r} can not be used: {error}",

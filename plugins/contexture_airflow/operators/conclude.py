@@ -36,11 +36,11 @@ class ConcludeOperator(BaseOperator):
     def execute(self, context: Context) -> dict[str, Any]:
         """Returns the run's counts, which are also the extra of the asset event."""
         from contexture_airflow.steps.concluding import conclude_run
-        from contexture_airflow.steps.open import open_storage, open_target
+        from contexture_airflow.steps.open import open_storage, targets
         from contexture_airflow.steps.run import Staged
 
         staged = Staged.received(self.staged)
-        counts = conclude_run(open_storage(), staged, open_target, self.log.info, now=datetime.now(UTC))
+        counts = conclude_run(open_storage(), staged, targets(self.log.info), self.log.info, now=datetime.now(UTC))
         if counts is None:
             raise AirflowSkipException(f"outbox {staged.outbox} was not sent")
         context["outlet_events"][self.published].extra = counts

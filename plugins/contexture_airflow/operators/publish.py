@@ -44,7 +44,7 @@ class PublishOutboxOperator(BaseOperator):
     def execute(self, context: Context) -> dict[str, Any]:
         """Returns counts of what was sent."""
         from contexture.outbox.lifecycle import Outboxes
-        from contexture_airflow.steps.open import open_storage, open_target
+        from contexture_airflow.steps.open import open_storage, targets
         from contexture_airflow.steps.run import Staged
         from contexture_airflow.steps.sending import Delays, send_shard, staged_publication, topic_counts
 
@@ -52,11 +52,11 @@ class PublishOutboxOperator(BaseOperator):
         outboxes = Outboxes(storage, staged.publication)
         manifest = outboxes.manifest(staged.outbox)
         publication = staged_publication(storage, staged.publication, staged.run)
-        target = open_target(publication, manifest.interval)
-        target.ensure_topics(topic_counts(storage, manifest), self.log.info)
+        target = targets(self.log.info)(publication, manifest.interval)
+        target.ensure_topics(topic_counts(storage, manifest))
         delays = Delays(publication, TaskAttempts(context["task_state_store"], staged.outbox, outboxes))
         try:
-            result = send_shard(storage, manifest, self.shard, target, delays, self.log.info)
+            result = send_shard(storage, manifest, self.shard, target, delays)
         except RetriableError as error:
             if delays.used_up:
                 # batch_ttl counts sends: Airflow's own retries must not add to it.

@@ -30,8 +30,8 @@ class SettleOperator(BaseOperator):
 
     def execute(self, context: Context) -> dict[str, Any]:
         """Returns the plan of the run."""
-        from contexture_airflow.steps.open import open_storage, open_target
+        from contexture_airflow.steps.open import open_storage, targets
         from contexture_airflow.steps.settling import settle
 
         request = run_request(context)
-        return dict(settle(open_storage(), self.publication, request, open_target, self.log.info).handed())
+        return dict(settle(open_storage(), self.publication, request, targets(self.log.info), self.log.info).handed())

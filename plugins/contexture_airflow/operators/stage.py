@@ -43,15 +43,17 @@ class StagePublicationOperator(SparkSubmitOperator):
         self.publication = publication
         self.plan = plan
 
-    def execute(self, context: Context) -> dict[str, Any]:
+    def execute(self, context: Context) -> dict[str, Any]:  # type: ignore[override]
         """Returns the outbox: its id, sequence, number of records, shards with records, and report."""
-        from contexture_airflow.steps.open import open_storage, open_target
+        from contexture_airflow.steps.open import open_storage, targets
         from contexture_airflow.steps.run import RunPlan
         from contexture_airflow.steps.staging import answer, place_order
         from contexture_airflow.submission import Submission
 
         storage = open_storage()
-        order = place_order(storage, self.publication, run_request(context), RunPlan.received(self.plan), open_target)
+        order = place_order(
+            storage, self.publication, run_request(context), RunPlan.received(self.plan), targets(self.log.info)
+        )
         submission = Submission.prepared(self.publication.source.connection, str(self._conn_id), storage.root)
         self.application = submission.application
         self.application_args = ["--order", order.uri]

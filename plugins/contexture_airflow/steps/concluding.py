@@ -31,6 +31,8 @@ def conclude_run(
     if status in {"rejected", "abandoned"}:
         report(f"outbox {staged.outbox} is {status}: nothing to conclude")
         return None
+    if status == "concluded":
+        return counts(manifest)
     publication = staged_publication(storage, manifest.publication, manifest.run)
     target = target_for(publication, manifest.interval)
     if not conclude_outbox(storage, manifest, publication, target, now=now):

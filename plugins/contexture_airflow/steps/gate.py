@@ -9,7 +9,7 @@ from contexture.outbox.manifest import Manifest, Verdict
 from contexture.outbox.storage import Storage
 from contexture_airflow.steps.run import Staged
 from contexture_airflow.steps.sending import staged_publication, topic_counts
-from contexture_airflow.steps.target import Report, TargetFor
+from contexture_airflow.steps.target import Report, Target, TargetFor
 
 _PREVIEWED_TOPICS = 20
 
@@ -31,11 +31,22 @@ def judge(storage: Storage, staged: Staged, *, dry_run: bool, target_for: Target
         outboxes.move(manifest.outbox, "rejected", reason="dry run")
         return []
     target = target_for(staged_publication(storage, manifest.publication, manifest.run), manifest.interval)
-    target.ensure_topics(topics, report)
-    target.claim(manifest)
+    target.ensure_topics(topics)
+    _claim(outboxes, manifest, target)
     outboxes.move(manifest.outbox, "approved", reason="every critical expectation holds")
     report(f"approved: {manifest.records} records for {len(topics)} topics")
     return [shard.shard for shard in manifest.shards if shard.records]
+
+
+def _claim(outboxes: Outboxes, manifest: Manifest, target: Target) -> None:
+    if target.claim(manifest):
+        return
+    outboxes.move(manifest.outbox, "abandoned", reason="a later outbox was sent before it")
+    raise ConfigurationError(
+        f"outbox {manifest.outbox} came too late: a later one was sent already",
+        next_step="nothing, if another instance publishes this too; else start a new run",
+        outbox=manifest.outbox,
+    )
 
 
 def _check_open(outboxes: Outboxes, manifest: Manifest) -> None:

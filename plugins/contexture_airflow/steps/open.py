@@ -6,7 +6,7 @@ from contexture.outbox.storage import Storage, home_uri
 from contexture.publications import Publication
 from contexture_airflow.connections import kafka_settings
 from contexture_airflow.steps.run import Interval
-from contexture_airflow.steps.target import KafkaTarget, Target
+from contexture_airflow.steps.target import KafkaTarget, Report, Target, TargetFor
 
 
 def open_storage() -> Storage:
@@ -14,10 +14,13 @@ def open_storage() -> Storage:
     return Storage(home_uri())
 
 
-def open_target(publication: Publication, interval: Interval | None) -> Target:
-    """The Kafka that the publication's connection names.
+def targets(report: Report) -> TargetFor:
+    """Opens the Kafka that a publication's connection names; what takes long is told to `report`.
 
-    Raises:
-        ConfigurationError: the connection is missing or can not be used.
+    The opener raises a ConfigurationError when the connection is missing or can not be used.
     """
-    return KafkaTarget(kafka_settings(publication.publish.connection), publication, interval)
+
+    def open_target(publication: Publication, interval: Interval | None) -> Target:
+        return KafkaTarget(kafka_settings(publication.publish.connection), publication, interval, report)
+
+    return open_target

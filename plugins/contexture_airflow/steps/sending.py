@@ -17,7 +17,7 @@ from contexture.outbox.orders import StageOrder
 from contexture.outbox.reader import OutboxShardReader
 from contexture.outbox.storage import Storage
 from contexture.publications import Publication
-from contexture_airflow.steps.target import Report, Target
+from contexture_airflow.steps.target import Target
 
 
 class Attempts(Protocol):
@@ -70,9 +70,7 @@ class Delays:
         self.used_up = True
 
 
-def send_shard(
-    storage: Storage, manifest: Manifest, shard: int, target: Target, delays: Delays, report: Report
-) -> ShardResult:
+def send_shard(storage: Storage, manifest: Manifest, shard: int, target: Target, delays: Delays) -> ShardResult:
     """Sends what is not yet sent of one shard.
 
     Raises:
@@ -87,7 +85,7 @@ def send_shard(
             outbox=manifest.outbox,
         )
     reader = OutboxShardReader(storage, manifest, shard)
-    return target.send(reader, len(manifest.shards), delays, report)
+    return target.send(reader, len(manifest.shards), delays)
 
 
 def topic_counts(storage: Storage, manifest: Manifest) -> dict[str, int]:

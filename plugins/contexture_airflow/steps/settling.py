@@ -58,11 +58,11 @@ def _finish(storage: Storage, manifest: Manifest, target_for: TargetFor, report:
     if _belongs_elsewhere(storage, manifest, target):
         _abandon(storage, manifest, report)
         return
-    target.ensure_topics(topic_counts(storage, manifest), report)
+    target.ensure_topics(topic_counts(storage, manifest))
     attempts = OutboxAttempts(Outboxes(storage, manifest.publication), manifest.outbox)
     for shard in manifest.shards:
         if shard.records:
-            send_shard(storage, manifest, shard.shard, target, Delays(publication, attempts), report)
+            send_shard(storage, manifest, shard.shard, target, Delays(publication, attempts))
     conclude_outbox(storage, manifest, publication, target, now=datetime.now(UTC))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from contexture.errors import ConfigurationError, DefectError, RetriableError, from_dict
 from contexture.outbox.layout import PublicationFolder
@@ -13,6 +14,8 @@ from contexture.publications import Publication, fingerprint
 from contexture_airflow.steps.planning import plan_run
 from contexture_airflow.steps.run import RunPlan, RunRequest, Staged
 from contexture_airflow.steps.target import TargetFor
+
+REPORT_PAGE: Final = "index.html"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +88,7 @@ def answer(storage: Storage, order: PlacedOrder, submit_failure: Exception | Non
         sequence=result.sequence,
         records=result.records,
         shards=result.shards,
-        report=result.report,
+        report=f"{result.report}/{REPORT_PAGE}" if result.report else None,
     )
 
 

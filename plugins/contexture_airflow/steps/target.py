@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from datetime import UTC
-from typing import Protocol
+from functools import cached_property
+from typing import Final, Protocol
 
 from contexture.kafka import (
+    Claims,
     ClientSettings,
     Ledger,
     LedgerEntry,
@@ -17,13 +19,17 @@ from contexture.kafka import (
     ShardResult,
     TopicSpec,
     ensure_topics,
-    test_connection,
 )
+from contexture.kafka.patience import Patience
 from contexture.outbox.manifest import Manifest
 from contexture.publications import Publication
+from contexture_airflow.steps.cluster import cluster_id
 from contexture_airflow.steps.run import Interval
 
 Report = Callable[[str], None]
+"""Takes one sentence for the log of the task; never data, never a secret."""
+
+_SHOWN_DRIFT: Final = 20
 
 
 class Target(Protocol):
@@ -45,20 +51,21 @@ class Target(Protocol):
         """How far a shard got, once everything before this call is settled."""
         ...
 
-    def ensure_topics(self, topics: Iterable[str], report: Report) -> None:
+    def ensure_topics(self, topics: Iterable[str]) -> None:
         """Every topic exists when this returns."""
         ...
 
-    def claim(self, manifest: Manifest) -> None:
-        """From now on no earlier outbox is sent in any shard, and no earlier sender lives."""
+    def claim(self, manifest: Manifest) -> bool:
+        """No earlier outbox is sent any more in shards this one does not use; False when a later one was sent."""
         ...
 
-    def send(self, reader: ShardReader, shards: int, attempts: Iterable[int], report: Report) -> ShardResult:
+    def send(self, reader: ShardReader, shards: int, attempts: Iterable[int]) -> ShardResult:
         """Sends what is not yet sent of a shard."""
         ...
 
 
 TargetFor = Callable[[Publication, Interval | None], Target]
+"""Opens the target of a publication, for a backfilled interval or for normal runs."""
 
 
 class KafkaTarget:
@@ -68,16 +75,30 @@ class KafkaTarget:
         settings: the connection.
         publication: whose records.
         interval: the interval of a backfill; None for normal runs.
+        report: gets a sentence now and then while something takes long.
     """
 
-    def __init__(self, settings: ClientSettings, publication: Publication, interval: Interval | None = None) -> None:
+    def __init__(
+        self,
+        settings: ClientSettings,
+        publication: Publication,
+        interval: Interval | None = None,
+        report: Report = lambda sentence: None,
+    ) -> None:
         self._settings = settings
         self._publication = publication
+        self._is_backfill = interval is not None
         self._names = sender_names(publication, interval)
+        self._wait_seconds = float(publication.publish.broker_wait_seconds)
+        self._report = report
+
+    @cached_property
+    def _cluster(self) -> str:
+        return cluster_id(self._settings, self._patience())
 
     def cluster(self) -> str | None:
         """The id of the Kafka cluster."""
-        return test_connection(self._settings).cluster_id
+        return self._cluster
 
     def identity(self) -> str:
         """Which cluster as whom, without secrets."""
@@ -91,46 +112,59 @@ class KafkaTarget:
         """The shard's row of the ledger."""
         return self._ledger().settled(shard)
 
-    def ensure_topics(self, topics: Iterable[str], report: Report) -> None:
+    def ensure_topics(self, topics: Iterable[str]) -> None:
         """Makes what is missing, as the publication wants it; tells of differences in what is there."""
-        wanted = self._publication.topics
-        specs = [
-            TopicSpec(
-                name=topic,
-                partitions=wanted.partitions,
-                replication_factor=wanted.replication_factor,
-                config=wanted.config,
-                keep=wanted.keep,
-            )
-            for topic in topics
-        ]
-        found = ensure_topics(self._settings, specs, max_new_topics=wanted.max_new_topics, progress=report)
-        report(f"{len(found.created)} topics made, {found.existing} were there")
-        for drift in found.drift[:20]:
-            report(f"left as it is: {drift}")
+        specs = [self._spec(topic) for topic in topics]
+        found = ensure_topics(
+            self._settings,
+            specs,
+            max_new_topics=self._publication.topics.max_new_topics,
+            progress=self._report,
+            wait_seconds=self._wait_seconds,
+        )
+        if found.created:
+            self._report(f"{len(found.created)} topics made, {found.existing} were there")
+        for drift in found.drift[:_SHOWN_DRIFT]:
+            self._report(f"left as it is: {drift}")
 
-    def claim(self, manifest: Manifest) -> None:
-        """Writes the sequence to every partition of the ledger that the outbox's own shards do not use."""
-        used = [shard.shard for shard in manifest.shards if shard.records]
-        self._ledger().claim(outbox=manifest.outbox, sequence=manifest.sequence, used=used)
+    def claim(self, manifest: Manifest) -> bool:
+        """Fences and marks every shard that the outbox does not use; backfills do not supersede each other."""
+        if self._is_backfill:
+            return True
+        used = {shard.shard for shard in manifest.shards if shard.records}
+        claims = Claims(self._settings, self._names, self._ledger(), patience=self._patience())
+        claimed = claims.claim(manifest.outbox, manifest.sequence, shards=len(manifest.shards), used=used)
+        return not claimed.superseded
 
-    def send(self, reader: ShardReader, shards: int, attempts: Iterable[int], report: Report) -> ShardResult:
+    def send(self, reader: ShardReader, shards: int, attempts: Iterable[int]) -> ShardResult:
         """Sends by the transactional protocol of `contexture.kafka`."""
-
-        def tell(progress: SendProgress) -> None:
-            report(f"shard {progress.shard}: {progress.detail}")
-
         publisher = Publisher(
             self._settings,
             self._names,
             shards=shards,
-            broker_wait_seconds=float(self._publication.publish.broker_wait_seconds),
-            progress=tell,
+            broker_wait_seconds=self._wait_seconds,
+            progress=self._tell,
         )
         return publisher.publish(reader, attempts=attempts)
 
+    def _tell(self, progress: SendProgress) -> None:
+        self._report(f"shard {progress.shard}: {progress.detail}")
+
     def _ledger(self) -> Ledger:
-        return Ledger(self._settings, self._names)
+        return Ledger(self._settings, self._names, patience=self._patience())
+
+    def _patience(self) -> Patience:
+        return Patience(self._wait_seconds, self._report)
+
+    def _spec(self, topic: str) -> TopicSpec:
+        wanted = self._publication.topics
+        return TopicSpec(
+            name=topic,
+            partitions=wanted.partitions,
+            replication_factor=wanted.replication_factor,
+            config=wanted.config,
+            keep=wanted.keep,
+        )
 
 
 def sender_names(publication: Publication, interval: Interval | None) -> SenderNames:

@@ -27,7 +27,7 @@ class PublicationsWatch(BaseEventTrigger):
     """
 
     def __init__(self, poll_seconds: float = DEFAULT_POLL_SECONDS) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.poll_seconds = poll_seconds
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
@@ -44,7 +44,8 @@ class PublicationsWatch(BaseEventTrigger):
                 found = await asyncio.to_thread(self._fingerprints)
                 changes = changed(known, found)
                 if startup or changes:
-                    yield TriggerEvent({"boot": boot, "startup": startup, "config_changed": changes})
+                    payload = {"boot": boot, "startup": startup, "config_changed": changes}
+                    yield TriggerEvent(payload)  # type: ignore[no-untyped-call]
                 # Kept after the event: one that is told twice does no harm, one that is lost does.
                 await self._keep({**known, **found})
                 startup, seen = False, stamps

@@ -1,0 +1,72 @@
+"""A Kafka in memory, behind the port that the tasks use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from builders.outboxes import NOON, Record
+from contexture.errors import ContextureError
+from contexture.kafka import LedgerEntry, ShardReader, ShardResult
+from contexture.outbox.manifest import Manifest
+from contexture.publications import Publication
+
+
+@dataclass
+class FakeTarget:
+    """Keeps what is sent, and a ledger; fails as often as it is told to."""
+
+    cluster_id: str = "cluster-a"
+    failures: list[ContextureError] = field(default_factory=list)
+    topics: set[str] = field(default_factory=set)
+    sent: list[Record] = field(default_factory=list)
+    ledger: dict[int, LedgerEntry] = field(default_factory=dict)
+    waited_ms: list[int] = field(default_factory=list)
+    opened_for: list[tuple[str, object]] = field(default_factory=list)
+    claims: list[str] = field(default_factory=list)
+    is_superseded: bool = False
+
+    def __call__(self, publication: Publication, interval: object) -> FakeTarget:
+        """Stands for the function that opens targets."""
+        self.opened_for.append((publication.name, interval))
+        return self
+
+    def cluster(self) -> str:
+        return self.cluster_id
+
+    def identity(self) -> str:
+        return "PLAINTEXT://broker:9092"
+
+    def highest_sequence(self) -> int:
+        return max((entry.sequence for entry in self.ledger.values()), default=0)
+
+    def progress(self, shard: int) -> LedgerEntry | None:
+        return self.ledger.get(shard)
+
+    def ensure_topics(self, topics: Iterable[str]) -> None:
+        self.topics |= set(topics)
+
+    def claim(self, manifest: Manifest) -> bool:
+        self.claims.append(manifest.outbox)
+        return not self.is_superseded
+
+    def send(self, reader: ShardReader, shards: int, attempts: Iterable[int]) -> ShardResult:
+        waits = iter(attempts)
+        while self.failures:
+            failure = self.failures.pop(0)
+            delay_ms = next(waits, None)
+            if delay_ms is None:
+                raise failure
+            self.waited_ms.append(delay_ms)
+        entry = self.ledger.get(reader.shard)
+        done = entry.position if entry is not None and entry.outbox == reader.outbox_id else 0
+        for batch in reader.batches(done):
+            rows = batch.to_pylist()
+            assert {row["topic"] for row in rows} <= self.topics, "topics are there before the first record"
+            self.sent += [(row["topic"], row["key"], row["value"]) for row in rows]
+        self.stand(reader.shard, reader.outbox_id, reader.sequence, reader.records)
+        return ShardResult(reader.shard, reader.outbox_id, reader.records - done, done, 1, 0, 0.0, superseded=False)
+
+    def stand(self, shard: int, outbox: str, sequence: int, position: int) -> None:
+        """Puts a row into the ledger."""
+        self.ledger[shard] = LedgerEntry(outbox, sequence, position, position, 0, 0, None, NOON)

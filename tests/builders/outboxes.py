@@ -1,0 +1,168 @@
+"""Small outboxes as stage leaves them: prepared, with their order and their verdict."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from contexture.outbox.layout import PublicationFolder
+from contexture.outbox.lifecycle import Outboxes
+from contexture.outbox.manifest import ExpectationResult, Manifest, ShardManifest, Verdict
+from contexture.outbox.orders import StageOrder
+from contexture.outbox.schemas import OUTBOX
+from contexture.outbox.storage import Storage
+from contexture.publications import Publication, fingerprint
+
+NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
+Record = tuple[str, bytes, bytes | None]
+
+
+def publication(**changes: Any) -> Publication:
+    """The vehicles, with sections replaced by `changes`."""
+    settings: dict[str, Any] = {
+        "name": "vehicles",
+        "schedule": "*/5 * * * *",
+        "source": {
+            "kind": "ngsi",
+            "connection": "context_broker",
+            "service": "vehicles",
+            "service_path": "/4wheels",
+            "types": ["car"],
+        },
+        "batches": {"batch_ttl": 2, "batch_retry_intervals": [10, 20]},
+    }
+    return Publication.model_validate({**settings, **changes})
+
+
+def records(*names: str, topic: str = "cars") -> list[Record]:
+    """One record for each name."""
+    return [(topic, name.encode(), f'{{"id":"{name}"}}'.encode()) for name in names]
+
+
+def outbox(
+    storage: Storage,
+    owner: Publication,
+    sequence: int,
+    shards: Sequence[Sequence[Record]],
+    *,
+    name: str | None = None,
+    run: str | None = None,
+    mode: str = "changes",
+    interval: tuple[datetime, datetime] | None = None,
+    failed: Mapping[str, str] | None = None,
+) -> Manifest:
+    """Writes a prepared outbox; `failed` are expectations that failed, with their severity."""
+    folder = PublicationFolder(owner.name)
+    name, run = name or f"outbox{sequence}", run or f"run{sequence}"
+    described = [_shard(storage, folder, name, number, rows) for number, rows in enumerate(shards)]
+    _topics(storage, folder.topics(name), shards)
+    manifest = _manifest(owner, name, run, sequence, mode, described, interval)
+    order = StageOrder(
+        publication=owner,
+        fingerprint=fingerprint(owner),
+        home=storage.root,
+        run=run,
+        mode=manifest.mode,
+        sequence=sequence,
+        interval=interval,
+    )
+    storage.write(folder.order(run), order.to_json())
+    storage.write(folder.verdict(name), _verdict(name, failed or {}).to_json())
+    storage.write(folder.manifest(name), manifest.to_json())
+    Outboxes(storage, owner.name).prepared(manifest)
+    return manifest
+
+
+def _verdict(name: str, failed: Mapping[str, str]) -> Verdict:
+    results = [
+        ExpectationResult.model_validate(
+            {
+                "name": expectation,
+                "severity": severity,
+                "success": False,
+                "on": "entities",
+                "description": f"{expectation} holds",
+                "observed": "7 of 9",
+            }
+        )
+        for expectation, severity in failed.items()
+    ]
+    return Verdict(outbox=name, approved="critical" not in failed.values(), results=tuple(results))
+
+
+def _shard(storage: Storage, folder: PublicationFolder, name: str, shard: int, rows: Sequence[Record]) -> ShardManifest:
+    if not rows:
+        return ShardManifest(shard=shard, records=0, bytes=0, transactions=0, file=None, sha256=None)
+    columns: dict[str, list[Any]] = {
+        "position": list(range(len(rows))),
+        "topic": [topic for topic, _, _ in rows],
+        "key": [key for _, key, _ in rows],
+        "value": [value for _, _, value in rows],
+        "partition": [None] * len(rows),
+        "timestamp": [NOON] * len(rows),
+        "transaction": [0] * len(rows),
+        "batch": list(range(len(rows))),
+        "sub_batch": [0] * len(rows),
+        "events": [1] * len(rows),
+    }
+    with storage.replacing(f"{folder.shard(name, shard)}/part-00000.parquet") as path:
+        pq.write_table(pa.Table.from_pydict(columns, schema=OUTBOX), path)
+    size = sum(len(key) + len(value or b"") for _, key, value in rows)
+    return ShardManifest(
+        shard=shard, records=len(rows), bytes=size, transactions=1, file="part-00000.parquet", sha256=None
+    )
+
+
+def _topics(storage: Storage, path: str, shards: Sequence[Sequence[Record]]) -> None:
+    counted = Counter(topic for rows in shards for topic, _, _ in rows)
+    columns = {"topic": list(counted), "records": list(counted.values())}
+    schema = pa.schema([("topic", pa.string()), ("records", pa.int64())])
+    with storage.replacing(path) as temporary:
+        pq.write_table(pa.Table.from_pydict(columns, schema=schema), temporary)
+
+
+def _manifest(
+    owner: Publication,
+    name: str,
+    run: str,
+    sequence: int,
+    mode: str,
+    shards: list[ShardManifest],
+    interval: tuple[datetime, datetime] | None,
+) -> Manifest:
+    total = sum(shard.records for shard in shards)
+    return Manifest.model_validate(
+        {
+            "outbox": name,
+            "publication": owner.name,
+            "fingerprint": fingerprint(owner),
+            "sequence": sequence,
+            "mode": mode,
+            "run": run,
+            "landing_digest": "",
+            "received_from": NOON,
+            "received_to": NOON,
+            "state_generation": 0,
+            "watermark": "2026-03-01T12:00:00.000Z",
+            "shards": shards,
+            "topics": 1,
+            "read": total,
+            "present": total,
+            "source_count": total,
+            "accepted": total,
+            "unchanged": 0,
+            "quarantined": {},
+            "quarantined_entities": 0,
+            "warnings": {},
+            "repeated": 0,
+            "upserts": total,
+            "deletes": 0,
+            "absent": 0,
+            "interval": interval,
+        }
+    )

@@ -1,0 +1,104 @@
+"""A run is concluded when the ledger shows every record, and not before."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from builders.fake_target import FakeTarget
+from builders.outboxes import NOON, outbox, publication, records
+from contexture.errors import ConfigurationError
+from contexture.outbox.layout import PublicationFolder
+from contexture.outbox.lifecycle import Outboxes
+from contexture.outbox.manifest import Manifest
+from contexture.outbox.state import State
+from contexture.outbox.storage import Storage
+from contexture_airflow.steps.concluding import conclude_run
+from contexture_airflow.steps.run import Staged
+
+VEHICLES = publication()
+
+
+@pytest.fixture
+def storage(tmp_path: Path) -> Storage:
+    return Storage(str(tmp_path))
+
+
+def conclude(storage: Storage, manifest: Manifest, kafka: FakeTarget) -> dict[str, object] | None:
+    staged = Staged(
+        publication="vehicles", run=manifest.run, outbox=manifest.outbox, sequence=1, records=1, shards=(0,)
+    )
+    counts = conclude_run(storage, staged, kafka, lambda sentence: None, now=NOON)
+    return None if counts is None else dict(counts)
+
+
+def approved(storage: Storage, sequence: int, *shards: str) -> Manifest:
+    manifest = outbox(storage, VEHICLES, sequence, [records(*names.split()) for names in shards])
+    Outboxes(storage, "vehicles").move(manifest.outbox, "approved", reason="test")
+    return manifest
+
+
+def test_state_moves_on_when_everything_is_sent(storage: Storage) -> None:
+    manifest, kafka = approved(storage, 1, "car1 car2", ""), FakeTarget()
+    kafka.stand(0, "outbox1", 1, 2)
+    counts = conclude(storage, manifest, kafka)
+    assert counts is not None
+    assert (counts["records"], counts["sequence"], counts["mode"]) == (2, 1, "changes")
+    pointer = State(storage, "vehicles").pointer()
+    assert (pointer.sequence, pointer.cluster, pointer.target) == (1, "cluster-a", "PLAINTEXT://broker:9092")
+    assert pointer.watermark == "2026-03-01T12:00:00.000Z"
+
+
+def test_nothing_to_send_is_concluded_too(storage: Storage) -> None:
+    manifest = approved(storage, 1, "", "")
+    counts = conclude(storage, manifest, FakeTarget())
+    assert counts is not None
+    assert counts["records"] == 0
+    assert State(storage, "vehicles").pointer().sequence == 1
+
+
+@pytest.mark.parametrize("position", [None, 0, 1])
+def test_a_publish_task_that_was_only_marked_as_success_is_found_out(storage: Storage, position: int | None) -> None:
+    manifest, kafka = approved(storage, 1, "car1 car2"), FakeTarget()
+    if position is not None:
+        kafka.stand(0, "outbox1", 1, position)
+    with pytest.raises(ConfigurationError, match=rf"{position or 0} of 2 records of shard 0 are in Kafka"):
+        conclude(storage, manifest, kafka)
+    assert State(storage, "vehicles").pointer().sequence == 0
+
+
+def test_a_superseded_outbox_is_abandoned_and_state_stays(storage: Storage) -> None:
+    manifest, kafka = approved(storage, 1, "car1"), FakeTarget()
+    kafka.stand(0, "a later one", 2, 1)
+    assert conclude(storage, manifest, kafka) is None
+    assert Outboxes(storage, "vehicles").status("outbox1").status == "abandoned"
+    assert State(storage, "vehicles").pointer().sequence == 0
+
+
+def test_concluding_twice_is_harmless(storage: Storage) -> None:
+    manifest, kafka = approved(storage, 1, "car1"), FakeTarget()
+    kafka.stand(0, "outbox1", 1, 1)
+    first = conclude(storage, manifest, kafka)
+    kafka.stand(0, "a later one", 2, 1)
+    assert conclude(storage, manifest, kafka) == first
+    assert State(storage, "vehicles").pointer().generation == 1
+
+
+def test_a_dry_run_concludes_nothing(storage: Storage) -> None:
+    manifest = outbox(storage, VEHICLES, 1, [records("car1")])
+    Outboxes(storage, "vehicles").move("outbox1", "rejected", reason="dry run")
+    assert conclude(storage, manifest, FakeTarget()) is None
+
+
+def test_runs_older_than_the_archive_are_removed(storage: Storage) -> None:
+    old, kafka = approved(storage, 1, "car1"), FakeTarget()
+    kafka.stand(0, "outbox1", 1, 1)
+    conclude(storage, old, kafka)
+    new = approved(storage, 2, "car2")
+    kafka.stand(0, "outbox2", 2, 1)
+    staged = Staged(publication="vehicles", run=new.run, outbox=new.outbox, sequence=2, records=1, shards=(0,))
+    a_month_later = Outboxes(storage, "vehicles").status("outbox1").steps[-1].at + timedelta(days=31)
+    conclude_run(storage, staged, kafka, lambda sentence: None, now=a_month_later)
+    assert not storage.exists(PublicationFolder("vehicles").outbox("outbox1"))

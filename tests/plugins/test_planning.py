@@ -1,0 +1,65 @@
+"""Which mode a run takes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from builders.fake_target import FakeTarget
+from builders.outboxes import NOON, publication
+from contexture.outbox.state import StatePointer
+from contexture_airflow.steps.planning import decide, difference
+from contexture_airflow.steps.run import RunRequest
+
+CHANGED = "the publication has changed"
+KNOWN = {
+    "outbox": "outbox1",
+    "sequence": 1,
+    "fingerprint": "aaaa",
+    "cluster": "cluster-a",
+    "target": "PLAINTEXT://broker:9092",
+}
+
+
+@pytest.mark.parametrize(
+    ("request_", "pointer", "policy", "changed", "mode"),
+    [
+        ({}, {}, "full", None, "changes"),
+        ({"mode": "full"}, {}, "none", None, "full"),
+        ({"mode": "changes"}, {}, "full", CHANGED, "changes"),
+        ({}, {}, "full", CHANGED, "full"),
+        ({}, {}, "pending", CHANGED, "changes"),
+        ({}, {}, "none", CHANGED, "changes"),
+        ({}, {"owes_full": "an outbox was abandoned"}, "none", None, "full"),
+        ({"mode": "changes"}, {"owes_full": "an outbox was abandoned"}, "none", None, "full"),
+        ({"mode": "changes"}, {"outbox": None}, "none", None, "full"),
+        ({"interval": (NOON, NOON)}, {"owes_full": "an outbox was abandoned"}, "full", CHANGED, "backfill"),
+    ],
+)
+def test_the_mode_follows_from_request_state_and_policy(
+    request_: dict[str, Any], pointer: dict[str, Any], policy: str, changed: str | None, mode: str
+) -> None:
+    vehicles = publication(resync={"on_startup": "none", "on_config_change": policy})
+    asked = RunRequest.model_validate({"run_id": "a", **request_})
+    assert decide(vehicles, StatePointer.model_validate({**KNOWN, **pointer}), asked, changed)[0] == mode
+
+
+def test_a_publication_that_reads_everything_stays_full() -> None:
+    source = {**publication().source.model_dump(exclude_defaults=True), "mode": "full"}
+    pointer = StatePointer.model_validate(KNOWN)
+    assert decide(publication(source=source), pointer, RunRequest(run_id="a"), None)[0] == "full"
+
+
+@pytest.mark.parametrize(
+    ("pointer", "told"),
+    [
+        ({}, None),
+        ({"fingerprint": "bbbb"}, "the publication has changed"),
+        ({"cluster": "cluster-b"}, "the Kafka cluster is another one"),
+        ({"target": "SSL://broker:9093"}, "the Kafka connection is another one"),
+        ({"fingerprint": None, "cluster": None, "target": None}, None),
+    ],
+)
+def test_a_difference_is_told(pointer: dict[str, Any], told: str | None) -> None:
+    assert difference(StatePointer.model_validate({**KNOWN, **pointer}), "aaaa", FakeTarget()) == told

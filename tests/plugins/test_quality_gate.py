@@ -1,0 +1,105 @@
+"""Nothing passes the gate without a good verdict."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from builders.fake_target import FakeTarget
+from builders.outboxes import outbox, publication, records
+from contexture.errors import ConfigurationError, RejectedError
+from contexture.outbox.lifecycle import Outboxes
+from contexture.outbox.manifest import Manifest
+from contexture.outbox.storage import Storage
+from contexture_airflow.steps.gate import judge
+from contexture_airflow.steps.run import RunRequest, Staged
+from contexture_airflow.steps.settling import settle
+
+VEHICLES = publication()
+
+
+@pytest.fixture
+def storage(tmp_path: Path) -> Storage:
+    return Storage(str(tmp_path))
+
+
+class Gate:
+    """One judgement, and what it said."""
+
+    def __init__(self, storage: Storage, *, superseded: bool = False) -> None:
+        self.storage, self.kafka, self.log = storage, FakeTarget(is_superseded=superseded), list[str]()
+
+    def judge(self, manifest: Manifest, *, dry_run: bool = False) -> list[int]:
+        staged = Staged(
+            publication="vehicles", run=manifest.run, outbox=manifest.outbox, sequence=1, records=1, shards=(0,)
+        )
+        return judge(self.storage, staged, dry_run=dry_run, target_for=self.kafka, report=self.log.append)
+
+    def status(self, manifest: Manifest) -> str:
+        return Outboxes(self.storage, "vehicles").status(manifest.outbox).status
+
+
+def test_an_approved_outbox_gives_the_shards_that_have_records(storage: Storage) -> None:
+    gate = Gate(storage)
+    manifest = outbox(storage, VEHICLES, 1, [records("car1"), [], records("car2", topic="bikes")])
+    assert gate.judge(manifest) == [0, 2]
+    assert gate.status(manifest) == "approved"
+    assert (gate.kafka.topics, gate.kafka.claims) == ({"cars", "bikes"}, ["outbox1"])
+
+
+def test_a_failed_critical_expectation_rejects_and_names_itself(storage: Storage) -> None:
+    gate = Gate(storage)
+    manifest = outbox(storage, VEHICLES, 1, [records("car1")], failed={"volume": "critical", "types": "warning"})
+    with pytest.raises(RejectedError, match=r"1 critical expectations failed.*volume holds, found 7 of 9"):
+        gate.judge(manifest)
+    assert gate.status(manifest) == "rejected"
+    assert gate.kafka.claims == []
+
+
+def test_the_run_after_a_rejection_sends_none_of_it(storage: Storage) -> None:
+    gate = Gate(storage)
+    manifest = outbox(storage, VEHICLES, 1, [records("car1")], failed={"volume": "critical"})
+    with pytest.raises(RejectedError):
+        gate.judge(manifest)
+    settle(storage, VEHICLES, RunRequest(run_id="next"), gate.kafka, gate.log.append)
+    assert gate.kafka.sent == []
+    assert gate.status(manifest) == "rejected"
+
+
+def test_a_failed_warning_passes_and_is_told(storage: Storage) -> None:
+    gate = Gate(storage)
+    manifest = outbox(storage, VEHICLES, 1, [records("car1")], failed={"freshness": "warning"})
+    assert gate.judge(manifest) == [0]
+    assert "warning: freshness holds (7 of 9)" in gate.log
+
+
+def test_a_dry_run_previews_topics_and_counts_and_sends_nothing(storage: Storage) -> None:
+    gate = Gate(storage)
+    manifest = outbox(storage, VEHICLES, 1, [records("car1", "car2")])
+    assert gate.judge(manifest, dry_run=True) == []
+    assert gate.status(manifest) == "rejected"
+    assert gate.log == ["dry run: 2 records would go to 1 topics", "  cars: 2"]
+    assert gate.kafka.topics == set()
+
+
+def test_judging_again_after_a_crash_goes_on(storage: Storage) -> None:
+    gate = Gate(storage)
+    manifest = outbox(storage, VEHICLES, 1, [records("car1")])
+    assert gate.judge(manifest) == gate.judge(manifest) == [0]
+
+
+def test_an_outbox_at_its_end_is_not_judged_again(storage: Storage) -> None:
+    gate = Gate(storage)
+    manifest = outbox(storage, VEHICLES, 1, [records("car1")])
+    gate.judge(manifest, dry_run=True)
+    with pytest.raises(ConfigurationError, match="rejected already"):
+        gate.judge(manifest)
+
+
+def test_an_outbox_that_another_instance_overtook_is_abandoned(storage: Storage) -> None:
+    gate = Gate(storage, superseded=True)
+    manifest = outbox(storage, VEHICLES, 1, [records("car1")])
+    with pytest.raises(ConfigurationError, match="came too late"):
+        gate.judge(manifest)
+    assert gate.status(manifest) == "abandoned"

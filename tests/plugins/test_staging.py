@@ -1,0 +1,98 @@
+"""The order to the stage job, and what its answer means."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from builders.fake_target import FakeTarget
+from builders.outboxes import publication
+from contexture.errors import ConfigurationError, RejectedError, RetriableError
+from contexture.outbox.layout import PublicationFolder
+from contexture.outbox.orders import StageOrder, StageResult
+from contexture.outbox.state import State, StatePointer
+from contexture.outbox.storage import Storage
+from contexture.publications import Publication, fingerprint
+from contexture_airflow.steps.run import RunPlan, RunRequest
+from contexture_airflow.steps.staging import PlacedOrder, answer, place_order
+
+VEHICLES = publication()
+FOLDER = PublicationFolder("vehicles")
+SUBMIT_FAILED = RuntimeError("spark-submit ended with 1")
+
+
+@pytest.fixture
+def storage(tmp_path: Path) -> Storage:
+    return Storage(str(tmp_path))
+
+
+def place(storage: Storage, owner: Publication = VEHICLES, sequence: int = 3) -> PlacedOrder:
+    plan = RunPlan(run="run3", mode="changes", sequence=sequence, fingerprint=fingerprint(VEHICLES), why="")
+    request = RunRequest(run_id="a", confirm_shrink=True)
+    return place_order(storage, owner, request, plan, FakeTarget())
+
+
+def placed(storage: Storage) -> StageOrder:
+    return StageOrder.model_validate_json(storage.read(FOLDER.order("run3")))
+
+
+def test_the_order_says_what_settle_planned_and_the_form_asked(storage: Storage) -> None:
+    assert place(storage).uri == f"{storage.root}/vehicles/runs/run3/order.json"
+    order = placed(storage)
+    assert (order.mode, order.sequence, order.run) == ("changes", 3, "run3")
+    assert (order.confirm_shrink, order.republish, order.interval) == (True, False, None)
+
+
+def test_the_answer_of_an_earlier_try_is_forgotten(storage: Storage) -> None:
+    storage.write(FOLDER.result("run3"), StageResult(outbox="old", sequence=3).to_json())
+    order = place(storage)
+    with pytest.raises(RetriableError, match="without an answer"):
+        answer(storage, order, SUBMIT_FAILED)
+
+
+def test_a_publication_corrected_since_settle_is_planned_and_read_anew(storage: Storage) -> None:
+    State(storage, "vehicles").point(StatePointer(outbox="outbox1", sequence=2, fingerprint=fingerprint(VEHICLES)))
+    place(storage)
+    storage.write(FOLDER.landing_manifest("run3"), b"{}")
+    corrected = publication(topics={"data_model": "dm-by-service"})
+    place(storage, corrected)
+    assert (placed(storage).mode, placed(storage).fingerprint) == ("full", fingerprint(corrected))
+    assert not storage.exists(FOLDER.landing("run3"))
+
+
+def test_a_retry_keeps_what_was_read(storage: Storage) -> None:
+    place(storage)
+    storage.write(FOLDER.landing_manifest("run3"), b"{}")
+    place(storage)
+    assert storage.exists(FOLDER.landing_manifest("run3"))
+
+
+def test_a_run_that_is_over_is_not_staged_again(storage: Storage) -> None:
+    State(storage, "vehicles").point(StatePointer(sequence=3, outbox="outbox3"))
+    with pytest.raises(ConfigurationError, match="run 3 is over"):
+        place(storage)
+
+
+@pytest.mark.parametrize("kind", [RetriableError, ConfigurationError, RejectedError])
+def test_an_error_of_the_job_comes_back_with_its_intent(storage: Storage, kind: type[RetriableError]) -> None:
+    order = place(storage)
+    error = kind("the broker is ill", next_step="heal it")
+    storage.write(FOLDER.result("run3"), StageResult(error=error.as_dict()).to_json())
+    with pytest.raises(kind, match=r"the broker is ill. Next: heal it"):
+        answer(storage, order, SUBMIT_FAILED)
+
+
+def test_a_good_answer_names_outbox_shards_and_report(storage: Storage) -> None:
+    order = place(storage)
+    result = StageResult(outbox="outbox3", sequence=3, records=7, shards=(1,), approved=True, report="/home/report/x")
+    storage.write(FOLDER.result("run3"), result.to_json())
+    assert answer(storage, order, None).handed() == {
+        "publication": "vehicles",
+        "run": "run3",
+        "outbox": "outbox3",
+        "sequence": 3,
+        "records": 7,
+        "shards": [1],
+        "report": "/home/report/x/index.html",
+    }
