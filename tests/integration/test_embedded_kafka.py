@@ -212,6 +212,12 @@ def test_a_broker_that_dies_says_why() -> None:
         EmbeddedKafka(broker_config={"compression.type": "no.such.codec"}).__enter__()
 
 
+def test_a_taken_port_is_named_as_the_reason(kafka: EmbeddedKafka) -> None:
+    taken = int(kafka.bootstrap_servers.rpartition(":")[2])
+    with pytest.raises(ConfigurationError, match="Address already in use"):
+        EmbeddedKafka(ports=[taken]).__enter__()
+
+
 def test_other_than_one_or_three_brokers_are_refused() -> None:
     with pytest.raises(ConfigurationError, match="2 embedded Kafka brokers"):
         EmbeddedKafka(2)

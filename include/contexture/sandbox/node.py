@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,6 +15,8 @@ from contexture.sandbox.ports import LOOPBACK
 from contexture.sandbox.processes import ChildProcess, ProcessOptions
 
 _GRACE_SECONDS = 20.0
+_REASON = re.compile(r"^\S+ (ERROR|FATAL) |^(Caused by: )?[\w.$]+(Exception|Error): ")
+_MOST_REASONS = 8
 
 # To standard output, which the process writes to the node's log file together with what the JVM itself says.
 # Log4j's own shutdown hook would silence the broker while it closes its data.
@@ -103,6 +106,11 @@ class Node:
     def log_tail(self, lines: int = 20) -> str:
         """The last lines of its log."""
         return self.process.log_tail(lines) if self.process is not None else ""
+
+    def reasons(self) -> str:
+        """What its log gives as the reason for ending: errors and their causes, else the last lines."""
+        lines = [line for line in self.log_tail(1000).splitlines() if _REASON.search(line)]
+        return "\n".join(lines[-_MOST_REASONS:]) or self.log_tail()
 
     def _command(self, java: Java, jars: Path) -> list[str]:
         return [

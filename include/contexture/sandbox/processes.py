@@ -53,7 +53,8 @@ class ChildProcess:
         """
         self.command = tuple(str(word) for word in command)
         self.options = options
-        if shutil.which(self.command[0]) is None:
+        search_path = None if options.environment is None else options.environment.get("PATH")
+        if shutil.which(self.command[0], path=search_path) is None:
             raise ConfigurationError(
                 f"the program {self.command[0]} was not found", next_step="install it or correct the path to it"
             )

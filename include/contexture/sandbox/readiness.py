@@ -76,8 +76,8 @@ def _check(node: Node, deadline: float) -> None:
     if process is None or not process.running:
         code = process.exit_code if process else None
         raise ConfigurationError(
-            f"the embedded Kafka broker {node.number} ended with exit code {code}; its last lines:\n{node.log_tail()}",
-            next_step=f"correct what the log says ({node.log})",
+            f"the embedded Kafka broker {node.number} ended with exit code {code}:\n{node.reasons()}",
+            next_step="correct what these lines of its log say; with a data folder given, the whole log stays there",
         )
     if time.monotonic() > deadline:
         raise RetriableError(

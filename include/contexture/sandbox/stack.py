@@ -127,4 +127,3 @@ def project_folder() -> Path:
         "the sandbox needs Contexture's checkout (its dags/ and plugins/)",
         next_step="change to the folder that holds dags/ and plugins/, and run it there",
     )
-
