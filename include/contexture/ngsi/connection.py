@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,6 +14,7 @@ import msgspec
 from contexture.errors import ConfigurationError
 
 _NEXT_STEP = "correct the context broker's connection: host http(s)://name:port, and headers as a JSON object of texts"
+_UNSENDABLE = re.compile(r"[\r\n\0]")
 
 
 class _Document(msgspec.Struct, forbid_unknown_fields=True):
@@ -45,6 +47,11 @@ class BrokerConnection:
         url = _parsed(self.base_url)
         if url.scheme not in {"http", "https"} or not url.host:
             raise ConfigurationError("the context broker's address is no HTTP address", next_step=_NEXT_STEP)
+        unsendable = [name for name, value in self.headers.items() if _UNSENDABLE.search(f"{name}{value}")]
+        if unsendable:
+            raise ConfigurationError(
+                f"the context broker's header {unsendable[0]!r} holds a line break", next_step=_NEXT_STEP
+            )
         if self.timeout_seconds <= 0:
             raise ConfigurationError("the context broker's timeout_seconds is not above 0", next_step=_NEXT_STEP)
         object.__setattr__(self, "base_url", self.base_url.rstrip("/"))

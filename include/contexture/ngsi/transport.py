@@ -84,7 +84,9 @@ class Transport:
         retrying = tenacity.Retrying(
             retry=tenacity.retry_if_exception_type(BrokerUnavailableError),
             wait=tenacity.wait_random_exponential(patience.first_wait_seconds, patience.longest_wait_seconds),
-            stop=lambda state: state.attempt_number >= patience.attempts or self._is_over(deadline),
+            stop=lambda state: (
+                state.attempt_number >= patience.attempts or self._is_over(deadline, state.upcoming_sleep)
+            ),
             sleep=patience.sleep,
             reraise=True,
         )
@@ -118,8 +120,8 @@ class Transport:
         received_at = datetime.now(UTC)
         return Answer(bytes(body), response.headers, received_at, _date(response.headers) or received_at)
 
-    def _is_over(self, deadline: float | None) -> bool:
-        return deadline is not None and self._patience.clock() >= deadline
+    def _is_over(self, deadline: float | None, seconds_ahead: float = 0.0) -> bool:
+        return deadline is not None and self._patience.clock() + seconds_ahead >= deadline
 
 
 def _wire(headers: Mapping[str, str]) -> dict[bytes, bytes]:

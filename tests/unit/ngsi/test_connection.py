@@ -35,6 +35,7 @@ def test_neither_repr_nor_address_show_a_secret() -> None:
         '{"base_url": 5}',
         f'{{"base_url": "http://b", "headers": {{"a": ["{SECRET}"]}}}}',
         f'{{"base_url": "http://b", "token": "{SECRET}"}}',
+        f'{{"base_url": "http://b", "headers": {{"a": "{SECRET}\\n"}}}}',
         f'{{"base_url": "ftp://user:{SECRET}@b"}}',
         f'{{"base_url": "http://user:{SECRET}@b:port"}}',
         f'{{"base_url": "http://b", "headers": {{"a": "{SECRET}',

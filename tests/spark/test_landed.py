@@ -1,0 +1,74 @@
+"""What is told of a landing folder; reads and writes Parquet without a session."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from contexture.ngsi.client import Page
+from contexture.ngsi.sighting import Sighting
+from contexture.outbox.storage import Storage
+from spark_jobs.landed import Landed
+from spark_jobs.sources.landing_rows import landing_rows
+
+pytestmark = pytest.mark.spark
+
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+
+
+def land(home: Path, *sightings: Sighting, walk: int = 0, bodies: bool = True) -> None:
+    page = Page([b"{}"] * len(sightings), sightings, NOON, NOON)
+    (home / "landing").mkdir(exist_ok=True)
+    batch = landing_rows(page, service="s", walk=walk, first=0, bodies=bodies)
+    with pq.ParquetWriter(home / "landing" / f"part-{walk}.parquet", batch.schema) as writer:
+        writer.write_batch(batch)
+
+
+def look(home: Path) -> Landed:
+    return Landed.look(Storage(str(home)), "landing")
+
+
+def seen(id_: str, hour: int, *, path: str | None = "/a") -> Sighting:
+    return Sighting(path, id_, "t", "2026-01-01T00:00:00.000Z", f"2026-01-01T{hour:02}:00:00.00Z")
+
+
+def test_the_newest_change_is_told_as_the_broker_wrote_it_and_only_up_to_a_moment(tmp_path: Path) -> None:
+    land(tmp_path, seen("a", 3), seen("b", 11), seen("c", 13))
+    assert look(tmp_path).newest(NOON) == "2026-01-01T11:00:00.00Z"
+
+
+def test_what_was_seen_without_its_body_is_no_change(tmp_path: Path) -> None:
+    land(tmp_path, seen("a", 3))
+    land(tmp_path, seen("a", 3), seen("b", 11), walk=1, bodies=False)
+    landed = look(tmp_path)
+    assert landed.newest(NOON) == "2026-01-01T03:00:00.00Z"
+    assert (landed.rows, landed.present) == (3, 2)
+
+
+def test_an_entity_that_came_in_two_versions_is_one(tmp_path: Path) -> None:
+    land(tmp_path, seen("a", 3), seen("a", 4), seen("b", 3))
+    land(tmp_path, seen("a", 3), walk=1)
+    assert (look(tmp_path).identities(0), look(tmp_path).identities(1), look(tmp_path).identities(2)) == (2, 1, 0)
+
+
+def test_a_row_without_its_service_path_leaves_identities_unknown(tmp_path: Path) -> None:
+    land(tmp_path, seen("a", 3))
+    assert look(tmp_path).identities_known
+    land(tmp_path, seen("a", 3, path=None), walk=1)
+    assert not look(tmp_path).identities_known
+
+
+def test_the_digest_changes_with_any_byte_of_any_file(tmp_path: Path) -> None:
+    land(tmp_path, seen("a", 3))
+    first = look(tmp_path)
+    land(tmp_path, seen("a", 4))
+    assert first.files.keys() == look(tmp_path).files.keys()
+    assert first.digest != look(tmp_path).digest
+
+
+def test_a_folder_without_files_holds_nothing(tmp_path: Path) -> None:
+    landed = look(tmp_path)
+    assert (landed.rows, landed.present, landed.newest(NOON), landed.identities_known) == (0, 0, None, True)

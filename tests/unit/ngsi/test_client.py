@@ -1,0 +1,290 @@
+"""The client against a network that is a function."""
+
+from __future__ import annotations
+
+import json
+import ssl
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+import httpx
+import pytest
+
+from contexture.errors import ConfigurationError, ContextureError, RejectedError, RetriableError
+from contexture.ngsi import BrokerConnection, ContextBroker, EntityQuery
+from contexture.ngsi.transport import Patience
+
+SECRET = "s3cr3t-77"
+DATE = {"date": "Thu, 01 Jan 2026 12:00:00 GMT"}
+Handler = Callable[[httpx.Request], httpx.Response]
+
+
+@dataclass
+class Clock:
+    """Time that passes only when somebody sleeps."""
+
+    now: float = 0.0
+    slept: list[float] = field(default_factory=list)
+
+    def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self.now += seconds
+
+
+def broker(handler: Handler, clock: Clock | None = None, **patience: int) -> ContextBroker:
+    clock = clock or Clock()
+    return ContextBroker(
+        BrokerConnection(f"http://user:{SECRET}@broker:1026/", {"X-Auth-Token": SECRET}, timeout_seconds=5.0),
+        "vehicles",
+        patience=Patience(sleep=clock.sleep, clock=lambda: clock.now, **patience),
+        transport=httpx.MockTransport(handler),
+    )
+
+
+def entity(number: int) -> str:
+    shown = f"2026-01-01T00:00:{number:02}.000Z"
+    time = f'{{"type":"DateTime","value":"{shown}"}}'
+    return f'{{"id":"e{number}", "type":"t", "n":{{"value":1.0E5}},"dateCreated":{time},"dateModified":{time}}}'
+
+
+def listed(*numbers: int, **headers: str) -> httpx.Response:
+    return httpx.Response(200, content="[" + " , ".join(map(entity, numbers)) + "]", headers=DATE | headers)
+
+
+def served(total: int) -> Handler:
+    """A broker with `total` entities, one a second."""
+
+    def handle(request: httpx.Request) -> httpx.Response:
+        given = request.url.params
+        since = int(given["q"].split(":")[-1][:2]) if "q" in given else 0
+        numbers = range(since, total)
+        offset, limit = int(given["offset"]), int(given["limit"])
+        return listed(*numbers[offset : offset + limit])
+
+    return handle
+
+
+def answering(*responses: httpx.Response | Exception) -> tuple[Handler, list[httpx.Request]]:
+    """One answer after the other, the last one for ever; and what was asked."""
+    asked: list[httpx.Request] = []
+
+    def handle(request: httpx.Request) -> httpx.Response:
+        response = responses[min(len(asked), len(responses) - 1)]
+        asked.append(request)
+        if isinstance(response, Exception):
+            raise response
+        return response
+
+    return handle, asked
+
+
+def test_a_walk_gives_every_entity_once_as_the_broker_wrote_it() -> None:
+    pages = list(broker(served(10)).walk(EntityQuery("/a", page_size=4)))
+
+    assert [sighting.id for page in pages for sighting in page.sightings] == [f"e{number}" for number in range(10)]
+    assert pages[0].entities[0] == entity(0).encode()
+    assert pages[0].sightings[0].path == "/a"
+    assert pages[0].broker_time == datetime(2026, 1, 1, 12, tzinfo=UTC)
+    assert abs((datetime.now(UTC) - pages[0].received_at).total_seconds()) < 60
+
+
+def test_requests_carry_tenant_path_and_credentials_in_lower_case_headers() -> None:
+    handle, asked = answering(listed(1))
+    list(broker(handle).walk(EntityQuery("/a/#")))
+
+    names = [name for name, _ in asked[0].headers.raw]
+    assert all(name == name.lower() for name in (b"fiware-service", b"fiware-servicepath", b"x-auth-token"))
+    assert {b"fiware-service", b"fiware-servicepath", b"x-auth-token"} <= set(names)
+    assert asked[0].headers["fiware-service"] == "vehicles"
+    assert asked[0].headers["fiware-servicepath"] == "/a/#"
+    assert asked[0].url.path == "/v2/entities"
+    assert asked[0].url.params["options"] == "skipForwarding"
+
+
+def test_an_empty_page_is_believed_only_after_a_probe() -> None:
+    handle, asked = answering(listed(), httpx.Response(200, json=[]))
+    assert list(broker(handle).walk(EntityQuery("/a"))) == []
+    assert [request.url.path for request in asked] == ["/v2/entities", "/v2/subscriptions"]
+
+
+def test_an_empty_page_of_a_broker_without_database_fails() -> None:
+    handle, _ = answering(listed(), httpx.Response(500, json={"error": "InternalServerError"}))
+    with pytest.raises(RetriableError, match="answered 500") as raised:
+        list(broker(handle).walk(EntityQuery("/a")))
+    assert "database" in raised.value.next_step
+
+
+@pytest.mark.parametrize("status", [429, 500, 502, 503, 504])
+def test_a_passing_illness_is_waited_out(status: int) -> None:
+    clock = Clock()
+    handle, asked = answering(httpx.Response(status), httpx.ConnectError("refused"), listed(1))
+    assert len(list(broker(handle, clock).walk(EntityQuery("/a")))) == 1
+    assert len(asked) == 3
+    assert len(clock.slept) == 2
+
+
+@pytest.mark.parametrize(
+    "failure", [httpx.ConnectError("x"), httpx.ConnectTimeout("x"), httpx.RemoteProtocolError("x")]
+)
+def test_a_broker_that_stays_away_is_reported_after_some_attempts(failure: Exception) -> None:
+    handle, asked = answering(failure)
+    with pytest.raises(RetriableError, match=r"http://broker:1026 is away") as raised:
+        broker(handle, attempts=4).probe()
+    assert len(asked) == 4
+    assert "host and port" in raised.value.next_step
+
+
+@pytest.mark.parametrize(
+    ("status", "message", "next_step"),
+    [
+        (400, "options, attrs, orderBy", "service_path"),
+        (401, "refuses our credentials", "headers of the connection"),
+        (403, "refuses our credentials", "headers of the connection"),
+        (404, "does not answer as a context broker", "address"),
+        (302, "does not answer as a context broker", "address"),
+    ],
+)
+def test_a_refusal_is_a_configuration_error_and_not_asked_again(status: int, message: str, next_step: str) -> None:
+    handle, asked = answering(httpx.Response(status, text=f"<h1>{SECRET}</h1>"))
+    with pytest.raises(ConfigurationError, match=message) as raised:
+        list(broker(handle).walk(EntityQuery("/a")))
+    assert next_step in raised.value.next_step
+    assert len(asked) == 1
+
+
+@pytest.mark.parametrize("content", ["<html>login</html>", '{"entities": []}', "[1, 2", "[" * 100_000])
+def test_what_is_no_list_of_entities_is_a_configuration_error(content: str) -> None:
+    handle, _ = answering(httpx.Response(200, text=content))
+    with pytest.raises(ConfigurationError, match="JSON list of entities"):
+        list(broker(handle).walk(EntityQuery("/a")))
+
+
+def test_a_page_that_takes_too_long_is_asked_for_in_halves() -> None:
+    limits: list[int] = []
+
+    def handle(request: httpx.Request) -> httpx.Response:
+        limits.append(int(request.url.params["limit"]))
+        if limits[-1] > 250:
+            raise httpx.ReadTimeout("slow")
+        return served(3)(request)
+
+    pages = list(broker(handle).walk(EntityQuery("/a")))
+    assert limits == [1000, 500, 250]
+    assert len(pages[0].entities) == 3
+
+
+def test_a_broker_that_is_too_slow_for_the_smallest_page_is_reported() -> None:
+    handle, _ = answering(httpx.ReadTimeout("slow"))
+    with pytest.raises(RetriableError, match="in time") as raised:
+        list(broker(handle).walk(EntityQuery("/a")))
+    assert "timeout_seconds" in raised.value.next_step
+
+
+def test_a_page_too_large_for_memory_is_asked_for_in_halves() -> None:
+    pages = list(broker(served(8), page_bytes=3 * len(entity(0)) + 20).walk(EntityQuery("/a", page_size=8)))
+    assert sum(len(page.entities) for page in pages) == 8
+    assert max(len(page.entities) for page in pages) < 4
+
+
+def test_entities_too_large_to_be_read_at_all_are_reported() -> None:
+    with pytest.raises(RejectedError, match="larger than 10 bytes"):
+        list(broker(served(8), page_bytes=10).walk(EntityQuery("/a")))
+
+
+def test_a_broker_that_drips_is_not_waited_for_piece_by_piece() -> None:
+    clock = Clock()
+
+    class Drip(httpx.SyncByteStream):
+        def __iter__(self) -> Iterator[bytes]:
+            while clock.now < 1000:
+                clock.now += 1.0
+                yield b" "
+
+    def handle(_: httpx.Request) -> httpx.Response:
+        return httpx.Response(200, stream=Drip())
+
+    with pytest.raises(RetriableError, match="in time"):
+        broker(handle, clock).probe()
+    assert clock.now < 10
+
+
+def test_a_walk_ends_at_its_deadline() -> None:
+    clock = Clock()
+    serve = served(60)
+
+    def handle(request: httpx.Request) -> httpx.Response:
+        clock.now += 10
+        return serve(request)
+
+    with pytest.raises(RetriableError, match="longer than the publication allows") as raised:
+        list(broker(handle, clock).walk(EntityQuery("/a", page_size=3), deadline_seconds=45))
+    assert clock.now == 50
+    assert "walk_deadline_seconds" in raised.value.next_step
+
+
+def test_a_broker_that_is_away_is_not_waited_for_beyond_the_deadline() -> None:
+    clock = Clock()
+
+    def handle(_: httpx.Request) -> httpx.Response:
+        clock.now += 10
+        raise httpx.ConnectError("refused")
+
+    with pytest.raises(RetriableError, match="away"):
+        list(broker(handle, clock, attempts=1000).walk(EntityQuery("/a"), deadline_seconds=100))
+    assert clock.now < 150
+
+
+def test_a_count_is_the_total_of_the_selection() -> None:
+    handle, asked = answering(listed(1, **{"Fiware-Total-Count": "4711"}))
+    assert broker(handle).count(EntityQuery("/a", types=("car",))) == 4711
+    assert dict(asked[0].url.params)["options"] == "count,skipForwarding"
+    assert dict(asked[0].url.params)["type"] == "car"
+
+
+def test_a_missing_count_is_reported() -> None:
+    handle, _ = answering(listed(1))
+    with pytest.raises(ConfigurationError, match="how many"):
+        broker(handle).count(EntityQuery("/a"))
+
+
+def test_a_probe_tells_the_brokers_clock_and_asks_what_needs_the_database() -> None:
+    handle, asked = answering(httpx.Response(200, json=[], headers=DATE))
+    assert broker(handle).probe() == datetime(2026, 1, 1, 12, tzinfo=UTC)
+    assert (asked[0].url.path, dict(asked[0].url.params)) == ("/v2/subscriptions", {"limit": "1"})
+
+
+@pytest.mark.parametrize("date", ["", "yesterday", "Thu, 99 Jan 2026 12:00:00 GMT"])
+def test_a_broker_that_does_not_say_the_time_is_taken_to_have_ours(date: str) -> None:
+    handle, _ = answering(httpx.Response(200, json=[], headers={"date": date}))
+    assert abs((datetime.now(UTC) - broker(handle).probe()).total_seconds()) < 60
+
+
+def test_an_untrusted_certificate_is_a_configuration_error() -> None:
+    refused = httpx.ConnectError("[SSL: CERTIFICATE_VERIFY_FAILED] self-signed certificate")
+    refused.__cause__ = ssl.SSLCertVerificationError()
+    handle, asked = answering(refused)
+    with pytest.raises(ConfigurationError, match="not trusted") as raised:
+        broker(handle).probe()
+    assert "verify" in raised.value.next_step
+    assert len(asked) == 1
+
+
+def _failures() -> list[httpx.Response | Exception]:
+    return [
+        httpx.Response(401, json={"description": SECRET}),
+        httpx.Response(400, text=SECRET),
+        httpx.Response(503, headers={"www-authenticate": SECRET}),
+        httpx.Response(200, text=SECRET),
+        httpx.ConnectError("refused"),
+        httpx.UnsupportedProtocol("no"),
+    ]
+
+
+@pytest.mark.parametrize("failure", _failures(), ids=lambda failure: type(failure).__name__)
+def test_no_error_holds_a_secret(failure: httpx.Response | Exception) -> None:
+    handle, _ = answering(failure)
+    with pytest.raises(ContextureError) as raised:
+        list(broker(handle).walk(EntityQuery("/a")))
+    assert SECRET not in str(raised.value)
+    assert SECRET not in json.dumps(raised.value.as_dict())
