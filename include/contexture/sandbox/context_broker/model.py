@@ -73,6 +73,12 @@ def json_text(text: str) -> bytes:
 
 
 @lru_cache(maxsize=8192)
+def member_head(name: str, type_: str) -> bytes:
+    """The beginning of an attribute's JSON member, up to its value."""
+    return json_text(name) + b':{"type":' + json_text(type_) + b',"value":'
+
+
+@lru_cache(maxsize=8192)
 def time_attribute(name: str, moment_us: int, *, of_entity: bool) -> bytes:
     """A builtin time as a JSON member: an attribute of the entity, or a metadata of an attribute."""
     tail = ',"metadata":{}}' if of_entity else "}"

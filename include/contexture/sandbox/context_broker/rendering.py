@@ -12,10 +12,13 @@ from contexture.sandbox.context_broker.model import (
     StoredEntity,
     attribute_times,
     json_text,
+    member_head,
     time_attribute,
 )
 
 ENTITY_BUILTINS = ("dateCreated", "dateModified", "dateExpires", "servicePath")
+
+NO_METADATA = b',"metadata":{}},'
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +74,12 @@ class Form:
         if entity.rendered and entity.rendered[0][0] == (self.metadata, self.sort):
             return entity.rendered[0][1]
         attributes = entity.attributes
-        parts = []
+        parts: list[bytes] = []
         for name in sorted(attributes) if self.sort else attributes:
             attribute = attributes[name]
-            parts += [json_text(name), b':{"type":', json_text(attribute.type), b',"value":', attribute.value]
-            parts += [b',"metadata":{', self._metadata(attribute), b"}},"]
+            plain = not self.metadata and not attribute.metadata
+            metadata = NO_METADATA if plain else b',"metadata":{' + self._metadata(attribute) + b"}},"
+            parts += (member_head(name, attribute.type), attribute.value, metadata)
         text = b"".join(parts)[:-1]
         entity.rendered[:] = [((self.metadata, self.sort), text)]
         return text
