@@ -6,14 +6,17 @@ import dataclasses
 import json
 import re
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.text import Text
 
 from contexture.cli.checking import Checked
-from contexture.cli.preview import Preview
 from contexture.publications import Problem, Publication, fingerprint
 from contexture.publications.fields import Section
+
+if TYPE_CHECKING:
+    from contexture.cli.preview import Preview
 
 # What YAML reads back as the same text without quotes.
 _PLAIN = re.compile(r"^(?!(?:true|false|null|~)$)[A-Za-z/][\w./#: -]*(?<![: #])$", re.ASCII | re.IGNORECASE)

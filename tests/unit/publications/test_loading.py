@@ -6,9 +6,13 @@ import pickle
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from contexture.errors import ConfigurationError
 from contexture.publications import PublicationError, discover, load_publication_file, load_publications
+from contexture.publications.outline import leaves
+from contexture.publications.validation import validate
 
 MINIMAL = "name: vehicles\nsource: {kind: ngsi, connection: context_broker, service: vehicles}\n"
 
@@ -347,3 +351,49 @@ def test_a_copy_never_takes_over_the_name_of_the_file_called_after_its_publicati
 def test_a_folder_that_is_not_there_is_a_configuration_error(tmp_path):
     with pytest.raises(ConfigurationError, match="neither a file nor a folder"):
         discover(tmp_path / "nothing")
+
+
+WORDS = st.sampled_from(
+    "name source topics quality message kind rules ngsi null off 1e9 : - [ ] { } , &a *a ' \" | > !!x ? #".split()  # noqa: SIM905
+)
+SPACES = st.sampled_from((" ", ": ", "- ", "\n", "\n  ", "\t", "\u2028", "\x85", "\u00e9"))
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(st.one_of(st.lists(WORDS | SPACES, max_size=40).map("".join), st.text(max_size=60)), st.booleans())
+def test_no_text_makes_loading_fail_in_another_way(tmp_path, text, after_a_good_start):
+    path = tmp_path / "any.yaml"
+    path.write_bytes((MINIMAL + text if after_a_good_start else text).encode("utf-8", "surrogatepass"))
+    (loaded,) = discover(path)
+    assert (loaded.publication is None) == (loaded.error is not None)
+    if loaded.error is not None:
+        assert loaded.error.problems
+        assert str(path) in str(loaded.error)
+
+
+SOMETHING = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=5,
+)
+PATHS = st.sampled_from([*sorted(leaves()), ("source",), ("topics",), ("quality",), ("source", "shrink_limit")])
+
+
+@given(st.dictionaries(PATHS, SOMETHING, max_size=4))
+def test_no_value_makes_validation_fail_in_another_way(values):
+    data: dict = {"name": "a", "source": {"kind": "ngsi", "connection": "b", "service": "c"}}
+    for path, value in values.items():
+        place = data
+        for section in path[:-1]:
+            place = place.setdefault(section, {})
+            if not isinstance(place, dict):
+                break
+        else:
+            place[path[-1]] = value
+    publication, findings = validate(data)
+    assert (publication is None) == bool(findings)
+
+
+def test_columns_count_characters_and_not_bytes(written):
+    ((line, column, *_),) = problems(written(MINIMAL + 'quality: {attribute_types: {"é": "☃"}, ruls: {}}\n'))
+    assert (line, column) == (3, 40)
