@@ -58,7 +58,7 @@ def _from_json(text: str) -> _Fields:
     extra = data.get("extra") or {}
     return _Fields(
         host=data.get("host") or "",
-        scheme=data.get("schema") or "",
+        scheme=data.get("schema") or ("https" if data.get("conn_type") == "https" else ""),
         port=int(data["port"]) if data.get("port") else None,
         login=data.get("login") or "",
         password=data.get("password") or "",

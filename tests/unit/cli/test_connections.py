@@ -28,6 +28,7 @@ BEARER = {"Authorization": "Bearer a"}
             {"X-Auth-Token": "abc"},
         ),
         (json.dumps({"conn_type": "http", "host": "broker", "port": 1026}), "http://broker:1026", {}),
+        (json.dumps({"conn_type": "https", "host": "broker"}), "https://broker", {}),
         (json.dumps({"host": "https://broker:1026/ngsi/"}), "https://broker:1026/ngsi", {}),
         (json.dumps({"host": "broker", "schema": "https", "extra": {"token": "a"}}), "https://broker", BEARER),
         (json.dumps({"host": "broker", "extra": '{"token": "a"}'}), "http://broker", BEARER),

@@ -1,0 +1,88 @@
+"""What the form, the key and the retention of records exclude: a compacted topic needs one identity for each key."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+from contexture.publications import keys
+from contexture.publications.delivery import KEY_IDENTITY, KEY_NONE, KEY_TOPIC
+from contexture.publications.findings import Finding
+
+if TYPE_CHECKING:
+    from contexture.publications.publication import Publication
+
+Findings = Iterator[Finding]
+
+
+def _message_format(publication: Publication) -> Findings:
+    message, source = publication.message, publication.source
+    involved = (("source", "kind"), ("message", "format"))
+    if (message.format == "sdmx") != (source.kind == "sdmx"):
+        hint = "use `format: sdmx`" if source.kind == "sdmx" else "use `format: ngsiv2` or `format: cygnus-lines`"
+        yield Finding(
+            ("message", "format"),
+            f"`format: {message.format}` can't tell what `kind: {source.kind}` reads",
+            hint,
+            involved,
+        )
+    if message.media_type and message.format != "sdmx":
+        yield Finding(("message", "media_type"), "`media_type` needs `format: sdmx`", "leave it out", involved)
+
+
+def _keyless(publication: Publication) -> Findings:
+    if publication.message.key != KEY_NONE:
+        return
+    if publication.source.detect_deletions:
+        yield Finding(
+            ("message", "key"),
+            "`key: none` with `detect_deletions: true`: a tombstone without a key deletes nothing",
+            "use `key: identity`, or `detect_deletions: false`",
+            (("source", "detect_deletions"),),
+        )
+    if publication.topics.keep == "latest":
+        yield Finding(
+            ("message", "key"),
+            "`key: none` with `keep: latest`: a compacted topic takes no record without a key",
+            "use `key: identity`, or `topics: {keep: history}`",
+            (("topics", "keep"),),
+        )
+
+
+def _joined_lines(publication: Publication) -> Findings:
+    if publication.message.format != "cygnus-lines" or publication.batches.batch_size == 1:
+        return
+    involved = (("message", "format"), ("message", "key"), ("topics",), ("source",))
+    size = publication.batches.batch_size
+    if publication.topics.keep == "latest":
+        message = f"`keep: latest` with cygnus-lines of up to {size} events in one record: no key is that of them all"
+        hint = "use `batch_size: 1`, or `topics: {keep: history}`"
+        yield Finding(("batches", "batch_size"), message, hint, involved)
+    elif not keys.same_for_all_of_a_topic(publication):
+        message = f"cygnus-lines of up to {size} events in one record have no common `key: {publication.message.key}`"
+        hint = "use `key: topic`, `key: none` (with detect_deletions: false), or `batch_size: 1`"
+        yield Finding(("batches", "batch_size"), message, hint, involved)
+
+
+def _replica_key(publication: Publication) -> Findings:
+    key = publication.message.key
+    if publication.topics.keep != "latest" or key in {KEY_NONE, KEY_IDENTITY}:
+        return
+    involved = (("topics",), ("source", "types"), ("source", "service_path"))
+    if key != KEY_TOPIC and key not in keys.IDENTITY_FIELDS:
+        message = f"`keep: latest` needs one identity for each key; the attribute {key!r} is not part of the identity"
+        yield Finding(("message", "key"), message, "use `key: identity`, or `topics: {keep: history}`", involved)
+    elif missing := keys.not_told_apart(publication):
+        message = (
+            f"`keep: latest` needs one identity for each key; with `key: {key}` several could share one: they differ"
+        )
+        message += f" in {', '.join(sorted(missing))}"
+        yield Finding(("message", "key"), message, "use `key: identity`, or `topics: {keep: history}`", involved)
+
+
+RECORD_CHECKS: tuple[Callable[[Publication], Findings], ...] = (
+    _message_format,
+    _keyless,
+    _joined_lines,
+    _replica_key,
+)
