@@ -215,6 +215,54 @@ def test_nothing_that_stays_is_missed_while_others_write(
     assert stayed <= set(rows(tmp_path, manifest)["id"].to_pylist())
 
 
+def test_answers_that_break_off_are_asked_for_again(spark: SparkSession, broker: TestBroker, tmp_path: Path) -> None:
+    broker.load(car(number) for number in range(10))
+    broker.faults.drop(nth=3, path="/v2/entities")
+    broker.faults.truncate(nth=5, path="/v2/entities")
+    broker.faults.fail(nth=7, status=503, path="/v2/entities")
+
+    manifest = pull(spark, order(tmp_path, page_size=4), connection(broker), None)
+
+    assert rows(tmp_path, manifest)["id"].to_pylist() == [f"car{number}" for number in range(10)]
+
+
+def test_entities_that_never_had_times_are_landed_by_a_full_pull(
+    spark: SparkSession, broker: TestBroker, tmp_path: Path
+) -> None:
+    old = {"id": "old", "type": "car", "speed": {"type": "Number", "value": 1, "metadata": {}}}
+    broker.load([car(1), car(2), car(3), SeedEntity("vehicles", "/4wheels", old, None, None)])
+
+    manifest = pull(spark, order(tmp_path, page_size=2), connection(broker), None)
+
+    assert set(rows(tmp_path, manifest)["id"].to_pylist()) == {"old", "car1", "car2", "car3"}
+    assert manifest.complete
+
+
+def test_a_walk_that_met_fewer_entities_than_there_are_never_tells_absence(
+    spark: SparkSession, broker: TestBroker, tmp_path: Path
+) -> None:
+    old = {"id": "old", "type": "car", "speed": {"type": "Number", "value": 1, "metadata": {}}}
+    broker.load([car(number) for number in range(8)])
+    broker.load([SeedEntity("vehicles", "/4wheels", {**old, "id": f"old{number}"}, None, None) for number in range(3)])
+
+    def hide(page: int) -> None:
+        # Page 1 is the count before the walk, pages 2 to 4 are the walk; only the counts see the old ones.
+        if page == 1:
+            taken.update({key: entity for key, entity in tenant.entities.items() if "old" in str(key)})
+            for key in taken:
+                tenant.remove(key)
+        elif page == 4:
+            for entity in taken.values():
+                tenant.put(entity)
+
+    tenant, taken = broker.store.tenant("vehicles"), {}
+    broker.faults.after_page = hide
+
+    manifest = pull(spark, order(tmp_path, page_size=4), connection(broker), None)
+
+    assert (manifest.rows, manifest.source_count, manifest.complete) == (8, 11, False)
+
+
 def test_one_walk_for_each_service_path_and_identities_from_wildcards(
     spark: SparkSession, broker: TestBroker, tmp_path: Path
 ) -> None:
