@@ -27,7 +27,7 @@ from contexture.publications import Publication
 from contexture_airflow import pools
 from contexture_airflow.assets import published
 from contexture_airflow.catalogue import publications
-from contexture_airflow.flow import default_args, run_params
+from contexture_airflow.flow import default_args, run_params, runbook
 from contexture_airflow.operators.conclude import ConcludeOperator
 from contexture_airflow.operators.publish import PublishOutboxOperator
 from contexture_airflow.operators.quality_gate import QualityGateOperator
@@ -52,17 +52,35 @@ def publish(publication: Publication) -> DAG:
         tags={"contexture", "publication", publication.source.kind},
         default_args=default_args(),
     ) as dag:
-        settle = SettleOperator(task_id="settle", publication=publication, pool=pools.BROKER)
-        stage = StagePublicationOperator(task_id="stage", publication=publication, plan=settle.output, pool=pools.SPARK)
-        quality_gate = QualityGateOperator(task_id="quality_gate", staged=stage.output, pool=pools.BROKER)
+        settle = SettleOperator(
+            task_id="settle",
+            doc_md=runbook(SettleOperator),
+            publication=publication,
+            pool=pools.BROKER,
+        )
+        stage = StagePublicationOperator(
+            task_id="stage",
+            doc_md=runbook(StagePublicationOperator),
+            publication=publication,
+            plan=settle.output,
+            pool=pools.SPARK,
+        )
+        quality_gate = QualityGateOperator(
+            task_id="quality_gate",
+            doc_md=runbook(QualityGateOperator),
+            staged=stage.output,
+            pool=pools.BROKER,
+        )
         publish = PublishOutboxOperator.partial(
             task_id="publish",
+            doc_md=runbook(PublishOutboxOperator),
             staged=stage.output,
             pool=pools.BROKER,
             map_index_template="shard {{ task.shard }}",
         ).expand(shard=quality_gate.output)
         conclude = ConcludeOperator(
             task_id="conclude",
+            doc_md=runbook(ConcludeOperator),
             staged=stage.output,
             published=published(publication.name),
             pool=pools.BROKER,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from datetime import timedelta
 from typing import Any
 
@@ -22,6 +23,11 @@ def default_args() -> dict[str, Any]:
         "retry_policy": retry_policy(),
         "execution_timeout": timedelta(hours=6),
     }
+
+
+def runbook(operator: type) -> str:
+    """The docstring of an operator without its arguments: what the task does, and what to do when it is red."""
+    return (inspect.getdoc(operator) or "").split("\n\nArgs:")[0]
 
 
 def mode_param() -> Param:

@@ -1,0 +1,119 @@
+"""The DAGs as Airflow sees them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.airflow
+
+Parse = Callable[..., dict[str, Any]]
+WritePublications = Callable[..., Path]
+
+PUBLISH_EDGES = [
+    "settle -> stage",
+    "stage -> conclude",
+    "stage -> publish",
+    "stage -> quality_gate",
+    "quality_gate -> publish",
+    "publish -> conclude",
+]
+
+
+@pytest.fixture(scope="module")
+def found(parse: Parse, write_publications: WritePublications, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """Two good publications, one that is only started by hand, and one bad file."""
+    folder = write_publications(tmp_path_factory.mktemp("publications"), "bikes", "vehicles")
+    write_publications(folder, "by-hand", schedule=None)
+    (folder / "broken.yaml").write_text("name: broken\nsource: {kind: ngsi, connection: x, service: a, typs: [car]}\n")
+    return parse(folder)
+
+
+def test_there_is_one_dag_for_each_good_publication_and_one_to_resynchronise(found: Any) -> None:
+    assert sorted(found["dags"]) == ["publish_bikes", "publish_by-hand", "publish_vehicles", "resynchronise"]
+
+
+def test_a_bad_file_shows_as_one_import_error_and_hides_no_other(found: Any) -> None:
+    assert list(found["errors"]) == ["publication_errors.py"]
+    error = found["errors"]["publication_errors.py"]
+    assert "broken.yaml:2" in error
+    assert "types" in error
+
+
+def test_the_graph_of_a_publication(found: Any) -> None:
+    assert found["dags"]["publish_vehicles"]["edges"] == PUBLISH_EDGES
+
+
+def test_the_graph_of_resynchronise(found: Any) -> None:
+    assert found["dags"]["resynchronise"]["edges"] == ["choose -> start"]
+
+
+def test_every_dag_is_documented_tagged_and_runs_once_at_a_time(found: Any) -> None:
+    for dag_id, dag in found["dags"].items():
+        assert "red" in dag["doc"].lower(), f"{dag_id} has a runbook"
+        assert "contexture" in dag["tags"]
+        assert dag["max_active_runs"] == 1
+        assert dag["catchup"] is False
+        assert dag["paused"] is None, "whether new DAGs are paused is Airflow's own setting"
+
+
+def test_every_task_is_owned_documented_and_retried(found: Any) -> None:
+    for dag_id, dag in found["dags"].items():
+        for task_id, task in dag["tasks"].items():
+            assert task["owner"] == "contexture", f"{dag_id}.{task_id}"
+            assert task["doc"], f"{dag_id}.{task_id}"
+            assert task["retries"] >= 1
+            assert task["retry_policy"]
+
+
+def test_pools_bound_spark_and_brokers(found: Any) -> None:
+    tasks = found["dags"]["publish_vehicles"]["tasks"]
+    assert {task_id: task["pool"] for task_id, task in tasks.items()} == {
+        "settle": "contexture_broker",
+        "stage": "contexture_spark",
+        "quality_gate": "contexture_broker",
+        "publish": "contexture_broker",
+        "conclude": "contexture_broker",
+    }
+
+
+def test_publish_is_mapped_and_conclude_runs_without_it(found: Any) -> None:
+    tasks = found["dags"]["publish_vehicles"]["tasks"]
+    assert tasks["publish"]["mapped"]
+    assert tasks["conclude"]["trigger_rule"] == "none_failed"
+
+
+def test_a_schedule_has_data_intervals_for_backfills(found: Any) -> None:
+    assert found["dags"]["publish_vehicles"]["timetable"] == "CronDataIntervalTimetable"
+    assert found["dags"]["publish_by-hand"]["timetable"] == "NullTimetable"
+
+
+def test_the_form_of_a_run(found: Any) -> None:
+    params = found["dags"]["publish_vehicles"]["params"]
+    assert list(params) == ["mode", "reason", "confirm_shrink", "republish", "dry_run"]
+    assert params["mode"]["enum"] == ["auto", "full", "changes"]
+    assert all(param["title"] and param["description"] for param in params.values())
+
+
+def test_parsing_loads_nothing_heavy(found: Any) -> None:
+    assert found["heavy"] == []
+
+
+def test_a_task_reads_its_own_publication_only(
+    parse: Parse, write_publications: WritePublications, tmp_path: Path
+) -> None:
+    write_publications(tmp_path, *[f"p{number:03}" for number in range(20)])
+    found = parse(tmp_path, "publications.py", dag_id="publish_p007")
+    assert list(found["dags"]) == ["publish_p007"]
+
+
+def test_two_hundred_publications_parse_in_under_three_seconds(
+    parse: Parse, write_publications: WritePublications, tmp_path: Path
+) -> None:
+    write_publications(tmp_path, *[f"p{number:03}" for number in range(200)])
+    found = parse(tmp_path, "publications.py")
+    assert len(found["dags"]) == 200
+    assert found["seconds"] < 3.0

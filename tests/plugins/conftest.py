@@ -1,0 +1,25 @@
+"""Airflow for operator tests: no database, connections from the environment."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Callable
+
+import pytest
+
+# Airflow writes its configuration at import, into the user's home unless told otherwise.
+os.environ.setdefault("AIRFLOW_HOME", tempfile.mkdtemp(prefix="contexture-airflow-"))
+
+SetConnection = Callable[..., None]
+
+
+@pytest.fixture
+def set_connection(monkeypatch: pytest.MonkeyPatch) -> SetConnection:
+    """Sets an Airflow connection for the length of a test."""
+
+    def set_(connection_id: str, **fields: object) -> None:
+        monkeypatch.setenv(f"AIRFLOW_CONN_{connection_id.upper()}", json.dumps(fields))
+
+    return set_

@@ -1,0 +1,91 @@
+"""Airflow connections become settings, and their secrets stay hidden."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.airflow
+
+pytest.importorskip("airflow.sdk")
+
+from contexture.errors import ConfigurationError  # noqa: E402
+from contexture_airflow.connections import kafka_settings, source_connection  # noqa: E402
+
+SetConnection = Callable[..., None]
+
+
+@pytest.mark.parametrize(
+    ("fields", "address"),
+    [
+        ({"host": "orion", "port": 1026}, "http://orion:1026"),
+        ({"host": "orion", "port": 1026, "schema": "https"}, "https://orion:1026"),
+        ({"host": "https://city.example/broker/"}, "https://city.example/broker"),
+        ({"host": "http://orion:1026"}, "http://orion:1026"),
+        ({"host": "http://orion:1026", "port": 1026}, "http://orion:1026"),
+    ],
+)
+def test_host_port_and_schema_give_the_address(
+    set_connection: SetConnection, fields: dict[str, Any], address: str
+) -> None:
+    set_connection("broker", conn_type="http", **fields)
+    assert source_connection("broker").base_url == address
+
+
+@pytest.mark.parametrize(
+    ("fields", "headers"),
+    [
+        ({}, {}),
+        ({"login": "ann", "password": "s3cret"}, {"Authorization": "Basic YW5uOnMzY3JldA=="}),
+        ({"extra": {"token": "t0ken"}}, {"Authorization": "Bearer t0ken"}),
+        ({"extra": {"headers": {"X-Auth-Token": "t0ken"}}}, {"X-Auth-Token": "t0ken"}),
+        ({"login": "ann", "extra": {"headers": {"Authorization": "Own x"}}}, {"Authorization": "Own x"}),
+    ],
+)
+def test_login_token_and_headers_are_sent(
+    set_connection: SetConnection, fields: dict[str, Any], headers: dict[str, str]
+) -> None:
+    set_connection("broker", conn_type="http", host="orion", **fields)
+    assert dict(source_connection("broker").headers) == headers
+
+
+def test_no_secret_shows(set_connection: SetConnection) -> None:
+    set_connection("broker", conn_type="http", host="orion", login="ann", password="s3cret", extra={"token": "t0ken"})
+    shown = repr(source_connection("broker"))
+    assert "t0ken" not in shown
+    assert "s3cret" not in shown
+
+
+def test_timeout_and_verification_can_be_set(set_connection: SetConnection) -> None:
+    set_connection("broker", conn_type="http", host="orion", extra={"timeout_seconds": 5, "verify": False})
+    found = source_connection("broker")
+    assert (found.timeout_seconds, found.verify) == (5.0, False)
+
+
+def test_a_missing_connection_is_named(set_connection: SetConnection) -> None:
+    with pytest.raises(ConfigurationError, match=r"no Airflow connection 'nowhere'.*AIRFLOW_CONN_NOWHERE"):
+        source_connection("nowhere")
+
+
+def test_a_source_without_a_host_is_refused(set_connection: SetConnection) -> None:
+    set_connection("broker", conn_type="http")
+    with pytest.raises(ConfigurationError, match="has no host"):
+        source_connection("broker")
+
+
+def test_the_extra_of_a_kafka_connection_is_taken(set_connection: SetConnection) -> None:
+    set_connection("kafka", conn_type="kafka", extra={"bootstrap.servers": "b:9092,a:9092"})
+    assert kafka_settings("kafka").identity() == "PLAINTEXT://a:9092,b:9092"
+
+
+def test_a_kafka_connection_without_brokers_is_refused(set_connection: SetConnection) -> None:
+    set_connection("kafka", conn_type="kafka", extra={"group.id": "x"})
+    with pytest.raises(ConfigurationError, match=r"'kafka' can not be used: .*bootstrap\.servers"):
+        kafka_settings("kafka")
+
+
+def test_a_missing_kafka_connection_is_named() -> None:
+    with pytest.raises(ConfigurationError, match="no Airflow connection 'no_kafka'"):
+        kafka_settings("no_kafka")

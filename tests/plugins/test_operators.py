@@ -1,0 +1,279 @@
+"""The operators with Airflow's context, a Kafka in memory, and a stand-in for spark-submit."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+# The provider's hook leaves the pipe of spark-submit to the garbage collector.
+pytestmark = [pytest.mark.airflow, pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")]
+
+pytest.importorskip("airflow.sdk")
+
+from airflow.sdk import Asset  # noqa: E402
+from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException  # noqa: E402
+
+from builders.fake_target import FakeTarget  # noqa: E402
+from builders.outboxes import NOON, outbox, publication, records  # noqa: E402
+from contexture.errors import ConfigurationError, RetriableError  # noqa: E402
+from contexture.outbox.layout import PublicationFolder  # noqa: E402
+from contexture.outbox.lifecycle import Outboxes  # noqa: E402
+from contexture.outbox.orders import StageOrder, StageResult  # noqa: E402
+from contexture.outbox.storage import Storage  # noqa: E402
+from contexture_airflow.operators.conclude import ConcludeOperator  # noqa: E402
+from contexture_airflow.operators.publish import PublishOutboxOperator  # noqa: E402
+from contexture_airflow.operators.quality_gate import QualityGateOperator  # noqa: E402
+from contexture_airflow.operators.settle import SettleOperator  # noqa: E402
+from contexture_airflow.operators.stage import StagePublicationOperator  # noqa: E402
+from contexture_airflow.steps import open as opening  # noqa: E402
+
+SetConnection = Callable[..., None]
+VEHICLES = publication()
+SECRET = "s3cret-of-the-broker"
+STAGED = {"publication": "vehicles", "run": "run1", "outbox": "outbox1", "sequence": 1, "records": 2, "shards": [0]}
+PLAN = {"run": "run1", "mode": "full", "sequence": 1, "fingerprint": "other", "why": "the first run"}
+
+
+class TaskStore:
+    """Airflow's `task_state_store` of one task."""
+
+    def __init__(self) -> None:
+        self.values: dict[str, Any] = {}
+
+    def get(self, key: str, default: Any = None) -> Any:
+        return self.values.get(key, default)
+
+    def set(self, key: str, value: Any, *, retention: timedelta | None = None) -> None:
+        self.values[key] = value
+
+
+@pytest.fixture
+def storage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Storage:
+    monkeypatch.setenv("CONTEXTURE_HOME", str(tmp_path / "home"))
+    return Storage(str(tmp_path / "home"))
+
+
+@pytest.fixture
+def kafka(monkeypatch: pytest.MonkeyPatch) -> FakeTarget:
+    """The Kafka of every connection, in memory."""
+    target = FakeTarget()
+    monkeypatch.setattr(opening, "targets", lambda report: target)
+    return target
+
+
+def context(run_type: str = "scheduled", **params: object) -> dict[str, Any]:
+    run = SimpleNamespace(
+        run_id="run", run_type=run_type, data_interval_start=NOON, data_interval_end=NOON + timedelta(minutes=5)
+    )
+    return {"params": params, "dag_run": run, "task_state_store": TaskStore()}
+
+
+def approve(storage: Storage) -> None:
+    Outboxes(storage, "vehicles").move("outbox1", "approved", reason="test")
+
+
+def test_settle_hands_on_a_plan_without_a_logical_date(storage: Storage, kafka: FakeTarget) -> None:
+    plan = SettleOperator(task_id="settle", publication=VEHICLES).execute(context(mode="auto"))
+    assert (plan["mode"], plan["sequence"]) == ("full", 1)
+    json.dumps(plan)
+
+
+def test_a_backfill_run_gets_its_interval(storage: Storage, kafka: FakeTarget) -> None:
+    plan = SettleOperator(task_id="settle", publication=VEHICLES).execute(context("backfill"))
+    assert plan["mode"] == "backfill"
+    assert kafka.opened_for == [("vehicles", (NOON, NOON + timedelta(minutes=5)))]
+
+
+def test_the_gate_returns_the_shards_to_send(storage: Storage, kafka: FakeTarget) -> None:
+    outbox(storage, VEHICLES, 1, [records("car1"), [], records("car2")])
+    assert QualityGateOperator(task_id="quality_gate", staged=STAGED).execute(context()) == [0, 2]
+
+
+def test_the_gate_of_a_dry_run_returns_none(storage: Storage, kafka: FakeTarget) -> None:
+    outbox(storage, VEHICLES, 1, [records("car1")])
+    assert QualityGateOperator(task_id="quality_gate", staged=STAGED).execute(context(dry_run=True)) == []
+
+
+def test_publish_sends_one_shard_and_returns_counts_only(storage: Storage, kafka: FakeTarget) -> None:
+    outbox(storage, VEHICLES, 1, [records("car1", "car2"), records("car3")])
+    approve(storage)
+    result = PublishOutboxOperator(task_id="publish", staged=STAGED, shard=0).execute(context())
+    assert (result["sent"], result["skipped"], result["superseded"]) == (2, 0, False)
+    assert [key for _, key, _ in kafka.sent] == [b"car1", b"car2"]
+
+
+def test_publish_counts_attempts_across_the_retries_of_the_task(storage: Storage, kafka: FakeTarget) -> None:
+    outbox(storage, VEHICLES, 1, [records("car1")])
+    approve(storage)
+    ran = context()
+    kafka.failures = [RetriableError("no broker", next_step="wait")] * 3
+    operator = PublishOutboxOperator(task_id="publish", staged=STAGED, shard=0)
+    with pytest.raises(AirflowFailException, match=r"batch_ttl is used up\. no broker"):
+        operator.execute(ran)
+    assert ran["task_state_store"].values == {"attempts/outbox1": 2}
+    assert Outboxes(storage, "vehicles").status("outbox1").attempts == 2
+    kafka.failures = [RetriableError("no broker", next_step="wait")]
+    with pytest.raises(AirflowFailException):
+        operator.execute(ran)
+    assert kafka.waited_ms == [10, 20]
+
+
+def test_publish_is_retried_by_airflow_while_attempts_are_left(
+    storage: Storage, kafka: FakeTarget, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    outbox(storage, VEHICLES, 1, [records("car1")])
+    approve(storage)
+
+    def topics_fail(topics: object) -> None:
+        raise RetriableError("no broker", next_step="wait")
+
+    monkeypatch.setattr(kafka, "ensure_topics", topics_fail)
+    with pytest.raises(RetriableError):
+        PublishOutboxOperator(task_id="publish", staged=STAGED, shard=0).execute(context())
+
+
+def test_conclude_puts_the_counts_on_the_asset_event(storage: Storage, kafka: FakeTarget) -> None:
+    outbox(storage, VEHICLES, 1, [records("car1")])
+    approve(storage)
+    kafka.stand(0, "outbox1", 1, 1)
+    asset = Asset("published_vehicles")
+    event = SimpleNamespace(extra={})
+    ran = {**context(), "outlet_events": {asset: event}}
+    counts = ConcludeOperator(task_id="conclude", staged=STAGED, published=asset).execute(ran)
+    assert event.extra == counts
+    assert counts["records"] == 1
+
+
+def test_conclude_is_skipped_after_a_dry_run(storage: Storage, kafka: FakeTarget) -> None:
+    outbox(storage, VEHICLES, 1, [records("car1")])
+    Outboxes(storage, "vehicles").move("outbox1", "rejected", reason="dry run")
+    operator = ConcludeOperator(task_id="conclude", staged=STAGED, published=Asset("published_vehicles"))
+    with pytest.raises(AirflowSkipException):
+        operator.execute(context())
+
+
+SPARK_SUBMIT = """#!{python}
+import json, os, sys
+order = sys.argv[sys.argv.index("--order") + 1]
+json.dump({{"arguments": sys.argv[1:], "environment": dict(os.environ)}}, open({seen!r}, "w"))
+answer = {answer!r}
+if answer is not None:
+    open(os.path.join(os.path.dirname(order), "result.json"), "w").write(answer)
+print("spark says hello")
+sys.exit({code})
+"""
+
+
+@pytest.fixture
+def submit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, set_connection: SetConnection
+) -> Callable[[StageResult | None, int], Callable[[], dict[str, Any]]]:
+    """Puts a stand-in for spark-submit on PATH; gives what it saw."""
+    set_connection("context_broker", conn_type="http", host="orion", extra={"token": SECRET})
+    # The provider takes no path of a binary, but another of its names.
+    set_connection("spark_default", conn_type="spark", host="local[2]", extra={"spark-binary": "spark2-submit"})
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("JAVA_HOME", "/opt/java")
+
+    def answering(answer: StageResult | None, code: int) -> Callable[[], dict[str, Any]]:
+        seen, script = tmp_path / "seen.json", tmp_path / "spark2-submit"
+        text = None if answer is None else answer.model_dump_json()
+        script.write_text(SPARK_SUBMIT.format(python=sys.executable, seen=str(seen), answer=text, code=code))
+        script.chmod(0o755)
+        return lambda: json.loads(seen.read_text())  # type: ignore[no-any-return]
+
+    return answering
+
+
+def stage(**params: object) -> dict[str, Any]:
+    operator = StagePublicationOperator(task_id="stage", publication=VEHICLES, plan=PLAN)
+    return operator.execute(context(**params))  # type: ignore[arg-type]
+
+
+GOOD = StageResult(outbox="outbox1", sequence=1, records=2, shards=(0,), approved=True, report="/report")
+
+
+def test_stage_submits_one_argument_and_returns_the_outbox(storage: Storage, kafka: FakeTarget, submit: Any) -> None:
+    seen = submit(GOOD, 0)
+    staged = stage(confirm_shrink=True)
+    assert (staged["outbox"], staged["records"], staged["shards"]) == ("outbox1", 2, [0])
+    arguments = seen()["arguments"]
+    script = arguments.index("--order") - 1
+    assert arguments[script].endswith("spark_jobs/stage.py")
+    assert arguments[script + 1 :] == ["--order", storage.uri(PublicationFolder("vehicles").order("run1"))]
+    order = StageOrder.model_validate_json(storage.read(PublicationFolder("vehicles").order("run1")))
+    assert (order.mode, order.confirm_shrink) == ("full", True)
+
+
+def test_secrets_reach_spark_by_the_environment_alone(
+    storage: Storage, kafka: FakeTarget, submit: Any, capfd: pytest.CaptureFixture[str]
+) -> None:
+    seen = submit(GOOD, 0)
+    stage()
+    logged = "".join(capfd.readouterr())
+    assert SECRET in seen()["environment"]["CONTEXTURE_SOURCE_CONNECTION"]
+    assert SECRET not in json.dumps(seen()["arguments"])
+    assert "Spark-Submit cmd" in logged
+    assert SECRET not in logged
+    assert SECRET not in storage.read(PublicationFolder("vehicles").order("run1")).decode()
+
+
+def test_spark_gets_this_interpreter_java_and_the_modules(storage: Storage, kafka: FakeTarget, submit: Any) -> None:
+    seen = submit(GOOD, 0)
+    stage()
+    environment = seen()["environment"]
+    assert environment["PYSPARK_PYTHON"] == sys.executable
+    assert environment["JAVA_HOME"] == "/opt/java"
+    assert environment["SPARK_LOCAL_IP"] == "127.0.0.1"
+    assert environment["CONTEXTURE_HOME"] == storage.root
+    folders = [Path(part) for part in environment["PYTHONPATH"].split(os.pathsep)]
+    assert any((folder / "contexture").is_dir() for folder in folders)
+    assert any((folder / "spark_jobs").is_dir() for folder in folders)
+
+
+def test_nothing_secret_is_set_before_the_task_runs() -> None:
+    operator = StagePublicationOperator(task_id="stage", publication=VEHICLES, plan=PLAN)
+    assert operator.env_vars is None
+    assert operator.application_args is None
+
+
+def test_the_jobs_own_error_is_raised_by_its_intent(storage: Storage, kafka: FakeTarget, submit: Any) -> None:
+    error = ConfigurationError("the tenant is empty", next_step="correct source.service")
+    submit(StageResult(error=error.as_dict()), 1)
+    with pytest.raises(ConfigurationError, match=r"the tenant is empty\. Next: correct source\.service"):
+        stage()
+
+
+def test_a_submit_that_dies_without_an_answer_is_retriable(storage: Storage, kafka: FakeTarget, submit: Any) -> None:
+    submit(None, 137)
+    with pytest.raises(RetriableError, match="ended without an answer"):
+        stage()
+
+
+def test_executors_elsewhere_get_the_modules_as_a_zip(
+    storage: Storage, kafka: FakeTarget, submit: Any, set_connection: SetConnection
+) -> None:
+    set_connection(
+        "spark_default", conn_type="spark", host="spark://master", port=7077, extra={"spark-binary": "spark2-submit"}
+    )
+    seen = submit(GOOD, 0)
+    stage()
+    arguments = seen()["arguments"]
+    assert arguments[arguments.index("--py-files") + 1].endswith("contexture-modules.zip")
+
+
+def test_cluster_mode_is_refused_because_it_would_show_secrets(
+    storage: Storage, kafka: FakeTarget, submit: Any, set_connection: SetConnection
+) -> None:
+    set_connection("spark_default", conn_type="spark", host="k8s://cluster", extra={"deploy-mode": "cluster"})
+    submit(GOOD, 0)
+    with pytest.raises(ConfigurationError, match="deploy-mode cluster"):
+        stage()

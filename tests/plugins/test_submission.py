@@ -1,0 +1,29 @@
+"""What travels to executors on other machines."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.airflow
+
+pytest.importorskip("airflow.sdk")
+
+from contexture_airflow.submission import modules_zip  # noqa: E402
+
+
+def test_the_zip_has_both_packages_at_its_root_and_no_caches(tmp_path: Path) -> None:
+    with zipfile.ZipFile(modules_zip(tmp_path)) as archive:
+        names = archive.namelist()
+    assert {"contexture/errors.py", "contexture/ngsi/__init__.py", "spark_jobs/stage.py"} <= set(names)
+    assert {name.split("/")[0] for name in names} == {"contexture", "spark_jobs"}
+    assert not [name for name in names if "__pycache__" in name]
+
+
+def test_the_same_modules_give_the_same_names_again(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    first, second = (zipfile.ZipFile(modules_zip(tmp_path / name)).namelist() for name in ("a", "b"))
+    assert first == second
