@@ -14,7 +14,7 @@ from contexture.outbox.storage import Storage
 from contexture.publications import Publication
 from spark_jobs.quality.data_docs import copy
 from spark_jobs.quality.observations import Finding, finding
-from spark_jobs.quality.project import Outcome, project
+from spark_jobs.quality.project import Outcome, project, without_rows
 from spark_jobs.quality.report import Report, page
 from spark_jobs.quality.suite import suite
 from spark_jobs.quality.summary import RunSummary
@@ -47,14 +47,16 @@ def judge(
     storage.remove("data_docs")
     expectations = suite(publication)
     with project() as gx:
-        outcomes = [
-            *gx.judge_summary(summary.row(), expectations),
-            *gx.judge_entities(_with_age(entities, summary.reference_time), expectations),
-        ]
+        outcomes = gx.judge_summary(summary.row(), expectations)
+        if summary.accepted:
+            outcomes += gx.judge_entities(_with_age(entities, summary.reference_time), expectations)
+        else:
+            outcomes += [without_rows(each) for each in expectations if each.on == "entities"]
         copy(gx.build_data_docs(), storage, "data_docs")
     findings = [finding(each, summary) for each in _in_order(outcomes, [each.name for each in expectations])]
     verdict = _verdict(outbox, findings)
-    storage.write("gx_result.json", json.dumps([each.document for each in outcomes], indent=1).encode())
+    documents = [each.document for each in outcomes if each.document.get("expectation_config")]
+    storage.write("gx_result.json", json.dumps(documents, indent=1).encode())
     shown = Report(publication, run, summary, verdict, findings, datetime.now(UTC), monotonic() - began)
     storage.write("index.html", page(shown))
     storage.write("verdict.json", verdict.to_json())

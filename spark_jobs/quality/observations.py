@@ -48,8 +48,9 @@ def _observed(outcome: Outcome, summary: RunSummary) -> str:
         return _of_the_run(str(outcome.expected.kwargs["column"]), summary)
     result = outcome.document.get("result") or {}
     if "unexpected_count" in result:
-        return f"{result['unexpected_count']:,} of {result.get('element_count') or 0:,} rows break it"
-    return _short(f"observed {result.get('observed_value')}")
+        # Both are null where `where` selects no row.
+        return f"{result['unexpected_count'] or 0:,} of {result['element_count'] or 0:,} rows break it"
+    return _short(f"observed {result['observed_value']}") if "observed_value" in result else "no rows"
 
 
 def _of_the_run(column: str, summary: RunSummary) -> str:
@@ -57,7 +58,7 @@ def _of_the_run(column: str, summary: RunSummary) -> str:
         whole = max(summary.source_entities or summary.read, summary.quarantined)
         return f"{summary.quarantined:,} of {whole:,} entities ({summary.quarantined_share:.2%})"
     if column == "source_entities":
-        return "not known" if summary.source_entities is None else f"{summary.source_entities:,} entities"
+        return "not known" if summary.source_entities is None else f"{summary.source_entities:,} in the source"
     age = summary.newest_age_seconds
     return "no change known" if age is None else f"{age:,.0f} s old"
 
@@ -66,7 +67,7 @@ def _examples(document: Mapping[str, Any]) -> Iterator[str]:
     result = document.get("result") or {}
     rows = [row for row in result.get("partial_unexpected_index_list") or [] if isinstance(row, dict)]
     for row in rows[:EXAMPLES]:
-        yield _short(" · ".join(dict.fromkeys(map(str, row.values()))))
+        yield _short(" · ".join(dict.fromkeys(str(value) for value in row.values() if value is not None)))
 
 
 def _short(text: str) -> str:

@@ -118,11 +118,14 @@ def limits(minimum: float | None, maximum: float | None) -> dict[str, JsonValue]
 
 def in_words(ends: Mapping[str, JsonValue]) -> str:
     """The arguments of a range, as people say it."""
-    match ends.get("min_value"), ends.get("max_value"):
+    match _plain(ends.get("min_value")), _plain(ends.get("max_value")):
         case None, maximum:
             return f"at most {maximum}"
         case minimum, None:
             return f"at least {minimum}"
         case minimum, maximum:
             return f"between {minimum} and {maximum}"
-    return "anything"
+
+
+def _plain(number: JsonValue) -> JsonValue:
+    return int(number) if isinstance(number, float) and number.is_integer() else number

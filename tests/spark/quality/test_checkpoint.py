@@ -12,12 +12,13 @@ import pytest
 
 from contexture.outbox.manifest import Verdict
 from contexture.publications import Publication
+from contexture.publications.quality import Expectation
 from spark_jobs.quality.summary import RunSummary
 
 pytestmark = pytest.mark.spark
 
 EXPECTED = [
-    ("volume", "critical", "1 entities"),
+    ("volume", "critical", "1 in the source"),
     ("quarantined-share", "critical", "1 of 1 entities (100.00%)"),
     ("freshness", "warning", "3,601 s old"),
     ("unique-identity", "critical", "2 of 12 rows break it"),
@@ -31,6 +32,8 @@ EXPECTED = [
     ("attribute-type:speed", "warning", "1 of 12 rows break it"),
     ("range:speed", "warning", "1 of 12 rows break it"),
 ]
+
+LOWEST_SPEED = Expectation(name="ExpectColumnMinToBeBetween", kwargs={"column": "value_speed", "min_value": 1})
 
 
 @pytest.fixture(scope="module")
@@ -114,5 +117,8 @@ def test_no_document_holds_markup_that_came_with_an_entity(bad: Any) -> None:
 
 
 def test_a_run_that_found_no_change_is_approved(judged: Any, publication: Publication, good_run: RunSummary) -> None:
-    nothing = replace(good_run, read=0, accepted=0, newest_modified_at=None)
-    assert [result.name for result in judged(publication, [], nothing).verdict.failures] == []
+    quality = publication.quality.model_copy(update={"expectations": (LOWEST_SPEED,)})
+    quiet = publication.model_copy(update={"quality": quality})
+    quiet_run = judged(quiet, [], replace(good_run, read=0, accepted=0, newest_modified_at=None))
+    assert quiet_run.verdict.failures == ()
+    assert quiet_run["own-1:ExpectColumnMinToBeBetween"].observed == "no rows"

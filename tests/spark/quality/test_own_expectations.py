@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from contexture.publications import Publication, Quality
+from contexture.publications import Publication
 from spark_jobs.quality.summary import RunSummary
 
 pytestmark = pytest.mark.spark
@@ -29,9 +29,9 @@ OWN = [
 
 @pytest.fixture(scope="module")
 def own(judged: Any, publication: Publication, car: Callable[..., dict[str, Any]], good_run: RunSummary) -> Any:
-    quality = Quality.model_validate(publication.quality.model_dump() | {"expectations": OWN})
+    quality = publication.quality.model_dump() | {"expectations": OWN}
     rows = [car("car1"), car("car2", value_speed=250.0), car("bus1", type="bus", value_speed=101.0)]
-    return judged(publication.model_copy(update={"quality": quality}), rows, good_run)
+    return judged(Publication.model_validate(publication.model_dump() | {"quality": quality}), rows, good_run)
 
 
 def test_an_expectation_of_the_author_s_own_is_judged_on_the_rows_it_selects(own: Any) -> None:

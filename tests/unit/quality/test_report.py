@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from html.parser import HTMLParser
+
+from contexture.outbox.manifest import ExpectationResult, Verdict
+from contexture.publications import Publication
+from spark_jobs.quality.observations import Finding
+from spark_jobs.quality.report import Report, page
+from spark_jobs.quality.summary import RunSummary
+
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+HOSTILE = "</code><script>alert('car')</script>&amp;"
+REFUSED = {"attr-shape": 4, "id-missing": 1, "<b>rule</b>": 2}
+
+
+class Tags(HTMLParser):
+    """Names of all elements, and the addresses they point to."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.names: set[str] = set()
+        self.addresses: set[str] = set()
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.names.add(tag)
+        self.addresses |= {value or "" for name, value in attrs if name in {"src", "href", "srcset", "action"}}
+
+
+def rendered(*, success: bool = True, severity: str = "critical", raised: str | None = None) -> str:
+    result = ExpectationResult.model_validate(
+        {
+            "name": "known-type",
+            "severity": severity,
+            "success": success,
+            "on": "entities",
+            "description": "every entity is of type car",
+            "observed": "1 of 3 rows break it",
+            "raised": raised,
+        }
+    )
+    verdict = Verdict(outbox="000000000007-abc", approved=success or severity != "critical", results=(result,))
+    source = {"kind": "ngsi", "connection": "context_broker", "service": "vehicles"}
+    publication = Publication.model_validate({"name": "vehicles", "description": HOSTILE, "source": source})
+    summary = RunSummary(
+        read=1234567,
+        accepted=1234560,
+        quarantined=7,
+        source_entities=None,
+        unchanged=0,
+        newest_modified_at=None,
+        reference_time=NOON,
+        quarantined_by_rule=REFUSED,
+    )
+    findings = [Finding(result, (HOSTILE,))]
+    return page(Report(publication, HOSTILE, summary, verdict, findings, NOON, 2.34)).decode()
+
+
+def test_the_page_needs_no_network() -> None:
+    text = rendered(success=False)
+    tags = Tags(text)
+    assert tags.addresses == {"data_docs/index.html", "gx_result.json", "verdict.json"}
+    assert tags.names & {"script", "link", "img", "iframe", "base", "object"} == set()
+    assert re.findall(r"url\(|@import|https?://", text) == []
+
+
+def test_what_others_wrote_is_text_and_never_markup() -> None:
+    tags = Tags(rendered(success=False, raised=HOSTILE))
+    assert tags.names & {"script", "b"} == set()
+    assert rendered(success=False).count("&lt;script&gt;alert(&#39;car&#39;)&lt;/script&gt;&amp;amp;") == 3
+
+
+def test_the_first_line_says_what_becomes_of_the_run() -> None:
+    assert "Approved: every expectation holds." in rendered()
+    assert "Rejected: nothing of this run is sent." in rendered(success=False)
+    assert "Approved, with 1 expectation that does not hold." in rendered(success=False, severity="warning")
+
+
+def test_counts_are_shown_with_bars_the_largest_first() -> None:
+    text = rendered()
+    assert "<dd>1,234,567</dd>" in text
+    assert "<dd>not known</dd>" in text
+    assert re.findall(r"<rect class=\"error\" width=\"([\d.]+)\"", text) == ["100.0", "50.0", "25.0"]
+    assert "No row rule warned of anything." in text
+
+
+def test_an_expectation_that_raised_is_told_from_one_that_fails() -> None:
+    assert "! raised" in rendered(success=False, raised="no such column")
+    assert "✗ fails" in rendered(success=False)

@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from datetime import UTC, datetime
+
+import pytest
+
+from contexture.publications import Publication
+from spark_jobs.quality.suite import suite
+from spark_jobs.quality.summary import RunSummary
+
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+
+def vehicles(types: tuple[str, ...] = (), **quality: object) -> Publication:
+    source = {"kind": "ngsi", "connection": "context_broker", "service": "vehicles", "types": types}
+    return Publication.model_validate({"name": "vehicles", "source": source, "quality": quality})
+
+
+def test_a_publication_that_says_nothing_has_the_expectations_that_always_hold() -> None:
+    assert [expected.name for expected in suite(vehicles())] == [
+        "volume",
+        "quarantined-share",
+        "unique-identity",
+        "id-present",
+        "type-present",
+        "service-path",
+        "topic-name",
+        "not-in-the-future",
+    ]
+
+
+def test_what_a_publication_says_is_expected_of_the_column_of_its_attribute() -> None:
+    publication = vehicles(("car",), attribute_types={"no2-mg": "Number"}, ranges={"speed": {"maximum": 300}})
+    by_name = {expected.name: expected.kwargs for expected in suite(publication)}
+    assert by_name["known-type"] == {"column": "type", "value_set": ["car"]}
+    assert by_name["attribute-type:no2-mg"] == {"column": "type_no2_mg_d14b638cff", "value_set": ["Number"]}
+    assert by_name["range:speed"] == {"column": "value_speed", "max_value": 300}
+
+
+@pytest.mark.parametrize(
+    ("quality", "sentence"),
+    [
+        ({}, "the number of entities in the source is at least 1"),
+        ({"minimum_entities": 5, "maximum_entities": 9}, "the number of entities in the source is between 5 and 9"),
+    ],
+)
+def test_sentences_say_limits_as_people_do(quality: dict[str, object], sentence: str) -> None:
+    assert suite(vehicles(**quality))[0].description == sentence
+
+
+@pytest.mark.parametrize(
+    ("read", "quarantined", "source_entities", "share"),
+    [(10, 1, 200, 0.005), (10, 1, None, 0.1), (0, 0, 0, 0.0), (0, 0, None, 0.0), (4, 4, 2, 1.0)],
+)
+def test_the_quarantined_share_is_of_the_source_or_else_of_what_was_read(
+    read: int, quarantined: int, source_entities: int | None, share: float
+) -> None:
+    summary = RunSummary(
+        read=read,
+        accepted=0,
+        quarantined=quarantined,
+        source_entities=source_entities,
+        unchanged=0,
+        newest_modified_at=None,
+        reference_time=NOON,
+    )
+    assert summary.quarantined_share == share
+
+
+def test_naming_columns_and_expectations_imports_neither_spark_nor_great_expectations() -> None:
+    code = (
+        "import sys, spark_jobs.quality, spark_jobs.quality.columns, spark_jobs.quality.suite, "
+        "spark_jobs.quality.summary, spark_jobs.quality.report; "
+        "print(sorted({'pyspark', 'great_expectations'} & set(sys.modules)))"
+    )
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=_root())
+    assert shown.stdout.strip() == "[]"
+
+
+def _root() -> str:
+    import spark_jobs
+
+    return str(spark_jobs.__path__[0]).removesuffix("/spark_jobs")
