@@ -104,7 +104,7 @@ class Session:
 
     def _until_done(self, call: Callable[[], None], doing: str) -> None:
         while not self._done(call, doing):
-            self._producer.poll(0)
+            self._take_reports()
             self._watch.raise_refusal(doing)
         self._patience.relieve()
 
@@ -124,6 +124,13 @@ class Session:
             call()
         except client_error() as failure:
             raise self._explained(error_in(failure), doing) from failure
+
+    def _take_reports(self) -> None:
+        """Lets callbacks be called; a fatal error is raised here by the client instead of being given to one."""
+        try:
+            self._producer.poll(0)
+        except client_error() as failure:
+            self._watch.on_error(error_in(failure))
 
     def _wait(self, error: KafkaErrorLike) -> None:
         outstanding = len(self._producer)
@@ -151,7 +158,7 @@ class Session:
 
     def _explained(self, error: KafkaErrorLike, doing: str) -> Exception:
         """What a failed call means, with the reasons that came by callback."""
-        self._producer.poll(0)
+        self._take_reports()
         cause, topic = self._watch.cause(error)
         means = meaning(cause)
         if means is Meaning.FENCED:

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from confluent_kafka.admin import AdminClient, ListOffsetsResultInfo  # type: ignore[attr-defined]
 
 _CALL_SECONDS = 10.0
+# Short enough that a refused login or a missing broker is soon told; a listing that timed out is asked for again.
+_LISTING_SECONDS = 3.0
 _BULK = 500
 _VISIBLE_POLL_SECONDS = 0.1
 _VISIBLE_SECONDS = 120.0
@@ -73,7 +75,9 @@ class TopicAdmin:
 
     def listed(self, only: str | None = None) -> dict[str, ListedTopic]:
         """All topics this user may see (or the one named, if it exists), in one request."""
-        metadata = self._until_answered(lambda: self._client.list_topics(topic=only, timeout=_CALL_SECONDS), "listing")
+        metadata = self._until_answered(
+            lambda: self._client.list_topics(topic=only, timeout=_LISTING_SECONDS), "listing"
+        )
         return {
             name: ListedTopic(
                 partitions=len(topic.partitions),

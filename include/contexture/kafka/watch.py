@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from contexture.kafka.error_table import REFUSALS, translated
 from contexture.kafka.ports import KafkaErrorLike, MessageLike
+
+# What befalls a record or a call because something else went wrong before.
+_CONSEQUENCES: Final = frozenset({"_PURGE_QUEUE", "_PURGE_INFLIGHT", "_FATAL", "_STATE", "_INCONSISTENT"})
 
 
 class ClientWatch:
@@ -28,8 +33,8 @@ class ClientWatch:
             self.fatal = error
 
     def on_delivery(self, error: KafkaErrorLike | None, message: MessageLike) -> None:
-        """For `on_delivery`; the first failure tells most, those after it are purged with the transaction."""
-        if error is not None and (self.undelivered is None or self.undelivered[0].name().startswith("_PURGE")):
+        """For `on_delivery`; the first failure tells most, and records thrown away with a transaction tell nothing."""
+        if error is not None and self.undelivered is None and error.name() not in _CONSEQUENCES:
             self.undelivered = (error, message.topic())
 
     def raise_refusal(self, doing: str) -> None:
@@ -45,7 +50,7 @@ class ClientWatch:
         """The error that explains a failure best, and its topic if it has one."""
         if self.undelivered is not None:
             return self.undelivered
-        if otherwise.name() in {"_FATAL", "_STATE"} and self.fatal is not None:
+        if otherwise.name() in _CONSEQUENCES and self.fatal is not None:
             return self.fatal, None
         return otherwise, None
 

@@ -215,6 +215,19 @@ def test_a_sender_fenced_by_another_stops_and_is_not_repeated(cluster, publisher
     assert cluster.values("cars") == VALUES[:10]
 
 
+def test_a_fencing_told_while_reports_are_taken_is_a_fencing(cluster, publisher):
+    def fenced_by_poll(producer):
+        raise failure("_FENCED", fatal=True)
+
+    def aborted(producer):
+        cluster.script["poll"] = [fenced_by_poll]
+        raise failure("_INCONSISTENT", abortable=True)
+
+    cluster.script["commit_transaction"] = [None, aborted]
+    with pytest.raises(FencedError):
+        publisher.publish(MemoryShard(ROWS), attempts=[1, 1])
+
+
 def test_a_transaction_older_than_its_time_out_is_no_fencing_and_is_done_again(cluster):
     clock = Clock()
 

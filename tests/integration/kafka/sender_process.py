@@ -1,0 +1,82 @@
+"""A sender that can be killed: sends one shard and says on standard output when it is inside a transaction.
+
+Run as `python sender_process.py BOOTSTRAP PUBLICATION SHARD SHARDS TOPIC RECORDS TRANSACTION_RECORDS PAUSE_SECONDS`.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+
+from contexture.kafka import ClientSettings, Publisher, SenderNames
+from contexture.kafka.clients import transactional_producer
+from contexture.kafka.testing import MemoryShard, OutboxRow
+
+
+class WithoutPandas:
+    """pyarrow would import pandas to look at our lists; without it, a sender starts a second sooner."""
+
+    def find_spec(self, name, path=None, target=None):
+        if name == "pandas":
+            raise ModuleNotFoundError(name)
+
+
+def shard_rows(shard: int, topic: str, records: int, transaction_records: int) -> list[OutboxRow]:
+    """The records of a shard: the same in every process."""
+    return [
+        OutboxRow(topic, b"%d-%d" % (shard, n % 50), b"%d-%d" % (shard, n), transaction=n // transaction_records)
+        for n in range(records)
+    ]
+
+
+class TellingProducer:
+    """Says `inside` after the first record of a transaction, `committing` and `committed`; dwells inside."""
+
+    def __init__(self, producer, pause_seconds: float) -> None:
+        self._producer, self._pause_seconds, self._first = producer, pause_seconds, False
+
+    def __getattr__(self, name):
+        return getattr(self._producer, name)
+
+    def __len__(self) -> int:
+        return len(self._producer)
+
+    def begin_transaction(self) -> None:
+        self._producer.begin_transaction()
+        self._first = True
+
+    def produce(self, *row) -> None:
+        self._producer.produce(*row)
+        if self._first:
+            self._first = False
+            tell("inside")
+            time.sleep(self._pause_seconds)
+
+    def commit_transaction(self, timeout: float) -> None:
+        tell("committing")
+        self._producer.commit_transaction(timeout)
+        tell("committed")
+
+
+def tell(word: str) -> None:
+    os.write(1, word.encode() + b"\n")
+
+
+def main(arguments: list[str]) -> None:
+    bootstrap, publication, shard, shards, topic, records, transaction_records, pause = arguments
+    publisher = Publisher(
+        ClientSettings.from_extra({"bootstrap.servers": bootstrap}),
+        SenderNames(publication),
+        shards=int(shards),
+        broker_wait_seconds=60.0,
+        open_producer=lambda *call: TellingProducer(transactional_producer(*call), float(pause)),
+    )
+    rows = shard_rows(int(shard), topic, int(records), int(transaction_records))
+    publisher.publish(MemoryShard(rows, shard=int(shard), batch_rows=700))
+    tell("done")
+
+
+if __name__ == "__main__":
+    sys.meta_path.insert(0, WithoutPandas())
+    main(sys.argv[1:])

@@ -1,0 +1,177 @@
+"""Every record is in Kafka once for a read-committed reader, whatever is killed when."""
+
+from __future__ import annotations
+
+import importlib.util
+import random
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from contexture.kafka import (
+    ClientSettings,
+    FencedError,
+    Ledger,
+    Publisher,
+    SenderNames,
+    TopicSpec,
+    ensure_topics,
+    read_committed,
+)
+from contexture.kafka.clients import transactional_producer
+from contexture.kafka.testing import MemoryShard
+from contexture.sandbox.kafka import EmbeddedKafka
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(240)]
+
+SENDER = Path(__file__).with_name("sender_process.py")
+_spec = importlib.util.spec_from_file_location("sender_process", SENDER)
+sender_process = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(sender_process)
+
+RECORDS = 4_000
+TRANSACTION_RECORDS = 100
+KILLS_OF_A_SHARD = 11
+
+
+class KilledSender:
+    """Starts senders of one shard one after the other and kills each inside a transaction."""
+
+    def __init__(self, bootstrap, publication, shard, topic):
+        self.arguments = [bootstrap, publication, str(shard), "2", topic, str(RECORDS), str(TRANSACTION_RECORDS)]
+        self.random = random.Random(shard)
+        self.kills = Counter()
+        self.finished = False
+
+    def run(self):
+        for _ in range(KILLS_OF_A_SHARD):
+            self.kill_one()
+        with self.start(pause_seconds=0.0) as sender:
+            self.finished = sender.communicate(timeout=120)[0].split()[-1] == b"done"
+
+    def kill_one(self):
+        """Kills in the second or third transaction, some time after its first record; notes what it was doing."""
+        with self.start(pause_seconds=0.03) as sender:
+            inside = self.random.randint(2, 3)
+            for line in sender.stdout:
+                inside -= line == b"inside\n"
+                if not inside:
+                    break
+            time.sleep(self.random.uniform(0.0, 0.035))
+            sender.kill()
+            rest = sender.stdout.read().split()
+        self.kills[(rest or [b"inside"])[-1].decode()] += 1
+
+    def start(self, pause_seconds):
+        command = [sys.executable, str(SENDER), *self.arguments, str(pause_seconds)]
+        return subprocess.Popen(command, stdout=subprocess.PIPE, bufsize=0)
+
+
+def test_two_shards_survive_kills_inside_transactions(kafka):
+    settings = ClientSettings.from_extra(kafka.client_settings())
+    topic = "exactly-once-killed"
+    ensure_topics(settings, [TopicSpec(topic, partitions=3)])
+    senders = [KilledSender(kafka.bootstrap_servers, topic, shard, topic) for shard in (0, 1)]
+    threads = [threading.Thread(target=sender.run) for sender in senders]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    kills = senders[0].kills + senders[1].kills
+    assert all(sender.finished for sender in senders)
+    assert kills["inside"] + kills["committing"] >= 20
+    assert_once_and_in_order(settings, topic, shards=(0, 1))
+    ledger = Ledger(settings, SenderNames(topic))
+    assert {shard: entry.position for shard, entry in ledger.entries().items()} == {0: RECORDS, 1: RECORDS}
+
+
+@pytest.mark.parametrize("ending", ["restart", "kill"])
+def test_a_broker_restart_in_mid_send_loses_and_doubles_nothing(ending):
+    with EmbeddedKafka() as cluster:
+        settings = ClientSettings.from_extra(cluster.client_settings())
+        ensure_topics(settings, [TopicSpec("restarted", partitions=3)])
+        halfway = threading.Event()
+        results = []
+
+        def tell(progress):
+            if progress.position >= RECORDS // 4:
+                halfway.set()
+
+        def send():
+            publisher = Publisher(
+                settings,
+                SenderNames("restarted"),
+                shards=1,
+                progress=tell,
+                open_producer=lambda *call: sender_process.TellingProducer(transactional_producer(*call), 0.05),
+            )
+            rows = sender_process.shard_rows(0, "restarted", RECORDS, TRANSACTION_RECORDS)
+            results.append(publisher.publish(MemoryShard(rows)))
+
+        thread = threading.Thread(target=send)
+        thread.start()
+        assert halfway.wait(60)
+        if ending == "kill":
+            cluster.kill()
+            time.sleep(1.0)
+            cluster.start()
+        else:
+            cluster.restart()
+        thread.join(180)
+        assert results[0].records_sent == RECORDS
+        assert_once_and_in_order(settings, "restarted", shards=(0,))
+
+
+def test_of_two_senders_one_is_fenced_and_nothing_is_doubled(kafka):
+    settings = ClientSettings.from_extra(kafka.client_settings())
+    topic = "exactly-once-fenced"
+    ensure_topics(settings, [TopicSpec(topic, partitions=3)])
+    rows = sender_process.shard_rows(0, topic, RECORDS, TRANSACTION_RECORDS)
+    underway = threading.Event()
+    outcomes = []
+
+    def send(progress):
+        publisher = Publisher(
+            settings,
+            SenderNames(topic),
+            shards=1,
+            progress=progress,
+            open_producer=lambda *call: sender_process.TellingProducer(transactional_producer(*call), 0.02),
+        )
+        try:
+            outcomes.append(publisher.publish(MemoryShard(rows)))
+        except FencedError as fenced:
+            outcomes.append(fenced)
+
+    def tell(progress):
+        if progress.position >= 500:
+            underway.set()
+
+    first = threading.Thread(target=send, args=(tell,))
+    first.start()
+    assert underway.wait(30)
+    send(lambda progress: None)
+    first.join(60)
+    fenced, sent = sorted(outcomes, key=lambda outcome: not isinstance(outcome, FencedError))
+    assert isinstance(fenced, FencedError)
+    assert sent.records_skipped >= 500
+    assert sent.records_sent + sent.records_skipped == RECORDS
+    assert_once_and_in_order(settings, topic, shards=(0,))
+
+
+def assert_once_and_in_order(settings, topic, shards):
+    by_key = {}
+    for record in read_committed(settings, [topic]):
+        by_key.setdefault(record.key, []).append(record.value)
+    expected = {
+        b"%d-%d" % (shard, key): [b"%d-%d" % (shard, n) for n in range(key, RECORDS, 50)]
+        for shard in shards
+        for key in range(50)
+    }
+    assert by_key == expected
