@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
@@ -43,5 +43,13 @@ def page(report: Report) -> bytes:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["number"] = lambda value: "not known" if value is None else f"{value:,}"
+    environment.filters |= {"number": _number, "moment": _moment}
     return environment.get_template("report.html.j2").render(report=report).encode()
+
+
+def _number(value: int | None) -> str:
+    return "not known" if value is None else f"{value:,}"
+
+
+def _moment(value: datetime | None) -> str:
+    return "not known" if value is None else f"{value.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"

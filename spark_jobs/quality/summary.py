@@ -17,7 +17,8 @@ class RunSummary:
         quarantined: entities that a row rule refused.
         source_entities: entities that the source holds; None: this run could not know.
         unchanged: entities that the target already holds as they are.
-        newest_modified_at: newest modification time that the source showed; None: it showed none.
+        newest_modified_at: newest modification time that the source showed; None: it showed none. Without a zone it
+            is local time, which is what Spark's `collect` gives.
         reference_time: what "now" means for this run, the same when it is prepared again.
         quarantined_by_rule: refused entities by the rule that refused them.
         warnings_by_rule: violations that do not refuse, by rule.
@@ -44,7 +45,7 @@ class RunSummary:
         """Seconds from the newest change to the reference time; negative: the change lies ahead of it."""
         if self.newest_modified_at is None:
             return None
-        return (self.reference_time - self.newest_modified_at).total_seconds()
+        return self.reference_time.timestamp() - self.newest_modified_at.timestamp()
 
     def row(self) -> dict[str, float | None]:
         """The row that table expectations see."""

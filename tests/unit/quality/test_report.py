@@ -82,6 +82,7 @@ def test_counts_are_shown_with_bars_the_largest_first() -> None:
     text = rendered()
     assert "<dd>1,234,567</dd>" in text
     assert "<dd>not known</dd>" in text
+    assert "<dd>2026-03-01 12:00:00 UTC</dd>" in text
     assert re.findall(r"<rect class=\"error\" width=\"([\d.]+)\"", text) == ["100.0", "50.0", "25.0"]
     assert "No row rule warned of anything." in text
 

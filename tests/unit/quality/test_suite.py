@@ -69,6 +69,20 @@ def test_the_quarantined_share_is_of_the_source_or_else_of_what_was_read(
     assert summary.quarantined_share == share
 
 
+def test_a_time_without_a_zone_is_local_as_spark_collects_it() -> None:
+    collected = datetime(2026, 3, 1, 11, 59, tzinfo=UTC).astimezone().replace(tzinfo=None)
+    summary = RunSummary(
+        read=1,
+        accepted=1,
+        quarantined=0,
+        source_entities=1,
+        unchanged=0,
+        newest_modified_at=collected,
+        reference_time=NOON,
+    )
+    assert summary.newest_age_seconds == 60.0
+
+
 def test_naming_columns_and_expectations_imports_neither_spark_nor_great_expectations() -> None:
     code = (
         "import sys, spark_jobs.quality, spark_jobs.quality.columns, spark_jobs.quality.suite, "
