@@ -23,8 +23,8 @@ from datetime import UTC, datetime
 
 from airflow.sdk import DAG, CronDataIntervalTimetable, get_parsing_context
 
+from contexture.operations import pools
 from contexture.publications import Publication
-from contexture_airflow import pools
 from contexture_airflow.assets import published
 from contexture_airflow.catalogue import publications
 from contexture_airflow.flow import default_args, run_params, runbook
