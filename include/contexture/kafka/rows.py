@@ -9,7 +9,6 @@ from itertools import islice, repeat
 from operator import length_hint
 from typing import Any, cast
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -61,10 +60,10 @@ def pieces(batches: Iterable[pa.RecordBatch]) -> Iterator[Piece]:
     for batch in batches:
         if not batch.num_rows:
             continue
-        numbers = batch.column("transaction").to_numpy(zero_copy_only=False)
-        starts = [0, *(np.flatnonzero(np.diff(numbers)) + 1).tolist()]
+        numbers = batch.column("transaction")
+        starts = [0, *_changes(numbers)]
         for start, end in zip(starts, [*starts[1:], batch.num_rows], strict=True):
-            yield Piece(int(numbers[start]), batch.slice(start, end - start))
+            yield Piece(int(numbers[start].as_py()), batch.slice(start, end - start))
 
 
 def produce_rows(
@@ -115,6 +114,12 @@ def _arguments(rows: pa.RecordBatch, constant: Headers) -> list[Iterable[object]
     ]
 
 
+def _changes(numbers: pa.Array[Any]) -> list[int]:
+    """Where a number differs from the one before it. (`to_numpy` would import pandas, which takes a second.)"""
+    differs = pc.not_equal(numbers.slice(1), numbers.slice(0, len(numbers) - 1))
+    return [int(index) + 1 for index in pc.indices_nonzero(differs).to_pylist()]
+
+
 def _byte_size(column: pa.Array[Any]) -> int:
     lengths = pc.binary_length(cast("pa.BinaryArray", column))
     return int(pc.sum(lengths).as_py() or 0)
@@ -124,9 +129,8 @@ def _topics(column: pa.Array[Any]) -> list[object]:
     encoded = cast(
         "pa.DictionaryArray[Any, Any]", column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
     )
-    names = np.array(encoded.dictionary.to_pylist(), dtype=object)
-    topics: list[object] = names[encoded.indices.to_numpy(zero_copy_only=False)].tolist()
-    return topics
+    names: list[object] = encoded.dictionary.to_pylist()
+    return list(map(names.__getitem__, encoded.indices.to_pylist()))
 
 
 def _whole_numbers(rows: pa.RecordBatch, name: str, absent: int) -> list[object] | None:
