@@ -9,6 +9,7 @@ from contexture.outbox.layout import PublicationFolder
 from contexture.outbox.manifest import ExpectationResult, LandingManifest, Manifest, Verdict
 from contexture.outbox.orders import StageOrder
 from contexture.outbox.storage import Storage
+from spark_jobs.preparation.counting import newest_modification
 from spark_jobs.quality.checkpoint import judge
 from spark_jobs.quality.columns import column_names
 from spark_jobs.quality.summary import RunSummary
@@ -31,7 +32,7 @@ def judge_outbox(spark: SparkSession, order: StageOrder, landing: LandingManifes
         return judge(
             order.publication,
             frame,
-            _summary(frame, landing, manifest),
+            _summary(storage, order, landing, manifest),
             outbox=manifest.outbox,
             run=order.run,
             report=report,
@@ -71,15 +72,14 @@ def _replayed(manifest: Manifest) -> Verdict:
     return Verdict(outbox=manifest.outbox, approved=result.success, results=(result,))
 
 
-def _summary(frame: DataFrame, landing: LandingManifest, manifest: Manifest) -> RunSummary:
-    newest = frame.agg({"modified_at": "max"}).collect()[0][0]
+def _summary(storage: Storage, order: StageOrder, landing: LandingManifest, manifest: Manifest) -> RunSummary:
     return RunSummary(
         read=manifest.read,
         accepted=manifest.accepted,
         quarantined=manifest.quarantined_entities,
         source_entities=landing.source_count,
         unchanged=manifest.unchanged,
-        newest_modified_at=newest,
+        newest_modified_at=newest_modification(storage, PublicationFolder(order.publication.name).work(order.run)),
         reference_time=landing.finished_at,
         quarantined_by_rule=dict(manifest.quarantined),
         warnings_by_rule=dict(manifest.warnings),

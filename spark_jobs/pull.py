@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
@@ -21,6 +20,7 @@ from contexture.outbox.storage import Storage
 from contexture.publications import Publication
 from spark_jobs.failures import intended
 from spark_jobs.landed import Landed
+from spark_jobs.session import parquet_microseconds
 from spark_jobs.sources.ngsi import NgsiDataSource
 from spark_jobs.sources.selection import Selection, Walk
 
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _DATE_RESOLUTION = timedelta(seconds=1)
-_TIMESTAMP_TYPE = "spark.sql.parquet.outputTimestampType"
 _log = logging.getLogger(__name__)
 
 
@@ -141,7 +140,7 @@ def _health(broker: ContextBroker, walks: Sequence[Walk]) -> _Health:
 def _write(spark: SparkSession, source: type[NgsiDataSource], selection: Selection, uri: str) -> None:
     spark.dataSource.register(source)
     try:
-        with _microseconds(spark):
+        with parquet_microseconds(spark):
             rows = spark.read.format(source.name()).options(**selection.options()).load()
             rows.write.option("compression", "zstd").parquet(uri)
     except ContextureError:
@@ -149,17 +148,6 @@ def _write(spark: SparkSession, source: type[NgsiDataSource], selection: Selecti
     except Exception as error:
         # Spark wraps what a task raised into its own text, several layers deep; only our sentence is of use.
         raise intended(error) from None
-
-
-@contextmanager
-def _microseconds(spark: SparkSession) -> Iterator[None]:
-    """Times as Parquet's own type, with their zone; Spark's default is an old one that readers take for local time."""
-    usual = spark.conf.get(_TIMESTAMP_TYPE)
-    spark.conf.set(_TIMESTAMP_TYPE, "TIMESTAMP_MICROS")
-    try:
-        yield
-    finally:
-        spark.conf.set(_TIMESTAMP_TYPE, str(usual))
 
 
 def _is_complete(landed: Landed, telling: Sequence[Walk], before: _Health, after: _Health) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -33,3 +35,18 @@ def start_session(name: str) -> SparkSession:
     spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("WARN")
     return spark
+
+
+TIMESTAMP_TYPE = "spark.sql.parquet.outputTimestampType"
+
+
+@contextmanager
+def parquet_microseconds(spark: SparkSession) -> Iterator[None]:
+    """Within the block Parquet gets times as its own type, with their zone; Spark's default is an old one that other
+    readers take for local time in nanoseconds."""
+    usual = spark.conf.get(TIMESTAMP_TYPE)
+    spark.conf.set(TIMESTAMP_TYPE, "TIMESTAMP_MICROS")
+    try:
+        yield
+    finally:
+        spark.conf.set(TIMESTAMP_TYPE, str(usual))

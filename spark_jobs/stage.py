@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+import traceback
 
 from contexture.errors import ContextureError
 from contexture.outbox.layout import PublicationFolder
@@ -58,6 +59,8 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         result = stage(order)
     except Exception as error:
+        if not isinstance(error, ContextureError):
+            traceback.print_exc()
         failure = error if isinstance(error, ContextureError) else intended(error)
         result = StageResult(error=failure.as_dict())
     Storage(order.home).write(PublicationFolder(order.publication.name).result(order.run), result.to_json())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any
 
 import pyarrow.compute as pc
@@ -51,6 +52,14 @@ def count(storage: Storage, preparation: Preparation) -> Counts:
         quarantined_entities=by_verdict.get(Verdict.QUARANTINED, 0),
         warnings=_by_rule(table.column("warnings")),
     )
+
+
+def newest_modification(storage: Storage, work: str) -> datetime | None:
+    """The newest time of change among accepted events, UTC; None where none was told."""
+    dataset = ds.dataset(storage.path(f"{work}/evaluated"), filesystem=storage.filesystem, format="parquet")
+    accepted = ds.field("verdict") <= int(Verdict.UNCHANGED)
+    newest: datetime | None = pc.max(dataset.to_table(columns=["modified_at"], filter=accepted)["modified_at"]).as_py()
+    return newest
 
 
 def _counted(column: Any) -> dict[Any, int]:

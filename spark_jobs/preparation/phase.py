@@ -34,6 +34,7 @@ from spark_jobs.preparation.evaluated import evaluated_schema
 from spark_jobs.preparation.evaluation import evaluation
 from spark_jobs.preparation.planning import Plan, plan
 from spark_jobs.preparation.settings import Preparation
+from spark_jobs.session import parquet_microseconds
 
 
 class Stopwatch:
@@ -96,7 +97,8 @@ def evaluate(spark: Any, preparation: Preparation) -> None:
     schema = from_arrow_schema(evaluated_schema(preparation))
     landed = spark.read.schema(from_arrow_schema(LANDING)).option("pathGlobFilter", "*.parquet").parquet(folder)
     rows = landed.mapInArrow(evaluation(preparation), schema)
-    rows.write.mode("overwrite").parquet(f"{Storage(preparation.home).uri(preparation.work)}/evaluated")
+    with parquet_microseconds(spark):
+        rows.write.mode("overwrite").parquet(f"{Storage(preparation.home).uri(preparation.work)}/evaluated")
 
 
 def assemble(spark: Any, preparation: Preparation) -> list[dict[str, int]]:

@@ -16,6 +16,7 @@ from contexture.operations.pools import POOLS
 from contexture.sandbox import java
 from contexture.sandbox.airflow import AirflowClient, AirflowProcesses, AirflowSettings
 from contexture.sandbox.context_broker import TestBroker
+from contexture.sandbox.context_broker.entities import seed_entities
 from contexture.sandbox.kafka import EmbeddedKafka
 from contexture.sandbox.ports import free_port
 
@@ -32,6 +33,7 @@ class StackOptions:
         airflow_port: port of the UI; a free one when 0.
         broker_port: port of the test context broker; a free one when 0.
         kafka_port: Kafka's port; a free one when 0.
+        entities: how many entities the test context broker holds when Airflow starts.
         prepare: is given the copied publication files before Airflow sees them.
     """
 
@@ -40,6 +42,7 @@ class StackOptions:
     airflow_port: int = 0
     broker_port: int = 0
     kafka_port: int = 0
+    entities: int = 0
     prepare: Callable[[Path], None] = field(default=lambda folder: None)
 
 
@@ -80,6 +83,8 @@ class Stack:
         self.options.prepare(self.publications)
         self._progress("starting the test context broker")
         self.broker = self._stack.enter_context(TestBroker(self.options.broker_port))
+        loaded = self.broker.load(seed_entities(self.options.entities))
+        self._progress(f"it holds {loaded.created} entities")
         self._progress("starting Kafka (the first start on a machine fetches it)")
         ports = (self.options.kafka_port,) if self.options.kafka_port else ()
         self.kafka = self._stack.enter_context(EmbeddedKafka(ports=ports, progress=self._progress))

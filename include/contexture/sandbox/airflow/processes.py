@@ -120,7 +120,7 @@ class AirflowProcesses:
             time.sleep(0.5)
         raise RetriableError(
             f"{what} of Airflow did not answer within {START_SECONDS} s",
-            next_step=f"read the logs in {self.settings.folder / 'services'}, and try again when the machine is less busy",
+            next_step=f"read {self.settings.folder / 'services'}, and try again when the machine is less busy",
         )
 
     def _api_answers(self) -> bool:

@@ -7,7 +7,6 @@ import shutil
 import signal
 from pathlib import Path
 
-from contexture.sandbox.context_broker.entities import seed_entities
 from contexture.sandbox.demo.console import Narrator
 from contexture.sandbox.demo.story import ENTITIES, Story, prepare_publications
 from contexture.sandbox.demo.summary import show, succeeded, summarize
@@ -19,7 +18,8 @@ def demo(home: Path) -> int:
     narrator = Narrator()
     home = home.absolute()
     shutil.rmtree(home, ignore_errors=True)
-    options = StackOptions(project_folder() / "include" / "publications", home, prepare=prepare_publications)
+    publications = project_folder() / "include" / "publications"
+    options = StackOptions(publications, home, entities=ENTITIES, prepare=prepare_publications)
     with Stack(options, narrator.line) as stack:
         narrator.line(f"Airflow is at {stack.settings.url} (user {stack.settings.login.user})")
         story = Story(stack, narrator)
@@ -31,7 +31,9 @@ def demo(home: Path) -> int:
     for run in story.failed_runs:
         narrator.line(f"run {run.run_id} of {run.dag_id} ended as {run.state}", style="red")
     ok = succeeded(rows, story)
-    narrator.line("all that was prepared is in Kafka, once" if ok else "the demo failed", style="green" if ok else "red")
+    narrator.line(
+        "all that was prepared is in Kafka, once" if ok else "the demo failed", style="green" if ok else "red"
+    )
     return 0 if ok else 1
 
 
@@ -39,11 +41,12 @@ def up(home: Path, airflow_port: int, broker_port: int, kafka_port: int, entitie
     """Runs the platform until Ctrl-C."""
     narrator = Narrator()
     publications = Path(os.environ.get("CONTEXTURE_PUBLICATIONS") or project_folder() / "include" / "publications")
-    options = StackOptions(publications, home.absolute(), airflow_port, broker_port, kafka_port)
+    options = StackOptions(publications, home.absolute(), airflow_port, broker_port, kafka_port, entities)
     with Stack(options, narrator.line) as stack:
-        stack.broker.load(seed_entities(entities or ENTITIES))
         login = stack.settings.login
-        narrator.console.print(f"\n  Airflow         {stack.settings.url}   user {login.user}   password {login.password}")
+        narrator.console.print(
+            f"\n  Airflow         {stack.settings.url}   user {login.user}   password {login.password}"
+        )
         narrator.console.print(f"  context broker  {stack.broker.url}/v2/entities")
         narrator.console.print(f"  Kafka           {stack.kafka.bootstrap_servers}")
         narrator.console.print(f"  publications    {stack.publications} (edit them while it runs)")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import time
 from dataclasses import dataclass, field
 
@@ -16,7 +18,7 @@ from contexture.sandbox.airflow.client import AirflowClient, DagRun
 class Narrator:
     """Prints the story, each line with the seconds since the start."""
 
-    console: Console = field(default_factory=lambda: Console(highlight=False, soft_wrap=True))
+    console: Console = field(default_factory=lambda: Console(highlight=False, width=_width()))
     started: float = field(default_factory=time.monotonic)
 
     def line(self, text: str, *, style: str = "") -> None:
@@ -31,6 +33,11 @@ class Narrator:
     def table(self, table: Table) -> None:
         """A table."""
         self.console.print(table)
+
+
+def _width() -> int | None:
+    """The terminal's width; enough for the tables where there is no terminal."""
+    return None if sys.stdout.isatty() or "COLUMNS" in os.environ else 140
 
 
 class TaskWatch:

@@ -43,10 +43,11 @@ class LedgerWatch:
         try:
             while time.monotonic() < deadline:
                 message = self._consumer.poll(0.2)
-                if message is not None and message.error() is None and message.value():
-                    entry = json.loads(message.value())
-                    if entry.get("position"):
-                        return Seen(entry["outbox"], message.partition(), entry["position"])
+                if message is None or message.error() is not None:
+                    continue
+                entry = json.loads(message.value() or b"{}")
+                if entry.get("position"):
+                    return Seen(entry["outbox"], message.partition() or 0, entry["position"])
         finally:
             self._consumer.close()
         raise RetriableError("nothing was sent in time", next_step="look at the publish task in the UI")

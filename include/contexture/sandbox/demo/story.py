@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 import threading
 import time
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
-from contexture.errors import RetriableError
+from contexture.errors import ContextureError, RetriableError
 from contexture.outbox.lifecycle import Outboxes
 from contexture.outbox.manifest import Manifest
 from contexture.outbox.storage import Storage
 from contexture.sandbox.airflow.client import DagRun
-from contexture.sandbox.context_broker.entities import changes, seed_entities
+from contexture.sandbox.context_broker.entities import changes
 from contexture.sandbox.demo.comparison import concluded
 from contexture.sandbox.demo.console import Narrator, TaskWatch
 from contexture.sandbox.demo.outage import LedgerWatch
@@ -60,12 +60,9 @@ class Story:
             "Everything that exists is loaded when the platform starts",
             "resync.on_startup is full: the DAG resynchronise starts each publication once, nobody pressed a button.",
         )
-        loaded = self.stack.broker.load(seed_entities(ENTITIES))
-        self.narrator.line(f"the context broker holds {loaded.created} entities")
-        dag_ids = [f"publish_{name}" for name in PUBLICATIONS]
-        self.stack.client.await_dags([*dag_ids, "resynchronise"])
+        self.stack.client.await_dags([*(f"publish_{name}" for name in PUBLICATIONS), "resynchronise"])
+        self._finish(*(self._await_next(name, after=0) for name in PUBLICATIONS))
         for name in PUBLICATIONS:
-            self._await_next(name, after=0)
             self._tell_last(name)
 
     def changes(self) -> None:
@@ -102,12 +99,12 @@ class Story:
         self.narrator.chapter(
             4,
             "A publication is edited",
-            "message.format becomes cygnus-lines: the fingerprint changes, and resync.on_config_change (full) sends all.",
+            "message.format becomes cygnus-lines: a new fingerprint: resync.on_config_change (full) sends all.",
         )
         before = len(self.stack.client.runs("publish_vehicles"))
         file = self.stack.publications / "vehicles.yaml"
         file.write_text(file.read_text().replace("format: ngsiv2", "format: cygnus-lines"))
-        self._await_next("vehicles", after=before)
+        self._finish(self._await_next("vehicles", after=before))
         self._tell_last("vehicles")
 
     def backfill(self) -> None:
@@ -130,17 +127,13 @@ class Story:
         self.stack.client.await_run(run.dag_id, run.run_id, watch=self._watch)
         self._tell_last("city", mode="backfill")
 
-    def _create_backfill(self, minute: object, *, seconds: float = 60) -> int:
-        from datetime import datetime
-
-        if not isinstance(minute, datetime):
-            raise TypeError(minute)
+    def _create_backfill(self, minute: datetime, *, seconds: float = 60) -> int:
         deadline = time.monotonic() + seconds
         while True:
             try:
-                # The DAG gets its schedule when Airflow has read the file again.
                 return self.stack.client.backfill("publish_city", minute, minute)
-            except Exception:
+            except ContextureError:
+                # The DAG gets its schedule when Airflow has read the file again; until then there is no interval.
                 if time.monotonic() > deadline:
                     raise
                 time.sleep(2)
@@ -157,7 +150,9 @@ class Story:
     def _kill_kafka(self, watch: LedgerWatch) -> None:
         seen = watch.await_first_transaction(timeout_seconds=120)
         self.stack.kafka.kill()
-        self.narrator.line(f"[bold]Kafka was killed[/bold] while outbox {seen.outbox[:8]} stood at {seen.position} in shard {seen.shard}")
+        self.narrator.line(
+            f"[bold]Kafka was killed[/bold] when {seen.position} records of shard {seen.shard} were committed"
+        )
         self.stack.kafka.start()
         self.narrator.line("Kafka is back")
 
@@ -165,7 +160,7 @@ class Story:
         run = self.stack.client.trigger(f"publish_{publication}", {"reason": reason, **params})
         self._finish(run)
 
-    def _await_next(self, publication: str, *, after: int) -> None:
+    def _await_next(self, publication: str, *, after: int) -> DagRun:
         dag_id = f"publish_{publication}"
         deadline = time.monotonic() + RESYNC_SECONDS
         while time.monotonic() < deadline:
@@ -174,16 +169,22 @@ class Story:
                 raise RetriableError(f"Airflow's {failed}", next_step="read the lines above")
             runs = self.stack.client.runs(dag_id)
             if len(runs) > after:
-                self._finish(runs[after])
-                return
+                return runs[after]
             time.sleep(1)
         raise RetriableError(f"{dag_id} was not started", next_step="look at the DAG resynchronise in the UI")
 
-    def _finish(self, run: DagRun) -> None:
-        done = self.stack.client.await_run(run.dag_id, run.run_id, watch=self._watch)
-        self.narrator.line(f"{run.dag_id}: {done.state} in {done.seconds:.1f} s")
-        if done.state != "success":
-            self.failed_runs.append(done)
+    def _finish(self, *runs: DagRun) -> None:
+        """Waits for the end of runs that go on beside each other."""
+
+        def watch_all(_: DagRun) -> None:
+            for run in runs:
+                self._watch(run)
+
+        for run in runs:
+            done = self.stack.client.await_run(run.dag_id, run.run_id, watch=watch_all)
+            self.narrator.line(f"{run.dag_id}: {done.state} in {done.seconds:.1f} s")
+            if done.state != "success":
+                self.failed_runs.append(done)
 
     def _tell_last(self, publication: str, mode: str | None = None) -> None:
         found = [m for _, m in concluded(Outboxes(self.storage, publication)) if mode in {None, m.mode}]

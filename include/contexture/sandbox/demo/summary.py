@@ -90,6 +90,8 @@ def _steps(story: Story) -> Table:
             seconds: dict[str, float] = {}
             for task in story.stack.client.tasks(run.dag_id, run.run_id):
                 seconds[task.task_id] = max(seconds.get(task.task_id, 0.0), task.seconds)
-            steps = [f"{seconds.get(name, 0.0):.1f}" for name in ("settle", "stage", "quality_gate", "publish", "conclude")]
+            steps = [
+                f"{seconds.get(name, 0.0):.1f}" for name in ("settle", "stage", "quality_gate", "publish", "conclude")
+            ]
             table.add_row(f"{publication} {number} ({run.run_type}, {run.state})", *steps, f"{run.seconds:.1f}")
     return table

@@ -1,0 +1,84 @@
+"""`make demo` and `make up`, with everything behind them real."""
+
+from __future__ import annotations
+
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from e2e.processes import LOOPBACK, alive, command_line, descendants, listeners
+
+pytestmark = [pytest.mark.e2e, pytest.mark.slow]
+
+
+class Observer(threading.Thread):
+    """Looks every half second at what a command has started and where that listens."""
+
+    def __init__(self, root: int) -> None:
+        super().__init__(daemon=True)
+        self.root = root
+        self.pids: set[int] = set()
+        self.sockets: dict[tuple[str, int], str] = {}
+        self.command_lines: set[str] = set()
+        self._ended = threading.Event()
+
+    def run(self) -> None:
+        while not self._ended.wait(0.5):
+            now = descendants(self.root)
+            self.pids |= now
+            self.command_lines |= {command_line(pid) for pid in now}
+            for place, pid in listeners(now).items():
+                self.sockets.setdefault(place, command_line(pid))
+
+    def end(self) -> None:
+        self._ended.set()
+        self.join()
+
+
+@pytest.mark.timeout(1500)
+def test_the_demo_publishes_reads_back_equal_and_leaves_nothing_behind(command, tmp_path: Path) -> None:
+    demo = command("demo", "--home", str(tmp_path / "home"))
+    observer = Observer(demo.process.pid)
+    observer.start()
+    code = demo.process.wait(1400)
+    observer.end()
+
+    assert code == 0, demo.text[-6000:]
+    assert "all that was prepared is in Kafka, once" in demo.text
+    assert "Kafka was killed" in demo.text
+    assert "2 number-string" not in demo.text or "number-string" in demo.text
+    assert "1 tombstones" in demo.text
+    assert "1 missing for the first time" in demo.text
+    assert "skipped as outdated" in demo.text
+
+    outside = {place: line for place, line in observer.sockets.items() if place[0] not in LOOPBACK}
+    assert outside == {}
+    assert len(observer.sockets) >= 4, "the API, Kafka's listeners and the context broker were seen"
+    assert not [line for line in observer.command_lines if "CONTEXTURE_SOURCE_CONNECTION" in line]
+
+    time.sleep(2)
+    assert {pid: command_line(pid) for pid in alive(observer.pids)} == {}
+    assert [path for path in tmp_path.iterdir() if path.name.startswith("contexture-")] == []
+    for publication in ("vehicles", "city"):
+        assert list((tmp_path / "home" / publication / "report").glob("*/index.html"))
+
+
+@pytest.mark.timeout(600)
+def test_up_prints_where_to_log_in_and_ends_with_ctrl_c(command, tmp_path: Path) -> None:
+    up = command("up", "--home", str(tmp_path / "home"), "--entities", "50")
+    up.await_text("Ctrl-C ends all of it", seconds=300)
+    pids = descendants(up.process.pid)
+    observer = Observer(up.process.pid)
+    observer.start()
+    time.sleep(5)
+    observer.end()
+
+    assert "user admin   password " in up.text
+    assert {place for place in observer.sockets if place[0] not in LOOPBACK} == set()
+
+    assert up.interrupt(120) == 0, up.text[-3000:]
+    time.sleep(2)
+    assert {pid: command_line(pid) for pid in alive(pids | observer.pids)} == {}
+    assert [path for path in tmp_path.iterdir() if path.name.startswith("contexture-")] == []
