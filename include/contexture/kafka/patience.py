@@ -35,15 +35,20 @@ class Patience:
         """The brokers did something: the count starts anew."""
         self._since = None
 
-    def waited(self, cause: str) -> None:
+    def waited(self, cause: str, *, said_at_once: bool = True) -> None:
         """Notes that nothing happened, and why as far as is known.
+
+        Args:
+            cause: for people.
+            said_at_once: False for waits that are mostly over in a moment: they are reported when they are not.
 
         Raises:
             BrokersAwayError: nothing happened for longer than the limit.
         """
         now = self._clock()
         if self._since is None:
-            self._since = self._reported = now
+            self._since = now
+            self._reported = now - _REPORT_EVERY_SECONDS if said_at_once else now
         self._check(now, now - self._since, cause)
 
     def waited_since(self, started: float, cause: str) -> None:

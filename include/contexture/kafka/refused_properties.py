@@ -59,6 +59,7 @@ JAVA_NAMES: Final[Mapping[str, str]] = MappingProxyType(
 OWNED_NAMES: Final[Mapping[str, str]] = MappingProxyType(
     {
         "transactional.id": "remove it: each shard gets its own, from publish.transactional_id_prefix",
+        "allow.auto.create.topics": "remove it: topics are made as the publication says, before the first record",
         "isolation.level": "remove it: what must be read committed is read committed",
         "enable.auto.commit": "remove it: readers of Contexture commit no offsets",
         "enable.auto.offset.store": "remove it: readers of Contexture commit no offsets",

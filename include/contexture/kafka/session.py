@@ -152,7 +152,7 @@ class Session:
                 if len(self._producer) < outstanding:
                     self._patience.relieve()
                 else:
-                    self._patience.waited("no broker takes records")
+                    self._patience.waited("no broker takes records", said_at_once=False)
             else:
                 return
 

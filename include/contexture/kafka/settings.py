@@ -29,6 +29,8 @@ _PRODUCER_DEFAULTS: Final[Mapping[str, Option]] = MappingProxyType(
         "queue.buffering.max.kbytes": 131_072,
     }
 )
+# Producers and admin clients make a topic by asking for it where brokers allow that, with the brokers' defaults.
+_NEVER_BY_ASKING: Final[Mapping[str, Option]] = MappingProxyType({"allow.auto.create.topics": False})
 _CONSUMER_DEFAULTS: Final[Mapping[str, Option]] = MappingProxyType(
     {
         "group.id": "contexture",
@@ -94,7 +96,7 @@ class ClientSettings:
     def producer(self, transactional_id: str | None = None) -> dict[str, Option]:
         """The configuration of an idempotent producer; with an id, of a transactional one."""
         options = {**self._with(_PRODUCER_DEFAULTS, without=CONSUMER_ONLY), **_ALWAYS}
-        options["delivery.report.only.error"] = True
+        options |= {"delivery.report.only.error": True, **_NEVER_BY_ASKING}
         if transactional_id is not None:
             options["transactional.id"] = transactional_id
         return options
@@ -112,7 +114,7 @@ class ClientSettings:
 
     def admin(self) -> dict[str, Option]:
         """The configuration of an admin client."""
-        return self._with({}, without=PRODUCER_ONLY | CONSUMER_ONLY)
+        return {**self._with({}, without=PRODUCER_ONLY | CONSUMER_ONLY), **_NEVER_BY_ASKING}
 
     def identity(self) -> str:
         """Which cluster as whom, without secrets: `SASL_SSL://user@a:9092,b:9092` (brokers sorted)."""

@@ -6,7 +6,15 @@ import time
 
 import pytest
 
-from contexture.kafka import ClientSettings, KafkaConfigurationError, Publisher, SenderNames, test_connection
+from contexture.kafka import (
+    ClientSettings,
+    KafkaConfigurationError,
+    Ledger,
+    Publisher,
+    SenderNames,
+    read_committed,
+    test_connection,
+)
 from contexture.kafka.testing import MemoryShard, OutboxRow
 from contexture.sandbox.kafka import EmbeddedKafka
 from contexture.sandbox.listeners import Security
@@ -16,7 +24,8 @@ pytestmark = [pytest.mark.integration, pytest.mark.timeout(120)]
 
 @pytest.fixture(scope="module")
 def secured():
-    with EmbeddedKafka(security=Security("SASL_SSL", users={"anna": "open-sesame"})) as cluster:
+    security = Security("SASL_SSL", users={"anna": "open-sesame"})
+    with EmbeddedKafka(security=security, broker_config={"auto.create.topics.enable": "true"}) as cluster:
         yield cluster
 
 
@@ -37,13 +46,24 @@ def test_a_wrong_password_is_told_at_once(secured):
     assert "hush-hush" not in str(caught.value)
 
 
-def test_an_unknown_authority_is_told_at_once(secured, tmp_path):
+def test_an_unknown_authority_is_told_at_once(secured):
     unknown = {**secured.client_settings("anna")}
     unknown.pop("ssl.ca.location")
     started = time.monotonic()
     with pytest.raises(KafkaConfigurationError, match=r"ssl\.ca\.location"):
         Publisher(ClientSettings.from_extra(unknown), SenderNames("p"), shards=1).publish(shard())
     assert time.monotonic() - started < 20
+
+
+def test_no_topic_comes_into_being_by_asking_for_it(secured):
+    settings = ClientSettings.from_extra(
+        {**secured.client_settings("anna"), "topic.metadata.propagation.max.ms": 2_000}
+    )
+    with pytest.raises(KafkaConfigurationError, match="UNKNOWN_TOPIC"):
+        Publisher(settings, SenderNames("asking"), shards=2).publish(shard())
+    with pytest.raises(KafkaConfigurationError, match="topics are not there"):
+        list(read_committed(settings, ["t"]))
+    assert Ledger(settings, SenderNames("asking")).partitions() == 2
 
 
 def test_the_connection_test_says_which_step_failed(secured):

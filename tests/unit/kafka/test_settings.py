@@ -31,6 +31,7 @@ def test_the_producer_is_idempotent_partitions_like_java_and_compresses():
     assert options["compression.type"] == "lz4"
     assert options["transaction.timeout.ms"] == 120000
     assert options["delivery.report.only.error"] is True
+    assert options["allow.auto.create.topics"] is False
     assert options["transactional.id"] == "tx.p.0"
     assert "message.timeout.ms" not in options
 
@@ -47,7 +48,11 @@ def test_the_connections_own_choices_win_over_defaults():
 
 def test_each_kind_of_client_gets_only_its_own_options():
     settings = ClientSettings.from_extra({**MINIMAL, "linger.ms": 5, "group.id": "g", "client.id": "me"})
-    assert settings.admin() == {"bootstrap.servers": "b:9092,a:9092", "client.id": "me"}
+    assert settings.admin() == {
+        "bootstrap.servers": "b:9092,a:9092",
+        "client.id": "me",
+        "allow.auto.create.topics": False,
+    }
     assert "linger.ms" not in settings.consumer()
     assert "group.id" not in settings.producer()
     assert settings.consumer()["group.id"] == "g"
