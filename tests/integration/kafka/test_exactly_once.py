@@ -26,6 +26,7 @@ from contexture.kafka import (
 from contexture.kafka.clients import transactional_producer
 from contexture.kafka.testing import MemoryShard
 from contexture.sandbox.kafka import EmbeddedKafka
+from contexture.sandbox.listeners import Security
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(240)]
 
@@ -91,9 +92,14 @@ def test_two_shards_survive_kills_inside_transactions(kafka):
     assert {shard: entry.position for shard, entry in ledger.entries().items()} == {0: RECORDS, 1: RECORDS}
 
 
-@pytest.mark.parametrize("ending", ["restart", "kill"])
-def test_a_broker_restart_in_mid_send_loses_and_doubles_nothing(ending):
-    with EmbeddedKafka() as cluster:
+# With users and TLS, a broker that comes back must not look like one that refuses us.
+@pytest.mark.parametrize(
+    ("ending", "security"),
+    [("restart", Security("SASL_SSL", users={"anna": "open-sesame"})), ("kill", Security())],
+    ids=["restart", "kill"],
+)
+def test_a_broker_restart_in_mid_send_loses_and_doubles_nothing(ending, security):
+    with EmbeddedKafka(security=security) as cluster:
         settings = ClientSettings.from_extra(cluster.client_settings())
         ensure_topics(settings, [TopicSpec("restarted", partitions=3)])
         halfway = threading.Event()
