@@ -16,6 +16,11 @@ from contexture.errors import ContextureError, RetriableError
 # Name of the command: its module, which has a Typer app called `app`, and its line in the help.
 COMMANDS = {
     "check": ("contexture.cli.check", "Check publication files, and preview the topics and batches of their entities."),
+    "status": ("contexture.cli.status", "Show where each publication stands: last run, identities, what is pending."),
+    "outbox": ("contexture.cli.outbox", "Look at outboxes, send one again, or give one up."),
+    "resync": ("contexture.cli.resync", "Start publications again, through Airflow."),
+    "connection": ("contexture.cli.connection", "Test a connection to Kafka or to a context broker."),
+    "pools": ("contexture.cli.pools", "Print the pools that the DAGs need, for `airflow pools import`."),
     "schema": ("contexture.cli.schema", "Print the JSON Schema by which editors check publication files."),
     "version": ("contexture.cli.version", "Print the version of Contexture."),
 }

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from contexture.cli.preview import Preview
 
 FOLDER_VARIABLE = "CONTEXTURE_PUBLICATIONS"
-_FOLDER = Path("include/publications")
+DEFAULT_FOLDER = Path("include/publications")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ def check(files: list[Path], preview_from: PreviewFrom) -> list[Checked]:
     Raises:
         ConfigurationError: a path or the sample file isn't there or can't be read.
     """
-    paths = files or [Path(os.environ.get(FOLDER_VARIABLE) or _FOLDER)]
+    paths = files or [Path(os.environ.get(FOLDER_VARIABLE) or DEFAULT_FOLDER)]
     loaded = discover(*paths)
     if not loaded:
         raise ConfigurationError(

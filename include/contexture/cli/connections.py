@@ -1,4 +1,4 @@
-"""A context broker's connection, as Airflow would read it from the environment, without Airflow."""
+"""Connections, as Airflow would read them from the environment, without Airflow."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ _TIMEOUT_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class _Fields:
+class ConnectionFields:
     """The fields of an Airflow connection; the login, password and extra are secrets."""
 
     host: str
+    kind: str = ""
     scheme: str = ""
     port: int | None = None
     login: str = field(default="", repr=False)
@@ -38,26 +39,51 @@ def from_environment(connection_id: str) -> BrokerConnection | None:
     Raises:
         ConfigurationError: the variable holds something else; the message never shows it.
     """
-    variable = variable_of(connection_id)
-    text = os.environ.get(variable)
+    fields = read(connection_id)
+    return None if fields is None else context_broker(connection_id, fields)
+
+
+def read(connection_id: str) -> ConnectionFields | None:
+    """The fields of a connection from its environment variable, in JSON or as a URI; None when it isn't set.
+
+    Raises:
+        ConfigurationError: the variable holds something else; the message never shows it.
+    """
+    text = os.environ.get(variable_of(connection_id))
     if not text:
         return None
     try:
-        fields = _from_json(text) if text.lstrip().startswith("{") else _from_uri(text)
-        return _broker(fields)
+        return _from_json(text) if text.lstrip().startswith("{") else _from_uri(text)
     except (ValueError, TypeError, AttributeError):
         # `from None`: the foreign error may quote a part of the secret.
-        raise ConfigurationError(
-            f"{variable} can't be read as an Airflow connection",
-            next_step='write it as JSON, {"conn_type": "http", "host": "…", "port": 1026}, or as a URI, http://host:1026',
-        ) from None
+        raise _unreadable(connection_id) from None
 
 
-def _from_json(text: str) -> _Fields:
+def context_broker(connection_id: str, fields: ConnectionFields) -> BrokerConnection:
+    """The context broker behind a connection's fields.
+
+    Raises:
+        ConfigurationError: they lead to none; the message never shows them.
+    """
+    try:
+        return _broker(fields)
+    except (ValueError, TypeError, AttributeError):
+        raise _unreadable(connection_id) from None
+
+
+def _unreadable(connection_id: str) -> ConfigurationError:
+    return ConfigurationError(
+        f"{variable_of(connection_id)} can't be read as an Airflow connection",
+        next_step='write it as JSON, {"conn_type": "http", "host": "…", "port": 1026}, or as a URI, http://host:1026',
+    )
+
+
+def _from_json(text: str) -> ConnectionFields:
     data = json.loads(text)
     extra = data.get("extra") or {}
-    return _Fields(
+    return ConnectionFields(
         host=data.get("host") or "",
+        kind=data.get("conn_type") or "",
         scheme=data.get("schema") or ("https" if data.get("conn_type") == "https" else ""),
         port=int(data["port"]) if data.get("port") else None,
         login=data.get("login") or "",
@@ -66,14 +92,15 @@ def _from_json(text: str) -> _Fields:
     )
 
 
-def _from_uri(text: str) -> _Fields:
+def _from_uri(text: str) -> ConnectionFields:
     kind, _, rest = text.partition("://")
     # Airflow allows the host to bring its own scheme: `http://https://host:443`.
     scheme, parts = ("", urlsplit(f"//{rest}")) if "://" not in rest else (urlsplit(rest).scheme, urlsplit(rest))
     query = dict(parse_qsl(parts.query))
     extra = json.loads(query["__extra__"]) if "__extra__" in query else query
-    return _Fields(
+    return ConnectionFields(
         host=unquote(parts.hostname or ""),
+        kind=kind,
         scheme=scheme or unquote(parts.path.strip("/")) or ("https" if kind == "https" else ""),
         port=parts.port,
         login=unquote(parts.username or ""),
@@ -82,7 +109,7 @@ def _from_uri(text: str) -> _Fields:
     )
 
 
-def _broker(fields: _Fields) -> BrokerConnection:
+def _broker(fields: ConnectionFields) -> BrokerConnection:
     given = urlsplit(fields.host if "://" in fields.host else f"//{fields.host}")
     if not given.netloc:
         raise ValueError
@@ -97,7 +124,7 @@ def _broker(fields: _Fields) -> BrokerConnection:
     )
 
 
-def _headers(fields: _Fields) -> dict[str, str]:
+def _headers(fields: ConnectionFields) -> dict[str, str]:
     given = fields.extra.get("headers") or {}
     headers = {str(name): str(value) for name, value in given.items()} if isinstance(given, Mapping) else {}
     if fields.extra.get("token"):

@@ -1,0 +1,139 @@
+"""Airflow's REST interface, as far as the command line needs it. Who we are comes from the environment alone."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from urllib.parse import urlsplit
+
+import httpx
+
+from contexture.errors import ConfigurationError, RetriableError
+
+URL_VARIABLE = "CONTEXTURE_AIRFLOW_URL"
+TOKEN_VARIABLE = "CONTEXTURE_AIRFLOW_TOKEN"  # noqa: S105 - the name of a variable
+USER_VARIABLE = "CONTEXTURE_AIRFLOW_USER"
+PASSWORD_VARIABLE = "CONTEXTURE_AIRFLOW_PASSWORD"  # noqa: S105 - the name of a variable
+
+_TIMEOUT_SECONDS = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class AirflowAccess:
+    """Where Airflow is and who asks; neither token nor password shows in a repr."""
+
+    url: str
+    token: str = field(default="", repr=False)
+    user: str = ""
+    password: str = field(default="", repr=False)
+
+    @classmethod
+    def from_environment(cls, environment: Mapping[str, str] | None = None) -> AirflowAccess:
+        """What the CONTEXTURE_AIRFLOW_… variables say.
+
+        Raises:
+            ConfigurationError: something is missing; the error names what to set.
+        """
+        variables = os.environ if environment is None else environment
+        access = cls(
+            url=variables.get(URL_VARIABLE, "").rstrip("/"),
+            token=variables.get(TOKEN_VARIABLE, ""),
+            user=variables.get(USER_VARIABLE, ""),
+            password=variables.get(PASSWORD_VARIABLE, ""),
+        )
+        address = urlsplit(access.url)
+        if address.scheme not in {"http", "https"} or not address.hostname or "@" in address.netloc:
+            raise ConfigurationError(
+                f"{URL_VARIABLE} is not the address of Airflow",
+                next_step=f"set it to the UI's address, such as http://127.0.0.1:8080, and {_WHO}",
+            )
+        if not access.token and not (access.user and access.password):
+            raise ConfigurationError("Airflow is not told who asks", next_step=f"set {_WHO}")
+        return access
+
+
+_WHO = f"{TOKEN_VARIABLE}, or {USER_VARIABLE} and {PASSWORD_VARIABLE}"
+
+
+class Airflow:
+    """One Airflow.
+
+    Args:
+        access: where it is, and who asks.
+        transport: for tests.
+    """
+
+    def __init__(self, access: AirflowAccess, transport: httpx.BaseTransport | None = None) -> None:
+        self._access = access
+        self._http = httpx.Client(base_url=access.url, timeout=_TIMEOUT_SECONDS, transport=transport)
+
+    def is_paused(self, dag_id: str) -> bool:
+        """Whether runs of a DAG wait until somebody resumes it.
+
+        Raises:
+            ConfigurationError: Airflow does not know the DAG, or refuses us.
+            RetriableError: Airflow did not answer.
+        """
+        return bool(self._ask("GET", f"/api/v2/dags/{dag_id}", dag_id).json()["is_paused"])
+
+    def trigger(self, dag_id: str, conf: Mapping[str, object]) -> str:
+        """Starts a run; gives its id. Raises as `is_paused`."""
+        body = {"logical_date": None, "conf": dict(conf)}
+        answer = self._ask("POST", f"/api/v2/dags/{dag_id}/dagRuns", dag_id, json=body)
+        return str(answer.json()["dag_run_id"])
+
+    def page(self, dag_id: str, run_id: str) -> str:
+        """The address of a run in the UI."""
+        return str(
+            httpx.URL(self._access.url).join(
+                f"{httpx.URL(self._access.url).path.rstrip('/')}/dags/{dag_id}/runs/{run_id}"
+            )
+        )
+
+    def _ask(self, method: str, path: str, dag_id: str, json: object = None) -> httpx.Response:
+        headers = {"Authorization": f"Bearer {self._token()}"}
+        answer = self._send(method, path, json=json, headers=headers)
+        if answer.status_code == httpx.codes.NOT_FOUND:
+            raise ConfigurationError(
+                f"Airflow at {self._access.url} has no DAG {dag_id}",
+                next_step="see whether its file shows as an import error in the UI",
+            )
+        if not answer.is_success:
+            raise ConfigurationError(
+                f"Airflow answered {answer.status_code} to {method} {path}: {answer.text[:300]}",
+                next_step="correct the request, or look at the log of its API server",
+            )
+        return answer
+
+    def _token(self) -> str:
+        if self._access.token:
+            return self._access.token
+        who = {"username": self._access.user, "password": self._access.password}
+        answer = self._send("POST", "/auth/token", json=who)
+        if not answer.is_success:
+            raise ConfigurationError(
+                f"Airflow gives {self._access.user} no token ({answer.status_code})", next_step=f"correct {_WHO}"
+            )
+        return str(answer.json()["access_token"])
+
+    def _send(
+        self, method: str, path: str, *, json: object, headers: Mapping[str, str] | None = None
+    ) -> httpx.Response:
+        try:
+            answer = self._http.request(method, path, json=json, headers=dict(headers or {}))
+        except httpx.HTTPError as error:
+            raise RetriableError(
+                f"Airflow at {self._access.url} did not answer: {type(error).__name__}",
+                next_step=f"see whether its API server runs, and whether {URL_VARIABLE} is right",
+            ) from error
+        if answer.status_code in {httpx.codes.UNAUTHORIZED, httpx.codes.FORBIDDEN}:
+            raise ConfigurationError(
+                f"Airflow refuses {self._access.user or 'the token'} ({answer.status_code} to {method} {path})",
+                next_step=f"correct {_WHO}; the user must be allowed to start DAG runs",
+            )
+        if answer.status_code >= httpx.codes.INTERNAL_SERVER_ERROR:
+            raise RetriableError(
+                f"Airflow answered {answer.status_code} to {method} {path}", next_step="look at its API server's log"
+            )
+        return answer

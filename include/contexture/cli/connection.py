@@ -1,0 +1,58 @@
+"""`contexture connection`: does a connection work, with the rights that publications need?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from contexture.cli import exit_codes
+
+if TYPE_CHECKING:
+    from contexture.cli.connection_trial import Outcome
+
+app = typer.Typer(add_completion=False, no_args_is_help=True)
+
+
+@app.callback()
+def connection() -> None:
+    """Test a connection to Kafka or to a context broker."""
+
+
+@app.command("test")
+def try_connection(
+    connection_id: Annotated[str, typer.Argument(metavar="ID", help="Id of an Airflow connection.")],
+    *,
+    service: Annotated[str, typer.Option(help="Context broker: the Fiware-Service to ask.")] = "",
+    timeout_seconds: Annotated[float, typer.Option("--timeout", min=0.1, help="Seconds for each step.")] = 15.0,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON document for scripts.")] = False,
+) -> None:
+    """Test a connection as Airflow takes it from the environment: AIRFLOW_CONN_KAFKA_DEFAULT for kafka_default.
+
+    Kafka: reach the brokers, make topics (validated only), use transactions; nothing is left behind. A context broker:
+    one question that its database has to answer. Secrets are never shown.
+
+    Exit codes: 0 it works; 1 a step failed; 2 the connection isn't there or can't be used; 3 it could not be reached.
+    """
+    from contexture.cli.connection_trial import try_by_kind
+
+    outcome = try_by_kind(connection_id, service=service, timeout_seconds=timeout_seconds)
+    if as_json:
+        typer.echo(outcome.model_dump_json(indent=2))
+    else:
+        _show(outcome)
+    raise typer.Exit(_exit_code(outcome))
+
+
+def _show(outcome: Outcome) -> None:
+    typer.echo(f"{outcome.connection}: {outcome.target}")
+    for step in outcome.steps:
+        word = {True: "works", False: "failed", None: "not tried"}[step.passed]
+        colour = {True: typer.colors.GREEN, False: typer.colors.RED, None: typer.colors.YELLOW}[step.passed]
+        typer.secho(f"  {step.name}: {word} ({step.seconds:.2f} s): {step.detail}", fg=colour)
+
+
+def _exit_code(outcome: Outcome) -> int:
+    if outcome.passed:
+        return exit_codes.OK
+    return exit_codes.UNREACHABLE if outcome.unreachable else exit_codes.INVALID

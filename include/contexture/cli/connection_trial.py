@@ -1,0 +1,95 @@
+"""Testing a connection by its type, step by step."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+from contexture.cli import connections
+from contexture.cli.connections import ConnectionFields
+from contexture.errors import ConfigurationError, ContextureError, RetriableError
+from contexture.outbox.manifest import Document
+
+_KINDS = ("kafka", "http", "https")
+
+
+class Step(Document):
+    """One step; `passed` is None when it was not tried."""
+
+    name: str
+    passed: bool | None
+    detail: str
+    seconds: float
+
+
+class Outcome(Document):
+    """What the test found. `target`: what the connection leads to, without secrets."""
+
+    connection: str
+    kind: str
+    target: str
+    unreachable: bool
+    steps: tuple[Step, ...]
+
+    @property
+    def passed(self) -> bool:
+        """Whether every step worked."""
+        return all(step.passed for step in self.steps)
+
+
+def try_by_kind(connection_id: str, *, service: str, timeout_seconds: float) -> Outcome:
+    """Tests a connection of the environment.
+
+    Raises:
+        ConfigurationError: it isn't there, or it holds what can't be used.
+    """
+    fields = connections.read(connection_id)
+    if fields is None:
+        raise ConfigurationError(
+            f"there is no connection {connection_id!r} in the environment",
+            next_step=f"set {connections.variable_of(connection_id)} as Airflow has it "
+            "(what is kept in Airflow's database is not seen here)",
+        )
+    if fields.kind not in _KINDS:
+        raise ConfigurationError(
+            f"connection {connection_id!r} has the type {fields.kind!r}",
+            next_step=f"give it one of the types {', '.join(_KINDS)}",
+        )
+    if fields.kind == "kafka":
+        return _try_kafka(connection_id, fields, timeout_seconds)
+    return _try_broker(connection_id, fields, service, timeout_seconds)
+
+
+def _try_kafka(connection_id: str, fields: ConnectionFields, timeout_seconds: float) -> Outcome:
+    from contexture.kafka import ClientSettings, test_connection
+
+    report = test_connection(ClientSettings.from_extra(fields.extra), timeout_seconds=timeout_seconds)
+    cluster = f", cluster {report.cluster_id}" if report.cluster_id else ""
+    return Outcome(
+        connection=connection_id,
+        kind=fields.kind,
+        target=f"{report.identity}{cluster}",
+        unreachable=not report.checks[0].passed,
+        steps=tuple(
+            Step(name=check.name, passed=check.passed, detail=check.detail, seconds=check.seconds)
+            for check in report.checks
+        ),
+    )
+
+
+def _try_broker(connection_id: str, fields: ConnectionFields, service: str, timeout_seconds: float) -> Outcome:
+    from contexture.ngsi import ContextBroker
+    from contexture.ngsi.transport import Patience
+
+    broker = replace(connections.context_broker(connection_id, fields), timeout_seconds=timeout_seconds)
+    patience = Patience(attempts=1, first_wait_seconds=0.1, longest_wait_seconds=0.1)
+    started, unreachable = time.monotonic(), False
+    try:
+        with ContextBroker(broker, service, patience=patience) as client:
+            detail, passed = f"its database answers; its clock says {client.probe().isoformat()}", True
+    except ContextureError as error:
+        detail, passed, unreachable = str(error), False, isinstance(error, RetriableError)
+    step = Step(name="probe", passed=passed, detail=detail, seconds=time.monotonic() - started)
+    return Outcome(
+        connection=connection_id, kind=fields.kind, target=broker.address, unreachable=unreachable, steps=(step,)
+    )

@@ -1,0 +1,124 @@
+"""`contexture outbox`: what is prepared, and the way out when it can't be sent."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from contexture.cli.home import Found
+    from contexture.cli.outbox_output import OutboxLine
+    from contexture.outbox.lifecycle import Outboxes, OutboxStatus
+
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    help="Look at outboxes, send one again, or give one up. Exit codes: 0 done; 2 there is no such outbox or it stands "
+    "where this can't be done; 3 the storage did not answer.",
+)
+
+Id = Annotated[str, typer.Argument(metavar="ID", help="The id of an outbox, or its first four characters or more.")]
+AsJson = Annotated[bool, typer.Option("--json", help="One JSON document for scripts.")]
+
+
+@app.command("list")
+def list_outboxes(
+    publication: Annotated[str | None, typer.Argument(help="Only those of this publication.")] = None,
+    *,
+    everything: Annotated[bool, typer.Option("--all", help="Also those at their end, as far as kept.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """List the outboxes that are pending (prepared or approved), oldest first."""
+    from contexture.cli import home, outbox_output
+
+    owners = home.outboxes(home.open_home(), publication)
+    lines = [_line(owner, status) for owner in owners for status in (owner.all() if everything else owner.pending())]
+    outbox_output.print_list(lines, as_json=as_json, everything=everything)
+
+
+@app.command("show")
+def show_outbox(outbox: Id, *, as_json: AsJson = False) -> None:
+    """Show the story of an outbox, its counts, topics and quarantine, its report, and what to do next."""
+    from contexture.cli import home, outbox_output, outbox_story
+
+    outbox_output.print_story(outbox_story.tell(home.find_outbox(home.open_home(), outbox)), as_json=as_json)
+
+
+@app.command("retry")
+def retry_outbox(outbox: Id, *, as_json: AsJson = False) -> None:
+    """Forget the failed sends of an approved outbox, so that the next run sends it with all its attempts."""
+    from contexture.cli import home
+    from contexture.errors import ConfigurationError
+
+    found = home.find_outbox(home.open_home(), outbox)
+    if found.status.status != "approved":
+        raise ConfigurationError(
+            f"outbox {found.status.outbox} is {found.status.status}, and only an approved one is sent",
+            next_step=f"look at it with: contexture outbox show {found.status.outbox}",
+        )
+    found.outboxes.count_attempt(found.status.outbox, 0)
+    dag = f"publish_{found.publication}"
+    _answer(
+        found,
+        f"{found.status.attempts} failed sends forgotten; now start {dag} (in the UI, or: airflow dags trigger {dag}): "
+        "its first task sends this outbox from where the ledger stands",
+        as_json=as_json,
+    )
+
+
+@app.command("abandon")
+def abandon_outbox(
+    outbox: Id,
+    *,
+    reason: Annotated[str, typer.Option(help="Why; kept with the outbox.")],
+    as_json: AsJson = False,
+) -> None:
+    """Give an outbox up: the rest of it is never sent, and the publication's next run is a full one."""
+    from contexture.cli import home
+    from contexture.outbox.conclusion import owe_full
+    from contexture.outbox.lifecycle import ALLOWED
+
+    if not reason.strip():
+        raise typer.BadParameter("say why", param_hint="--reason")
+    found = home.find_outbox(home.open_home(), outbox)
+    # A backfill's outbox has no part in state, so nothing is owed after it.
+    owes = found.outboxes.manifest(found.status.outbox).mode != "backfill"
+    if owes and "abandoned" in ALLOWED[found.status.status]:
+        owe_full(found.outboxes.storage, found.publication, f"outbox {found.status.outbox} was abandoned: {reason}")
+    moved = found.outboxes.move(found.status.outbox, "abandoned", reason=reason)
+    then = f"the next run of publish_{found.publication} sends everything" if owes else "nothing else is owed"
+    _answer(found, f"outbox {moved.outbox} is abandoned; {then}", as_json=as_json)
+
+
+def _line(owner: Outboxes, status: OutboxStatus) -> OutboxLine:
+    from contexture.cli.outbox_output import OutboxLine
+
+    manifest = owner.manifest(status.outbox)
+    return OutboxLine(
+        publication=owner.folder.publication,
+        outbox=status.outbox,
+        sequence=status.sequence,
+        mode=manifest.mode,
+        status=status.status,
+        since=status.steps[-1].at,
+        records=manifest.records,
+        attempts=status.attempts,
+        reason=status.steps[-1].reason,
+    )
+
+
+def _answer(found: Found, sentence: str, *, as_json: bool) -> None:
+    if not as_json:
+        typer.echo(sentence)
+        return
+    status = found.outboxes.status(found.status.outbox)
+    document = {
+        "publication": found.publication,
+        "outbox": status.outbox,
+        "status": status.status,
+        "attempts": status.attempts,
+        "message": sentence,
+    }
+    typer.echo(json.dumps(document, indent=2))

@@ -1,0 +1,106 @@
+"""How `contexture outbox` shows outboxes: for people, and for scripts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import datetime
+
+from rich.console import Console
+from rich.text import Text
+
+from contexture.cli.outbox_story import OutboxStory
+from contexture.outbox.manifest import Document
+
+TOPICS_SHOWN = 20
+_ID_SHOWN = 12
+_HEAD = ("outbox", "publication", "number", "mode", "status", "since (UTC)", "records", "failed sends")
+_STATUS_COLUMN = _HEAD.index("status")
+_STYLES = {"prepared": "yellow", "approved": "yellow", "concluded": "green", "rejected": "red", "abandoned": "red"}
+
+
+class OutboxLine(Document):
+    """One outbox in a list."""
+
+    publication: str
+    outbox: str
+    sequence: int
+    mode: str
+    status: str
+    since: datetime
+    records: int
+    attempts: int
+    reason: str
+
+
+def print_list(lines: list[OutboxLine], *, as_json: bool, everything: bool) -> None:
+    """The outboxes as a table, or as one JSON document."""
+    if as_json:
+        print(json.dumps({"outboxes": [line.model_dump(mode="json") for line in lines]}, indent=2))
+        return
+    console = Console(highlight=False, soft_wrap=True)
+    if lines:
+        console.print(_table(lines), end="")
+        console.print("more of one: contexture outbox show ID (its first four characters or more)", style="dim")
+    else:
+        console.print("there is no outbox" if everything else "no outbox is pending; --all lists those at their end")
+
+
+def _table(lines: list[OutboxLine]) -> Text:
+    # Lines of text rather than a rich table, which would cut columns where a terminal is narrow or there is none.
+    rows = [_HEAD, *(_cells(line) for line in lines)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    text = Text()
+    for number, row in enumerate(rows):
+        style = _STYLES[row[_STATUS_COLUMN]] if number else "dim"
+        text.append("  ".join(map(str.ljust, row, widths)).rstrip() + "\n", style=style)
+    return text
+
+
+def _cells(line: OutboxLine) -> tuple[str, ...]:
+    since = f"{line.since:%Y-%m-%d %H:%M:%S}"
+    counts = (str(line.records), str(line.attempts))
+    return (line.outbox[:_ID_SHOWN], line.publication, str(line.sequence), line.mode, line.status, since, *counts)
+
+
+def print_story(story: OutboxStory, *, as_json: bool) -> None:
+    """All about one outbox."""
+    if as_json:
+        print(json.dumps(story.model_dump(mode="json"), ensure_ascii=False, indent=2))
+        return
+    console = Console(highlight=False, soft_wrap=True)
+    console.print(Text(f"outbox {story.outbox}", style="bold"))
+    for line in _lines(story):
+        console.print(Text(line))
+    console.print(Text(f"next: {story.next_step}", style="bold"))
+
+
+def _lines(story: OutboxStory) -> Iterator[str]:
+    manifest = story.manifest
+    yield f"publication {story.publication}, {manifest.mode} run {story.sequence}, {story.status}"
+    if story.attempts:
+        yield f"{story.attempts} failed sends"
+    yield from (f"  {step['at']}  {step['status']}: {step['reason']}" for step in story.steps)
+    yield (
+        f"{manifest.read} read, {manifest.accepted} accepted, {manifest.unchanged} unchanged, "
+        f"{manifest.quarantined_entities} quarantined"
+    )
+    yield (
+        f"{manifest.records} records ({manifest.upserts} upserts, {manifest.deletes} deletes) in "
+        f"{manifest.transactions} transactions, {len(manifest.shards)} shards"
+    )
+    yield from _topic_lines(story)
+    for rule in story.refused:
+        yield f"quarantine, {rule.rule} ({rule.severity}): {rule.rows}, such as {'; '.join(rule.samples)}"
+    for failed in story.failed:
+        yield f"expectation failed, {failed.severity}: {failed.description} (found {failed.observed})"
+    yield f"report {story.report or 'none'}"
+
+
+def _topic_lines(story: OutboxStory) -> Iterator[str]:
+    if story.topics:
+        yield f"{len(story.topics)} topics"
+    for topic, records in list(story.topics.items())[:TOPICS_SHOWN]:
+        yield f"  {records:>8}  {topic}"
+    if len(story.topics) > TOPICS_SHOWN:
+        yield f"  and {len(story.topics) - TOPICS_SHOWN} more; --json has all"

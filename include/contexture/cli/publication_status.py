@@ -1,0 +1,94 @@
+"""Where every publication stands, from its files alone: neither Airflow nor Kafka is asked."""
+
+from __future__ import annotations
+
+import os
+from datetime import datetime
+from pathlib import Path
+
+from contexture.cli import home
+from contexture.cli.checking import DEFAULT_FOLDER, FOLDER_VARIABLE
+from contexture.errors import ConfigurationError
+from contexture.outbox.lifecycle import Outboxes
+from contexture.outbox.manifest import Document, Manifest
+from contexture.outbox.state import State, StatePointer
+from contexture.outbox.storage import Storage
+from contexture.publications import discover
+
+
+class PendingOutbox(Document):
+    """An outbox that has not come to its end."""
+
+    outbox: str
+    sequence: int
+    status: str
+    attempts: int
+
+
+class PublicationStatus(Document):
+    """One publication.
+
+    Attributes:
+        configured: whether a good file of this name lies in the folder of publications; None when there is no folder.
+        quarantined: entities that the last concluded run held back; None when it is no longer kept.
+        owes_full: why the next run sends everything.
+    """
+
+    publication: str
+    configured: bool | None
+    concluded_at: datetime | None
+    sequence: int
+    outbox: str | None
+    mode: str | None
+    identities: int
+    watermark: str | None
+    quarantined: int | None
+    owes_full: str | None
+    pending: tuple[PendingOutbox, ...]
+
+    @property
+    def needs_a_person(self) -> bool:
+        """Whether sending one of its outboxes has failed."""
+        return any(outbox.attempts for outbox in self.pending)
+
+
+def statuses(storage: Storage) -> list[PublicationStatus]:
+    """Every publication that has a file or has run, by name."""
+    configured = _configured()
+    names = sorted({*home.publications(storage), *(configured or ())})
+    return [_status(storage, name, None if configured is None else name in configured) for name in names]
+
+
+def _configured() -> set[str] | None:
+    folder = Path(os.environ.get(FOLDER_VARIABLE) or DEFAULT_FOLDER)
+    try:
+        return {each.publication.name for each in discover(folder) if each.publication is not None}
+    except ConfigurationError:
+        return None
+
+
+def _status(storage: Storage, name: str, configured: bool | None) -> PublicationStatus:
+    outboxes, pointer = Outboxes(storage, name), State(storage, name).pointer()
+    last = _last(outboxes, pointer)
+    return PublicationStatus(
+        publication=name,
+        configured=configured,
+        concluded_at=pointer.concluded_at,
+        sequence=pointer.sequence,
+        outbox=pointer.outbox,
+        mode=last.mode if last else None,
+        identities=pointer.identities,
+        watermark=pointer.watermark,
+        quarantined=last.quarantined_entities if last else None,
+        owes_full=pointer.owes_full,
+        pending=tuple(
+            PendingOutbox(outbox=each.outbox, sequence=each.sequence, status=each.status, attempts=each.attempts)
+            for each in outboxes.pending()
+        ),
+    )
+
+
+def _last(outboxes: Outboxes, pointer: StatePointer) -> Manifest | None:
+    if pointer.outbox is None or not outboxes.storage.exists(outboxes.folder.manifest(pointer.outbox)):
+        return None
+    return outboxes.manifest(pointer.outbox)

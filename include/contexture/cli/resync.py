@@ -1,0 +1,56 @@
+"""`contexture resync`."""
+
+from __future__ import annotations
+
+import json
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+DAG = "resynchronise"
+
+app = typer.Typer(add_completion=False)
+
+
+class Mode(StrEnum):
+    """What the started runs send."""
+
+    FULL = "full"
+    CHANGES = "changes"
+
+
+@app.command("resync")
+def resynchronise(
+    names: Annotated[list[str], typer.Argument(metavar="NAME…", help="Publications.")],
+    *,
+    reason: Annotated[str, typer.Option(help="Why; kept with the runs.")],
+    mode: Annotated[Mode, typer.Option(help="full: everything, and tombstones for what vanished.")] = Mode.FULL,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON document for scripts.")] = False,
+) -> None:
+    """Start publications again, through Airflow's DAG `resynchronise`.
+
+    Airflow is found by the environment: CONTEXTURE_AIRFLOW_URL, and either CONTEXTURE_AIRFLOW_TOKEN or
+    CONTEXTURE_AIRFLOW_USER and CONTEXTURE_AIRFLOW_PASSWORD. The runs are started, not waited for.
+
+    Exit codes: 0 started; 2 a name, a variable or a permission is wrong; 3 Airflow did not answer.
+    """
+    from contexture.cli.airflow import Airflow, AirflowAccess
+    from contexture.errors import ConfigurationError
+
+    if not reason.strip():
+        raise typer.BadParameter("say why", param_hint="--reason")
+    airflow = Airflow(AirflowAccess.from_environment())
+    if airflow.is_paused(DAG):
+        raise ConfigurationError(f"the DAG {DAG} is paused", next_step=f"resume it: airflow dags unpause {DAG}")
+    wanted = list(dict.fromkeys(names))
+    paused = [name for name in wanted if airflow.is_paused(f"publish_{name}")]
+    run_id = airflow.trigger(DAG, {"publications": wanted, "mode": mode.value, "reason": reason})
+    if as_json:
+        typer.echo(
+            json.dumps({"dag": DAG, "run": run_id, "publications": wanted, "mode": mode.value, "paused": paused})
+        )
+    else:
+        typer.echo(f"started {DAG} for {', '.join(wanted)} ({mode.value}): {airflow.page(DAG, run_id)}")
+        for name in paused:
+            typer.echo(f"publish_{name} is paused and left out; it catches up by its own mode when it is resumed")

@@ -1,0 +1,63 @@
+"""`contexture status`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from contexture.cli import exit_codes
+
+if TYPE_CHECKING:
+    from contexture.cli.publication_status import PublicationStatus
+
+app = typer.Typer(add_completion=False)
+
+
+@app.command("status")
+def show_status(
+    *, as_json: Annotated[bool, typer.Option("--json", help="One JSON document for scripts.")] = False
+) -> None:
+    """Show each publication: its last concluded run, what the target holds, and what is pending.
+
+    Read from CONTEXTURE_HOME and the folder of publications; neither Airflow nor Kafka is asked.
+
+    Exit codes: 0 nothing needs a person; 1 sending an outbox has failed; 3 the storage did not answer.
+    """
+    from contexture.cli import home
+    from contexture.cli.publication_status import statuses
+
+    storage = home.open_home()
+    found = statuses(storage)
+    if as_json:
+        document = {"home": storage.root, "publications": [each.model_dump(mode="json") for each in found]}
+        typer.echo(json.dumps(document, indent=2))
+    else:
+        for line in _lines(found, storage.root):
+            typer.echo(line)
+    raise typer.Exit(exit_codes.INVALID if any(each.needs_a_person for each in found) else exit_codes.OK)
+
+
+def _lines(found: list[PublicationStatus], root: str) -> Iterator[str]:
+    if not found:
+        yield f"no publication in {root}; set CONTEXTURE_HOME as Airflow has it"
+    for each in found:
+        yield each.publication + ("" if each.configured is not False else " (no good publication file)")
+        yield f"  {_last_run(each)}"
+        if each.outbox:
+            yield f"  target holds {each.identities} identities, watermark {each.watermark or 'none'}"
+        if each.owes_full:
+            yield f"  the next run is full: {each.owes_full}"
+        for outbox in each.pending:
+            failed = f", {outbox.attempts} failed sends" if outbox.attempts else ""
+            yield f"  pending: outbox {outbox.outbox[:12]} (run {outbox.sequence}), {outbox.status}{failed}"
+
+
+def _last_run(each: PublicationStatus) -> str:
+    if each.concluded_at is None:
+        return "no run has concluded yet"
+    quarantined = "no longer kept" if each.quarantined is None else f"{each.quarantined} quarantined"
+    mode = f"{each.mode} " if each.mode else ""
+    return f"last concluded: {mode}run {each.sequence} at {each.concluded_at:%Y-%m-%d %H:%M:%S} UTC, {quarantined}"

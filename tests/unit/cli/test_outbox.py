@@ -1,0 +1,200 @@
+"""`contexture outbox`: what a person at night sees, and the way out."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from builders.outboxes import outbox, publication, records
+from contexture.outbox.conclusion import conclude
+from contexture.outbox.layout import PublicationFolder
+from contexture.outbox.lifecycle import Outboxes
+from contexture.outbox.schemas import QUARANTINE
+from contexture.outbox.state import State
+from contexture.outbox.storage import Storage
+
+CARS = publication()
+SECRET_BODY = b'{"plate":"secret-plate"}'
+
+
+@pytest.fixture
+def storage(tmp_path, monkeypatch):
+    monkeypatch.setenv("CONTEXTURE_HOME", str(tmp_path))
+    return Storage(str(tmp_path))
+
+
+def approved(storage: Storage, sequence: int = 1, *, name: str = "abcd1234", **given: object) -> str:
+    outbox(storage, CARS, sequence, [records("car1", "car2"), records("car3")], name=name, **given)
+    Outboxes(storage, "vehicles").move(name, "approved", reason="every critical expectation holds")
+    return name
+
+
+def quarantine(storage: Storage, name: str, *ids: str, rule: str = "number-string") -> None:
+    row = {
+        "ordinal": 1,
+        "operation": "upsert",
+        "scope": "vehicles",
+        "path": "/4wheels",
+        "type": "car",
+        "body": SECRET_BODY,
+        "received_at": datetime(2026, 3, 1, tzinfo=UTC),
+        "rule": rule,
+        "severity": "error",
+        "message": "speed is no number",
+    }
+    rows = [row | {"id": each} for each in ids]
+    with storage.replacing(f"{PublicationFolder('vehicles').quarantine(name)}/part-0.parquet") as path:
+        pq.write_table(pa.Table.from_pylist(rows, schema=QUARANTINE), path)
+
+
+def test_the_list_shows_only_what_is_pending(storage, contexture):
+    outbox(storage, CARS, 1, [records("car1")], name="first000")
+    Outboxes(storage, "vehicles").move("first000", "rejected", reason="dry run")
+    approved(storage, 2, name="second00")
+
+    shown = json.loads(contexture("outbox", "list", "--json").out)["outboxes"]
+
+    assert [(line["outbox"], line["status"], line["records"], line["attempts"]) for line in shown] == [
+        ("second00", "approved", 3, 0)
+    ]
+
+
+def test_the_whole_list_shows_all_ends_in_order(storage, contexture):
+    outbox(storage, CARS, 1, [records("car1")], name="first000")
+    Outboxes(storage, "vehicles").move("first000", "rejected", reason="dry run")
+    approved(storage, 2, name="second00")
+
+    lines = contexture("outbox", "list", "vehicles", "--all").out.splitlines()
+
+    assert lines[1].split()[:5] == ["first000", "vehicles", "1", "changes", "rejected"]
+    assert lines[2].split()[:5] == ["second00", "vehicles", "2", "changes", "approved"]
+
+
+def test_an_empty_list_says_so(storage, contexture):
+    done = contexture("outbox", "list")
+    assert (done.code, done.out) == (0, "no outbox is pending; --all lists those at their end\n")
+
+
+def test_an_unknown_publication_is_named_with_those_there_are(storage, contexture):
+    approved(storage)
+    done = contexture("outbox", "list", "vehicle")
+    assert done.code == 2
+    assert f"publication vehicle has no files in {storage.root}. Next: choose among: vehicles" in done.err
+
+
+def test_show_tells_story_counts_topics_and_what_to_do(storage, contexture):
+    name = approved(storage)
+    out = contexture("outbox", "show", name).out
+    assert "publication vehicles, changes run 1, approved" in out
+    assert "prepared: run run1" in out
+    assert "approved: every critical expectation holds" in out
+    assert "3 records (3 upserts, 0 deletes) in 2 transactions, 2 shards" in out
+    assert "       3  cars" in out
+    assert "start publish_vehicles: it sends this outbox first" in out
+    assert f"contexture outbox abandon {name} --reason" in out
+
+
+def test_show_counts_quarantine_by_rule_with_identities_and_never_bodies(storage, contexture):
+    name = approved(storage)
+    quarantine(storage, name, "car7", "car8", "car9", "car10")
+    out = contexture("outbox", "show", name).out
+    assert (
+        "quarantine, number-string (error): 4, such as /4wheels car7 car; /4wheels car8 car; /4wheels car9 car" in out
+    )
+    assert "secret-plate" not in out + contexture("outbox", "show", name, "--json").out
+
+
+def test_show_lists_twenty_topics_and_json_all(storage, contexture):
+    rows = [(f"topic{number:02}", b"key", b"{}") for number in range(25)]
+    outbox(storage, CARS, 1, [rows], name="many0000")
+    out = contexture("outbox", "show", "many0000").out
+    assert out.count("  topic") == 20
+    assert "and 5 more; --json has all" in out
+    assert len(json.loads(contexture("outbox", "show", "many0000", "--json").out)["topics"]) == 25
+
+
+def test_show_names_the_failed_expectations(storage, contexture):
+    outbox(storage, CARS, 1, [records("car1")], name="failed00", failed={"volume": "critical"})
+    assert "expectation failed, critical: volume holds (found 7 of 9)" in contexture("outbox", "show", "failed00").out
+
+
+def test_show_links_the_report_when_there_is_one(storage, contexture):
+    name = approved(storage)
+    assert "report none" in contexture("outbox", "show", name).out
+    storage.write(f"vehicles/report/{name}/index.html", b"<html>")
+    assert f"report {storage.root}/vehicles/report/{name}/index.html" in contexture("outbox", "show", name).out
+
+
+def test_the_beginning_of_an_id_is_enough_when_only_one_begins_so(storage, contexture):
+    approved(storage, 1, name="abcd1111")
+    assert contexture("outbox", "show", "abcd").code == 0
+    approved(storage, 2, name="abcd2222")
+    done = contexture("outbox", "show", "abcd")
+    assert done.code == 2
+    assert "2 outboxes begin with abcd: abcd1111, abcd2222. Next: give more of the id" in done.err
+
+
+def test_an_unknown_id_says_where_to_look(storage, contexture):
+    done = contexture("outbox", "show", "ffffffff")
+    assert done.code == 2
+    assert f"there is no outbox ffffffff in {storage.root}" in done.err
+    assert "CONTEXTURE_HOME" in done.err
+
+
+def test_retry_forgets_failed_sends_and_says_how_to_start(storage, contexture):
+    name = approved(storage)
+    Outboxes(storage, "vehicles").count_attempt(name, 10)
+    done = contexture("outbox", "retry", name)
+    assert done.code == 0
+    assert "10 failed sends forgotten; now start publish_vehicles" in done.out
+    assert Outboxes(storage, "vehicles").status(name).attempts == 0
+
+
+def test_retry_refuses_what_is_not_approved(storage, contexture):
+    outbox(storage, CARS, 1, [records("car1")], name="prepared")
+    done = contexture("outbox", "retry", "prepared")
+    assert done.code == 2
+    assert "outbox prepared is prepared, and only an approved one is sent" in done.err
+
+
+@pytest.mark.parametrize("status", ["prepared", "approved"])
+def test_abandon_ends_the_outbox_and_owes_a_full_run(storage, contexture, status):
+    outbox(storage, CARS, 1, [records("car1")], name="stuck000")
+    if status == "approved":
+        Outboxes(storage, "vehicles").move("stuck000", "approved", reason="good")
+    done = contexture("outbox", "abandon", "stuck", "--reason", "topic is not ours", "--json")
+    assert done.code == 0
+    assert json.loads(done.out)["status"] == "abandoned"
+    assert Outboxes(storage, "vehicles").status("stuck000").steps[-1].reason == "topic is not ours"
+    assert Outboxes(storage, "vehicles").pending() == []
+    owed = State(storage, "vehicles").pointer().owes_full
+    assert owed == "outbox stuck000 was abandoned: topic is not ours"
+
+
+def test_abandoning_a_backfill_owes_nothing(storage, contexture):
+    interval = (datetime(2026, 3, 1, tzinfo=UTC), datetime(2026, 3, 2, tzinfo=UTC))
+    approved(storage, name="backfill", mode="backfill", interval=interval)
+    assert "nothing else is owed" in contexture("outbox", "abandon", "backfill", "--reason", "wrong day").out
+    assert State(storage, "vehicles").pointer().owes_full is None
+
+
+def test_what_is_concluded_can_not_be_abandoned_and_owes_nothing(storage, contexture):
+    name = approved(storage)
+    conclude(storage, Outboxes(storage, "vehicles").manifest(name), cluster="c", target="t")
+    done = contexture("outbox", "abandon", name, "--reason", "too late")
+    assert done.code == 2
+    assert f"outbox {name} is concluded and can not become abandoned" in done.err
+    assert State(storage, "vehicles").pointer().owes_full is None
+
+
+@pytest.mark.parametrize("arguments", [[], ["--reason", " "]])
+def test_abandon_wants_a_reason(storage, contexture, arguments):
+    name = approved(storage)
+    done = contexture("outbox", "abandon", name, *arguments)
+    assert done.code == 2
+    assert "--reason" in done.err
+    assert Outboxes(storage, "vehicles").status(name).status == "approved"

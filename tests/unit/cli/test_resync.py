@@ -1,0 +1,126 @@
+"""`contexture resync`: what is asked of Airflow, and what is said when it can't be asked."""
+
+from __future__ import annotations
+
+import json
+
+import httpx
+import pytest
+
+from contexture.cli.airflow import Airflow, AirflowAccess
+from contexture.errors import ConfigurationError, RetriableError
+
+ACCESS = AirflowAccess(url="http://airflow:8080", user="ops", password="hunter2")
+
+
+class FakeApi:
+    """Airflow's answers; keeps what it was asked."""
+
+    def __init__(self, *, paused: bool = False, trigger: int = 200) -> None:
+        self.paused, self.trigger = paused, trigger
+        self.asked: list[tuple[str, str, object, str | None]] = []
+
+    def __call__(self, request: httpx.Request) -> httpx.Response:
+        body = json.loads(request.content) if request.content else None
+        self.asked.append((request.method, request.url.path, body, request.headers.get("Authorization")))
+        if request.url.path == "/auth/token":
+            allowed = body == {"username": "ops", "password": "hunter2"}
+            return httpx.Response(201 if allowed else 401, json={"access_token": "abc"})
+        if request.method == "GET":
+            known = request.url.path in {"/api/v2/dags/resynchronise", "/api/v2/dags/publish_vehicles"}
+            return httpx.Response(200 if known else 404, json={"is_paused": self.paused})
+        return httpx.Response(self.trigger, json={"dag_run_id": "manual__1"})
+
+
+def airflow(api: FakeApi, access: AirflowAccess = ACCESS) -> Airflow:
+    return Airflow(access, httpx.MockTransport(api))
+
+
+def test_a_run_is_triggered_with_the_users_token():
+    api = FakeApi()
+    conf = {"publications": ["vehicles"], "mode": "full", "reason": "topics were deleted"}
+    assert airflow(api).trigger("resynchronise", conf) == "manual__1"
+    assert api.asked == [
+        ("POST", "/auth/token", {"username": "ops", "password": "hunter2"}, None),
+        ("POST", "/api/v2/dags/resynchronise/dagRuns", {"logical_date": None, "conf": conf}, "Bearer abc"),
+    ]
+
+
+def test_a_given_token_needs_no_login():
+    api = FakeApi(paused=True)
+    assert airflow(api, AirflowAccess(url="http://airflow:8080", token="given")).is_paused("resynchronise")
+    assert api.asked == [("GET", "/api/v2/dags/resynchronise", None, "Bearer given")]
+
+
+def test_the_run_has_a_page():
+    found = airflow(FakeApi(), AirflowAccess(url="https://host/airflow", token="t")).page("resynchronise", "manual__1")
+    assert found == "https://host/airflow/dags/resynchronise/runs/manual__1"
+
+
+@pytest.mark.parametrize(
+    ("status", "error", "says"),
+    [
+        (401, ConfigurationError, "refuses the token"),
+        (403, ConfigurationError, "refuses the token"),
+        (404, ConfigurationError, "has no DAG resynchronise"),
+        (422, ConfigurationError, "Airflow answered 422"),
+        (503, RetriableError, "Airflow answered 503"),
+    ],
+)
+def test_refusals_are_told_by_their_intent(status, error, says):
+    access = AirflowAccess(url="http://airflow:8080", token="very-secret")
+    with pytest.raises(error, match=says) as raised:
+        airflow(FakeApi(trigger=status), access).trigger("resynchronise", {})
+    assert "very-secret" not in f"{raised.value}{access!r}"
+
+
+def test_a_wrong_password_is_not_shown():
+    access = AirflowAccess(url="http://airflow:8080", user="ops", password="wrong-one")
+    with pytest.raises(ConfigurationError, match="refuses ops") as raised:
+        airflow(FakeApi(), access).is_paused("resynchronise")
+    assert "wrong-one" not in f"{raised.value}{access!r}"
+
+
+@pytest.fixture(autouse=True)
+def no_airflow(monkeypatch):
+    for name in ("URL", "TOKEN", "USER", "PASSWORD"):
+        monkeypatch.delenv(f"CONTEXTURE_AIRFLOW_{name}", raising=False)
+
+
+def test_without_an_address_it_says_what_to_set(contexture):
+    done = contexture("resync", "vehicles", "--reason", "topics were deleted")
+    assert done.code == 2
+    assert done.err == (
+        "error: CONTEXTURE_AIRFLOW_URL is not the address of Airflow. Next: set it to the UI's address, such as "
+        "http://127.0.0.1:8080, and CONTEXTURE_AIRFLOW_TOKEN, or CONTEXTURE_AIRFLOW_USER and "
+        "CONTEXTURE_AIRFLOW_PASSWORD\n"
+    )
+
+
+def test_without_a_user_it_says_what_to_set(contexture, monkeypatch):
+    monkeypatch.setenv("CONTEXTURE_AIRFLOW_URL", "http://127.0.0.1:8080")
+    done = contexture("resync", "vehicles", "--reason", "x")
+    assert (done.code, "Airflow is not told who asks" in done.err) == (2, True)
+
+
+@pytest.mark.parametrize("url", ["127.0.0.1:8080", "ftp://host", "http://ops:hunter2@host:8080"])
+def test_an_address_of_another_kind_or_with_a_password_is_refused(contexture, monkeypatch, url):
+    monkeypatch.setenv("CONTEXTURE_AIRFLOW_URL", url)
+    done = contexture("resync", "vehicles", "--reason", "x")
+    assert done.code == 2
+    assert "hunter2" not in done.err
+
+
+def test_an_airflow_that_is_away_gives_exit_code_3(contexture, monkeypatch):
+    monkeypatch.setenv("CONTEXTURE_AIRFLOW_URL", "http://127.0.0.1:9")
+    monkeypatch.setenv("CONTEXTURE_AIRFLOW_TOKEN", "t")
+    done = contexture("resync", "vehicles", "--reason", "x")
+    assert done.code == 3
+    assert "Airflow at http://127.0.0.1:9 did not answer: ConnectError" in done.err
+
+
+@pytest.mark.parametrize(
+    "arguments", [[], ["vehicles"], ["vehicles", "--reason", ""], ["a", "--reason", "b", "--mode", "x"]]
+)
+def test_names_a_reason_and_a_known_mode_are_needed(contexture, arguments):
+    assert contexture("resync", *arguments).code == 2

@@ -1,0 +1,95 @@
+"""`contexture status`: one look at everything, for people and for monitoring."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from builders.outboxes import outbox, publication, records
+from contexture.outbox.conclusion import conclude
+from contexture.outbox.lifecycle import Outboxes
+from contexture.outbox.storage import Storage
+
+FILE = "name: {name}\nsource: {{kind: ngsi, connection: context_broker, service: a, service_path: /b}}\n"
+
+
+@pytest.fixture
+def storage(tmp_path, monkeypatch):
+    home, folder = tmp_path / "home", tmp_path / "publications"
+    home.mkdir()
+    folder.mkdir()
+    (folder / "vehicles.yaml").write_text(FILE.format(name="vehicles"))
+    (folder / "bikes.yaml").write_text(FILE.format(name="bikes"))
+    monkeypatch.setenv("CONTEXTURE_HOME", str(home))
+    monkeypatch.setenv("CONTEXTURE_PUBLICATIONS", str(folder))
+    return Storage(str(home))
+
+
+def concluded(storage: Storage) -> None:
+    manifest = outbox(storage, publication(), 1, [records("car1", "car2")], name="first000")
+    Outboxes(storage, "vehicles").move("first000", "approved", reason="good")
+    conclude(storage, manifest, cluster="c", target="t")
+
+
+def test_a_publication_that_never_ran_is_listed(storage, contexture):
+    done = contexture("status")
+    assert done.code == 0
+    assert done.out == "bikes\n  no run has concluded yet\nvehicles\n  no run has concluded yet\n"
+
+
+def test_the_last_concluded_run_is_told(storage, contexture):
+    concluded(storage)
+    lines = contexture("status").out.splitlines()
+    assert lines[3].startswith("  last concluded: changes run 1 at 20")
+    assert lines[3].endswith(" UTC, 0 quarantined")
+    assert lines[4] == "  target holds 0 identities, watermark 2026-03-01T12:00:00.000Z"
+
+
+def test_what_failed_to_be_sent_is_told_and_gives_exit_code_1(storage, contexture):
+    concluded(storage)
+    outbox(storage, publication(), 2, [records("car1")], name="second00")
+    outboxes = Outboxes(storage, "vehicles")
+    outboxes.move("second00", "approved", reason="good")
+    assert contexture("status").code == 0
+    outboxes.count_attempt("second00", 3)
+    done = contexture("status")
+    assert done.code == 1
+    assert done.out.splitlines()[-1] == "  pending: outbox second00 (run 2), approved, 3 failed sends"
+
+
+def test_an_owed_full_run_is_told(storage, contexture):
+    concluded(storage)
+    outbox(storage, publication(), 2, [records("car1")], name="second00")
+    contexture("outbox", "abandon", "second00", "--reason", "not ours")
+    assert "the next run is full: outbox second00 was abandoned: not ours" in contexture("status").out
+
+
+def test_files_without_a_publication_are_marked(storage, contexture, monkeypatch, tmp_path):
+    concluded(storage)
+    (tmp_path / "publications" / "vehicles.yaml").unlink()
+    assert "vehicles (no good publication file)" in contexture("status").out.splitlines()
+
+
+def test_json_has_every_field(storage, contexture):
+    concluded(storage)
+    found = json.loads(contexture("status", "--json").out)
+    assert found["home"] == storage.root
+    bikes, vehicles = found["publications"]
+    assert (bikes["publication"], bikes["configured"], bikes["outbox"], bikes["pending"]) == ("bikes", True, None, [])
+    assert (vehicles["outbox"], vehicles["sequence"], vehicles["mode"], vehicles["quarantined"]) == (
+        "first000",
+        1,
+        "changes",
+        0,
+    )
+
+
+def test_an_empty_home_says_where_it_looked(contexture, tmp_path, monkeypatch):
+    monkeypatch.setenv("CONTEXTURE_HOME", str(tmp_path / "nothing"))
+    monkeypatch.setenv("CONTEXTURE_PUBLICATIONS", str(tmp_path / "nowhere"))
+    done = contexture("status")
+    assert (done.code, done.out) == (
+        0,
+        f"no publication in {tmp_path / 'nothing'}; set CONTEXTURE_HOME as Airflow has it\n",
+    )
