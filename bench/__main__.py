@@ -1,0 +1,84 @@
+"""`python -m bench`: takes the measures and prints the table; progress goes to standard error."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated, cast
+
+import typer
+from rich.console import Console
+
+from bench.machine import Machine, this_machine
+from bench.measures import Measure
+from bench.report import markdown, terminal_table, write_between_markers, write_json
+from bench.settings import QUICK, Bench, Setting, Sizes
+
+BENCHES = {
+    "encode": "bench.encoding",
+    "send": "bench.sending",
+    "memory": "bench.sending",
+    "prepare": "bench.preparing",
+    "run": "bench.running",
+}
+"""Where the function of each bench is; a module is imported when its bench is due."""
+
+
+def main(
+    only: Annotated[list[str] | None, typer.Option(help=f"One of {', '.join(BENCHES)}; may be given again.")] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Small and once, to see that it works: no figures.")] = False,
+    json_file: Annotated[Path | None, typer.Option("--json", help="Gets all figures.")] = None,
+    write: Annotated[Path | None, typer.Option(help="A page whose table is rewritten.")] = None,
+) -> None:
+    """Measures Contexture against its peers: ratios of what is done in turn on this machine, now."""
+    chosen = only or list(BENCHES)
+    _refuse_impossible(chosen, quick=quick, write=write)
+    progress = Console(stderr=True, highlight=False, soft_wrap=True)
+    machine, moment = this_machine(), datetime.now(UTC)
+    for name, value in machine.lines():
+        progress.print(f"{name}: {value}")
+    measures = _take(chosen, QUICK if quick else Sizes(), progress)
+    _hand_over(measures, machine, moment, json_file=json_file, write=write)
+
+
+def _refuse_impossible(chosen: Iterable[str], *, quick: bool, write: Path | None) -> None:
+    unknown = [name for name in chosen if name not in BENCHES]
+    if unknown:
+        raise typer.BadParameter(f"there is no bench {', '.join(unknown)}; there are {', '.join(BENCHES)}")
+    if quick and write:
+        raise typer.BadParameter("a quick run gives no figures to write")
+
+
+def _take(chosen: Iterable[str], sizes: Sizes, progress: Console) -> list[Measure]:
+    started, measures = time.monotonic(), []
+    for name in chosen:
+        bench = cast(Bench, getattr(import_module(BENCHES[name]), name))
+        with tempfile.TemporaryDirectory(prefix=f"contexture-bench-{name}-", ignore_cleanup_errors=True) as folder:
+
+            def tell(line: str, name: str = name) -> None:
+                progress.print(f"[dim]{time.monotonic() - started:5.0f} s[/dim]  {name}: {line}")
+
+            measures += bench(Setting(sizes, Path(folder), tell))
+    return measures
+
+
+def _hand_over(
+    measures: list[Measure], machine: Machine, moment: datetime, *, json_file: Path | None, write: Path | None
+) -> None:
+    output = Console(highlight=False)
+    if output.is_terminal:
+        output.print(terminal_table(measures))
+    else:
+        output.print(markdown(measures, machine, moment), soft_wrap=True, markup=False)
+    if json_file:
+        write_json(json_file, measures, machine, moment)
+    if write:
+        write_between_markers(write, markdown(measures, machine, moment))
+
+
+if __name__ == "__main__":
+    typer.run(main)

@@ -1,0 +1,46 @@
+"""One sender in a process of its own: `python -m bench.sender HOME OUTBOX SENDER BOOTSTRAP_SERVERS`.
+
+Sends the outbox's only shard as a publish task does and prints one JSON line: records, seconds, peak memory.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import sys
+from pathlib import Path
+
+from bench.outbox_files import PUBLICATION
+from contexture.kafka import ClientSettings, Ledger, Publisher, SenderNames
+from contexture.outbox.lifecycle import Outboxes
+from contexture.outbox.reader import OutboxShardReader
+from contexture.outbox.storage import Storage
+
+_STATUS = Path("/proc/self/status")
+
+
+def main(arguments: list[str]) -> None:
+    """Sends and tells."""
+    home, outbox, sender, bootstrap_servers = arguments
+    storage = Storage(home)
+    reader = OutboxShardReader(storage, Outboxes(storage, PUBLICATION).manifest(outbox), 0)
+    settings = ClientSettings.from_extra({"bootstrap.servers": bootstrap_servers})
+    names = SenderNames(sender)
+    # The first run of a publication makes its ledger, long before it sends.
+    Ledger(settings, names).prepare(1)
+    result = Publisher(settings, names, shards=1).publish(reader)
+    answer = {"records": result.records_sent, "seconds": result.seconds, "peak_bytes": peak_bytes()}
+    sys.stdout.write(json.dumps(answer) + "\n")
+
+
+def peak_bytes() -> int:
+    """The largest resident memory of this process so far."""
+    if _STATUS.exists():
+        # The kernel's other count includes what the parent had when it started us.
+        line = next(line for line in _STATUS.read_text().splitlines() if line.startswith("VmHWM:"))
+        return int(line.split()[1]) * 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

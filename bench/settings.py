@@ -1,0 +1,59 @@
+"""How large everything is: for figures, and smaller for a look whether it all works."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench.measures import Measure, Tell
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """Of all benches.
+
+    Attributes:
+        pairs: how often each pair is measured.
+        sent_records: in the outbox of `send`.
+        memory_records: in the two outboxes of `memory`.
+        prepared_entities: in the snapshots of `prepare`, ascending.
+        run_entities: in the whole run.
+        single_core_items: names and entities of `encode`.
+    """
+
+    pairs: int = 5
+    sent_records: int = 2_000_000
+    memory_records: tuple[int, int] = (100_000, 1_000_000)
+    prepared_entities: tuple[int, ...] = (10_000, 100_000, 1_000_000)
+    run_entities: int = 1_000
+    single_core_items: int = 200_000
+
+
+QUICK = Sizes(
+    pairs=1,
+    sent_records=100_000,
+    memory_records=(60_000, 200_000),
+    prepared_entities=(1_000, 5_000),
+    run_entities=100,
+    single_core_items=20_000,
+)
+"""Shows that a bench works; says nothing about speed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What a bench is given.
+
+    Attributes:
+        sizes: how large everything is.
+        folder: empty, and removed afterwards.
+        tell: takes a line of progress.
+    """
+
+    sizes: Sizes
+    folder: Path
+    tell: Tell
+
+
+Bench = Callable[[Setting], list[Measure]]

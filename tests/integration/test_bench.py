@@ -1,0 +1,53 @@
+"""The bench as a person calls it; its figures are nobody's business here."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(240)]
+
+PROJECT = Path(__file__).parents[2]
+
+
+def bench(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "bench", *arguments], cwd=PROJECT, capture_output=True, text=True, check=False
+    )
+
+
+def test_a_quick_send_prints_its_ratio_to_kafkas_own_program(tmp_path: Path) -> None:
+    answer = bench("--quick", "--only", "send", "--json", str(tmp_path / "figures.json"))
+
+    assert answer.returncode == 0, answer.stderr
+    row = next(line for line in answer.stdout.splitlines() if line.startswith("| send |"))
+    cells = [cell.strip() for cell in row.strip("|").split("|")]
+    assert "Kafka's ProducerPerformance" in cells
+    assert cells[7] == "≥ 0.6"
+    figures = json.loads((tmp_path / "figures.json").read_text())["measures"][0]
+    assert cells[5] == f"{figures['ours'][0] / figures['peer'][0]:.2f}"
+    assert re.search(r"send: pair 1 of 1: ours [\d,]+, peer [\d,]+", answer.stderr)
+
+
+def test_a_quick_run_refuses_to_write_a_page(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("as it was")
+
+    answer = bench("--quick", "--write", str(page))
+
+    assert answer.returncode == 2
+    assert "a quick run gives no figures" in answer.stderr
+    assert page.read_text() == "as it was"
+
+
+def test_an_unknown_bench_is_named_together_with_those_there_are() -> None:
+    answer = bench("--only", "speed")
+
+    assert answer.returncode == 2
+    assert "there is no bench speed" in answer.stderr
+    assert "prepare" in answer.stderr
