@@ -58,9 +58,12 @@ def _payloads(context: Context) -> Iterable[Mapping[str, Any]]:
 
 
 def _is_paused(context: Context, start: Start) -> bool:
+    from airflow.sdk.api.client import ServerResponseError
+
     try:
         found: Any = context["ti"].get_dag(publication_dag_id(start.publication))
-    except AirflowRuntimeError:
+    except (AirflowRuntimeError, ServerResponseError):
+        # The first by way of a worker's supervisor, the second within `airflow dags test`.
         # A new file's DAG is not there yet: the task that starts it tries until it is.
         return False
     if found.is_paused:
