@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import tempfile
 import zipfile
 from dataclasses import dataclass, field
 from importlib.util import find_spec
@@ -26,8 +25,13 @@ class Submission:
     environment: dict[str, str] = field(repr=False)
 
     @classmethod
-    def prepared(cls, source_connection_id: str, spark_connection_id: str, home: str) -> Submission:
+    def prepared(cls, source_connection_id: str, spark_connection_id: str, home: str, scratch: Path) -> Submission:
         """Everything for a submit to the Spark behind a connection.
+
+        Args:
+            source_connection_id, spark_connection_id: of Airflow connections.
+            home: CONTEXTURE_HOME of the job.
+            scratch: a folder that lives as long as the submit.
 
         Raises:
             ConfigurationError: a connection is missing, or Spark would show the secrets.
@@ -43,7 +47,7 @@ class Submission:
             )
         return cls(
             application=str(package_folder("spark_jobs") / "stage.py"),
-            py_files=None if is_local else str(modules_zip(Path(tempfile.mkdtemp(prefix="contexture-")))),
+            py_files=None if is_local else str(modules_zip(scratch)),
             environment=_environment(source_connection_id, home),
         )
 

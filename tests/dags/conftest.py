@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,8 @@ import pytest
 import yaml
 
 PROJECT = Path(__file__).resolve().parents[2]
+DAGS = PROJECT / "dags"
+BROKEN = "name: broken\nsource: {kind: ngsi, connection: x, service: a, typs: [car]}\n"
 VEHICLES: dict[str, Any] = {
     "name": "vehicles",
     "description": "Cars of the fleet",
@@ -27,45 +28,48 @@ VEHICLES: dict[str, Any] = {
     },
 }
 
-Parse = Callable[..., dict[str, Any]]
+
+def write_publications(folder: Path, *names: str, **changes: Any) -> Path:
+    """Writes publication files, one for each name; returns the folder."""
+    for name in names:
+        (folder / f"{name}.yaml").write_text(yaml.safe_dump({**VEHICLES, "name": name, **changes}))
+    return folder
 
 
 @pytest.fixture(scope="session")
-def parse(tmp_path_factory: pytest.TempPathFactory) -> Parse:
-    """Parses DAG files with a folder of publications."""
-    home = tmp_path_factory.mktemp("airflow")
-
-    def parsed(publications: Path, file: str = "", dag_id: str | None = None) -> dict[str, Any]:
-        environment = {
-            **os.environ,
-            "AIRFLOW_HOME": str(home),
-            "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
-            "AIRFLOW__CORE__DAGS_FOLDER": str(PROJECT / "dags"),
-            "AIRFLOW__CORE__PLUGINS_FOLDER": str(PROJECT / "plugins"),
-            "CONTEXTURE_PUBLICATIONS": str(publications),
-            "PYTHONPATH": os.pathsep.join([str(PROJECT / "include"), str(PROJECT / "plugins")]),
-            # Any attempt to reach a network ends here.
-            "HTTPS_PROXY": "http://127.0.0.1:9",
-            "HTTP_PROXY": "http://127.0.0.1:9",
-        }
-        if dag_id is not None:
-            environment["_AIRFLOW_PARSING_CONTEXT_DAG_ID"] = dag_id
-        command = [sys.executable, str(Path(__file__).with_name("parse.py")), str(PROJECT / "dags" / file)]
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=120)
-        assert done.returncode == 0, done.stderr[-3000:]
-        found: dict[str, Any] = json.loads(done.stdout.rsplit("\n", 1)[1])
-        return found
-
-    return parsed
+def parsed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What parsing gave, by scenario; in one process, for importing Airflow costs more than parsing."""
+    few, many = tmp_path_factory.mktemp("few"), tmp_path_factory.mktemp("many")
+    write_publications(few, "bikes", "vehicles")
+    write_publications(few, "by-hand", schedule=None)
+    (few / "broken.yaml").write_text(BROKEN)
+    write_publications(many, *[f"p{number:03}" for number in range(200)])
+    scenarios = {
+        "all": {"publications": str(few), "file": str(DAGS), "dag_id": None},
+        "task": {"publications": str(many), "file": str(DAGS / "publications.py"), "dag_id": "publish_p007"},
+        "many": {"publications": str(many), "file": str(DAGS / "publications.py"), "dag_id": None},
+    }
+    command = [sys.executable, str(Path(__file__).with_name("parse.py"))]
+    done = subprocess.run(
+        command,
+        input=json.dumps(list(scenarios.values())),
+        env=environment(tmp_path_factory.mktemp("airflow")),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    return dict(zip(scenarios, json.loads(done.stdout.rsplit("\n", 1)[1]), strict=True))
 
 
-@pytest.fixture(scope="session")
-def write_publications() -> Callable[..., Path]:
-    """Writes publication files, one for each name."""
-
-    def written(folder: Path, *names: str, **changes: Any) -> Path:
-        for name in names:
-            (folder / f"{name}.yaml").write_text(yaml.safe_dump({**VEHICLES, "name": name, **changes}))
-        return folder
-
-    return written
+def environment(home: Path) -> dict[str, str]:
+    """Airflow's variables."""
+    return {
+        **os.environ,
+        "AIRFLOW_HOME": str(home),
+        "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
+        "AIRFLOW__CORE__DAGS_FOLDER": str(DAGS),
+        "AIRFLOW__CORE__PLUGINS_FOLDER": str(PROJECT / "plugins"),
+        "PYTHONPATH": os.pathsep.join([str(PROJECT / "include"), str(PROJECT / "plugins")]),
+    }

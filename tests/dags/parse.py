@@ -1,32 +1,46 @@
-"""Parses the DAGs folder in a process of its own and prints what it found as JSON."""
+"""Parses DAG files in a process of its own and prints what it found as JSON."""
 
 from __future__ import annotations
 
 import json
 import logging
+import os
 import sys
 import time
 from pathlib import Path
 from typing import Any
 
-HEAVY = ("pyspark", "great_expectations", "pyarrow", "confluent_kafka", "pandas", "numpy", "sqlalchemy.orm.session")
+HEAVY = ("pyspark", "great_expectations", "pyarrow", "confluent_kafka", "pandas", "numpy")
+CONNECTIONS: list[str] = []
 
 
 def main() -> None:
-    """Arguments: the DAGs folder, or one file of it."""
-    from airflow.dag_processing.dagbag import DagBag
+    """Reads a list of scenarios from standard input: publications, file and dag_id. Each is parsed on its own."""
+    import airflow.dag_processing.dagbag  # noqa: F401 - what Airflow itself loads is not counted
 
     before = set(sys.modules)
+    sys.addaudithook(lambda event, arguments: CONNECTIONS.append(event) if event == "socket.connect" else None)
+    found = [_parsed(scenario, before) for scenario in json.load(sys.stdin)]
+    sys.stdout.write("\n" + json.dumps(found))
+
+
+def _parsed(scenario: dict[str, Any], before: set[str]) -> dict[str, Any]:
+    from airflow.dag_processing.dagbag import DagBag
+
+    os.environ["CONTEXTURE_PUBLICATIONS"] = scenario["publications"]
+    os.environ.pop("_AIRFLOW_PARSING_CONTEXT_DAG_ID", None)
+    if scenario["dag_id"]:
+        os.environ["_AIRFLOW_PARSING_CONTEXT_DAG_ID"] = scenario["dag_id"]
     # Of this process alone: other work on the machine does not count.
     started = time.process_time()
-    bag = DagBag(dag_folder=sys.argv[1])
-    found = {
+    bag = DagBag(dag_folder=scenario["file"])
+    return {
         "seconds": time.process_time() - started,
         "errors": {Path(path).name: text for path, text in bag.import_errors.items()},
         "heavy": sorted({module for module in set(sys.modules) - before if module.split(".")[0] in HEAVY}),
+        "connections": len(CONNECTIONS),
         "dags": {dag_id: _described(dag) for dag_id, dag in bag.dags.items()},
     }
-    sys.stdout.write("\n" + json.dumps(found))
 
 
 def _described(dag: Any) -> dict[str, Any]:

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 pytestmark = pytest.mark.airflow
-
-Parse = Callable[..., dict[str, Any]]
-WritePublications = Callable[..., Path]
 
 PUBLISH_EDGES = [
     "settle -> stage",
@@ -23,13 +18,10 @@ PUBLISH_EDGES = [
 ]
 
 
-@pytest.fixture(scope="module")
-def found(parse: Parse, write_publications: WritePublications, tmp_path_factory: pytest.TempPathFactory) -> Any:
+@pytest.fixture
+def found(parsed: Any) -> Any:
     """Two good publications, one that is only started by hand, and one bad file."""
-    folder = write_publications(tmp_path_factory.mktemp("publications"), "bikes", "vehicles")
-    write_publications(folder, "by-hand", schedule=None)
-    (folder / "broken.yaml").write_text("name: broken\nsource: {kind: ngsi, connection: x, service: a, typs: [car]}\n")
-    return parse(folder)
+    return parsed["all"]
 
 
 def test_there_is_one_dag_for_each_good_publication_and_one_to_resynchronise(found: Any) -> None:
@@ -102,18 +94,15 @@ def test_parsing_loads_nothing_heavy(found: Any) -> None:
     assert found["heavy"] == []
 
 
-def test_a_task_reads_its_own_publication_only(
-    parse: Parse, write_publications: WritePublications, tmp_path: Path
-) -> None:
-    write_publications(tmp_path, *[f"p{number:03}" for number in range(20)])
-    found = parse(tmp_path, "publications.py", dag_id="publish_p007")
-    assert list(found["dags"]) == ["publish_p007"]
+def test_parsing_opens_no_connection(parsed: Any) -> None:
+    assert [scenario["connections"] for scenario in parsed.values()] == [0, 0, 0]
 
 
-def test_two_hundred_publications_parse_in_under_three_seconds(
-    parse: Parse, write_publications: WritePublications, tmp_path: Path
-) -> None:
-    write_publications(tmp_path, *[f"p{number:03}" for number in range(200)])
-    found = parse(tmp_path, "publications.py")
-    assert len(found["dags"]) == 200
-    assert found["seconds"] < 3.0
+def test_a_task_reads_its_own_publication_only(parsed: Any) -> None:
+    assert list(parsed["task"]["dags"]) == ["publish_p007"]
+
+
+def test_two_hundred_publications_parse_in_under_three_seconds(parsed: Any) -> None:
+    assert len(parsed["many"]["dags"]) == 200
+    assert parsed["many"]["errors"] == {}
+    assert parsed["many"]["seconds"] < 3.0

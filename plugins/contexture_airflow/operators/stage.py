@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
@@ -48,25 +50,35 @@ class StagePublicationOperator(SparkSubmitOperator):
         from contexture_airflow.steps.open import open_storage, targets
         from contexture_airflow.steps.run import RunPlan
         from contexture_airflow.steps.staging import answer, place_order
-        from contexture_airflow.submission import Submission
 
         storage = open_storage()
         order = place_order(
             storage, self.publication, run_request(context), RunPlan.received(self.plan), targets(self.log.info)
         )
-        submission = Submission.prepared(self.publication.source.connection, str(self._conn_id), storage.root)
-        self.application = submission.application
-        self.application_args = ["--order", order.uri]
-        self.env_vars = submission.environment
-        self.py_files = submission.py_files
-        failure: AirflowException | None = None
-        try:
-            super().execute(context)
-        except AirflowException as error:
-            failure = error
+        with TemporaryDirectory(prefix="contexture-") as scratch:
+            self._prepare_submit(storage.root, order.uri, Path(scratch))
+            failure = self._submit_failure(context)
         staged = answer(storage, order, failure)
         self.log.info("outbox %s, %s records, report %s", staged.outbox, staged.records, staged.report)
         return dict(staged.handed())
+
+    def _prepare_submit(self, home: str, order_uri: str, scratch: Path) -> None:
+        from contexture_airflow.submission import Submission
+
+        source = self.publication.source.connection
+        submission = Submission.prepared(source, str(self._conn_id), home, scratch)
+        self.application = submission.application
+        self.application_args = ["--order", order_uri]
+        self.env_vars = submission.environment
+        self.py_files = submission.py_files
+
+    def _submit_failure(self, context: Context) -> AirflowException | None:
+        # A failed submit is always the same exception, whatever went wrong: the job's answer knows more.
+        try:
+            super().execute(context)
+        except AirflowException as error:
+            return error
+        return None
 
 
 def spark_configuration() -> dict[str, str]:

@@ -1,0 +1,145 @@
+"""The steps behind the tasks, on a real broker."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+
+from builders.outboxes import NOON, outbox, publication, records
+from contexture.kafka import ClientSettings, read_committed
+from contexture.outbox.lifecycle import Outboxes
+from contexture.outbox.manifest import Manifest
+from contexture.outbox.state import State
+from contexture.outbox.storage import Storage
+from contexture.publications import Publication
+from contexture.sandbox.kafka import EmbeddedKafka
+from contexture_airflow.steps.concluding import conclude_run
+from contexture_airflow.steps.gate import judge
+from contexture_airflow.steps.run import Interval, RunRequest, Staged
+from contexture_airflow.steps.sending import Delays, OutboxAttempts, send_shard
+from contexture_airflow.steps.settling import settle
+from contexture_airflow.steps.target import KafkaTarget, Target
+
+pytestmark = pytest.mark.integration
+
+INTERVAL = (NOON, NOON + timedelta(minutes=5))
+
+
+class City:
+    """One publication, its storage and its Kafka; names are its own, for the broker is shared."""
+
+    def __init__(self, folder: Path, kafka: EmbeddedKafka) -> None:
+        name = f"cars-{uuid4().hex[:8]}"
+        self.storage = Storage(str(folder))
+        self.settings = ClientSettings.from_extra(kafka.client_settings())
+        self.publication = publication(name=name)
+        self.outboxes = Outboxes(self.storage, name)
+        self.topic = f"topic-{name}"
+        self.log: list[str] = []
+
+    def target(self, owner: Publication, interval: Interval | None) -> Target:
+        return KafkaTarget(self.settings, owner, interval, self.log.append)
+
+    def prepared(self, sequence: int, *shards: str, interval: Interval | None = None) -> Manifest:
+        rows = [records(*names.split(), topic=self.topic) for names in shards]
+        mode = "changes" if interval is None else "backfill"
+        return outbox(self.storage, self.publication, sequence, rows, mode=mode, interval=interval)
+
+    def staged(self, manifest: Manifest) -> Staged:
+        return Staged(
+            publication=self.publication.name,
+            run=manifest.run,
+            outbox=manifest.outbox,
+            sequence=manifest.sequence,
+            records=manifest.records,
+            shards=(),
+        )
+
+    def judged(self, manifest: Manifest) -> list[int]:
+        staged = self.staged(manifest)
+        return judge(self.storage, staged, dry_run=False, target_for=self.target, report=self.log.append)
+
+    def sent(self, manifest: Manifest, shard: int) -> int:
+        target = self.target(self.publication, manifest.interval)
+        delays = Delays(self.publication, OutboxAttempts(self.outboxes, manifest.outbox))
+        return send_shard(self.storage, manifest, shard, target, delays).records_sent
+
+    def concluded(self, manifest: Manifest) -> bool:
+        now = datetime.now(UTC)
+        return conclude_run(self.storage, self.staged(manifest), self.target, self.log.append, now=now) is not None
+
+    def ran(self, manifest: Manifest) -> bool:
+        for shard in self.judged(manifest):
+            self.sent(manifest, shard)
+        return self.concluded(manifest)
+
+    def keys(self) -> list[bytes]:
+        """Keys in Kafka, sorted."""
+        return sorted(record.key or b"" for record in read_committed(self.settings, [self.topic]))
+
+
+@pytest.fixture
+def city(tmp_path: Path, kafka: EmbeddedKafka) -> City:
+    return City(tmp_path, kafka)
+
+
+def test_a_run_sends_each_record_once_and_state_remembers_the_cluster(city: City) -> None:
+    assert city.ran(city.prepared(1, "car1 car2", "car3"))
+    assert city.keys() == [b"car1", b"car2", b"car3"]
+    pointer = State(city.storage, city.publication.name).pointer()
+    assert (pointer.sequence, pointer.target) == (1, city.settings.identity())
+    assert pointer.cluster == city.target(city.publication, None).cluster()
+
+
+def test_a_run_without_records_is_concluded_and_takes_its_number(city: City) -> None:
+    assert city.ran(city.prepared(1, "car1", ""))
+    assert city.ran(city.prepared(2, "", ""))
+    assert city.target(city.publication, None).highest_sequence() == 2
+
+
+def test_settle_finishes_what_was_sent_in_part(city: City) -> None:
+    manifest = city.prepared(1, "car1 car2", "car3")
+    city.judged(manifest)
+    city.sent(manifest, 0)
+    plan = settle(city.storage, city.publication, RunRequest(run_id="next"), city.target, city.log.append)
+    assert (plan.settled, plan.sequence, plan.mode) == (("outbox1",), 2, "changes")
+    assert city.keys() == [b"car1", b"car2", b"car3"]
+
+
+def test_an_old_publish_task_cleared_after_a_newer_run_sends_nothing(city: City) -> None:
+    old = city.prepared(1, "car1", "car2")
+    city.judged(old)
+    assert city.ran(city.prepared(2, "", "car3"))
+    assert [city.sent(old, 0), city.sent(old, 1)] == [0, 0]
+    assert city.keys() == [b"car3"]
+    assert not city.concluded(old)
+    assert city.outboxes.status("outbox1").status == "abandoned"
+
+
+def test_a_backfill_has_a_ledger_of_its_own_and_supersedes_nothing(city: City) -> None:
+    assert city.ran(city.prepared(1, "car1", ""))
+    plan = settle(
+        city.storage,
+        city.publication,
+        RunRequest(run_id="past", interval=INTERVAL),
+        city.target,
+        city.log.append,
+    )
+    assert (plan.mode, plan.sequence) == ("backfill", 1)
+    past = outbox(
+        city.storage,
+        city.publication,
+        plan.sequence,
+        [records("car0", topic=city.topic)],
+        name="past",
+        run=plan.run,
+        mode="backfill",
+        interval=INTERVAL,
+    )
+    assert city.ran(past)
+    assert city.keys() == [b"car0", b"car1"]
+    assert city.target(city.publication, None).highest_sequence() == 1
+    assert State(city.storage, city.publication.name).pointer().outbox == "outbox1"
