@@ -1,0 +1,59 @@
+"""docs/reference says what the code says, and every document links to what is there."""
+
+from __future__ import annotations
+
+import re
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from contexture.cli import exit_codes
+from contexture.cli.application import COMMANDS
+
+ROOT = Path(__file__).parents[2]
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+SOURCES = [path for folder in ("include", "plugins", "spark_jobs", "dags") for path in (ROOT / folder).rglob("*.py")]
+LINK = re.compile(r"\]\((?!https?:)([^)#\s]+)")
+
+
+def generator() -> ModuleType:
+    path = ROOT / "docs" / "generate_reference.py"
+    spec = spec_from_file_location("generate_reference", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("name", ["publication.md", "row-rules.md"])
+def test_generated_pages_are_up_to_date(name):
+    assert (ROOT / "docs" / "reference" / name).read_text(encoding="utf-8") == generator().pages()[name]
+
+
+def test_every_variable_of_ours_is_in_the_reference():
+    named = {name for path in SOURCES for name in re.findall(r"\bCONTEXTURE_[A-Z_]*[A-Z]\b", path.read_text())}
+    page = (ROOT / "docs" / "reference" / "environment-variables.md").read_text()
+    documented = set(re.findall(r"^\| `(CONTEXTURE_[A-Z_]+)`", page, re.MULTILINE))
+    assert documented == named
+
+
+def test_every_exit_code_and_command_is_in_the_reference():
+    page = (ROOT / "docs" / "reference" / "commands.md").read_text()
+    codes = {value for name, value in vars(exit_codes).items() if name.isupper()}
+    assert {int(code) for code in re.findall(r"^\| (\d) \|", page, re.MULTILINE)} == codes
+    assert set(re.findall(r"^\| `contexture (\w+)", page, re.MULTILINE)) == set(COMMANDS)
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_links_lead_to_files(document):
+    targets = LINK.findall(document.read_text(encoding="utf-8"))
+    assert [target for target in targets if not (document.parent / target).exists()] == []
+
+
+def test_every_decision_follows_the_template():
+    for path in (ROOT / "docs" / "decisions").glob("0*.md"):
+        headings = re.findall(r"^## (.+)$", path.read_text(), re.MULTILINE)
+        assert headings == ["Context", "Decision", "Consequences"], path.name
