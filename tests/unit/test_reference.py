@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from textwrap import dedent
 from types import ModuleType
 
 import pytest
 
 from contexture.cli import exit_codes
 from contexture.cli.application import COMMANDS
+from contexture.publications import load_publication_file
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
@@ -57,3 +59,22 @@ def test_every_decision_follows_the_template():
     for path in (ROOT / "docs" / "decisions").glob("0*.md"):
         headings = re.findall(r"^## (.+)$", path.read_text(), re.MULTILINE)
         assert headings == ["Context", "Decision", "Consequences"], path.name
+
+
+PUBLICATION = re.compile(r"^( *)```yaml\n(.*?^ *name: .*?)^ *```", re.MULTILINE | re.DOTALL)
+
+
+def examples() -> list[tuple[str, str]]:
+    found = [(path, match) for path in DOCUMENTS for match in PUBLICATION.finditer(path.read_text(encoding="utf-8"))]
+    return [(path.name, dedent(match[2])) for path, match in found]
+
+
+def test_there_are_examples_of_publications():
+    assert {name for name, _ in examples()} == {"README.md", "add-a-publication.md"}
+
+
+@pytest.mark.parametrize(("name", "text"), examples())
+def test_examples_of_publications_are_right(name, text, tmp_path):
+    file = tmp_path / "example.yaml"
+    file.write_text(text)
+    assert load_publication_file(file).source.kind == "ngsi"
