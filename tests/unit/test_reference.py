@@ -55,6 +55,12 @@ def test_links_lead_to_files(document):
     assert [target for target in targets if not (document.parent / target).exists()] == []
 
 
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_paths_of_the_tree_exist(document):
+    named = re.findall(r"`((?:tests|include|plugins|spark_jobs|dags|docs|bench)/[\w./-]*)`", document.read_text())
+    assert [path for path in named if not (ROOT / path).exists()] == []
+
+
 def test_every_decision_follows_the_template():
     for path in (ROOT / "docs" / "decisions").glob("0*.md"):
         headings = re.findall(r"^## (.+)$", path.read_text(), re.MULTILINE)
