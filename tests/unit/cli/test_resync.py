@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+from typing import ClassVar
 
 import httpx
 import pytest
@@ -117,6 +120,72 @@ def test_an_airflow_that_is_away_gives_exit_code_3(contexture, monkeypatch):
     done = contexture("resync", "vehicles", "--reason", "x")
     assert done.code == 3
     assert "Airflow at http://127.0.0.1:9 did not answer: ConnectError" in done.err
+
+
+class Handler(BaseHTTPRequestHandler):
+    """The same answers on a socket; `resynchronise` runs, and what is asked about is in `paused` or it isn't."""
+
+    paused: ClassVar[set[str]] = set()
+    triggered: ClassVar[list[object]] = []
+
+    def answer(self, document: object) -> None:
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(json.dumps(document).encode())
+
+    def do_GET(self) -> None:
+        self.answer({"is_paused": self.path.rsplit("/", 1)[1] in self.paused})
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        self.triggered.append(json.loads(body)["conf"])
+        self.answer({"dag_run_id": "manual__1"})
+
+    def log_message(self, *ignored: object) -> None:
+        return
+
+
+@pytest.fixture
+def server(monkeypatch):
+    Handler.paused, Handler.triggered = set(), []
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as running:
+        Thread(target=running.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{running.server_port}"
+        monkeypatch.setenv("CONTEXTURE_AIRFLOW_URL", url)
+        monkeypatch.setenv("CONTEXTURE_AIRFLOW_TOKEN", "t")
+        yield url
+        running.shutdown()
+
+
+def test_the_command_starts_the_runs_and_names_those_left_out(contexture, server):
+    Handler.paused = {"publish_city"}
+    done = contexture("resync", "vehicles", "city", "vehicles", "--reason", "topics were deleted")
+    assert done.code == 0
+    assert done.out == (
+        f"started resynchronise for vehicles, city (full): {server}/dags/resynchronise/runs/manual__1\n"
+        "publish_city is paused and left out; it catches up by its own mode when it is resumed\n"
+    )
+    assert Handler.triggered == [
+        {"publications": ["vehicles", "city"], "mode": "full", "reason": "topics were deleted"}
+    ]
+
+
+def test_json_tells_the_run(contexture, server):
+    done = contexture("resync", "vehicles", "--reason", "x", "--mode", "changes", "--json")
+    assert json.loads(done.out) == {
+        "dag": "resynchronise",
+        "run": "manual__1",
+        "publications": ["vehicles"],
+        "mode": "changes",
+        "paused": [],
+    }
+
+
+def test_a_paused_resynchronise_is_not_asked_to_run(contexture, server):
+    Handler.paused = {"resynchronise"}
+    done = contexture("resync", "vehicles", "--reason", "x")
+    assert (done.code, Handler.triggered) == (2, [])
+    assert "the DAG resynchronise is paused. Next: resume it" in done.err
 
 
 @pytest.mark.parametrize(
