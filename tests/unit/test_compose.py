@@ -9,6 +9,7 @@ import ast
 import json
 import re
 import shlex
+import tomllib
 from collections.abc import Iterator
 from importlib.metadata import entry_points
 from importlib.util import find_spec
@@ -188,6 +189,15 @@ def test_programs_of_extras_are_installed_by_the_image():
     for extra, distribution in OF_EXTRAS.values():
         assert f"--extra {extra}" in COMPOSE["x-contexture"]["build"]["args"]["EXTRAS"]
         assert f'"{distribution}' in pyproject, f"pyproject.toml needs an extra {extra} with {distribution}"
+
+
+def test_the_image_has_drivers_for_the_database():
+    # Airflow opens PostgreSQL twice: by psycopg2, as its address says, and by asyncpg beside it.
+    address = environment_of("airflow-scheduler")["AIRFLOW__DATABASE__SQL_ALCHEMY_CONN"]
+    assert address.startswith("postgresql+psycopg2://")
+    extra = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]["celery"]
+    drivers = {re.match(r"[\w-]+", requirement)[0] for requirement in extra}
+    assert {"psycopg2-binary", "asyncpg"} <= drivers, 'pyproject.toml: add "asyncpg>=0.30" to the extra celery'
 
 
 def test_java_classes_of_commands_are_in_the_jars_of_pyspark():
