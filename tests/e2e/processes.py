@@ -49,6 +49,14 @@ def command_line(pid: int) -> str:
         return ""
 
 
+def environment(pid: int) -> list[str]:
+    """The variables a process was started with."""
+    try:
+        return Path(f"/proc/{pid}/environ").read_bytes().decode(errors="replace").split("\0")
+    except OSError:
+        return []
+
+
 def _state(pid: int) -> str | None:
     try:
         return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping
@@ -35,6 +36,7 @@ class StackOptions:
         kafka_port: Kafka's port; a free one when 0.
         entities: how many entities the test context broker holds when Airflow starts.
         prepare: is given the copied publication files before Airflow sees them.
+        dags: folder of DAG files; the project's when None.
     """
 
     publications: Path
@@ -44,6 +46,7 @@ class StackOptions:
     kafka_port: int = 0
     entities: int = 0
     prepare: Callable[[Path], None] = field(default=lambda folder: None)
+    dags: Path | None = None
 
 
 class Stack:
@@ -99,6 +102,7 @@ class Stack:
             home=self.options.home,
             connections=self._connections(),
             java=environment,
+            dags=self.options.dags,
         )
         self.airflow = AirflowProcesses(self.settings, self._progress)
         self.client = AirflowClient(self.settings)
@@ -112,8 +116,11 @@ class Stack:
 
     def _connections(self) -> dict[str, dict[str, object]]:
         host, port = self.broker.url.removeprefix("http://").split(":")
+        # The test broker asks for no token; it is there so that tests can look for it where no secret may be.
+        secret = {"headers": {"X-Auth-Token": secrets.token_urlsafe(24)}}
+        broker = {"conn_type": "http", "host": host, "port": int(port), "schema": "http", "extra": secret}
         return {
-            "context_broker": {"conn_type": "http", "host": host, "port": int(port), "schema": "http"},
+            "context_broker": broker,
             "kafka_default": {"conn_type": "kafka", "extra": self.kafka.client_settings()},
             "spark_default": {"conn_type": "spark", "host": "local[2]"},
         }
