@@ -21,12 +21,14 @@ class ProducerPerformance:
         jars: Kafka's jars with its tools.
         bootstrap_servers: the brokers.
         payloads: a file with a value in each line.
+        properties: of its producer, besides lz4 and acks=all.
         transaction_milliseconds: how long each transaction lasts.
     """
 
     jars: Path
     bootstrap_servers: str
     payloads: Path
+    properties: tuple[str, ...] = ()
     transaction_milliseconds: int = 500
 
     def records_per_second(self, topic: str, records: int) -> float:
@@ -53,5 +55,5 @@ class ProducerPerformance:
             *("--throughput", "-1"),
             *("--transaction-duration-ms", str(self.transaction_milliseconds)),
             *("--reporting-interval", "600000"),
-            *("--command-property", "compression.type=lz4", "acks=all"),
+            *("--command-property", "compression.type=lz4", "acks=all", *self.properties),
         ]

@@ -39,6 +39,7 @@ class AirflowSettings:
         home: CONTEXTURE_HOME.
         connections: Airflow connections by id, in Airflow's JSON form.
         java: variables that make children find Java.
+        dags: the folder of DAG files; the project's when None.
     """
 
     folder: Path
@@ -49,6 +50,7 @@ class AirflowSettings:
     connections: Mapping[str, Mapping[str, object]]
     java: Mapping[str, str]
     login: Login = field(default_factory=Login)
+    dags: Path | None = None
 
     @property
     def url(self) -> str:
@@ -85,7 +87,7 @@ class AirflowSettings:
         sections: dict[str, dict[str, object]] = {
             "core": {
                 "load_examples": False,
-                "dags_folder": self.project / "dags",
+                "dags_folder": self.dags or self.project / "dags",
                 "plugins_folder": self.project / "plugins",
                 "executor": "LocalExecutor",
                 "parallelism": PARALLELISM,
