@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from contexture.ngsi.connection import BrokerConnection
+from contexture.outbox.layout import PublicationFolder
 from contexture.outbox.manifest import Manifest
 from contexture.outbox.orders import StageOrder
 from contexture.outbox.state import State
@@ -40,5 +41,5 @@ def _phases(spark: SparkSession, order: StageOrder, watch: Stopwatch) -> Manifes
     manifest = prepare(spark, order, landing, watch)
     with watch.step("judge"):
         judge_outbox(spark, order, landing, manifest)
-    storage.remove(f"{order.publication.name}/work/{order.run}")
+    storage.remove(PublicationFolder(order.publication.name).work(order.run))
     return manifest

@@ -12,18 +12,19 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from contexture.outbox.layout import SHARD_FILE
 from contexture.outbox.schemas import OUTBOX, STATE
 from contexture.outbox.storage import Storage
-from spark_jobs.preparation.grouping import LineGrouper, SingleRecords
-from spark_jobs.preparation.planning import load
+from spark_jobs.preparation.event_plan import EventPlan
+from spark_jobs.preparation.grouping import LineGrouper, SingleRecords, tombstones
 from spark_jobs.preparation.rendered import rendered_folder
 from spark_jobs.preparation.settings import Preparation
 
 ROWS = 20_000
 ROW_GROUP = 100_000
-SHARD_FILE = "part-00000.parquet"
 
 SUMMARY = pa.schema(
     [
@@ -54,9 +55,8 @@ class ShardAssembler:
         self._preparation = preparation
         self._shard = shard
         self._storage = Storage(preparation.home)
-        self._events = load(self._storage, f"{preparation.work}/events.npy")
-        starts = load(self._storage, f"{preparation.work}/batch_starts.npy")
-        self._grouper = LineGrouper(starts) if preparation.joins_lines else SingleRecords(starts)
+        self._plan = EventPlan.load(self._storage, preparation.work)
+        self._grouper = LineGrouper() if preparation.joins_lines else SingleRecords()
         self._position = 0
         self._bytes = 0
         self._topics: Counter[str] = Counter()
@@ -88,16 +88,9 @@ class ShardAssembler:
             path = self._storage.path(f"{folder}/{name}")
             with pq.ParquetFile(path, filesystem=self._storage.filesystem) as file:
                 for batch in file.iter_batches(batch_size=ROWS):
-                    table = self._kept(pa.Table.from_batches([batch]))
-                    if table.num_rows:
-                        yield table
-
-    def _kept(self, table: Any) -> Any:
-        """Without the events that planning left out."""
-        events = table.column("event").to_numpy()
-        places = np.minimum(np.searchsorted(self._events, events), max(len(self._events) - 1, 0))
-        kept = self._events[places] == events if len(self._events) else np.zeros(len(events), dtype=bool)
-        return table if kept.all() else table.filter(pa.array(kept))
+                    placed = self._plan.placed(pa.Table.from_batches([batch]))
+                    if placed.num_rows:
+                        yield placed
 
     def _write_deletes(self, records: Any, delta: Any) -> None:
         path = self._storage.path(f"{self._preparation.work}/deletions.parquet")
@@ -106,7 +99,7 @@ class ShardAssembler:
             gone = table.select(STATE.names)
             place = STATE.get_field_index("removed")
             delta.write_table(gone.set_column(place, STATE.field(place), pa.array([True] * gone.num_rows)).cast(STATE))
-            self._append(records, self._grouper.deletions(table, self._preparation.reference_time))
+            self._append(records, tombstones(table, self._preparation.reference_time, self._plan.batches))
 
     def _append(self, records: Any, table: Any) -> None:
         if table is None or not table.num_rows:
@@ -122,8 +115,8 @@ class ShardAssembler:
 
     def _count(self, table: Any) -> None:
         for name in ("key", "value"):
-            self._bytes += pa.compute.sum(pa.compute.binary_length(table.column(name))).as_py() or 0
-        for item in pa.compute.value_counts(table.column("topic").cast(pa.string())).to_pylist():
+            self._bytes += pc.sum(pc.binary_length(table.column(name))).as_py() or 0
+        for item in pc.value_counts(table.column("topic").cast(pa.string())).to_pylist():
             self._topics[item["values"]] += item["counts"]
 
     def _state_rows(self, table: Any) -> Any:
@@ -131,7 +124,7 @@ class ShardAssembler:
         columns = {name: table.column(name) for name in STATE.names if name in table.schema.names}
         columns["missing_since"] = pa.nulls(rows, STATE.field("missing_since").type)
         columns["withheld"] = columns["removed"] = pa.array([False] * rows)
-        columns["sequence"] = pa.array(np.full(rows, self._preparation.sequence))
+        columns["sequence"] = pa.array(np.full(rows, self._preparation.order.sequence))
         return pa.table([columns[name] for name in STATE.names], names=STATE.names).cast(STATE)
 
     def _write_topics(self) -> None:

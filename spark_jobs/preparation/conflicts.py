@@ -17,12 +17,12 @@ RULE = "duplicate"
 MESSAGE = "the source shows other content for the same identity and the same time of change"
 
 
-def quarantine_conflicts(storage: Storage, preparation: Preparation, events: Any) -> int:
-    """Writes the landing rows of contradicting events to quarantine; gives their number."""
+def quarantine_conflicts(storage: Storage, preparation: Preparation, events: Any) -> None:
+    """Writes the landing rows of contradicting events to quarantine."""
     if not len(events):
-        return 0
+        return
     ordinals = pa.array(np.unique(events >> PART_BITS))
-    folder = storage.path(preparation.folder.landing(preparation.run))
+    folder = storage.path(preparation.folder.landing(preparation.order.run))
     dataset = ds.dataset(folder, filesystem=storage.filesystem, format="parquet", exclude_invalid_files=True)
     rows = dataset.to_table(filter=ds.field("ordinal").isin(ordinals))
     for name, text in (("rule", RULE), ("severity", "error"), ("message", MESSAGE)):
@@ -30,4 +30,3 @@ def quarantine_conflicts(storage: Storage, preparation: Preparation, events: Any
     target = f"{preparation.folder.quarantine(preparation.outbox)}/conflicts.parquet"
     with storage.replacing(target) as path:
         pq.write_table(rows.select(QUARANTINE.names).cast(QUARANTINE), path, filesystem=storage.filesystem)
-    return int(rows.num_rows)

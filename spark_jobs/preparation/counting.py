@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+import numpy as np
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
@@ -26,30 +27,20 @@ class Counts:
     quarantined_entities: int
     warnings: dict[str, int]
 
-    def with_conflicts(self, conflicts: int) -> Counts:
-        """These counts, with contradicting events moved to quarantine."""
-        if not conflicts:
-            return self
-        return replace(
-            self,
-            accepted=self.accepted - conflicts,
-            quarantined={**self.quarantined, RULE: conflicts},
-            quarantined_entities=self.quarantined_entities + conflicts,
-        )
 
-
-def count(storage: Storage, preparation: Preparation) -> Counts:
-    """Counts the narrow rows of a preparation."""
+def count(storage: Storage, preparation: Preparation, conflicting: Any) -> Counts:
+    """Counts the narrow rows of a preparation; `conflicting` are the numbers of events that contradict each other."""
     path = storage.path(f"{preparation.work}/evaluated")
     dataset = ds.dataset(path, filesystem=storage.filesystem, format="parquet")
-    table = dataset.to_table(columns=["verdict", "rules", "warnings"])
-    by_verdict = _counted(table.column("verdict"))
-    unchanged = by_verdict.get(Verdict.UNCHANGED, 0)
+    table = dataset.to_table(columns=["event", "verdict", "rules", "warnings"])
+    verdicts = np.asarray(table.column("verdict")).copy()
+    verdicts[np.isin(table.column("event").to_numpy(), conflicting)] = Verdict.QUARANTINED
+    refused = _by_rule(table.column("rules"))
     return Counts(
-        accepted=by_verdict.get(Verdict.SEND, 0) + unchanged,
-        unchanged=unchanged,
-        quarantined=_by_rule(table.column("rules")),
-        quarantined_entities=by_verdict.get(Verdict.QUARANTINED, 0),
+        accepted=int((verdicts <= Verdict.UNCHANGED).sum()),
+        unchanged=int((verdicts == Verdict.UNCHANGED).sum()),
+        quarantined={**refused, RULE: len(conflicting)} if len(conflicting) else refused,
+        quarantined_entities=int((verdicts == Verdict.QUARANTINED).sum()),
         warnings=_by_rule(table.column("warnings")),
     )
 
@@ -62,15 +53,9 @@ def newest_modification(storage: Storage, work: str) -> datetime | None:
     return newest
 
 
-def _counted(column: Any) -> dict[Any, int]:
-    return {
-        item["values"]: item["counts"] for item in pc.value_counts(column).to_pylist() if item["values"] is not None
-    }
-
-
 def _by_rule(column: Any) -> dict[str, int]:
     rules: Counter[str] = Counter()
-    for joined, number in _counted(column).items():
-        for rule in joined.split(","):
-            rules[rule] += number
+    for item in pc.value_counts(column.drop_null()).to_pylist():
+        for rule in item["values"].split(","):
+            rules[rule] += item["counts"]
     return dict(sorted(rules.items()))

@@ -72,7 +72,7 @@ class EvaluatedRows:
         return pa.record_batch(columns, schema=self.schema)
 
     def rendered(self, shards: int) -> Any:
-        """The rendered rows as a table, each with its shard: by key, or by topic where lines are joined or keys lack."""
+        """The rendered rows, each with its shard: by key, or by topic where lines are joined or keys lack."""
         columns = {
             name: pa.array(self.rendered_columns[name], RENDERED.field(name).type)
             for name in RENDERED.names

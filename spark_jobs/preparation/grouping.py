@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from contexture.messages.cygnus_lines import join
 
@@ -23,58 +24,55 @@ _RECORD = pa.schema(
 )
 
 
+class _Line(NamedTuple):
+    """What a record needs of one of its events."""
+
+    key: bytes | None
+    value: bytes
+    timestamp: datetime | None
+
+
 class SingleRecords:
     """Each event is a record of its own, once for each of its topics."""
 
-    def __init__(self, batch_starts: Any) -> None:
-        self._starts = batch_starts
-        self._seen = _SubBatches()
-
-    def records(self, rendered: Any) -> Any:
-        """The records of rendered events, in order."""
-        topics = rendered.column("topics").combine_chunks()
-        parents = pa.compute.list_parent_indices(topics)
-        rows = rendered.take(parents)
-        batches = np.searchsorted(self._starts, rows.column("event").to_numpy(), side="right") - 1
-        names = pa.compute.list_flatten(topics)
+    def records(self, placed: Any) -> Any:
+        """The records of placed events, in order."""
+        topics, parents, sub_batches = _destined(placed)
+        rows = placed.take(parents)
         return _table(
-            topic=names,
+            topic=topics,
             key=rows.column("key"),
             value=rows.column("value"),
             timestamp=rows.column("timestamp"),
-            batch=pa.array(batches),
-            sub_batch=pa.array(self._seen.number(batches, names)),
-            events=pa.array(np.ones(len(names), dtype=np.int32)),
+            batch=rows.column("batch"),
+            sub_batch=sub_batches,
+            events=pa.array(np.ones(len(topics), dtype=np.int32)),
         )
 
     def rest(self) -> Any:
         """Nothing is held back."""
         return None
 
-    def deletions(self, vanished: Any, moment: datetime) -> Any:
-        """Tombstones of state rows, each in a batch of its own behind all others."""
-        return _tombstones(vanished, moment, len(self._starts))
-
 
 class LineGrouper:
-    """The events of a batch for one topic are the lines of one record, in the order the topics first appear."""
+    """The events of a sub-batch are the lines of one record."""
 
-    def __init__(self, batch_starts: Any) -> None:
-        self._starts = batch_starts
+    def __init__(self) -> None:
         self._batch = -1
-        self._groups: dict[str, list[tuple[bytes | None, bytes, object]]] = {}
+        self._lines: dict[tuple[int, str], list[_Line]] = {}
         self._done: list[dict[str, object]] = []
 
-    def records(self, rendered: Any) -> Any:
+    def records(self, placed: Any) -> Any:
         """The records of all batches that are complete so far."""
-        batches = np.searchsorted(self._starts, rendered.column("event").to_numpy(), side="right") - 1
-        columns = (rendered.column(name).to_pylist() for name in ("topics", "key", "value", "timestamp"))
-        for batch, topics, key, line, moment in zip(batches.tolist(), *columns, strict=True):
+        topics, parents, sub_batches = _destined(placed)
+        rows = placed.take(parents)
+        columns = [rows.column("batch"), sub_batches, topics]
+        lines = map(_Line, *(rows.column(name).to_pylist() for name in _Line._fields))
+        for batch, sub_batch, topic, line in zip(*(column.to_pylist() for column in columns), lines, strict=True):
             if batch != self._batch:
                 self._close()
                 self._batch = batch
-            for topic in topics:
-                self._groups.setdefault(topic, []).append((key, line, moment))
+            self._lines.setdefault((sub_batch, topic), []).append(line)
         return self._take()
 
     def rest(self) -> Any:
@@ -82,57 +80,47 @@ class LineGrouper:
         self._close()
         return self._take()
 
-    def deletions(self, vanished: Any, moment: datetime) -> Any:
-        """Tombstones of state rows, each in a batch of its own behind all others."""
-        return _tombstones(vanished, moment, len(self._starts))
-
     def _close(self) -> None:
-        for sub_batch, (topic, lines) in enumerate(self._groups.items()):
-            key, _, moment = lines[-1]
-            value = join(line for _, line, _ in lines)
-            record = {"topic": topic, "key": key, "value": value, "timestamp": moment}
+        for (sub_batch, topic), lines in sorted(self._lines.items()):
+            last = lines[-1]
+            value = join(line.value for line in lines)
+            record = {"topic": topic, "key": last.key, "value": value, "timestamp": last.timestamp}
             self._done.append({**record, "batch": self._batch, "sub_batch": sub_batch, "events": len(lines)})
-        self._groups = {}
+        self._lines = {}
 
     def _take(self) -> Any:
         done, self._done = self._done, []
         return pa.Table.from_pylist(done, schema=_RECORD)
 
 
-class _SubBatches:
-    """Numbers the topics of each batch in the order they first appear, also across calls."""
-
-    def __init__(self) -> None:
-        self._batch = -1
-        self._numbers: dict[str, int] = {}
-
-    def number(self, batches: Any, topics: Any) -> Any:
-        """The sub-batch of each record."""
-        if len(batches) > 1 and (batches[1:] != batches[:-1]).all() and batches[0] != self._batch:
-            self._batch, self._numbers = int(batches[-1]), {topics[-1].as_py(): 0}
-            return np.zeros(len(batches), dtype=np.int64)
-        numbers = []
-        for batch, topic in zip(batches.tolist(), topics.to_pylist(), strict=True):
-            if batch != self._batch:
-                self._batch, self._numbers = batch, {}
-            numbers.append(self._numbers.setdefault(topic, len(self._numbers)))
-        return np.array(numbers, dtype=np.int64)
-
-
-def _tombstones(vanished: Any, moment: datetime, first_batch: int) -> Any:
-    topics = vanished.column("topics").combine_chunks()
-    rows = vanished.take(pa.compute.list_parent_indices(topics))
+def tombstones(gone: Any, moment: datetime, first_batch: int) -> Any:
+    """The tombstones of state rows, one for each of their topics, each in a batch of its own."""
+    topics = gone.column("topics").combine_chunks()
+    rows = gone.take(pc.list_parent_indices(topics))
     count = rows.num_rows
     stamp = pa.array([moment] * count, pa.timestamp("us", tz="UTC"))
     return _table(
-        topic=pa.compute.list_flatten(topics),
+        topic=pc.list_flatten(topics),
         key=rows.column("key"),
         value=pa.nulls(count, pa.binary()),
-        timestamp=pa.compute.cast(stamp, pa.timestamp("ms", tz="UTC"), safe=False),
+        timestamp=pc.cast(stamp, pa.timestamp("ms", tz="UTC"), safe=False),
         batch=pa.array(np.arange(first_batch, first_batch + count)),
         sub_batch=pa.array(np.zeros(count, dtype=np.int64)),
         events=pa.array(np.ones(count, dtype=np.int32)),
     )
+
+
+def _destined(placed: Any) -> tuple[Any, Any, Any]:
+    """For each topic of each event: the topic, the event's row, and the sub-batch.
+
+    Events with several topics all have the same ones, so the n-th topic of a sub-batch is a sub-batch of its own.
+    """
+    topics = placed.column("topics").combine_chunks()
+    parents = pc.list_parent_indices(topics)
+    rows = parents.to_numpy()
+    starts, lengths = topics.offsets.to_numpy()[:-1] - topics.offsets[0].as_py(), topics.value_lengths().to_numpy()
+    sub_batches = placed.column("sub_batch").to_numpy()[rows] * lengths[rows] + np.arange(len(rows)) - starts[rows]
+    return pc.list_flatten(topics), parents, pa.array(sub_batches, pa.int64())
 
 
 def _table(**columns: Any) -> Any:

@@ -17,22 +17,20 @@ from hashlib import sha256
 from typing import Any
 
 import orjson
-import pyarrow as pa
-import pyarrow.parquet as pq
 
-from contexture.outbox.layout import PublicationFolder
 from contexture.outbox.lifecycle import Outboxes
-from contexture.outbox.manifest import LandingManifest, Manifest, ShardManifest
+from contexture.outbox.manifest import LandingManifest, Manifest
 from contexture.outbox.orders import StageOrder
 from contexture.outbox.schemas import FORMAT_VERSION, LANDING
 from contexture.outbox.state import State
 from contexture.outbox.storage import Storage
-from spark_jobs.preparation.assembly import SHARD_FILE, SUMMARY, assembly
+from spark_jobs.preparation.assembly import SUMMARY, assembly
 from spark_jobs.preparation.conflicts import quarantine_conflicts
-from spark_jobs.preparation.counting import Counts, count
+from spark_jobs.preparation.counting import count
+from spark_jobs.preparation.description import Findings, described
 from spark_jobs.preparation.evaluated import evaluated_schema
 from spark_jobs.preparation.evaluation import evaluation
-from spark_jobs.preparation.planning import Plan, plan
+from spark_jobs.preparation.planning import plan
 from spark_jobs.preparation.settings import Preparation
 from spark_jobs.session import parquet_microseconds
 
@@ -73,27 +71,34 @@ def prepare(spark: Any, order: StageOrder, landing: LandingManifest, watch: Stop
     preparation = _preparation(storage, order, landing)
     outboxes = Outboxes(storage, order.publication.name)
     if storage.exists(outboxes.folder.manifest(preparation.outbox)):
-        return outboxes.manifest(preparation.outbox)
+        manifest = outboxes.manifest(preparation.outbox)
+    else:
+        manifest = _prepared(spark, preparation, landing, watch)
+        storage.write(outboxes.folder.manifest(preparation.outbox), manifest.to_json())
+    outboxes.prepared(manifest)
+    return manifest
+
+
+def _prepared(spark: Any, preparation: Preparation, landing: LandingManifest, watch: Stopwatch) -> Manifest:
+    storage = Storage(preparation.home)
     _clear(storage, preparation)
     with watch.step("evaluate"):
         evaluate(spark, preparation)
     with watch.step("plan"):
-        planned = plan(preparation, tells_absence=landing.complete, confirmed_shrink=order.confirm_shrink)
-        conflicts = quarantine_conflicts(storage, preparation, planned.conflicting)
+        confirmed = preparation.order.confirm_shrink
+        planned = plan(preparation, tells_absence=landing.complete, confirmed_shrink=confirmed)
+        quarantine_conflicts(storage, preparation, planned.conflicting)
     with watch.step("assemble"):
         shards = assemble(spark, preparation)
-    counts = count(storage, preparation)
-    manifest = _manifest(storage, preparation, order, landing, planned, counts.with_conflicts(conflicts), shards)
-    storage.write(outboxes.folder.manifest(preparation.outbox), manifest.to_json())
-    outboxes.prepared(manifest)
-    return manifest
+    counts = count(storage, preparation, planned.conflicting)
+    return described(preparation, landing, Findings(planned, counts, shards))
 
 
 def evaluate(spark: Any, preparation: Preparation) -> None:
     """Runs the one pass over the landing rows; narrow rows go to the work folder."""
     from pyspark.sql.pandas.types import from_arrow_schema
 
-    folder = Storage(preparation.home).uri(preparation.folder.landing(preparation.run))
+    folder = Storage(preparation.home).uri(preparation.folder.landing(preparation.order.run))
     schema = from_arrow_schema(evaluated_schema(preparation))
     landed = spark.read.schema(from_arrow_schema(LANDING)).option("pathGlobFilter", "*.parquet").parquet(folder)
     rows = landed.mapInArrow(evaluation(preparation), schema)
@@ -131,12 +136,8 @@ def outbox_id(order: StageOrder, landing_digest: str, generation: int) -> str:
 def _preparation(storage: Storage, order: StageOrder, landing: LandingManifest) -> Preparation:
     pointer = State(storage, order.publication.name).pointer()
     return Preparation(
-        publication=order.publication,
-        home=order.home,
-        run=order.run,
+        order=order,
         outbox=outbox_id(order, landing.digest, pointer.generation),
-        sequence=order.sequence,
-        everything=order.mode == "full" or order.republish,
         pointer_json=pointer.to_json(),
         reference_time=landing.finished_at,
     )
@@ -147,73 +148,3 @@ def _clear(storage: Storage, preparation: Preparation) -> None:
     storage.remove(preparation.work)
     storage.remove(preparation.folder.quarantine(preparation.outbox))
     storage.remove(preparation.folder.outbox(preparation.outbox))
-
-
-def _manifest(
-    storage: Storage,
-    preparation: Preparation,
-    order: StageOrder,
-    landing: LandingManifest,
-    planned: Plan,
-    counts: Counts,
-    shards: list[dict[str, int]],
-) -> Manifest:
-    pointer = State(storage, order.publication.name).pointer()
-    return Manifest(
-        outbox=preparation.outbox,
-        publication=order.publication.name,
-        fingerprint=order.fingerprint,
-        sequence=order.sequence,
-        mode=order.mode,
-        run=order.run,
-        landing_digest=landing.digest,
-        received_from=landing.started_at,
-        received_to=landing.finished_at,
-        state_generation=pointer.generation,
-        watermark=landing.watermark_to,
-        shards=tuple(_shard(storage, preparation, row) for row in shards),
-        topics=_merge_topics(storage, preparation),
-        read=landing.rows - landing.present,
-        present=landing.present,
-        source_count=landing.source_count,
-        accepted=counts.accepted,
-        unchanged=counts.unchanged,
-        quarantined=counts.quarantined,
-        quarantined_entities=counts.quarantined_entities,
-        warnings=counts.warnings,
-        repeated=planned.superseded,
-        upserts=planned.upserts,
-        deletes=planned.deletes,
-        absent=planned.absent,
-    )
-
-
-def _shard(storage: Storage, preparation: Preparation, row: dict[str, int]) -> ShardManifest:
-    path = f"{PublicationFolder(preparation.publication.name).shard(preparation.outbox, row['shard'])}/{SHARD_FILE}"
-    return ShardManifest(
-        **row,
-        file=SHARD_FILE if row["records"] else None,
-        sha256=_digest(storage, path) if row["records"] else None,
-    )
-
-
-def _digest(storage: Storage, relative: str) -> str:
-    digest = sha256()
-    with storage.filesystem.open_input_stream(storage.path(relative)) as stream:
-        while chunk := stream.read(1 << 20):
-            digest.update(chunk)
-    return digest.hexdigest()
-
-
-def _merge_topics(storage: Storage, preparation: Preparation) -> int:
-    """Writes the topics of all shards with their records, sorted; gives their number."""
-    folder = f"{preparation.work}/topics"
-    parts = [
-        pq.read_table(storage.path(f"{folder}/{name}"), filesystem=storage.filesystem)
-        for name in storage.files(folder, ".parquet")
-    ]
-    merged = pa.concat_tables(parts).group_by("topic", use_threads=False).aggregate([("records", "sum")])
-    merged = merged.rename_columns(["topic", "records"]).sort_by("topic")
-    with storage.replacing(preparation.folder.topics(preparation.outbox)) as path:
-        pq.write_table(merged, path, filesystem=storage.filesystem)
-    return int(merged.num_rows)

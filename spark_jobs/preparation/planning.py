@@ -1,14 +1,12 @@
 """Planning on the driver: from narrow rows and state to what each shard will hold.
 
-Only hashes, times and verdicts come here. The plan is written beside the rendered events, where the tasks that
-assemble the shards find it: which events to leave out, where batches begin, and which identities to delete.
+Only hashes, times, verdicts and topics come here. The plan is written beside the rendered events, where the tasks that
+assemble the shards find it: which events to send in which batches, and which identities to delete.
 """
 
 from __future__ import annotations
 
-import io
-from dataclasses import dataclass
-from datetime import UTC
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,15 +15,17 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
-from contexture.batches import batch_starts
+from contexture.batches import plan as plan_batches
 from contexture.changes import Comparison, ShrinkGuard, Verdict, compare
 from contexture.kafka.partitioner import shards_for
 from contexture.outbox.schemas import STATE
 from contexture.outbox.state import State, StatePointer
 from contexture.outbox.storage import Storage
+from spark_jobs.preparation.event_plan import EventPlan
+from spark_jobs.preparation.marks import marked
 from spark_jobs.preparation.settings import Preparation
 
-NARROW = ["event", "verdict", "identity_hash", "entity_hash", "content_hash", "modified_at", "received_at"]
+NARROW = ["event", "verdict", "identity_hash", "entity_hash", "content_hash", "modified_at", "received_at", "topic"]
 COMPARED = ["identity_hash", "entity_hash", "missing_since", "withheld"]
 
 
@@ -35,14 +35,14 @@ class Plan:
 
     Attributes:
         conflicting: events to be quarantined because they contradict each other.
-        superseded: events left out because a newer one tells the same identity.
+        repeated: accepted events left out because a newer one tells the same identity.
         upserts: events that will be sent.
-        deletes: tombstones that will be sent.
+        deletes: identities whose tombstones will be sent.
         absent: identities missing for the first time; nothing is sent for them yet.
     """
 
     conflicting: Any
-    superseded: int
+    repeated: int
     upserts: int
     deletes: int
     absent: int
@@ -60,22 +60,23 @@ def plan(preparation: Preparation, *, tells_absence: bool, confirmed_shrink: boo
         ConfigurationError: more identities vanish than may.
     """
     storage = Storage(preparation.home)
-    snapshot = _snapshot(storage, preparation)
     state = State(storage, preparation.publication.name)
     pointer = StatePointer.model_validate_json(preparation.pointer_json)
-    comparison = compare(snapshot, state.table(pointer, COMPARED), tells_absence=tells_absence)
+    snapshot = _snapshot(storage, preparation)
+    comparison = _compared(preparation, snapshot, state.table(pointer, COMPARED), tells_absence)
     limit = preparation.publication.source.shrink_limit
     guard = ShrinkGuard(limit.share, limit.count)
     guard.check(len(comparison.vanished), pointer.identities, confirmed=confirmed_shrink)
-    sent = _write_events(storage, preparation, snapshot, comparison)
-    held = _affected(state, pointer, comparison)
-    _write_deletions(storage, preparation, held["vanished"])
-    _write_marks(storage, preparation, held)
+    sent = _sent(preparation, snapshot, comparison)
+    sent.save(storage, preparation.work)
+    deleted = np.union1d(comparison.vanished, comparison.removed)
+    _write_state(storage, preparation, _touched(state, pointer, comparison), comparison, deleted)
+    verdicts = np.asarray(snapshot.column("verdict"))
     return Plan(
-        conflicting=snapshot.column("event").take(pa.array(comparison.conflicting)).to_numpy(),
-        superseded=len(comparison.superseded),
-        upserts=sent,
-        deletes=len(comparison.vanished),
+        conflicting=snapshot.column("event").to_numpy()[comparison.conflicting],
+        repeated=int((verdicts[comparison.superseded] <= Verdict.UNCHANGED).sum()),
+        upserts=len(sent.events),
+        deletes=len(deleted),
         absent=len(comparison.first_absent),
     )
 
@@ -91,70 +92,51 @@ def _snapshot(storage: Storage, preparation: Preparation) -> Any:
     return table.sort_by("event").combine_chunks()
 
 
-def _write_events(storage: Storage, preparation: Preparation, snapshot: Any, comparison: Comparison) -> int:
-    """Writes the events that will be sent, in order, and where their batches begin."""
+def _compared(preparation: Preparation, snapshot: Any, held: Any, tells_absence: bool) -> Comparison:
+    if preparation.publication.source.detect_deletions:
+        return compare(snapshot, held, tells_absence=tells_absence)
+    comparison = compare(snapshot, held, tells_absence=False)
+    return replace(comparison, removed=comparison.removed[:0])
+
+
+def _sent(preparation: Preparation, snapshot: Any, comparison: Comparison) -> EventPlan:
     kept = np.asarray(pc.equal(snapshot.column("verdict"), Verdict.SEND)).copy()
     kept[comparison.superseded] = False
     kept[comparison.conflicting] = False
-    events = snapshot.column("event").to_numpy()[kept]
-    received_at = snapshot.column("received_at").cast(pa.int64()).to_numpy()[kept]
+    sent = snapshot.select(["event", "received_at", "topic"]).filter(pa.array(kept))
+    topics = sent.column("topic").combine_chunks().dictionary_encode()
     batches = preparation.publication.batches
-    starts = batch_starts(received_at, batches.batch_size, batches.batch_timeout)
-    _save(storage, f"{preparation.work}/events.npy", events)
-    _save(storage, f"{preparation.work}/batch_starts.npy", events[starts] if len(events) else events)
-    return len(events)
+    planned = plan_batches(
+        sent.column("received_at").cast(pa.int64()).to_numpy(),
+        topics.indices.to_numpy().astype(np.int64),
+        batch_size=batches.batch_size,
+        batch_timeout_seconds=batches.batch_timeout,
+    )
+    return EventPlan(sent.column("event").to_numpy(), planned.batch, planned.sub_batch)
 
 
-def _affected(state: State, pointer: StatePointer, comparison: Comparison) -> dict[str, Any]:
-    """The whole state rows that the comparison touches; state is only read again when there are any."""
-    names = ("first_absent", "vanished", "returned", "withheld", "released")
-    if not any(len(getattr(comparison, name)) for name in names):
-        return {name: STATE.empty_table() for name in names}
-    table = state.table(pointer)
-    return {name: table.take(pa.array(getattr(comparison, name))) for name in names}
+def _touched(state: State, pointer: StatePointer, comparison: Comparison) -> Any:
+    """The state's whole rows; it is only read again when the comparison touches any."""
+    names = ("first_absent", "vanished", "removed", "returned", "withheld", "released")
+    return state.table(pointer) if any(len(getattr(comparison, name)) for name in names) else STATE.empty_table()
 
 
-def _write_deletions(storage: Storage, preparation: Preparation, vanished: Any) -> None:
-    topics, keys = vanished.column("topics").to_pylist(), vanished.column("key").to_pylist()
+def _write_state(storage: Storage, preparation: Preparation, held: Any, comparison: Comparison, deleted: Any) -> None:
+    _write_deletions(storage, preparation, held.take(pa.array(deleted)))
+    rows = marked(held, comparison, preparation.reference_time)
+    _write(storage, f"{preparation.folder.state_delta(preparation.outbox)}/marks.parquet", rows)
+
+
+def _write_deletions(storage: Storage, preparation: Preparation, gone: Any) -> None:
+    topics, keys = gone.column("topics").to_pylist(), gone.column("key").to_pylist()
     by = [
         names[0].encode() if key is None or preparation.joins_lines else key
         for names, key in zip(topics, keys, strict=True)
     ]
     shards = pa.array(shards_for(by, preparation.publication.publish.shards), pa.int32())
-    _write(storage, f"{preparation.work}/deletions.parquet", vanished.append_column("shard", shards))
-
-
-def _write_marks(storage: Storage, preparation: Preparation, held: dict[str, Any]) -> None:
-    """State rows that change without a record being sent: marks of absence and of withholding."""
-    now = pa.scalar(preparation.reference_time.astimezone(UTC), pa.timestamp("us", tz="UTC"))
-    never = pa.scalar(None, pa.timestamp("us", tz="UTC"))
-    rows = pa.concat_tables(
-        [
-            _with(held["first_absent"], "missing_since", now),
-            _with(held["returned"], "missing_since", never),
-            _with(held["withheld"], "withheld", pa.scalar(value=True)),
-            _with(held["released"], "withheld", pa.scalar(value=False)),
-        ]
-    )
-    _write(storage, f"{preparation.folder.state_delta(preparation.outbox)}/marks.parquet", rows)
-
-
-def _with(table: Any, name: str, value: Any) -> Any:
-    column = pa.array([value.as_py()] * table.num_rows, STATE.field(name).type)
-    return table.set_column(table.schema.get_field_index(name), STATE.field(name), column)
+    _write(storage, f"{preparation.work}/deletions.parquet", gone.append_column("shard", shards))
 
 
 def _write(storage: Storage, name: str, table: Any) -> None:
     with storage.replacing(name) as path:
         pq.write_table(table, path, filesystem=storage.filesystem, compression="zstd")
-
-
-def _save(storage: Storage, name: str, array: Any) -> None:
-    content = io.BytesIO()
-    np.save(content, array)
-    storage.write(name, content.getvalue())
-
-
-def load(storage: Storage, name: str) -> Any:
-    """An array that planning has saved."""
-    return np.load(io.BytesIO(storage.read(name)))

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from contexture.outbox.layout import PublicationFolder
+from contexture.outbox.orders import StageOrder
 from contexture.publications import Publication
 
 PART_BITS = 12
@@ -17,22 +18,31 @@ class Preparation:
     """One preparation.
 
     Attributes:
-        home: root of the storage.
-        run: folder name of the run.
+        order: what the scheduler asked for.
         outbox: id of the outbox that is being made.
-        everything: send unchanged events too (mode full).
         pointer_json: the state to compare with, as its pointer's JSON.
         reference_time: the time that rules about age refer to: the end of the pull, never the clock.
     """
 
-    publication: Publication
-    home: str
-    run: str
+    order: StageOrder
     outbox: str
-    sequence: int
-    everything: bool
     pointer_json: bytes
     reference_time: datetime
+
+    @property
+    def publication(self) -> Publication:
+        """Whose outbox it is."""
+        return self.order.publication
+
+    @property
+    def home(self) -> str:
+        """Root of the storage."""
+        return self.order.home
+
+    @property
+    def everything(self) -> bool:
+        """Whether unchanged events are sent too."""
+        return self.order.mode == "full" or self.order.republish
 
     @property
     def folder(self) -> PublicationFolder:
@@ -42,7 +52,7 @@ class Preparation:
     @property
     def work(self) -> str:
         """Where intermediate files lie until the outbox stands."""
-        return self.folder.work(self.run)
+        return self.folder.work(self.order.run)
 
     @property
     def by_attribute(self) -> bool:

@@ -40,9 +40,14 @@ def landing(
     complete: bool = True,
     mode: str = "changes",
     finished: datetime = MORNING + timedelta(minutes=5),
+    received_seconds: Sequence[float] | None = None,
 ) -> LandingManifest:
-    """Writes a landing of whole entities and of sightings (path, id, type); returns its manifest."""
-    rows = [_row(number, entity, finished) for number, entity in enumerate(entities)]
+    """Writes a landing of whole entities and of sightings (path, id, type); returns its manifest.
+
+    `received_seconds` says when each entity arrived, in seconds before `finished`; all a second before when None.
+    """
+    moments = [finished - timedelta(seconds=before) for before in received_seconds or [1] * len(entities)]
+    rows = [_row(*each) for each in zip(range(len(entities)), entities, moments, strict=True)]
     rows += [_sighting(1 << 36 | number, seen, finished) for number, seen in enumerate(present)]
     folder = PublicationFolder(publication)
     with storage.replacing(f"{folder.landing(run)}/part-00000.parquet") as path:
@@ -82,7 +87,7 @@ def _row(number: int, entity: dict[str, object] | bytes, received: datetime) -> 
         "body": body,
         "media_type": "application/json",
         "modified_at": datetime.fromisoformat(moment) if (moment := _value(shown, "dateModified")) else None,
-        "received_at": received - timedelta(seconds=1),
+        "received_at": received,
     }
 
 

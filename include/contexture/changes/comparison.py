@@ -3,19 +3,22 @@
 Works on narrow Arrow tables (hashes, times and verdicts, never bodies), one row per event, so that a million
 identities cost some tens of megabytes. Nothing here reads or writes.
 
-The snapshot's columns: `ordinal`, `part`, `verdict`, `identity_hash`, `entity_hash`, `content_hash`, `modified_at`.
+The snapshot's columns: `verdict`, `identity_hash`, `entity_hash`, `content_hash`, `modified_at`.
 The state's columns: `identity_hash`, `entity_hash`, `missing_since`, `withheld`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from enum import IntEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+
+_BEFORE_ALL = datetime.min.replace(tzinfo=UTC)
 
 
 class Verdict(IntEnum):
@@ -27,15 +30,25 @@ class Verdict(IntEnum):
     PRESENT = 3
 
 
+class _Told(NamedTuple):
+    """One event of an identity that the snapshot tells more than once."""
+
+    row: int
+    modified_at: datetime | None
+    content_hash: bytes | None
+
+
 @dataclass(frozen=True, slots=True)
 class Comparison:
     """Row numbers into the snapshot (`superseded`, `conflicting`) and into the state (all others).
 
     Attributes:
         superseded: events that repeat an identity which a newer row of the snapshot tells better.
-        conflicting: events that tell other content for the same identity and the same time; none of them is right.
-        first_absent: held identities seen missing for the first time.
-        vanished: held identities that were missing before and are missing again: their tombstones are due.
+        conflicting: accepted events that tell other content for the same identity and the same time; none is right.
+        first_absent: held identities whose entity is missing for the first time.
+        vanished: held identities whose entity was missing before and is missing again: their tombstones are due.
+        removed: held identities whose entity was read whole without them: their tombstones are due at once, for what
+            is read shows it, and an entity that does not change again is not read again.
         returned: held identities whose mark of absence no longer holds.
         withheld: held identities whose newest content was refused; the target keeps what it has.
         released: held identities whose newest content is accepted again and equals what the target has.
@@ -45,6 +58,7 @@ class Comparison:
     conflicting: Any
     first_absent: Any
     vanished: Any
+    removed: Any
     returned: Any
     withheld: Any
     released: Any
@@ -59,48 +73,62 @@ def compare(snapshot: Any, state: Any, *, tells_absence: bool) -> Comparison:
         tells_absence: the snapshot is complete, so that what it lacks is gone. An empty snapshot never tells absence.
     """
     superseded, conflicting = _repeats(snapshot)
-    seen = snapshot.column("identity_hash")
-    absent = _absent(snapshot, state) if tells_absence and snapshot.num_rows else _nothing(state)
+    told = _settled(snapshot, superseded, conflicting)
+    met = _in(state, told.column("entity_hash"), "entity_hash")
+    gone = pc.invert(met) if tells_absence and snapshot.num_rows else _nowhere(state)
     marked = state.column("missing_since").is_valid()
-    verdicts = snapshot.column("verdict")
-    refused_identities = seen.filter(pc.equal(verdicts, Verdict.QUARANTINED))
-    # A refused entity withholds its attributes too; there its own identity stands for all of them.
-    refused = pc.or_(_in(state, refused_identities), _in(state, refused_identities, "entity_hash"))
-    accepted = _in(state, seen.filter(pc.less_equal(verdicts, Verdict.UNCHANGED)))
-    sighted = pc.or_(_in(state, seen), _in(state, _entities(snapshot, Verdict.PRESENT), "entity_hash"))
+    removed, refused, accepted = _removed(told, state), _refused(told, state), _in(state, _accepted(told))
     return Comparison(
         superseded=superseded,
         conflicting=conflicting,
-        first_absent=_rows(pc.and_(absent, pc.invert(marked))),
-        vanished=_rows(pc.and_(absent, marked)),
-        returned=_rows(pc.and_(marked, pc.and_(sighted, pc.invert(absent)))),
-        withheld=_rows(pc.and_(refused, pc.invert(state.column("withheld")))),
+        first_absent=_rows(pc.and_not(gone, marked)),
+        vanished=_rows(pc.and_(gone, marked)),
+        removed=_rows(removed),
+        returned=_rows(pc.and_(marked, pc.and_not(met, removed))),
+        withheld=_rows(pc.and_not(refused, state.column("withheld"))),
         released=_rows(pc.and_(accepted, state.column("withheld"))),
     )
 
 
-def _absent(snapshot: Any, state: Any) -> Any:
-    """Held rows whose entity is not in the snapshot, or whose entity was read whole without them."""
-    seen_entities = snapshot.column("entity_hash")
-    gone = pc.invert(_in(state, seen_entities, "entity_hash"))
-    read = pc.less_equal(snapshot.column("verdict"), Verdict.UNCHANGED)
-    read_entities = pc.unique(seen_entities.filter(read))
-    refused = pc.unique(_entities(snapshot, Verdict.QUARANTINED))
-    trusted = read_entities.filter(pc.invert(pc.is_in(read_entities, value_set=refused)))
-    of_read = _in(state, trusted, "entity_hash")
-    without = pc.invert(_in(state, snapshot.column("identity_hash")))
-    return pc.or_(gone, pc.and_(of_read, without))
+def _settled(snapshot: Any, superseded: Any, conflicting: Any) -> Any:
+    """The snapshot with one verdict for each identity: what lost is left out, what contradicts is refused."""
+    if not len(superseded) and not len(conflicting):
+        return snapshot
+    verdicts = np.asarray(snapshot.column("verdict")).copy()
+    verdicts[conflicting] = Verdict.QUARANTINED
+    place = snapshot.schema.get_field_index("verdict")
+    return snapshot.set_column(place, "verdict", pa.array(verdicts)).take(
+        pa.array(np.delete(np.arange(snapshot.num_rows), superseded))
+    )
 
 
-def _entities(snapshot: Any, verdict: Verdict) -> Any:
-    return snapshot.column("entity_hash").filter(pc.equal(snapshot.column("verdict"), verdict))
+def _removed(told: Any, state: Any) -> Any:
+    """Held rows whose entity was read whole, nothing of it refused, without them."""
+    read = pc.unique(_accepted(told, "entity_hash"))
+    refused = _of_verdict(told, Verdict.QUARANTINED, "entity_hash")
+    trusted = read.filter(pc.invert(pc.is_in(read, value_set=refused)))
+    return pc.and_not(_in(state, trusted, "entity_hash"), _in(state, told.column("identity_hash")))
+
+
+def _refused(told: Any, state: Any) -> Any:
+    """Held rows that were refused; a refused entity's own identity stands for all its attributes."""
+    identities = _of_verdict(told, Verdict.QUARANTINED, "identity_hash")
+    return pc.or_(_in(state, identities), _in(state, identities, "entity_hash"))
+
+
+def _accepted(told: Any, column: str = "identity_hash") -> Any:
+    return told.column(column).filter(pc.less_equal(told.column("verdict"), Verdict.UNCHANGED))
+
+
+def _of_verdict(told: Any, verdict: Verdict, column: str) -> Any:
+    return told.column(column).filter(pc.equal(told.column("verdict"), verdict))
 
 
 def _in(state: Any, hashes: Any, column: str = "identity_hash") -> Any:
     return pc.is_in(state.column(column), value_set=pc.unique(hashes))
 
 
-def _nothing(state: Any) -> Any:
+def _nowhere(state: Any) -> Any:
     return pa.array(np.zeros(state.num_rows, dtype=bool))
 
 
@@ -114,32 +142,34 @@ def _repeats(snapshot: Any) -> tuple[Any, Any]:
     hashes = snapshot.column("identity_hash").take(pa.array(events))
     counts = pc.value_counts(hashes)
     repeated = counts.field("values").filter(pc.greater(counts.field("counts"), 1))
-    if not len(repeated):
-        return events[:0], events[:0]
     rows = events[np.asarray(pc.is_in(hashes, value_set=repeated))]
-    return _losers(snapshot, rows)
-
-
-def _losers(snapshot: Any, rows: Any) -> tuple[Any, Any]:
-    """Newest modification wins, then the later row; other content at the same time contradicts (few rows get here)."""
-    columns = ["identity_hash", "modified_at", "content_hash", "verdict"]
-    picked = snapshot.select(columns).take(pa.array(rows)).to_pylist()
-    groups: dict[bytes, list[tuple[tuple[bool, object, int], int, bytes]]] = {}
-    for row, item in zip(rows.tolist(), picked, strict=True):
-        age = (item["modified_at"] is not None, item["modified_at"], row)
-        groups.setdefault(item["identity_hash"], []).append((age, row, item["content_hash"]))
     superseded: list[int] = []
     conflicting: list[int] = []
-    for group in groups.values():
-        ordered = sorted(group, key=lambda entry: (entry[0][0], entry[0][1] or 0, entry[0][2]))
-        newest = [entry for entry in ordered if entry[0][:2] == ordered[-1][0][:2]]
-        contradict = len({content for _, _, content in newest}) > 1
-        superseded += [row for _, row, _ in ordered if not contradict or row not in {r for _, r, _ in newest}]
-        if contradict:
-            conflicting += [row for _, row, _ in newest]
-        else:
-            superseded.remove(ordered[-1][1])
+    for group in _grouped(snapshot, rows):
+        lost, contradicting = _judged(group)
+        superseded += lost
+        conflicting += contradicting
     return np.array(sorted(superseded), dtype=np.int64), np.array(sorted(conflicting), dtype=np.int64)
+
+
+def _grouped(snapshot: Any, rows: Any) -> list[list[_Told]]:
+    """The events of each repeated identity, in order (few rows get here)."""
+    columns = snapshot.select(["identity_hash", "modified_at", "content_hash"]).take(pa.array(rows))
+    groups: dict[bytes, list[_Told]] = {}
+    for row, identity, moment, content in zip(rows.tolist(), *(c.to_pylist() for c in columns.columns), strict=True):
+        groups.setdefault(identity, []).append(_Told(row, moment, content))
+    return list(groups.values())
+
+
+def _judged(group: list[_Told]) -> tuple[list[int], list[int]]:
+    """The newest modification wins, then the later row; other content at the same time contradicts."""
+    newest = max(told.modified_at or _BEFORE_ALL for told in group)
+    last = [told for told in group if (told.modified_at or _BEFORE_ALL) == newest]
+    lost = [told.row for told in group if told not in last]
+    if len({told.content_hash for told in last}) == 1:
+        return [*lost, *(told.row for told in last[:-1])], []
+    # A refused event has no content; it is in quarantine already.
+    return lost, [told.row for told in last if told.content_hash is not None]
 
 
 __all__ = ["Comparison", "Verdict", "compare"]

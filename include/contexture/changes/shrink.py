@@ -24,15 +24,16 @@ class ShrinkGuard:
         Raises:
             ConfigurationError: more vanish than the limit, and nobody has confirmed it.
         """
-        if confirmed or vanishing <= self.limit(held):
+        limit = self.limit(held)
+        if confirmed or vanishing <= limit:
             return
         raise ConfigurationError(
-            f"{vanishing} of {held} identities are gone from the source, and only {self.limit(held)} may vanish in one run",
+            f"{vanishing} of {held} identities are gone from the source, and only {limit} may vanish in one run",
             next_step=(
                 "see whether the source is whole (service, service path and types of the publication, the broker's "
                 "database); if they are really gone, run the publication again with confirm_shrink"
             ),
             vanishing=vanishing,
             held=held,
-            limit=self.limit(held),
+            limit=limit,
         )

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from contexture.outbox.layout import PublicationFolder
 from contexture.outbox.lifecycle import ENDS, Outboxes
 from contexture.outbox.manifest import Manifest
 from contexture.outbox.schemas import STATE
@@ -27,8 +28,13 @@ def conclude(storage: Storage, manifest: Manifest, *, cluster: str | None, targe
     """Makes what the outbox sent the state that the next run compares with, then marks the outbox concluded.
 
     The caller has seen every shard committed. A backfill's outbox touches neither state nor watermark.
+
+    Raises:
+        ConfigurationError: the outbox is not approved; state stays as it is.
+        RetriableError: the storage failed; concluding again ends what was begun.
     """
     outboxes = Outboxes(storage, manifest.publication)
+    outboxes.movable(manifest.outbox, "concluded")
     state = State(storage, manifest.publication)
     pointer = state.pointer()
     if manifest.mode != "backfill" and pointer.sequence < manifest.sequence:
@@ -46,49 +52,62 @@ def owe_full(storage: Storage, publication: str, reason: str) -> None:
 
 
 def expire(storage: Storage, publication: str, *, archive_days: int, now: datetime) -> list[str]:
-    """Removes outboxes at their end, with landing, quarantine and report, when they are older than the archive."""
+    """Removes outboxes at their end, with all that belongs to their runs, when they are older than the archive."""
     outboxes = Outboxes(storage, publication)
     limit = now.astimezone(UTC) - timedelta(days=archive_days)
     old = [item for item in outboxes.all() if item.status in ENDS and item.steps[-1].at < limit]
     for item in old:
-        manifest = outboxes.manifest(item.outbox)
-        for path in (
-            outboxes.folder.landing(manifest.run),
-            outboxes.folder.quarantine(item.outbox),
-            outboxes.folder.report(item.outbox),
-            outboxes.folder.outbox(item.outbox),
-        ):
-            storage.remove(path)
+        _remove(storage, outboxes.folder, item.outbox, outboxes.manifest(item.outbox).run)
     return [item.outbox for item in old]
+
+
+def _remove(storage: Storage, folder: PublicationFolder, outbox: str, run: str) -> None:
+    # The status goes near the end: while it is there, a removal that was cut short is done again. The manifest, which
+    # that needs, goes after it.
+    for path in (
+        folder.landing(run),
+        folder.orders(run),
+        folder.quarantine(outbox),
+        folder.report(outbox),
+        folder.status(outbox),
+        folder.outbox(outbox),
+    ):
+        storage.remove(path)
 
 
 def _advance(
     state: State, pointer: StatePointer, manifest: Manifest, cluster: str | None, target: str | None
 ) -> StatePointer:
     delta = _delta(state, manifest)
-    files, rows = list(pointer.files), list(pointer.rows)
-    if delta.num_rows:
-        name = f"delta-{manifest.sequence:012d}.parquet"
-        state.write(name, delta)
-        files, rows = [*files, name], [*rows, delta.num_rows]
-    if _wants_merging(rows):
-        name = f"base-{manifest.sequence:012d}.parquet"
-        base = state.table(pointer.model_copy(update={"files": tuple(files)}))
-        state.write(name, base)
-        files, rows = [name], [base.num_rows]
+    files, rows = _write(state, pointer, delta, manifest.sequence)
     return StatePointer(
         generation=pointer.generation + 1,
         sequence=manifest.sequence,
         outbox=manifest.outbox,
-        files=tuple(files),
-        rows=tuple(rows),
+        files=files,
+        rows=rows,
         identities=pointer.identities + _growth(state, pointer, delta),
         watermark=manifest.watermark or pointer.watermark,
         fingerprint=manifest.fingerprint,
         cluster=cluster,
         target=target,
+        owes_full=None if manifest.mode == "full" else pointer.owes_full,
         concluded_at=datetime.now(UTC),
     )
+
+
+def _write(state: State, pointer: StatePointer, delta: Any, sequence: int) -> tuple[tuple[str, ...], tuple[int, ...]]:
+    """Writes the delta, and a new base when the deltas have grown; gives the files of the new state with their rows."""
+    files, rows = pointer.files, pointer.rows
+    if delta.num_rows:
+        files, rows = (*files, f"delta-{sequence:012d}.parquet"), (*rows, delta.num_rows)
+        state.write(files[-1], delta)
+    if not _wants_merging(rows):
+        return files, rows
+    base = state.table(pointer.model_copy(update={"files": files}))
+    name = f"base-{sequence:012d}.parquet"
+    state.write(name, base)
+    return (name,), (base.num_rows,)
 
 
 def _delta(state: State, manifest: Manifest) -> Any:
@@ -111,7 +130,7 @@ def _growth(state: State, pointer: StatePointer, delta: Any) -> int:
     return int((pc.sum(added).as_py() or 0) - (pc.sum(gone).as_py() or 0))
 
 
-def _wants_merging(rows: list[int]) -> bool:
+def _wants_merging(rows: tuple[int, ...]) -> bool:
     return len(rows) > 1 and (sum(rows[1:]) > MERGE_SHARE * rows[0] or len(rows) > MERGE_FILES)
 
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from hashlib import sha256
 
+SHARD_FILE = "part-00000.parquet"
+"""The one Parquet file of a shard that holds records."""
+
 
 def run_name(run_id: str) -> str:
     """A folder name for an Airflow run id, which may hold any character; the same id gives the same name."""
@@ -29,13 +32,17 @@ class PublicationFolder:
         """What prepare writes on the way; removed when the outbox stands."""
         return f"{self.publication}/work/{run}"
 
+    def orders(self, run: str) -> str:
+        """What the scheduler and the stage job told each other."""
+        return f"{self.publication}/runs/{run}"
+
     def order(self, run: str) -> str:
         """What the stage job is asked to do."""
-        return f"{self.publication}/runs/{run}/order.json"
+        return f"{self.orders(run)}/order.json"
 
     def result(self, run: str) -> str:
         """What the stage job answered."""
-        return f"{self.publication}/runs/{run}/result.json"
+        return f"{self.orders(run)}/result.json"
 
     def outbox(self, outbox: str) -> str:
         """The records of one run."""

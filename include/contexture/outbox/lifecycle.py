@@ -11,7 +11,7 @@ An outbox at its end never moves again. Every step keeps when and why, so that a
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Literal
+from typing import Literal, TypeVar
 
 from pydantic import ValidationError
 
@@ -30,6 +30,9 @@ ALLOWED: dict[Status, frozenset[Status]] = {
     "abandoned": frozenset(),
 }
 ENDS: frozenset[Status] = frozenset(status for status, following in ALLOWED.items() if not following)
+
+
+_Kind = TypeVar("_Kind", bound=Document)
 
 
 class Step(Document):
@@ -66,8 +69,9 @@ class Outboxes:
 
         Raises:
             ConfigurationError: there is no such outbox.
+            DefectError: its document is not one of ours.
         """
-        return Manifest.model_validate_json(self._document(self.folder.manifest(outbox), outbox))
+        return self._document(Manifest, self.folder.manifest(outbox), outbox)
 
     def status(self, outbox: str) -> OutboxStatus:
         """Where an outbox stands.
@@ -75,7 +79,7 @@ class Outboxes:
         Raises:
             ConfigurationError: there is no such outbox.
         """
-        return OutboxStatus.model_validate_json(self._document(self.folder.status(outbox), outbox))
+        return self._document(OutboxStatus, self.folder.status(outbox), outbox)
 
     def prepared(self, manifest: Manifest) -> OutboxStatus:
         """Puts a new outbox on the list. Preparing it again leaves its story as it is."""
@@ -92,20 +96,29 @@ class Outboxes:
         Raises:
             ConfigurationError: the step is not allowed from where it stands.
         """
-        status = self.status(outbox)
+        status = self.movable(outbox, to)
         if status.status == to:
             self._forget_ended(status)
             return status
-        if to not in ALLOWED[status.status]:
-            raise ConfigurationError(
-                f"outbox {outbox} is {status.status} and can not become {to}",
-                next_step=f"look at it with: contexture outbox show {outbox}",
-                outbox=outbox,
-            )
         moved = status.model_copy(update={"steps": (*status.steps, Step(status=to, at=_now(), reason=reason))})
         self._write(moved)
         self._forget_ended(moved)
         return moved
+
+    def movable(self, outbox: str, to: Status) -> OutboxStatus:
+        """Where an outbox stands that can become `to`, or is that already.
+
+        Raises:
+            ConfigurationError: the step is not allowed from where it stands.
+        """
+        status = self.status(outbox)
+        if status.status == to or to in ALLOWED[status.status]:
+            return status
+        raise ConfigurationError(
+            f"outbox {outbox} is {status.status} and can not become {to}",
+            next_step=f"look at it with: contexture outbox show {outbox}",
+            outbox=outbox,
+        )
 
     def count_attempt(self, outbox: str, attempts: int) -> None:
         """Keeps how many sends of the outbox have failed, for people to see."""
@@ -113,8 +126,10 @@ class Outboxes:
 
     def pending(self) -> list[OutboxStatus]:
         """Outboxes that are prepared or approved, in order of sequence."""
-        names = self.storage.files(self.folder.pending(), ".json")
-        known = (self.status(name.split("-", 1)[1].removesuffix(".json")) for name in names)
+        markers = self.storage.files(self.folder.pending(), ".json")
+        names = (marker.split("-", 1)[1].removesuffix(".json") for marker in markers)
+        # The marker is written first: without a status, preparing has not ended and its retry will end it.
+        known = (self.status(name) for name in names if self._has_status(name))
         return [status for status in known if status.status not in ENDS]
 
     def all(self) -> list[OutboxStatus]:
@@ -136,9 +151,9 @@ class Outboxes:
         self.storage.write(self.folder.status(status.outbox), status.to_json())
         return status
 
-    def _document(self, path: str, outbox: str) -> bytes:
+    def _document(self, kind: type[_Kind], path: str, outbox: str) -> _Kind:
         try:
-            return self.storage.read(path)
+            return kind.model_validate_json(self.storage.read(path))
         except FileNotFoundError as error:
             raise ConfigurationError(
                 f"there is no outbox {outbox} of publication {self.folder.publication}",
@@ -146,7 +161,12 @@ class Outboxes:
                 outbox=outbox,
             ) from error
         except ValidationError as error:
-            raise DefectError(f"{path} can not be read: {error}", next_step="report this", outbox=outbox) from error
+            raise DefectError(
+                f"{path} can not be read as {kind.__name__}",
+                next_step=f"abandon the outbox (contexture outbox abandon {outbox}) and report this",
+                outbox=outbox,
+                problems=error.error_count(),
+            ) from error
 
 
 def _now() -> datetime:

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 
 from contexture.errors import DefectError
 from contexture.outbox.layout import PublicationFolder
-from contexture.outbox.manifest import Manifest
+from contexture.outbox.manifest import Manifest, ShardManifest
 from contexture.outbox.storage import Storage
 
 ROWS_PER_BATCH = 10_000
@@ -27,7 +27,7 @@ class OutboxShardReader:
         self.headers = tuple((name, value.encode()) for name, value in manifest.headers)
         self._storage = storage
         self._rows_per_batch = rows_per_batch
-        self._described = next(item for item in manifest.shards if item.shard == shard)
+        self._described = _described(manifest, shard)
         self._folder = PublicationFolder(manifest.publication).shard(manifest.outbox, shard)
 
     @property
@@ -40,11 +40,16 @@ class OutboxShardReader:
 
         Raises:
             DefectError: the file's positions are not dense.
+            RetriableError: the storage failed.
         """
         if self._described.file is None or from_position >= self.records:
             return
-        path = self._storage.path(f"{self._folder}/{self._described.file}")
-        with pq.ParquetFile(path, filesystem=self._storage.filesystem, pre_buffer=False) as parquet:
+        relative = f"{self._folder}/{self._described.file}"
+        path, filesystem = self._storage.path(relative), self._storage.filesystem
+        with (
+            self._storage.translating(relative),
+            pq.ParquetFile(path, filesystem=filesystem, pre_buffer=False) as parquet,
+        ):
             yield from self._from(parquet, from_position)
 
     def _from(self, parquet: Any, from_position: int) -> Iterator[Any]:
@@ -66,6 +71,15 @@ class OutboxShardReader:
                 shard=self.shard,
             )
         return batch
+
+
+def _described(manifest: Manifest, shard: int) -> ShardManifest:
+    for item in manifest.shards:
+        if item.shard == shard:
+            return item
+    raise DefectError(
+        f"outbox {manifest.outbox} has no shard {shard}, only {len(manifest.shards)} shards", next_step="report this"
+    )
 
 
 def _row_group_of(metadata: Any, position: int) -> tuple[int, int]:

@@ -74,8 +74,10 @@ class State:
         return latest(pa.concat_tables(parts)).select(wanted)
 
     def _read(self, name: str, columns: list[str]) -> Any:
-        path = self.storage.path(f"{self.folder.state()}/{name}")
-        return pq.read_table(path, columns=columns, filesystem=self.storage.filesystem, partitioning=None)
+        relative = f"{self.folder.state()}/{name}"
+        with self.storage.translating(relative):
+            path = self.storage.path(relative)
+            return pq.read_table(path, columns=columns, filesystem=self.storage.filesystem, partitioning=None)
 
     def write(self, name: str, table: Any) -> None:
         """Writes one base or delta file."""

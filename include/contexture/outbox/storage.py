@@ -29,7 +29,11 @@ class Storage:
     """A folder tree below one root, with whole-file writes that are either there or not.
 
     Args:
-        root: a local path, or a URI that `pyarrow.fs.FileSystem.from_uri` or fsspec knows.
+        root: a local path, or a URI that `pyarrow.fs.FileSystem.from_uri` knows (`fsspec+memory://…` and the like for
+            what only fsspec knows).
+
+    Raises:
+        ConfigurationError: no filesystem answers to the address.
     """
 
     def __init__(self, root: str) -> None:
@@ -46,7 +50,7 @@ class Storage:
 
     def exists(self, relative: str) -> bool:
         """Whether a file or folder is there."""
-        with _translated(self, relative):
+        with self.translating(relative):
             return bool(self.filesystem.get_file_info(self.path(relative)).type != fs.FileType.NotFound)
 
     def read(self, relative: str) -> bytes:
@@ -56,7 +60,7 @@ class Storage:
             FileNotFoundError: there is none.
             RetriableError: the storage did not answer.
         """
-        with _translated(self, relative), self.filesystem.open_input_stream(self.path(relative)) as stream:
+        with self.translating(relative), self.filesystem.open_input_stream(self.path(relative)) as stream:
             return bytes(stream.read())
 
     def write(self, relative: str, content: bytes) -> None:
@@ -70,7 +74,7 @@ class Storage:
     @contextmanager
     def replacing(self, relative: str) -> Iterator[str]:
         """A path to write to; the file takes its real name when the block ends without an error."""
-        with _translated(self, relative):
+        with self.translating(relative):
             final = self.path(relative)
             folder, name = final.rsplit("/", 1)
             self.filesystem.create_dir(folder, recursive=True)
@@ -97,20 +101,35 @@ class Storage:
 
     def size(self, relative: str) -> int:
         """Bytes of one file."""
-        with _translated(self, relative):
+        with self.translating(relative):
             return int(self.filesystem.get_file_info(self.path(relative)).size)
 
     def remove(self, relative: str) -> None:
         """Removes a file or a whole folder; nothing happens when it is not there."""
-        with _translated(self, relative):
+        with self.translating(relative):
             kind = self.filesystem.get_file_info(self.path(relative)).type
             if kind == fs.FileType.Directory:
                 self.filesystem.delete_dir(self.path(relative))
             elif kind == fs.FileType.File:
                 self.filesystem.delete_file(self.path(relative))
 
+    @contextmanager
+    def translating(self, relative: str) -> Iterator[None]:
+        """Within the block, what the filesystem raises becomes a `RetriableError`, but for `FileNotFoundError`."""
+        try:
+            yield
+        except FileNotFoundError:
+            raise
+        except OSError as error:
+            raise RetriableError(
+                f"the storage could not read or write {relative!r}: {error.strerror or error}",
+                next_step=f"make room or repair {self.root}, then retry the task; nothing was sent or lost",
+                home=self.root,
+                path=relative,
+            ) from error
+
     def _entries(self, folder: str, kind: Any) -> list[Any]:
-        with _translated(self, folder):
+        with self.translating(folder):
             selector = fs.FileSelector(self.path(folder), allow_not_found=True)
             return [info for info in self.filesystem.get_file_info(selector) if info.type == kind]
 
@@ -138,18 +157,3 @@ def _open_filesystem(root: str) -> tuple[Any, str]:
             home=root,
         ) from error
     return filesystem, base.rstrip("/")
-
-
-@contextmanager
-def _translated(storage: Storage, relative: str) -> Iterator[None]:
-    try:
-        yield
-    except FileNotFoundError:
-        raise
-    except OSError as error:
-        raise RetriableError(
-            f"the storage could not read or write {relative!r}: {error.strerror or error}",
-            next_step=f"make room or repair {storage.root}, then retry the task; nothing was sent or lost",
-            home=storage.root,
-            path=relative,
-        ) from error

@@ -1,0 +1,103 @@
+"""One shard of a replay: the records of archived outboxes, one after the other, renumbered."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from contexture.outbox.layout import SHARD_FILE, PublicationFolder
+from contexture.outbox.manifest import Manifest, ShardManifest
+from contexture.outbox.orders import StageOrder
+from contexture.outbox.reader import OutboxShardReader
+from contexture.outbox.schemas import OUTBOX
+from contexture.outbox.storage import Storage
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayedShard:
+    """What one shard of a replay holds; `skipped` counts records that a newer one has made outdated."""
+
+    manifest: ShardManifest
+    topics: Counter[str]
+    deletes: int
+    skipped: int
+
+
+class ShardReplay:
+    """Writes one shard of a replay.
+
+    Args:
+        storage: where the archive is, and the new outbox.
+        order: what the scheduler asked for.
+        outbox: id of the new outbox.
+        shard: which shard.
+        newest: the sequence that last sent each key; None where every change is kept.
+    """
+
+    def __init__(
+        self, storage: Storage, order: StageOrder, outbox: str, shard: int, newest: Mapping[bytes, int] | None
+    ) -> None:
+        self._storage = storage
+        self._publication = order.publication
+        self._file = f"{PublicationFolder(order.publication.name).shard(outbox, shard)}/{SHARD_FILE}"
+        self._shard = shard
+        self._newest = newest
+        self._topics: Counter[str] = Counter()
+        self._records = self._bytes = self._deletes = self._skipped = 0
+
+    def run(self, sources: Sequence[Manifest]) -> ReplayedShard:
+        """Writes the shard of these outboxes, in their order."""
+        with (
+            self._storage.replacing(self._file) as path,
+            pq.ParquetWriter(path, OUTBOX, filesystem=self._storage.filesystem, compression="zstd") as writer,
+        ):
+            for table in self._tables(sources):
+                writer.write_table(self._counted(table))
+        return ReplayedShard(self._manifest(), self._topics, self._deletes, self._skipped)
+
+    def _tables(self, sources: Sequence[Manifest]) -> Iterator[Any]:
+        for manifest in sources:
+            if self._shard < len(manifest.shards):
+                for batch in OutboxShardReader(self._storage, manifest, self._shard).batches(0):
+                    yield self._renumbered(self._still_newest(pa.Table.from_batches([batch]), manifest.sequence))
+
+    def _still_newest(self, table: Any, sequence: int) -> Any:
+        if self._newest is None:
+            return table
+        values = table.column("value").is_valid().to_pylist()
+        held = (self._newest.get(key) for key in table.column("key").to_pylist())
+        kept = [last == sequence if has_value else last is None for last, has_value in zip(held, values, strict=True)]
+        self._skipped += len(kept) - sum(kept)
+        return table.filter(pa.array(kept, pa.bool_()))
+
+    def _renumbered(self, table: Any) -> Any:
+        positions = np.arange(self._records, self._records + table.num_rows)
+        numbers = {"position": positions, "transaction": positions // self._publication.publish.transaction_records}
+        for name, values in numbers.items():
+            table = table.set_column(OUTBOX.get_field_index(name), name, pa.array(values))
+        return table.cast(OUTBOX)
+
+    def _counted(self, table: Any) -> Any:
+        self._records += table.num_rows
+        self._deletes += table.column("value").null_count
+        self._topics.update(table.column("topic").to_pylist())
+        self._bytes += sum(pc.sum(pc.binary_length(table.column(name))).as_py() or 0 for name in ("key", "value"))
+        return table
+
+    def _manifest(self) -> ShardManifest:
+        return ShardManifest(
+            shard=self._shard,
+            records=self._records,
+            bytes=self._bytes,
+            transactions=-(-self._records // self._publication.publish.transaction_records),
+            file=SHARD_FILE if self._records else None,
+            sha256=sha256(self._storage.read(self._file)).hexdigest() if self._records else None,
+        )

@@ -1,0 +1,92 @@
+"""The manifest of a prepared outbox: what it holds, and what was counted on the way."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from hashlib import sha256
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from contexture.outbox.layout import SHARD_FILE
+from contexture.outbox.manifest import LandingManifest, Manifest, ShardManifest
+from contexture.outbox.state import StatePointer
+from contexture.outbox.storage import Storage
+from spark_jobs.preparation.counting import Counts
+from spark_jobs.preparation.planning import Plan
+from spark_jobs.preparation.settings import Preparation
+
+_PIECE_BYTES = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """What the steps of a preparation found; `shards` are the rows of `assembly.SUMMARY`, by shard."""
+
+    planned: Plan
+    counts: Counts
+    shards: list[dict[str, int]]
+
+
+def described(preparation: Preparation, landing: LandingManifest, findings: Findings) -> Manifest:
+    """The manifest of the outbox whose shards lie on storage; writes its list of topics."""
+    order, planned, counts = preparation.order, findings.planned, findings.counts
+    storage = Storage(preparation.home)
+    return Manifest(
+        outbox=preparation.outbox,
+        publication=order.publication.name,
+        fingerprint=order.fingerprint,
+        sequence=order.sequence,
+        mode=order.mode,
+        run=order.run,
+        landing_digest=landing.digest,
+        received_from=landing.started_at,
+        received_to=landing.finished_at,
+        state_generation=StatePointer.model_validate_json(preparation.pointer_json).generation,
+        watermark=landing.watermark_to,
+        shards=tuple(_shard(storage, preparation, row) for row in findings.shards),
+        topics=_merge_topics(storage, preparation),
+        read=landing.rows - landing.present,
+        present=landing.present,
+        source_count=landing.source_count,
+        accepted=counts.accepted,
+        unchanged=counts.unchanged,
+        quarantined=counts.quarantined,
+        quarantined_entities=counts.quarantined_entities,
+        warnings=counts.warnings,
+        repeated=planned.repeated,
+        upserts=planned.upserts,
+        deletes=planned.deletes,
+        absent=planned.absent,
+    )
+
+
+def _shard(storage: Storage, preparation: Preparation, row: dict[str, int]) -> ShardManifest:
+    path = f"{preparation.folder.shard(preparation.outbox, row['shard'])}/{SHARD_FILE}"
+    return ShardManifest(
+        **row,
+        file=SHARD_FILE if row["records"] else None,
+        sha256=_digest(storage, path) if row["records"] else None,
+    )
+
+
+def _digest(storage: Storage, relative: str) -> str:
+    digest = sha256()
+    with storage.translating(relative), storage.filesystem.open_input_stream(storage.path(relative)) as stream:
+        while piece := stream.read(_PIECE_BYTES):
+            digest.update(piece)
+    return digest.hexdigest()
+
+
+def _merge_topics(storage: Storage, preparation: Preparation) -> int:
+    """Writes the topics of all shards with their records, sorted; gives their number."""
+    folder = f"{preparation.work}/topics"
+    parts = [
+        pq.read_table(storage.path(f"{folder}/{name}"), filesystem=storage.filesystem)
+        for name in storage.files(folder, ".parquet")
+    ]
+    merged = pa.concat_tables(parts).group_by("topic", use_threads=False).aggregate([("records", "sum")])
+    merged = merged.rename_columns(["topic", "records"]).sort_by("topic")
+    with storage.replacing(preparation.folder.topics(preparation.outbox)) as path:
+        pq.write_table(merged, path, filesystem=storage.filesystem)
+    return int(merged.num_rows)

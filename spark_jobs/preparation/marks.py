@@ -1,0 +1,33 @@
+"""State rows that change without a record being sent: marks of absence and of withholding."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from contexture.changes import Comparison
+from contexture.outbox.schemas import STATE
+
+
+def marked(held: Any, comparison: Comparison, moment: datetime) -> Any:
+    """The state's rows whose marks change, once each, with all their new marks.
+
+    Args:
+        held: the state's whole rows, which the comparison's numbers refer to.
+        comparison: what the snapshot means for them.
+        moment: when it was read.
+    """
+    changed = [comparison.first_absent, comparison.returned, comparison.withheld, comparison.released]
+    rows = np.unique(np.concatenate(changed)).astype(np.int64)
+    first_absent, returned, withheld, released = (pa.array(np.isin(rows, places)) for places in changed)
+    table = held.take(pa.array(rows))
+    now = pa.scalar(moment.astimezone(UTC), STATE.field("missing_since").type)
+    never = pa.scalar(None, now.type)
+    missing_since = pc.if_else(first_absent, now, pc.if_else(returned, never, table.column("missing_since")))
+    is_withheld = pc.or_(withheld, pc.and_not(table.column("withheld"), released))
+    table = table.set_column(STATE.get_field_index("missing_since"), STATE.field("missing_since"), missing_since)
+    return table.set_column(STATE.get_field_index("withheld"), STATE.field("withheld"), is_withheld)

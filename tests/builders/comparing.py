@@ -1,0 +1,87 @@
+"""Snapshots and states as the narrow tables that `compare` takes; names stand for identities and contents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from contexture.changes import Verdict
+
+MORNING = datetime(2026, 3, 1, 8, 0, tzinfo=UTC)
+MOMENT = pa.timestamp("us", tz="UTC")
+SNAPSHOT = pa.schema(
+    [
+        ("verdict", pa.int32()),
+        ("identity_hash", pa.binary(16)),
+        ("entity_hash", pa.binary(16)),
+        ("content_hash", pa.binary()),
+        ("modified_at", MOMENT),
+    ]
+)
+STATE = pa.schema(
+    [
+        ("identity_hash", pa.binary(16)),
+        ("entity_hash", pa.binary(16)),
+        ("missing_since", MOMENT),
+        ("withheld", pa.bool_()),
+    ]
+)
+
+
+class Told(NamedTuple):
+    """One row of a snapshot: `identity` is `car1`, or `car1.speed` for an attribute."""
+
+    identity: str
+    verdict: Verdict = Verdict.SEND
+    content: str | None = "new"
+    minute: int | None = 0
+
+
+class Held(NamedTuple):
+    """One row of a state."""
+
+    identity: str
+    missing: bool = False
+    withheld: bool = False
+
+
+def hashed(name: str) -> bytes:
+    """Sixteen bytes that stand for a name."""
+    return name.encode().ljust(16, b"\0")
+
+
+def entity(identity: str) -> str:
+    """Whose attribute it is."""
+    return identity.partition(".")[0]
+
+
+def snapshot(rows: Iterable[Told]) -> Any:
+    """The table of these rows."""
+    listed = [
+        {
+            "verdict": int(row.verdict),
+            "identity_hash": hashed(row.identity),
+            "entity_hash": hashed(entity(row.identity)),
+            "content_hash": row.content.encode() if row.content and row.verdict <= Verdict.UNCHANGED else None,
+            "modified_at": None if row.minute is None else MORNING + timedelta(minutes=row.minute),
+        }
+        for row in rows
+    ]
+    return pa.Table.from_pylist(listed, schema=SNAPSHOT)
+
+
+def state(rows: Iterable[Held]) -> Any:
+    """The table of these rows."""
+    listed = [
+        {
+            "identity_hash": hashed(row.identity),
+            "entity_hash": hashed(entity(row.identity)),
+            "missing_since": MORNING if row.missing else None,
+            "withheld": row.withheld,
+        }
+        for row in rows
+    ]
+    return pa.Table.from_pylist(listed, schema=STATE)
