@@ -15,6 +15,7 @@ from bench.settings import Setting
 from bench.spark_session import spark_session
 from contexture.outbox.conclusion import conclude
 from contexture.outbox.layout import PublicationFolder
+from contexture.outbox.lifecycle import Outboxes
 from contexture.outbox.manifest import LandingManifest, Manifest
 from contexture.outbox.orders import StageOrder
 from contexture.outbox.state import State
@@ -36,7 +37,8 @@ COPY = "typed JSON to Parquet, same rows"
 
 def prepare(setting: Setting) -> list[Measure]:
     """Full mode with a state of equal size, all rules, for each number of entities; then the checkpoint alone."""
-    measures: list[Measure] = []
+    prepared: dict[int, Measure] = {}
+    checkpoints: list[Measure] = []
     with spark_session(setting.folder) as spark:
         for entities in setting.sizes.prepared_entities:
             setting.tell(f"{entities:,} entities: writing a landing, preparing and concluding it once")
@@ -44,22 +46,21 @@ def prepare(setting: Setting) -> list[Measure]:
             setting.tell(f"warm-up of the copy: {case.copy():.1f} s")
             ours, peer = alternate(case.prepare, case.copy, setting.sizes.pairs, setting.tell)
             target = TARGET if entities >= HELD_TO_TARGET else None
-            measures.append(Measure("prepare", f"prepare of {entities:,} entities", "s", ours, peer, COPY, target))
+            prepared[entities] = Measure("prepare", f"{entities:,} entities", "s", ours, peer, COPY, target)
             setting.tell("the Great Expectations checkpoint alone")
-            measures.append(case.checkpoint(setting.sizes.pairs, setting.tell))
+            checkpoints.append(case.checkpoint(setting.sizes.pairs, setting.tell))
             case.remove()
-    return [*measures, _per_event(measures, setting.sizes.prepared_entities)]
+    return [*prepared.values(), _per_event(prepared), *checkpoints]
 
 
-def _per_event(measures: list[Measure], sizes: tuple[int, ...]) -> Measure:
-    """What one event costs among many, against one among few."""
-    prepared = [measure for measure in measures if measure.against == COPY]
-    costs = [
-        tuple(seconds / entities * 1_000_000 for seconds in measure.ours)
-        for measure, entities in zip(prepared, sizes, strict=True)
-    ]
-    what = f"cost of an event among {sizes[-1]:,}"
-    return Measure("prepare", what, "us", costs[-1], costs[0], f"the same among {sizes[0]:,}")
+def _per_event(prepared: dict[int, Measure]) -> Measure:
+    """What one event costs among many, against one among few (not in turn: one size follows the other)."""
+    few, many = min(prepared), max(prepared)
+    costs = {
+        entities: tuple(seconds / entities * 1_000_000 for seconds in prepared[entities].ours)
+        for entities in (few, many)
+    }
+    return Measure("prepare", f"an event among {many:,}", "us", costs[many], costs[few], f"an event among {few:,}")
 
 
 @dataclass(slots=True)
@@ -80,7 +81,9 @@ class PreparedCase:
         self.publication = _publication()
         self.landing = write_landing(self.storage, self.publication.name, "bench", self.entities, self._lines)
         self._schema = self.spark.read.json(str(self._lines / "part-00000.json"), samplingRatio=0.01).schema
-        conclude(self.storage, self._prepared(), cluster=None, target=None)
+        first = self._prepared()
+        Outboxes(self.storage, self.publication.name).move(first.outbox, "approved", reason="bench")
+        conclude(self.storage, first, cluster=None, target=None)
 
     def prepare(self) -> float:
         """Seconds of one preparation that sends everything, in a run of its own generation of state."""
@@ -107,7 +110,7 @@ class PreparedCase:
         """The checkpoint of what was prepared; the first time pays for imports."""
         manifest = self._prepared()
         ours, peer = alternate(lambda: self._judge(manifest), self.copy, pairs, tell)
-        what = f"the Great Expectations checkpoint of {self.entities:,} entities"
+        what = f"Great Expectations checkpoint of {self.entities:,} entities"
         return Measure("prepare", what, "s", ours, peer, COPY)
 
     def remove(self) -> None:
