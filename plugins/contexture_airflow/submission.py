@@ -13,6 +13,8 @@ from contexture.errors import ConfigurationError
 from contexture_airflow.connections import connection, source_connection
 
 SOURCE_VARIABLE = "CONTEXTURE_SOURCE_CONNECTION"
+# A driver beside its executors needs no other address, and should offer none; executors elsewhere have to reach it.
+_LOCAL_ONLY = {"SPARK_LOCAL_IP": "127.0.0.1"}
 PACKAGES = ("contexture", "spark_jobs")
 
 
@@ -48,7 +50,7 @@ class Submission:
         return cls(
             application=str(package_folder("spark_jobs") / "stage.py"),
             py_files=None if is_local else str(modules_zip(scratch)),
-            environment=_environment(source_connection_id, home),
+            environment=_environment(source_connection_id, home) | (_LOCAL_ONLY if is_local else {}),
         )
 
 
@@ -86,7 +88,6 @@ def _environment(source_connection_id: str, home: str) -> dict[str, str]:
         "PYSPARK_PYTHON": sys.executable,
         "PYSPARK_DRIVER_PYTHON": sys.executable,
         "PYTHONPATH": _python_path(),
-        "SPARK_LOCAL_IP": "127.0.0.1",
     }
     java_home = _java_home()
     return {**environment, "JAVA_HOME": java_home} if java_home else environment

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import zipfile
 from pathlib import Path
 
@@ -11,7 +12,7 @@ pytestmark = pytest.mark.airflow
 
 pytest.importorskip("airflow.sdk")
 
-from contexture_airflow.submission import modules_zip  # noqa: E402
+from contexture_airflow.submission import Submission, modules_zip  # noqa: E402
 
 
 def test_the_zip_has_both_packages_at_its_root_and_no_caches(tmp_path: Path) -> None:
@@ -27,3 +28,17 @@ def test_the_same_modules_give_the_same_names_again(tmp_path: Path) -> None:
     (tmp_path / "b").mkdir()
     first, second = (zipfile.ZipFile(modules_zip(tmp_path / name)).namelist() for name in ("a", "b"))
     assert first == second
+
+
+@pytest.mark.parametrize(("master", "expected"), [("local[2]", "127.0.0.1"), ("spark://spark-master", None)])
+def test_only_a_driver_beside_its_executors_keeps_to_the_loopback_address(
+    monkeypatch: pytest.MonkeyPatch, master: str, expected: str | None
+) -> None:
+    monkeypatch.delenv("SPARK_LOCAL_IP", raising=False)
+    monkeypatch.setenv("AIRFLOW_CONN_BROKER", '{"conn_type": "http", "host": "orion", "port": 1026}')
+    monkeypatch.setenv("AIRFLOW_CONN_SPARK", json.dumps({"conn_type": "spark", "host": master}))
+
+    prepared = Submission.prepared("broker", "spark", "/var/lib/contexture")
+
+    assert prepared.environment.get("SPARK_LOCAL_IP") == expected
+    assert (prepared.py_files is None) == (expected is not None)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from contexture.sandbox.demo.console import Narrator
 from contexture.sandbox.demo.story import ENTITIES, Story, prepare_publications
-from contexture.sandbox.demo.summary import show, succeeded, summarize
+from contexture.sandbox.demo.summary import failed_runs, show, succeeded, summarize
 from contexture.sandbox.stack import Stack, StackOptions, project_folder
 
 
@@ -28,8 +28,9 @@ def demo(home: Path) -> int:
         narrator.line("reading Kafka back")
         rows = summarize(story)
         show(rows, story, narrator)
-    for run in story.failed_runs:
-        narrator.line(f"run {run.run_id} of {run.dag_id} ended as {run.state}", style="red")
+        story.problems += failed_runs(story)
+    for problem in story.problems:
+        narrator.line(problem, style="red")
     ok = succeeded(rows, story)
     narrator.line(
         "all that was prepared is in Kafka, once" if ok else "the demo failed", style="green" if ok else "red"
