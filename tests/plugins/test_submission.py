@@ -32,13 +32,13 @@ def test_the_same_modules_give_the_same_names_again(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("master", "expected"), [("local[2]", "127.0.0.1"), ("spark://spark-master", None)])
 def test_only_a_driver_beside_its_executors_keeps_to_the_loopback_address(
-    monkeypatch: pytest.MonkeyPatch, master: str, expected: str | None
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, master: str, expected: str | None
 ) -> None:
     monkeypatch.delenv("SPARK_LOCAL_IP", raising=False)
     monkeypatch.setenv("AIRFLOW_CONN_BROKER", '{"conn_type": "http", "host": "orion", "port": 1026}')
     monkeypatch.setenv("AIRFLOW_CONN_SPARK", json.dumps({"conn_type": "spark", "host": master}))
 
-    prepared = Submission.prepared("broker", "spark", "/var/lib/contexture")
+    prepared = Submission.prepared("broker", "spark", "/var/lib/contexture", tmp_path)
 
     assert prepared.environment.get("SPARK_LOCAL_IP") == expected
     assert (prepared.py_files is None) == (expected is not None)
