@@ -17,7 +17,7 @@ from spark_jobs.quality.summary import RunSummary
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-ENTITY_COLUMNS = ("identity", "service", "service_path", "id", "type", "modified_at", "received_at", "topic")
+ENTITY_COLUMNS = ("identity", "service_path", "id", "type", "modified_at", "received_at", "topic")
 
 
 def judge_outbox(spark: SparkSession, order: StageOrder, landing: LandingManifest, manifest: Manifest) -> Verdict:
@@ -43,12 +43,15 @@ def judge_outbox(spark: SparkSession, order: StageOrder, landing: LandingManifes
 
 def accepted_entities(spark: SparkSession, order: StageOrder) -> DataFrame:
     """The accepted entities, one row each, with the attributes that the publication's quality names."""
+    from pyspark.sql.functions import lit
+
     storage = Storage(order.home)
     work = PublicationFolder(order.publication.name).work(order.run)
     judged = [f"{kind}_{safe}" for safe in column_names(order.publication).values() for kind in ("type", "value")]
     rows = spark.read.parquet(f"{storage.uri(work)}/evaluated")
     is_accepted = f"verdict <= {int(EventVerdict.UNCHANGED)} AND part = 0"
-    return rows.where(is_accepted).select(*ENTITY_COLUMNS, *judged)
+    service = lit(order.publication.source.service)
+    return rows.where(is_accepted).select(*ENTITY_COLUMNS, *judged).withColumn("service", service)
 
 
 def stored_verdict(order: StageOrder, manifest: Manifest) -> Verdict:

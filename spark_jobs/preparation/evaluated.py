@@ -1,4 +1,4 @@
-"""The rows that evaluating one run of landing rows gives, column by column."""
+"""The rows that evaluating one run of landing rows gives."""
 
 from __future__ import annotations
 
@@ -14,23 +14,27 @@ from spark_jobs.quality.columns import column_names
 
 _EVENT_FIELDS = [
     pa.field("event", pa.int64(), nullable=False),
-    pa.field("ordinal", pa.int64(), nullable=False),
     pa.field("part", pa.int32(), nullable=False),
     pa.field("verdict", pa.int32(), nullable=False),
-    pa.field("identity_hash", pa.binary(), nullable=False),
-    pa.field("entity_hash", pa.binary(), nullable=False),
-    pa.field("content_hash", pa.binary()),
+    pa.field("identity_hash", pa.binary(16), nullable=False),
+    pa.field("entity_hash", pa.binary(16), nullable=False),
+    pa.field("content_hash", pa.binary(32)),
     pa.field("modified_at", pa.timestamp("us", tz="UTC")),
     pa.field("received_at", pa.timestamp("us", tz="UTC"), nullable=False),
     pa.field("rules", pa.string()),
     pa.field("warnings", pa.string()),
-    pa.field("identity", pa.string()),
-    pa.field("service", pa.string()),
-    pa.field("service_path", pa.string()),
-    pa.field("id", pa.string()),
-    pa.field("type", pa.string()),
+    pa.field("identity", pa.string(), nullable=False),
+    pa.field("service_path", pa.string(), nullable=False),
+    pa.field("id", pa.string(), nullable=False),
+    pa.field("type", pa.string(), nullable=False),
     pa.field("topic", pa.string()),
 ]
+_UNSHARDED = [item for item in RENDERED if item.name != "shard"]
+
+
+def evaluated_folder(preparation: Preparation) -> str:
+    """Where the narrow rows lie."""
+    return f"{preparation.work}/evaluated"
 
 
 def evaluated_schema(preparation: Preparation) -> Any:
@@ -54,35 +58,36 @@ class Refusal:
 
 @dataclass(slots=True)
 class EvaluatedRows:
-    """Columns under construction: narrow ones for every event, rendered ones for those to be sent."""
+    """Rows under construction: a narrow one for every event, a rendered one for each that may be sent.
 
-    schema: Any
-    joins_lines: bool
-    narrow_columns: dict[str, list[object]] = field(init=False)
-    rendered_columns: dict[str, list[object]] = field(init=False)
+    Attributes:
+        narrow_rows: tuples in the order of `evaluated_schema`.
+        rendered_rows: tuples in the order of `RENDERED`, without the shard.
+        refusals: what goes to quarantine.
+    """
+
+    narrow_rows: list[tuple[object, ...]] = field(default_factory=list)
+    rendered_rows: list[tuple[Any, ...]] = field(default_factory=list)
     refusals: list[Refusal] = field(default_factory=list)
 
-    def __post_init__(self) -> None:
-        self.narrow_columns = {name: [] for name in self.schema.names}
-        self.rendered_columns = {name: [] for name in RENDERED.names if name != "shard"}
+    def narrow(self, schema: Any) -> Any:
+        """The narrow rows as a table."""
+        return _table(self.narrow_rows, schema)
 
-    def narrow(self) -> Any:
-        """The narrow rows as one record batch."""
-        columns = [pa.array(self.narrow_columns[item.name], item.type) for item in self.schema]
-        return pa.record_batch(columns, schema=self.schema)
-
-    def rendered(self, shards: int) -> Any:
+    def rendered(self, preparation: Preparation) -> Any:
         """The rendered rows, each with its shard: by key, or by topic where lines are joined or keys lack."""
-        columns = {
-            name: pa.array(self.rendered_columns[name], RENDERED.field(name).type)
-            for name in RENDERED.names
-            if name != "shard"
-        }
-        columns["shard"] = pa.array(shards_for(self._shard_keys(), shards), pa.int32())
-        return pa.table([columns[name] for name in RENDERED.names], schema=RENDERED)
+        table = _table(self.rendered_rows, pa.schema(_UNSHARDED))
+        shards = shards_for(self._shard_keys(preparation.joins_lines), preparation.publication.publish.shards)
+        place = RENDERED.get_field_index("shard")
+        return table.add_column(place, RENDERED.field(place), pa.array(shards, pa.int32()))
 
-    def _shard_keys(self) -> list[bytes]:
-        topics, keys = self.rendered_columns["topics"], self.rendered_columns["key"]
-        if self.joins_lines:
-            return [names[0].encode() for names in topics]  # type: ignore[index]
-        return [names[0].encode() if key is None else key for names, key in zip(topics, keys, strict=True)]  # type: ignore[index,misc]
+    def _shard_keys(self, joins_lines: bool) -> list[bytes]:
+        destined = ((topics[0], key) for _, topics, key, *_ in self.rendered_rows)
+        return [topic.encode() if key is None or joins_lines else key for topic, key in destined]
+
+
+def _table(rows: list[tuple[Any, ...]], schema: Any) -> Any:
+    if not rows:
+        return schema.empty_table()
+    columns = zip(*rows, strict=True)
+    return pa.table([pa.array(column, item.type) for column, item in zip(columns, schema, strict=True)], schema=schema)

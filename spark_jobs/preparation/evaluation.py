@@ -1,7 +1,7 @@
 """Judging and rendering what was pulled: the one pass over the data.
 
-`evaluation(preparation)` gives the function for `mapInArrow`. It reads landing rows, writes what is to be sent (see
-`rendered`) and what is refused, and yields one narrow row per event for planning and for the checkpoint.
+`evaluation(preparation)` gives the function for `mapInArrow`. It reads landing rows, and writes what is to be sent (see
+`rendered`), what is refused, and one narrow row per event for planning and for the checkpoint (see `evaluated`).
 """
 
 from __future__ import annotations
@@ -16,31 +16,35 @@ from contexture.outbox.schemas import QUARANTINE
 from contexture.outbox.state_index import load_index
 from contexture.outbox.storage import Storage
 from spark_jobs.preparation.entities import EntityEvaluator
-from spark_jobs.preparation.evaluated import EvaluatedRows, evaluated_schema
-from spark_jobs.preparation.rendered import RenderedWriter
+from spark_jobs.preparation.evaluated import EvaluatedRows, evaluated_folder, evaluated_schema
+from spark_jobs.preparation.rendered import write_rendered
+from spark_jobs.preparation.run_files import RunFiles
 from spark_jobs.preparation.settings import Preparation
 
 Evaluation = Callable[[Iterator[Any]], Iterator[Any]]
 
+EVALUATED = pa.schema([pa.field("events", pa.int64())])
+"""What Spark gets of each record batch: how many events it was."""
+
 
 def evaluation(preparation: Preparation) -> Evaluation:
-    """The function that evaluates landing record batches under one preparation."""
+    """The function that evaluates landing record batches under one preparation; yields a row of EVALUATED for each."""
 
     def evaluate(batches: Iterator[Any]) -> Iterator[Any]:
         storage = Storage(preparation.home)
         index = load_index(preparation.home, preparation.publication.name, preparation.pointer_json)
         evaluator = EntityEvaluator(preparation, index)
-        with RenderedWriter(storage, preparation.work) as writer:
+        with RunFiles(storage) as files:
             following: int | None = None
             for batch in batches:
                 for run in consecutive_runs(batch):
-                    first = run.column("ordinal")[0].as_py()
+                    first, last = run.column("ordinal")[0].as_py(), run.column("ordinal")[run.num_rows - 1].as_py()
                     if first != following:
-                        writer.begin_run()
-                    following = run.column("ordinal")[run.num_rows - 1].as_py() + 1
+                        files.begin_run()
+                    following = last + 1
                     rows = evaluator.evaluate(run)
-                    _store(rows, run, writer, storage, preparation)
-                    yield rows.narrow()
+                    _store(rows, run, files, preparation)
+                    yield pa.record_batch([[len(rows.narrow_rows)]], schema=EVALUATED)
 
     return evaluate
 
@@ -57,26 +61,20 @@ def consecutive_runs(batch: Any) -> Iterator[Any]:
     yield batch.slice(start)
 
 
-def narrow_schema(preparation: Preparation) -> Any:
-    """The Arrow schema of what `evaluation` yields."""
-    return evaluated_schema(preparation)
-
-
-def _store(rows: EvaluatedRows, run: Any, writer: RenderedWriter, storage: Storage, preparation: Preparation) -> None:
-    rendered = rows.rendered(preparation.publication.publish.shards)
-    if rendered.num_rows:
-        writer.write(rendered)
+def _store(rows: EvaluatedRows, run: Any, files: RunFiles, preparation: Preparation) -> None:
+    files.write(evaluated_folder(preparation), rows.narrow(evaluated_schema(preparation)))
+    write_rendered(files, preparation.work, rows.rendered(preparation))
     if rows.refusals:
-        _write_quarantine(rows, run, storage, preparation)
+        _write_quarantine(rows, run, preparation)
 
 
-def _write_quarantine(rows: EvaluatedRows, run: Any, storage: Storage, preparation: Preparation) -> None:
+def _write_quarantine(rows: EvaluatedRows, run: Any, preparation: Preparation) -> None:
     refused = pa.Table.from_batches([run]).take(pa.array([refusal.row for refusal in rows.refusals]))
     for name in ("rule", "severity", "message"):
         refused = refused.append_column(
             name, pa.array([getattr(refusal, name) for refusal in rows.refusals], pa.string())
         )
     ordinal = run.column("ordinal")[0].as_py()
-    folder = preparation.folder.quarantine(preparation.outbox)
+    folder, storage = preparation.folder.quarantine(preparation.outbox), Storage(preparation.home)
     with storage.replacing(f"{folder}/{ordinal:020d}.parquet") as path:
         pq.write_table(refused.select(QUARANTINE.names).cast(QUARANTINE), path, filesystem=storage.filesystem)

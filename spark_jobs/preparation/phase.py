@@ -17,6 +17,7 @@ from hashlib import sha256
 from typing import Any
 
 import orjson
+import pyarrow.parquet as pq
 
 from contexture.outbox.lifecycle import Outboxes
 from contexture.outbox.manifest import LandingManifest, Manifest
@@ -28,11 +29,10 @@ from spark_jobs.preparation.assembly import SUMMARY, assembly
 from spark_jobs.preparation.conflicts import quarantine_conflicts
 from spark_jobs.preparation.counting import count
 from spark_jobs.preparation.description import Findings, described
-from spark_jobs.preparation.evaluated import evaluated_schema
-from spark_jobs.preparation.evaluation import evaluation
+from spark_jobs.preparation.evaluated import evaluated_folder, evaluated_schema
+from spark_jobs.preparation.evaluation import EVALUATED, evaluation
 from spark_jobs.preparation.planning import plan
 from spark_jobs.preparation.settings import Preparation
-from spark_jobs.session import parquet_microseconds
 
 
 class Stopwatch:
@@ -95,15 +95,16 @@ def _prepared(spark: Any, preparation: Preparation, landing: LandingManifest, wa
 
 
 def evaluate(spark: Any, preparation: Preparation) -> None:
-    """Runs the one pass over the landing rows; narrow rows go to the work folder."""
+    """Runs the one pass over the landing rows."""
     from pyspark.sql.pandas.types import from_arrow_schema
 
-    folder = Storage(preparation.home).uri(preparation.folder.landing(preparation.order.run))
-    schema = from_arrow_schema(evaluated_schema(preparation))
+    storage = Storage(preparation.home)
+    # So that a landing without rows has narrow columns too.
+    with storage.replacing(f"{evaluated_folder(preparation)}/empty.parquet") as path:
+        pq.write_table(evaluated_schema(preparation).empty_table(), path, filesystem=storage.filesystem)
+    folder = storage.uri(preparation.folder.landing(preparation.order.run))
     landed = spark.read.schema(from_arrow_schema(LANDING)).option("pathGlobFilter", "*.parquet").parquet(folder)
-    rows = landed.mapInArrow(evaluation(preparation), schema)
-    with parquet_microseconds(spark):
-        rows.write.mode("overwrite").parquet(f"{Storage(preparation.home).uri(preparation.work)}/evaluated")
+    landed.mapInArrow(evaluation(preparation), from_arrow_schema(EVALUATED)).collect()
 
 
 def assemble(spark: Any, preparation: Preparation) -> list[dict[str, int]]:

@@ -86,9 +86,6 @@ def _snapshot(storage: Storage, preparation: Preparation) -> Any:
     path = storage.path(f"{preparation.work}/evaluated")
     dataset = ds.dataset(path, filesystem=storage.filesystem, format="parquet")
     table = dataset.to_table(columns=NARROW)
-    for name, width in (("identity_hash", 16), ("entity_hash", 16)):
-        place = table.schema.get_field_index(name)
-        table = table.set_column(place, name, table.column(name).cast(pa.binary(width)))
     return table.sort_by("event").combine_chunks()
 
 

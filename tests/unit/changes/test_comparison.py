@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import fields
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builders.comparing import Held, Told, entity, snapshot, state
@@ -150,6 +150,7 @@ SNAPSHOTS = st.lists(TOLD, max_size=8)
 STATES = st.lists(st.builds(Held, IDENTITIES, st.booleans(), st.booleans()), max_size=8, unique_by=lambda row: row[0])
 
 
+@settings(deadline=None)
 @given(SNAPSHOTS)
 def test_no_event_is_lost(told: list[Told]):
     """For each identity one event stays, or all that are left contradict each other and none stays."""
@@ -166,6 +167,7 @@ def test_no_event_is_lost(told: list[Told]):
         assert len(left) == 1 or left & conflicting
 
 
+@settings(deadline=None)
 @given(SNAPSHOTS, STATES, st.booleans())
 def test_who_is_absent_was_not_seen(told: list[Told], held: list[Held], tells_absence: bool):
     found = compared(told, held, tells_absence=tells_absence)
@@ -179,6 +181,7 @@ def test_who_is_absent_was_not_seen(told: list[Told], held: list[Held], tells_ab
         assert absent == []
 
 
+@settings(deadline=None)
 @given(SNAPSHOTS, STATES, st.booleans())
 def test_what_was_refused_is_never_deleted(told: list[Told], held: list[Held], tells_absence: bool):
     found = compared(told, held, tells_absence=tells_absence)
@@ -190,6 +193,7 @@ def test_what_was_refused_is_never_deleted(told: list[Told], held: list[Held], t
     assert not {entity(str(identity)) for identity in deleted} & {entity(identity) for identity in refused}
 
 
+@settings(deadline=None)
 @given(SNAPSHOTS, STATES, st.booleans())
 def test_nothing_both_stays_and_goes(told: list[Told], held: list[Held], tells_absence: bool):
     found = compared(told, held, tells_absence=tells_absence)

@@ -1,0 +1,37 @@
+"""Landing rows as Python values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
+
+
+class LandedRow(msgspec.Struct, frozen=True, gc=False):
+    """One landing row; `number` counts within its run, times are microseconds since 1970."""
+
+    number: int
+    ordinal: int
+    operation: str
+    path: str
+    id: str
+    type: str
+    body: bytes
+    modified_at: int | None
+    received_at: int
+
+
+def landed_rows(run: Any) -> Iterator[LandedRow]:
+    """The rows of a record batch, in order; what is absent stands as the root path, or empty."""
+    columns = [
+        run.column("ordinal"),
+        run.column("operation"),
+        *(pc.fill_null(run.column(name), absent) for name, absent in (("path", "/"), ("id", ""), ("type", ""))),
+        pc.fill_null(run.column("body"), b""),
+        run.column("modified_at").cast(pa.int64()),
+        run.column("received_at").cast(pa.int64()),
+    ]
+    return map(LandedRow, range(run.num_rows), *(column.to_pylist() for column in columns))

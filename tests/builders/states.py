@@ -1,0 +1,77 @@
+"""States and the deltas that outboxes bring to them; names stand for identities."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from builders.outboxes import Record, outbox
+from contexture.events import identity_hash
+from contexture.outbox.layout import PublicationFolder
+from contexture.outbox.lifecycle import Outboxes
+from contexture.outbox.manifest import Manifest
+from contexture.outbox.schemas import STATE
+from contexture.outbox.state import State, StatePointer
+from contexture.outbox.storage import Storage
+from contexture.publications import Publication
+
+NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
+
+
+class Held(NamedTuple):
+    """One row of state; the content is a word."""
+
+    name: str
+    content: str = "a"
+    sequence: int = 1
+    removed: bool = False
+    missing_since: datetime | None = None
+
+
+def state_table(rows: Iterable[Held]) -> Any:
+    """The rows as a table of the STATE schema."""
+    listed = [
+        {
+            "identity_hash": identity_hash(row.name.encode()),
+            "entity_hash": identity_hash(row.name.encode()),
+            "identity": row.name.encode(),
+            "content_hash": row.content.encode().ljust(32),
+            "topics": ["cars"],
+            "key": row.name.encode(),
+            "modified_at": NOON,
+            "missing_since": row.missing_since,
+            "withheld": False,
+            "sequence": row.sequence,
+            "removed": row.removed,
+        }
+        for row in rows
+    ]
+    return pa.Table.from_pylist(listed, schema=STATE)
+
+
+def approved(
+    storage: Storage,
+    owner: Publication,
+    sequence: int,
+    delta: Iterable[Held],
+    shards: Iterable[list[Record]] = ((),),  # type: ignore[assignment]
+    **options: Any,
+) -> Manifest:
+    """An outbox that may be concluded, with what that changes in state."""
+    manifest = outbox(storage, owner, sequence, list(shards), **options)
+    folder = PublicationFolder(owner.name).state_delta(manifest.outbox)
+    with storage.replacing(f"{folder}/shard-00000.parquet") as path:
+        pq.write_table(state_table(delta), path, filesystem=storage.filesystem)
+    Outboxes(storage, owner.name).move(manifest.outbox, "approved", reason="good")
+    return manifest
+
+
+def held(storage: Storage, publication: str, pointer: StatePointer | None = None) -> Mapping[str, str]:
+    """What the state holds: names with their contents."""
+    state = State(storage, publication)
+    rows = state.table(pointer or state.pointer()).to_pylist()
+    return {row["identity"].decode(): row["content_hash"].decode().strip() for row in rows}

@@ -1,0 +1,156 @@
+"""Sending an interval again from the archive."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from builders.outboxes import NOON, Record, publication, records
+from builders.states import Held, approved
+from contexture.errors import ConfigurationError
+from contexture.outbox.conclusion import conclude
+from contexture.outbox.layout import PublicationFolder
+from contexture.outbox.lifecycle import Outboxes
+from contexture.outbox.manifest import Manifest
+from contexture.outbox.orders import StageOrder
+from contexture.outbox.reader import OutboxShardReader
+from contexture.outbox.replay import archived, replay
+from contexture.outbox.storage import Storage
+from contexture.publications import Publication
+
+LATEST = publication()
+HISTORY = publication(topics={"keep": "history"}, publish={"transaction_records": 2})
+DAY = timedelta(days=1)
+FOLDER = PublicationFolder("vehicles")
+
+
+@pytest.fixture
+def storage(tmp_path: Path) -> Storage:
+    return Storage(str(tmp_path))
+
+
+def archive(
+    storage: Storage,
+    owner: Publication,
+    sequence: int,
+    shards: list[list[Record]],
+    delta: list[Held] | None = None,
+    *,
+    received: datetime = NOON,
+) -> Manifest:
+    """A concluded outbox, received when it is said."""
+    manifest = approved(storage, owner, sequence, delta or [], shards)
+    manifest = manifest.model_copy(update={"received_from": received, "received_to": received})
+    storage.write(FOLDER.manifest(manifest.outbox), manifest.to_json())
+    conclude(storage, manifest, cluster=None, target=None)
+    return manifest
+
+
+def order(storage: Storage, owner: Publication, interval: tuple[datetime, datetime] | None = (NOON, NOON + DAY)) -> Any:
+    return StageOrder(
+        publication=owner,
+        fingerprint="f",
+        home=storage.root,
+        run="backfill",
+        mode="backfill",
+        sequence=9,
+        interval=interval,
+    )
+
+
+def sent(storage: Storage, manifest: Manifest) -> list[list[tuple[int, int, str, bytes | None]]]:
+    """Position, transaction, key and value of the records of each shard."""
+    readers = [OutboxShardReader(storage, manifest, shard.shard) for shard in manifest.shards]
+    rows = [[row for batch in reader.batches(0) for row in batch.to_pylist()] for reader in readers]
+    return [
+        [(row["position"], row["transaction"], row["key"].decode(), row["value"]) for row in shard] for shard in rows
+    ]
+
+
+def test_what_was_received_in_the_interval_is_archived_its_end_excluded(storage: Storage):
+    for sequence, received in enumerate((NOON - timedelta(seconds=1), NOON, NOON + DAY / 2, NOON + DAY), 1):
+        archive(storage, LATEST, sequence, [records("car1")], received=received)
+    approved(storage, LATEST, 5, [], [records("car1")])
+
+    found = archived(Outboxes(storage, "vehicles"), (NOON, NOON + DAY))
+
+    assert [manifest.outbox for manifest in found] == ["outbox2", "outbox3"]
+
+
+def test_a_replay_sends_the_records_of_all_runs_in_their_order(storage: Storage):
+    archive(storage, HISTORY, 1, [records("a", "b"), records("x")])
+    archive(storage, HISTORY, 2, [[("cars", b"a", None)], []])
+
+    manifest = replay(order(storage, HISTORY))
+
+    assert sent(storage, manifest) == [
+        [(0, 0, "a", b'{"id":"a"}'), (1, 0, "b", b'{"id":"b"}'), (2, 1, "a", None)],
+        [(0, 0, "x", b'{"id":"x"}')],
+    ]
+    assert (manifest.records, manifest.upserts, manifest.deletes) == (4, 3, 1)
+    assert (manifest.replayed, manifest.skipped_newer, manifest.topics) == (2, 0, 1)
+    assert [shard.transactions for shard in manifest.shards] == [2, 1]
+    assert [shard.bytes for shard in manifest.shards] == [23, 11]
+    assert manifest.headers == (("contexture-backfill", "2026-03-01T12:00:00+00:00"),)
+    assert manifest.watermark is None
+    assert Outboxes(storage, "vehicles").status(manifest.outbox).status == "prepared"
+    topics = pq.read_table(storage.path(FOLDER.topics(manifest.outbox)))
+    assert topics.to_pylist() == [{"topic": "cars", "records": 4}]
+
+
+def test_on_a_replica_only_what_is_still_the_newest_is_sent(storage: Storage):
+    first = [Held(name, sequence=1) for name in ("kept", "changed", "deleted")]
+    archive(storage, LATEST, 1, [records("kept", "changed", "deleted")], first)
+    tombstones: list[Record] = [("cars", b"deleted", None), ("cars", b"kept", None)]
+    later = [Held("changed", "b", sequence=2), Held("deleted", removed=True)]
+    archive(storage, LATEST, 2, [[*records("changed"), *tombstones]], later, received=NOON + DAY / 2)
+
+    early = replay(order(storage, LATEST, (NOON, NOON + DAY / 2)))
+    late = replay(order(storage, LATEST, (NOON + DAY / 2, NOON + DAY)))
+
+    assert [key for _, _, key, _ in sent(storage, early)[0]] == ["kept"]
+    assert (early.skipped_newer, early.records, early.read) == (2, 1, 3)
+    # The tombstone of what lives again would undo the newer value, so it is skipped.
+    assert [(key, value) for _, _, key, value in sent(storage, late)[0]] == [
+        ("changed", b'{"id":"changed"}'),
+        ("deleted", None),
+    ]
+    assert late.skipped_newer == 1
+
+
+def test_a_replay_is_made_once_and_is_the_same_again(storage: Storage):
+    archive(storage, LATEST, 1, [records("a")], [Held("a")])
+    manifest = replay(order(storage, LATEST))
+    storage.remove(FOLDER.status(manifest.outbox))
+
+    assert replay(order(storage, LATEST)) == manifest
+    assert [item.outbox for item in Outboxes(storage, "vehicles").pending()] == [manifest.outbox]
+
+
+def test_a_replay_is_no_archive_of_a_replay(storage: Storage):
+    archive(storage, LATEST, 1, [records("a")], [Held("a")])
+    manifest = replay(order(storage, LATEST))
+    outboxes = Outboxes(storage, "vehicles")
+    outboxes.move(manifest.outbox, "approved", reason="good")
+    conclude(storage, manifest, cluster=None, target=None)
+
+    assert [item.outbox for item in archived(outboxes, (NOON, NOON + DAY))] == ["outbox1"]
+
+
+def test_without_an_archive_nothing_is_made_up(storage: Storage):
+    archive(storage, LATEST, 1, [records("a")])
+
+    with pytest.raises(ConfigurationError, match="nothing of vehicles is archived between 2026-03-02") as error:
+        replay(order(storage, LATEST, (NOON + DAY, NOON + 2 * DAY)))
+
+    assert "run the publication in mode full instead" in error.value.next_step
+    assert Outboxes(storage, "vehicles").pending() == []
+
+
+def test_a_backfill_without_an_interval_is_refused(storage: Storage):
+    with pytest.raises(ConfigurationError, match="has no data interval"):
+        replay(order(storage, LATEST, None))

@@ -1,0 +1,173 @@
+"""Files that are there as a whole or not at all, on whatever filesystem."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from contexture.errors import ConfigurationError, RetriableError
+from contexture.outbox.storage import Storage, home_uri
+
+
+@pytest.fixture(params=["path", "file-uri", "mock-uri", "fsspec-memory-uri"])
+def storage(request: pytest.FixtureRequest, tmp_path: Path) -> Storage:
+    name = uuid4().hex
+    roots = {
+        "path": str(tmp_path),
+        "file-uri": tmp_path.as_uri(),
+        "mock-uri": f"mock:///{name}",
+        "fsspec-memory-uri": f"fsspec+memory:///{name}",
+    }
+    return Storage(roots[request.param])
+
+
+class FullDisk:
+    """A filesystem that has room for no more bytes; everything else works."""
+
+    def __init__(self, filesystem: Any, room: int) -> None:
+        self._filesystem = filesystem
+        self._room = room
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._filesystem, name)
+
+    @contextmanager
+    def open_output_stream(self, path: str) -> Iterator[Any]:
+        with self._filesystem.open_output_stream(path) as stream:
+            yield _Limited(stream, self._room)
+
+
+class _Limited:
+    def __init__(self, stream: Any, room: int) -> None:
+        self._stream = stream
+        self._room = room
+
+    def write(self, content: bytes) -> None:
+        self._stream.write(content[: self._room])
+        if len(content) > self._room:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def test_what_was_written_is_read(storage: Storage):
+    storage.write("a/b/c.json", b"one")
+    storage.write("a/b/c.json", b"two")
+
+    assert storage.read("a/b/c.json") == b"two"
+    assert storage.size("a/b/c.json") == 3
+    assert storage.exists("a/b/c.json")
+    assert storage.exists("a/b")
+    assert not storage.exists("a/x")
+
+
+def test_folders_and_files_are_listed_by_name_without_hidden_ones(storage: Storage):
+    for name in ("f/b.json", "f/a.json", "f/c.txt", "f/.hidden.json", "f/_SUCCESS", "f/deep/z.json"):
+        storage.write(name, b"")
+
+    assert storage.files("f") == ["a.json", "b.json", "c.txt"]
+    assert storage.files("f", ".json") == ["a.json", "b.json"]
+    assert storage.folders("f") == ["deep"]
+    assert storage.files("nothing") == []
+    assert storage.folders("nothing") == []
+
+
+def test_removing_takes_files_and_folders_and_what_is_not_there(storage: Storage):
+    storage.write("f/a", b"1")
+    storage.write("f/g/b", b"2")
+
+    storage.remove("f/a")
+    assert storage.files("f") == []
+    storage.remove("f")
+    storage.remove("f")
+
+    assert not storage.exists("f/g/b")
+
+
+def test_a_copy_is_whole(storage: Storage):
+    storage.write("a", b"content")
+
+    storage.copy("a", "deep/b")
+
+    assert storage.read("deep/b") == b"content"
+
+
+def test_what_is_not_there_is_a_file_not_found(storage: Storage):
+    with pytest.raises(FileNotFoundError):
+        storage.read("nothing")
+
+
+def test_an_error_while_writing_leaves_the_old_content_and_no_rest(storage: Storage):
+    storage.write("f/a", b"old")
+
+    with pytest.raises(ZeroDivisionError):
+        _begin_writing(storage, "f/a")
+
+    assert storage.read("f/a") == b"old"
+    assert _everything(storage, "f") == ["a"]
+
+
+def test_a_file_that_is_being_written_is_seen_only_when_it_is_whole(storage: Storage):
+    storage.write("f/a", b"old")
+
+    with storage.replacing("f/a") as path:
+        with storage.filesystem.open_output_stream(path) as stream:
+            stream.write(b"new")
+        during = storage.read("f/a"), storage.files("f")
+
+    assert during == (b"old", ["a"])
+    assert (storage.read("f/a"), storage.files("f")) == (b"new", ["a"])
+
+
+def test_a_full_disk_is_retriable_and_says_where_to_make_room(tmp_path: Path):
+    storage = Storage(str(tmp_path))
+    storage.write("p/state/CURRENT", b"old")
+    storage.filesystem = FullDisk(storage.filesystem, room=2)
+
+    with pytest.raises(RetriableError) as error:
+        storage.write("p/state/CURRENT", b"new")
+
+    assert error.value.message == ("the storage could not read or write 'p/state/CURRENT': No space left on device")
+    assert error.value.next_step == (f"make room or repair {tmp_path}, then retry the task; nothing was sent or lost")
+    assert storage.read("p/state/CURRENT") == b"old"
+    assert [path.name for path in (tmp_path / "p" / "state").iterdir()] == ["CURRENT"]
+
+
+@pytest.mark.parametrize("root", ["nosuch://bucket/folder", "fsspec+nosuch://bucket"])
+def test_an_address_that_nobody_knows_is_a_configuration_error(root: str):
+    with pytest.raises(ConfigurationError, match="can not be opened") as error:
+        Storage(root)
+
+    assert "CONTEXTURE_HOME" in error.value.next_step
+
+
+def test_addresses_keep_their_form(tmp_path: Path):
+    assert Storage(str(tmp_path)).uri("a/b") == f"{tmp_path}/a/b"
+    assert Storage(tmp_path.as_uri()).uri("a/b") == f"file://{tmp_path}/a/b"
+    assert Storage(f"{tmp_path.as_uri()}/").uri("a") == f"file://{tmp_path}/a"
+
+
+def test_the_home_is_what_the_environment_says(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.delenv("CONTEXTURE_HOME", raising=False)
+    assert home_uri() == "var"
+
+    monkeypatch.setenv("CONTEXTURE_HOME", "s3://bucket/contexture")
+    assert home_uri() == "s3://bucket/contexture"
+
+
+def _begin_writing(storage: Storage, name: str) -> None:
+    with storage.replacing(name) as path:
+        with storage.filesystem.open_output_stream(path) as stream:
+            stream.write(b"new")
+        raise ZeroDivisionError
+
+
+def _everything(storage: Storage, folder: str) -> list[str]:
+    from pyarrow import fs
+
+    found = storage.filesystem.get_file_info(fs.FileSelector(storage.path(folder)))
+    return sorted(info.base_name for info in found)
