@@ -272,8 +272,8 @@ def test_contradicting_entities_are_both_quarantined(preparer: Prepare) -> None:
 
 
 def test_what_kafka_would_refuse_is_quarantined(preparer: Prepare) -> None:
-    runs = preparer(topics={"config": {"max.message.bytes": "520"}})
-    large = {**car(1, 10), "note": {"type": "Text", "value": "x" * 500, "metadata": {}}}
+    runs = preparer(topics={"config": {"max.message.bytes": "700"}})
+    large = {**car(1, 10), "note": {"type": "Text", "value": "x" * 700, "metadata": {}}}
     long = {**car(2, 20), "id": "c" * 230}
 
     manifest = runs.prepare([large, long, car(3, 30)])

@@ -1,0 +1,101 @@
+"""From an entity to the topics, key and value of its records."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+import pytest
+
+from builders.outboxes import publication
+from contexture.errors import ConfigurationError
+from contexture.events import AttributeName, ContextIdentity, parse_json
+from contexture.messages import MessageError
+from contexture.messages.rendering import renderer
+from contexture.topics import TopicNameError
+
+CAR = ContextIdentity("vehicles", "/4wheels", "car1", "car")
+BODY = (
+    b'{"id":"car1","type":"car","speed":{"type":"Number","value":1.0E2,"metadata":{}},'
+    b'"colour":{"type":"Text","value":"red","metadata":{}}}'
+)
+RECEIVED_MS = 1_772_352_000_123
+TOPIC = "vehiclesxffffx002f4wheelsxffffcar1xffffcar"
+
+
+def rendered(identity: ContextIdentity = CAR, attribute: str | None = None, **changes: Any) -> Any:
+    entity: Any = parse_json(BODY)
+    name = AttributeName(attribute) if attribute is not None else None
+    return renderer(publication(**changes))(identity, entity, name, RECEIVED_MS)
+
+
+def test_an_entity_goes_as_it_was_sent_to_its_own_topic_under_its_identity():
+    assert rendered() == ((TOPIC,), b'["vehicles","/4wheels","car1","car"]', BODY)
+
+
+def test_an_attribute_goes_alone_to_its_own_topic_under_its_own_key():
+    topics, key, value = rendered(attribute="speed", topics={"data_model": "dm-by-attribute"})
+
+    assert topics == (f"{TOPIC}xffffspeed",)
+    assert key == b'["vehicles","/4wheels","car1","car","speed"]'
+    assert value == b'{"id":"car1","type":"car","speed":{"type":"Number","value":1.0E2,"metadata":{}}}'
+
+
+def test_lines_carry_their_own_path_and_time_of_reception():
+    changes = {"topics": {"keep": "history"}, "message": {"format": "cygnus-lines"}}
+
+    whole, alone = rendered(**changes).value, rendered(attribute="colour", **changes).value
+
+    assert orjson.loads(whole) == {
+        "headers": [
+            {"fiware-service": "vehicles"},
+            {"fiware-servicePath": "/4wheels"},
+            {"timestamp": 1_772_352_000_123},
+        ],
+        "body": {
+            "attributes": [
+                {"name": "speed", "type": "Number", "value": 100.0, "metadatas": []},
+                {"name": "colour", "type": "Text", "value": "red", "metadatas": []},
+            ],
+            "type": "car",
+            "id": "car1",
+        },
+    }
+    assert b'"value":1.0E2' in whole
+    assert [attribute["name"] for attribute in orjson.loads(alone)["body"]["attributes"]] == ["colour"]
+
+
+def test_fixed_topics_share_one_key_and_one_value():
+    fixed = {"naming": "fixed", "topics": ["FOO", "BAR"]}
+
+    assert rendered(topics=fixed) == (("FOO", "BAR"), b'["vehicles","/4wheels","car1","car"]', BODY)
+
+
+@pytest.mark.parametrize(
+    ("choice", "key"),
+    [("none", None), ("topic", TOPIC.encode()), ("id", b"car1"), ("type", b"car"), ("service", b"vehicles")],
+)
+def test_the_key_is_what_the_publication_says(choice: str, key: bytes | None):
+    source = {"kind": "ngsi", "connection": "c", "service": "vehicles", "detect_deletions": False}
+    message = {"key": choice}
+
+    assert rendered(source=source, message=message, topics={"keep": "history"}).key == key
+
+
+def test_a_name_that_kafka_refuses_and_a_body_that_json_refuses_are_rejected_data():
+    with pytest.raises(TopicNameError, match="has 290 characters"):
+        rendered(ContextIdentity("vehicles", "/4wheels", "c" * 252, "car"))
+
+    lines = renderer(publication(topics={"keep": "history"}, message={"format": "cygnus-lines"}))
+    with pytest.raises(MessageError, match="isn't an object with a value"):
+        lines(CAR, {"id": "car1", "type": "car", "speed": 5}, None, RECEIVED_MS)
+
+
+def test_a_format_without_a_writer_is_a_configuration_error():
+    later = publication()
+    message = later.message.model_copy(update={"format": "ngsi-ld"})
+
+    with pytest.raises(ConfigurationError, match=r"message\.format ngsi-ld is not yet supported") as error:
+        renderer(later.model_copy(update={"message": message}))
+
+    assert error.value.next_step == "use one of ngsiv2, cygnus-lines"
