@@ -20,7 +20,7 @@ from contexture.sandbox.processes import ChildProcess, ProcessOptions
 Progress = Callable[[str], None]
 
 START_SECONDS = 240
-STOP_SECONDS = 60
+STOP_SECONDS = 15
 SERVICES = (
     ("scheduler", ("scheduler", "--skip-serve-logs")),
     ("dag-processor", ("dag-processor",)),
