@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import tempfile
 import time
 from collections.abc import Iterable
@@ -81,6 +82,8 @@ def _hand_over(
 
 
 if __name__ == "__main__":
+    # However it ends, brokers, Airflow and temporary files go with it.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     app = typer.Typer(pretty_exceptions_enable=False)
     app.command()(main)
     app()
