@@ -27,7 +27,7 @@ def test_a_quick_send_prints_its_ratio_to_kafkas_own_program(tmp_path: Path) -> 
     assert answer.returncode == 0, answer.stderr
     row = next(line for line in answer.stdout.splitlines() if line.startswith("| send |"))
     cells = [cell.strip() for cell in row.strip("|").split("|")]
-    assert "Kafka's ProducerPerformance" in cells
+    assert cells[3].startswith("Kafka's ProducerPerformance")
     assert cells[7] == "≥ 0.6"
     figures = json.loads((tmp_path / "figures.json").read_text())["measures"][0]
     assert cells[5] == f"{figures['ours'][0] / figures['peer'][0]:.2f}"
