@@ -16,12 +16,7 @@ from contexture.errors import (
     RetriableError,
 )
 
-_CLASSES: dict[str, type[ContextureError]] = {
-    "RetriableError": RetriableError,
-    "ConfigurationError": ConfigurationError,
-    "RejectedError": RejectedError,
-    "DefectError": DefectError,
-}
+_INTENTS = (RetriableError, ConfigurationError, RejectedError, DefectError)
 _OURS = re.compile(r"\b(?:\w+\.)*(\w+Error): (.{1,2000}?)\. Next: ([^\n]{1,1000})", re.DOTALL)
 _NO_SPACE = ("No space left on device", "ENOSPC", "Disk quota exceeded")
 _OUT_OF_MEMORY = ("OutOfMemoryError", "Java heap space", "MemoryError")
@@ -37,8 +32,7 @@ def intended(error: BaseException) -> ContextureError:
         )
     ours = _OURS.search(text)
     if ours:
-        kind = _CLASSES.get(ours[1], RetriableError if "Retriable" in ours[1] else ConfigurationError)
-        return kind(ours[2], next_step=ours[3].strip())
+        return _kind(ours[1])(ours[2], next_step=ours[3].strip())
     if any(sign in text for sign in _OUT_OF_MEMORY):
         return ConfigurationError(
             "Spark ran out of memory", next_step="give the driver more with spark.driver.memory in the Spark connection"
@@ -47,6 +41,15 @@ def intended(error: BaseException) -> ContextureError:
         f"the stage job failed unexpectedly: {type(error).__name__}: {_first_line(text)}",
         next_step="read the log of the stage task; if it is not the machine's fault, report it with that log",
     )
+
+
+def _kind(name: str) -> type[ContextureError]:
+    """The class of the intent that an error of ours with this name has."""
+    return next((kind for kind in _INTENTS if name in _names(kind)), DefectError)
+
+
+def _names(kind: type[ContextureError]) -> set[str]:
+    return {kind.__name__}.union(*(_names(special) for special in kind.__subclasses__()))
 
 
 def _first_line(text: str) -> str:

@@ -24,14 +24,14 @@ class LandedRow(msgspec.Struct, frozen=True, gc=False):
     received_at: int
 
 
-def landed_rows(run: Any) -> Iterator[LandedRow]:
-    """The rows of a record batch, in order; what is absent stands as the root path, or empty."""
+def landed_rows(rows: Any, first: int) -> Iterator[LandedRow]:
+    """The rows of a record batch, numbered from `first`; what is absent stands as the root path, or empty."""
     columns = [
-        run.column("ordinal"),
-        run.column("operation"),
-        *(pc.fill_null(run.column(name), absent) for name, absent in (("path", "/"), ("id", ""), ("type", ""))),
-        pc.fill_null(run.column("body"), b""),
-        run.column("modified_at").cast(pa.int64()),
-        run.column("received_at").cast(pa.int64()),
+        rows.column("ordinal"),
+        rows.column("operation"),
+        *(pc.fill_null(rows.column(name), absent) for name, absent in (("path", "/"), ("id", ""), ("type", ""))),
+        pc.fill_null(rows.column("body"), b""),
+        rows.column("modified_at").cast(pa.int64()),
+        rows.column("received_at").cast(pa.int64()),
     ]
-    return map(LandedRow, range(run.num_rows), *(column.to_pylist() for column in columns))
+    return map(LandedRow, range(first, first + rows.num_rows), *(column.to_pylist() for column in columns))
