@@ -46,14 +46,13 @@ class PublishOutboxOperator(BaseOperator):
         from contexture.outbox.lifecycle import Outboxes
         from contexture_airflow.steps.open import open_storage, targets
         from contexture_airflow.steps.run import Staged
-        from contexture_airflow.steps.sending import Delays, send_shard, staged_publication, topic_counts
+        from contexture_airflow.steps.sending import Delays, send_shard, staged_publication
 
         storage, staged = open_storage(), Staged.received(self.staged)
         outboxes = Outboxes(storage, staged.publication)
         manifest = outboxes.manifest(staged.outbox)
         publication = staged_publication(storage, staged.publication, staged.run)
         target = targets(self.log.info)(publication, manifest.interval)
-        target.ensure_topics(topic_counts(storage, manifest))
         delays = Delays(publication, TaskAttempts(context["task_state_store"], staged.outbox, outboxes))
         try:
             result = send_shard(storage, manifest, self.shard, target, delays)
