@@ -47,6 +47,14 @@ def test_everything_is_on_the_loopback_address(settings: AirflowSettings) -> Non
     assert environment["SPARK_LOCAL_IP"] == "127.0.0.1"
 
 
+def test_what_a_killed_task_leaves_is_removed_with_the_rest(settings: AirflowSettings) -> None:
+    settings.write_files()
+    environment = settings.environment()
+
+    assert environment["TMPDIR"] == environment["SPARK_LOCAL_DIRS"] == str(settings.folder / "tmp")
+    assert (settings.folder / "tmp").is_dir()
+
+
 def test_services_that_would_serve_logs_on_all_addresses_are_told_not_to() -> None:
     assert dict(SERVICES)["scheduler"] == ("scheduler", "--skip-serve-logs")
     assert dict(SERVICES)["triggerer"] == ("triggerer", "--skip-serve-logs")

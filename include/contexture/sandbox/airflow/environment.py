@@ -57,9 +57,14 @@ class AirflowSettings:
         """Where the UI is."""
         return f"http://{LOOPBACK}:{self.port}"
 
+    @property
+    def temporary(self) -> Path:
+        """Where tasks put what they need for a moment; a task that is killed leaves it there, to go with the rest."""
+        return self.folder / "tmp"
+
     def write_files(self) -> None:
         """Writes the password file, readable by its owner alone."""
-        self.folder.mkdir(parents=True, exist_ok=True)
+        self.temporary.mkdir(parents=True, exist_ok=True)
         passwords = self.folder / "passwords.json"
         passwords.touch(mode=0o600)
         passwords.write_text(json.dumps({self.login.user: self.login.password}))
@@ -79,6 +84,8 @@ class AirflowSettings:
             "PYSPARK_PYTHON": sys.executable,
             "PYSPARK_DRIVER_PYTHON": sys.executable,
             "SPARK_LOCAL_IP": LOOPBACK,
+            "SPARK_LOCAL_DIRS": str(self.temporary),
+            "TMPDIR": str(self.temporary),
             "CONTEXTURE_HOME": str(self.home),
             "CONTEXTURE_PUBLICATIONS": str(self.publications),
         }
