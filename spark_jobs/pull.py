@@ -21,7 +21,7 @@ from contexture.publications import Publication
 from spark_jobs.failures import intended
 from spark_jobs.landed import Landed
 from spark_jobs.session import parquet_microseconds
-from spark_jobs.sources.ngsi import NgsiDataSource
+from spark_jobs.sources.ngsi import ngsi_rows
 from spark_jobs.sources.selection import Selection, Walk
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def _pull(
     storage, folder = Storage(order.home), PublicationFolder(order.publication.name).landing(order.run)
     with ContextBroker(connection, selection.service) as broker:
         before = _health(broker, counted)
-        _write(spark, NgsiDataSource.connected(connection), selection, storage.uri(folder))
+        _write(spark, selection, connection, storage.uri(folder))
         after = _health(broker, counted)
     landed = Landed.look(storage, folder)
     return LandingManifest(
@@ -139,12 +139,10 @@ def _health(broker: ContextBroker, walks: Sequence[Walk]) -> _Health:
     return _Health(broker.probe(), counts)
 
 
-def _write(spark: SparkSession, source: type[NgsiDataSource], selection: Selection, uri: str) -> None:
-    spark.dataSource.register(source)
+def _write(spark: SparkSession, selection: Selection, connection: BrokerConnection, uri: str) -> None:
     try:
         with parquet_microseconds(spark):
-            rows = spark.read.format(source.name()).options(**selection.options()).load()
-            rows.write.option("compression", "zstd").parquet(uri)
+            ngsi_rows(spark, selection, connection).write.option("compression", "zstd").parquet(uri)
     except ContextureError:
         raise
     except Exception as error:
