@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+import pyarrow.dataset as ds
+
 from contexture.changes import Verdict as EventVerdict
 from contexture.outbox.layout import PublicationFolder
 from contexture.outbox.manifest import ExpectationResult, LandingManifest, Manifest, Verdict
@@ -12,6 +15,7 @@ from contexture.outbox.storage import Storage
 from spark_jobs.preparation.counting import newest_modification
 from spark_jobs.quality.checkpoint import judge
 from spark_jobs.quality.columns import column_names
+from spark_jobs.quality.frames import ROWS_IN_MEMORY, EntityFrames
 from spark_jobs.quality.summary import RunSummary
 
 if TYPE_CHECKING:
@@ -26,32 +30,41 @@ def judge_outbox(spark: SparkSession, order: StageOrder, landing: LandingManifes
     folder = PublicationFolder(order.publication.name)
     if storage.exists(folder.verdict(manifest.outbox)):
         return stored_verdict(order, manifest)
-    frame = accepted_entities(spark, order).cache()
-    try:
-        report = storage.uri(folder.report(manifest.outbox))
-        return judge(
-            order.publication,
-            frame,
-            _summary(storage, order, landing, manifest),
-            outbox=manifest.outbox,
-            run=order.run,
-            report=report,
-        )
-    finally:
-        frame.unpersist()
+    report = storage.uri(folder.report(manifest.outbox))
+    summary = _summary(storage, order, landing, manifest)
+    frames = EntityFrames(
+        lambda: accepted_entities(spark, order),
+        (lambda: accepted_rows(order)) if manifest.accepted <= ROWS_IN_MEMORY else None,
+    )
+    return judge(order.publication, frames, summary, outbox=manifest.outbox, run=order.run, report=report)
 
 
 def accepted_entities(spark: SparkSession, order: StageOrder) -> DataFrame:
     """The accepted entities, one row each, with the attributes that the publication's quality names."""
     from pyspark.sql.functions import lit
 
-    storage = Storage(order.home)
-    work = PublicationFolder(order.publication.name).work(order.run)
-    judged = [f"{kind}_{safe}" for safe in column_names(order.publication).values() for kind in ("type", "value")]
-    rows = spark.read.parquet(f"{storage.uri(work)}/evaluated")
+    rows = spark.read.parquet(f"{Storage(order.home).uri(_work(order))}/evaluated")
     is_accepted = f"verdict <= {int(EventVerdict.UNCHANGED)} AND part = 0"
     service = lit(order.publication.source.service)
-    return rows.where(is_accepted).select(*ENTITY_COLUMNS, *judged).withColumn("service", service)
+    return rows.where(is_accepted).select(*_columns(order)).withColumn("service", service)
+
+
+def accepted_rows(order: StageOrder) -> pa.Table:
+    """The rows of `accepted_entities`, read without Spark."""
+    storage = Storage(order.home)
+    rows = ds.dataset(storage.path(f"{_work(order)}/evaluated"), filesystem=storage.filesystem, format="parquet")
+    is_accepted = (ds.field("verdict") <= int(EventVerdict.UNCHANGED)) & (ds.field("part") == 0)
+    table = rows.to_table(columns=_columns(order), filter=is_accepted)
+    return table.append_column("service", pa.repeat(order.publication.source.service, table.num_rows))
+
+
+def _work(order: StageOrder) -> str:
+    return PublicationFolder(order.publication.name).work(order.run)
+
+
+def _columns(order: StageOrder) -> list[str]:
+    judged = [f"{kind}_{safe}" for safe in column_names(order.publication).values() for kind in ("type", "value")]
+    return [*ENTITY_COLUMNS, *judged]
 
 
 def stored_verdict(order: StageOrder, manifest: Manifest) -> Verdict:

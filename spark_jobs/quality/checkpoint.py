@@ -7,12 +7,11 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from time import monotonic
 
-from pyspark.sql import DataFrame, functions
-
 from contexture.outbox.manifest import Verdict
 from contexture.outbox.storage import Storage
 from contexture.publications import Publication
 from spark_jobs.quality.data_docs import copy
+from spark_jobs.quality.frames import EntityFrames
 from spark_jobs.quality.observations import Finding, finding
 from spark_jobs.quality.project import Outcome, project, without_rows
 from spark_jobs.quality.report import Report, page
@@ -21,14 +20,13 @@ from spark_jobs.quality.summary import RunSummary
 
 
 def judge(
-    publication: Publication, entities: DataFrame, summary: RunSummary, *, outbox: str, run: str, report: str
+    publication: Publication, entities: EntityFrames, summary: RunSummary, *, outbox: str, run: str, report: str
 ) -> Verdict:
     """Judges what a run accepted and writes why, for people and for the gate.
 
     Args:
         publication: says what is expected.
-        entities: one row per accepted entity, cached, with the columns of `columns.FIXED` and two for each attribute
-            of `columns.column_names`.
+        entities: one row per accepted entity.
         summary: the counts of the run.
         outbox: id of the outbox that the verdict is about.
         run: what people call the run.
@@ -49,7 +47,7 @@ def judge(
     with project() as gx:
         outcomes = gx.judge_summary(summary.row(), expectations)
         if summary.accepted:
-            outcomes += gx.judge_entities(_with_age(entities, summary.reference_time), expectations)
+            outcomes += gx.judge_entities(entities, summary.reference_time, expectations)
         else:
             outcomes += [without_rows(each) for each in expectations if each.on == "entities"]
         copy(gx.build_data_docs(), storage, "data_docs")
@@ -61,12 +59,6 @@ def judge(
     storage.write("index.html", page(shown))
     storage.write("verdict.json", verdict.to_json())
     return verdict
-
-
-def _with_age(entities: DataFrame, reference_time: datetime) -> DataFrame:
-    # A number, because timestamps in arguments become texts in GX and are read in the session's time zone.
-    ahead = functions.col("modified_at").cast("double") - functions.lit(reference_time.timestamp())
-    return entities.withColumn("seconds_ahead", ahead)
 
 
 def _in_order(outcomes: Sequence[Outcome], names: Sequence[str]) -> list[Outcome]:

@@ -7,14 +7,13 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from spark_jobs.quality.data_docs import escape_results
-from spark_jobs.quality.expected import Expected, Frame
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+from spark_jobs.quality.expected import Expected
+from spark_jobs.quality.frames import EntityFrames
 
 # Counts, and who the first few offenders are: more would copy data into documents and cost a sort of the whole frame.
 EXAMPLES = 5
@@ -59,13 +58,31 @@ class Project:
         import pandas as pd
 
         source = self._context.data_sources.add_pandas("summary")
-        return self._judge("summary", source, pd.DataFrame([dict(row)]), expectations)
+        about = [each for each in expectations if each.on == "summary"]
+        return self._judge("summary", source, pd.DataFrame([dict(row)]), about)
 
-    def judge_entities(self, frame: DataFrame, expectations: Sequence[Expected]) -> list[Outcome]:
-        """Judges the accepted entities; the frame is best cached, for it is read more than once."""
-        return self._judge(
-            "entities", self._context.data_sources.add_spark("entities", persist=False), frame, expectations
-        )
+    def judge_entities(
+        self, frames: EntityFrames, reference_time: datetime, expectations: Sequence[Expected]
+    ) -> list[Outcome]:
+        """Judges the accepted entities: our expectations in memory where the rows are few, the author's in Spark."""
+        about = [each for each in expectations if each.on == "entities"]
+        small = frames.memory(reference_time)
+        if small is None:
+            return self._judge_in_spark(frames, reference_time, about)
+        own = [each for each in about if each.own]
+        source = self._context.data_sources.add_pandas("entities")
+        outcomes = self._judge("entities", source, small, [each for each in about if not each.own])
+        return outcomes + (self._judge_in_spark(frames, reference_time, own, name="own") if own else [])
+
+    def _judge_in_spark(
+        self, frames: EntityFrames, reference_time: datetime, expectations: Sequence[Expected], name: str = "entities"
+    ) -> list[Outcome]:
+        source = self._context.data_sources.add_spark(name, persist=False)
+        frame = frames.spark(reference_time)
+        try:
+            return self._judge(name, source, frame, expectations)
+        finally:
+            frame.unpersist()
 
     def build_data_docs(self) -> Path:
         """The folder of the finished Data Docs."""
@@ -73,11 +90,11 @@ class Project:
         self._context.build_data_docs()
         return self._folder / _DOCS
 
-    def _judge(self, on: Frame, source: Any, frame: Any, expectations: Sequence[Expected]) -> list[Outcome]:
-        batch = source.add_dataframe_asset(on).add_batch_definition_whole_dataframe("whole")
-        built, refused = self._built([each for each in expectations if each.on == on])
-        validations = [self._validation(name, batch, group) for name, group in _grouped(on, built)]
-        checkpoint = self._gx.Checkpoint(name=on, validation_definitions=validations, result_format=_format(on))
+    def _judge(self, name: str, source: Any, frame: Any, expectations: Sequence[Expected]) -> list[Outcome]:
+        batch = source.add_dataframe_asset(name).add_batch_definition_whole_dataframe("whole")
+        built, refused = self._built(expectations)
+        validations = [self._validation(group, batch, members) for group, members in _grouped(name, built)]
+        checkpoint = self._gx.Checkpoint(name=name, validation_definitions=validations, result_format=_format(name))
         answer = self._context.checkpoints.add(checkpoint).run(batch_parameters={"dataframe": frame})
         return [*_outcomes(answer, expectations), *refused]
 
@@ -104,16 +121,17 @@ def project() -> Iterator[Project]:
         yield Project(folder)
 
 
-def _grouped(on: Frame, built: Sequence[tuple[Expected, Any]]) -> Iterator[tuple[str, list[Any]]]:
+def _grouped(name: str, built: Sequence[tuple[Expected, Any]]) -> Iterator[tuple[str, list[Any]]]:
     # One error fails the whole aggregate that a suite is computed with (CAST_INVALID_INPUT under ANSI), so what
     # people wrote themselves stands alone: it can not take the others with it.
-    yield on, [expectation for expected, expectation in built if not expected.own]
+    if ours := [expectation for expected, expectation in built if not expected.own]:
+        yield name, ours
     own = [expectation for expected, expectation in built if expected.own]
-    yield from ((f"{on}-own-{number}", [expectation]) for number, expectation in enumerate(own, start=1))
+    yield from ((f"{name}-own-{number}", [expectation]) for number, expectation in enumerate(own, start=1))
 
 
-def _format(on: Frame) -> Any:
-    return RESULT_FORMAT if on == "entities" else "SUMMARY"
+def _format(name: str) -> Any:
+    return "SUMMARY" if name == "summary" else RESULT_FORMAT
 
 
 def _gx_expectation(expected: Expected) -> Any:

@@ -3,10 +3,11 @@
     spark.dataSource.register(NgsiDataSource)
     spark.read.format("ngsi").option("url", "http://localhost:1026").option("service", "vehicles").load()
 
-Rows have the landing schema: one per entity, `body` with the broker's own bytes. Options: see `Selection`. `ngsi_rows`
-gives the same rows without Spark's planning of a Python data source, which starts two more Python processes. Secrets are
+Rows have the landing schema: one per entity, `body` with the broker's own bytes. Options: see `Selection`. Secrets are
 never options, which Spark shows in plans and logs: a broker that wants them is described by the environment variable
 CONTEXTURE_SOURCE_CONNECTION (JSON of `BrokerConnection`), or by a source made with `NgsiDataSource.connected`.
+
+`ngsi_rows` gives the same rows without the planning of a Python data source, which starts two more Python processes.
 """
 
 from __future__ import annotations

@@ -13,6 +13,7 @@ import pytest
 from contexture.outbox.manifest import ExpectationResult, Verdict
 from contexture.publications import Publication
 from spark_jobs.quality.checkpoint import judge
+from spark_jobs.quality.frames import EntityFrames
 from spark_jobs.quality.summary import RunSummary
 
 if TYPE_CHECKING:
@@ -97,17 +98,18 @@ def good_run() -> RunSummary:
     )
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="session", params=["in memory", "in Spark"])
 def judged(
-    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
+    request: pytest.FixtureRequest, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
 ) -> Callable[[Publication, list[dict[str, Any]], RunSummary], Judged]:
-    """Judges rows and counts, and gives the verdict with its report."""
+    """Judges rows and counts, in both ways, and gives the verdict with its report."""
 
     def run(publication: Publication, rows: list[dict[str, Any]], summary: RunSummary) -> Judged:
         folder = tmp_path_factory.mktemp("report")
-        frame: DataFrame = spark.createDataFrame(rows, SCHEMA).cache()
-        verdict = judge(publication, frame, summary, outbox="000000000007-abc", run="manual__1", report=str(folder))
-        frame.unpersist()
+        frame: DataFrame = spark.createDataFrame(rows, SCHEMA)
+        memory = frame.toArrow if request.param == "in memory" else None
+        frames = EntityFrames(lambda: frame, memory)
+        verdict = judge(publication, frames, summary, outbox="000000000007-abc", run="manual__1", report=str(folder))
         return Judged(verdict, folder)
 
     return run
