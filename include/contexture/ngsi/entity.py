@@ -7,15 +7,19 @@ builtin in the broker's answer; it stays an attribute, and the entity says so in
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
+from typing import Literal
 
 import msgspec
 
 from contexture.errors import RejectedError
-from contexture.events import ContextIdentity, parse_json
+from contexture.events import AttributeName, ContextIdentity, parse_json
 
 TIME_BUILTINS = ("dateCreated", "dateModified", "dateExpires")
 BUILTINS = frozenset((*TIME_BUILTINS, "servicePath"))
+
+EntityForm = Literal["ngsiv2", "ngsi-ld"]
 
 _ROOT = "/"
 _IDENTIFIERS = ("id", "type")
@@ -36,6 +40,8 @@ class ParsedEntity(msgspec.Struct, frozen=True):
         modified_at: the broker's time of the last change, UTC, where it was sent.
         shadowed: the builtins that a user attribute of the same name hides.
         body: the bytes all this was read from.
+        linked_data: the NGSI-LD entity as received, without the broker's own members; None where it was NGSIv2.
+        datasets: of attributes that are one of several instances (datasetId): their name in `attributes` to theirs.
     """
 
     identity: ContextIdentity
@@ -45,20 +51,33 @@ class ParsedEntity(msgspec.Struct, frozen=True):
     modified_at: datetime | None
     shadowed: tuple[str, ...]
     body: bytes
+    linked_data: dict[str, object] | None = None
+    datasets: Mapping[str, AttributeName] | None = None
+
+    def attribute_name(self, key: str) -> AttributeName:
+        """What the attribute that stands under `key` is called in its source."""
+        return (self.datasets or {}).get(key) or AttributeName(key)
 
 
-def parse_entity(body: bytes, *, service: str, service_path_hint: str | None = None) -> ParsedEntity:
+def parse_entity(
+    body: bytes, *, service: str, service_path_hint: str | None = None, form: EntityForm = "ngsiv2"
+) -> ParsedEntity:
     """The entity of a body in normalized form.
 
     Args:
         body: one entity as JSON, as the broker sent it.
         service: the service it was read from.
         service_path_hint: its service path where the body doesn't say; the root path when None.
+        form: how the body is written; the entity comes in NGSIv2's normalized form from both.
 
     Raises:
         EntityError: the body isn't one JSON object.
     """
     entity = _json_object(body)
+    if form == "ngsi-ld":
+        from contexture.ngsi.linked_data.entity import linked_data_entity
+
+        return linked_data_entity(entity, body, service=service)
     shadowed: list[str] = []
     created_at = _take_time(entity, "dateCreated", shadowed)
     modified_at = _take_time(entity, "dateModified", shadowed)

@@ -1,0 +1,1 @@
+"""NGSI-LD: its entities in the model that everything else works on."""
