@@ -6,8 +6,8 @@ import time
 from dataclasses import replace
 
 from contexture.cli import connections
-from contexture.cli.connections import ConnectionFields
 from contexture.errors import ConfigurationError, ContextureError, RetriableError
+from contexture.ngsi.connection_fields import ConnectionFields
 from contexture.outbox.manifest import Document
 
 _KINDS = ("kafka", "http", "https")

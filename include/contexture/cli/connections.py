@@ -4,28 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-from base64 import b64encode
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import replace
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from contexture.errors import ConfigurationError
 from contexture.ngsi import BrokerConnection
+from contexture.ngsi.connection_fields import ConnectionFields, broker_connection
 
 _TIMEOUT_SECONDS = 10.0
-
-
-@dataclass(frozen=True, slots=True)
-class ConnectionFields:
-    """The fields of an Airflow connection; the login, password and extra are secrets."""
-
-    host: str
-    kind: str = ""
-    scheme: str = ""
-    port: int | None = None
-    login: str = field(default="", repr=False)
-    password: str = field(default="", repr=False)
-    extra: Mapping[str, object] = field(default_factory=dict, repr=False)
 
 
 def variable_of(connection_id: str) -> str:
@@ -65,10 +51,14 @@ def context_broker(connection_id: str, fields: ConnectionFields) -> BrokerConnec
     Raises:
         ConfigurationError: they lead to none; the message never shows them.
     """
+    if not fields.host:
+        raise _unreadable(connection_id)
     try:
-        return _broker(fields)
+        found = broker_connection(connection_id, fields)
     except (ValueError, TypeError, AttributeError):
         raise _unreadable(connection_id) from None
+    # Somebody is waiting at a command line.
+    return found if "timeout_seconds" in fields.extra else replace(found, timeout_seconds=_TIMEOUT_SECONDS)
 
 
 def _unreadable(connection_id: str) -> ConfigurationError:
@@ -107,29 +97,3 @@ def _from_uri(text: str) -> ConnectionFields:
         password=unquote(parts.password or ""),
         extra=extra,
     )
-
-
-def _broker(fields: ConnectionFields) -> BrokerConnection:
-    given = urlsplit(fields.host if "://" in fields.host else f"//{fields.host}")
-    if not given.netloc:
-        raise ValueError
-    port = f":{fields.port}" if fields.port and given.port is None else ""
-    address = f"{given.scheme or fields.scheme or 'http'}://{given.netloc}{port}{given.path.rstrip('/')}"
-    verify = fields.extra.get("verify", True)
-    return BrokerConnection(
-        base_url=address,
-        headers=_headers(fields),
-        timeout_seconds=float(str(fields.extra.get("timeout_seconds", _TIMEOUT_SECONDS))),
-        verify=verify if isinstance(verify, bool | str) else True,
-    )
-
-
-def _headers(fields: ConnectionFields) -> dict[str, str]:
-    given = fields.extra.get("headers") or {}
-    headers = {str(name): str(value) for name, value in given.items()} if isinstance(given, Mapping) else {}
-    if fields.extra.get("token"):
-        headers.setdefault("Authorization", f"Bearer {fields.extra['token']}")
-    elif fields.login:
-        pair = f"{fields.login}:{fields.password}".encode()
-        headers.setdefault("Authorization", f"Basic {b64encode(pair).decode()}")
-    return headers

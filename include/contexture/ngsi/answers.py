@@ -5,6 +5,8 @@ from __future__ import annotations
 import ssl
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 
 import httpx
 
@@ -12,10 +14,15 @@ from contexture.errors import ConfigurationError, ContextureError, RejectedError
 
 RETRIED_STATUSES = frozenset({429, 500, 502, 503, 504})
 _UNAUTHORISED = frozenset({401, 403})
+BROKER = "the context broker"
 
 
 class BrokerUnavailableError(RetriableError):
     """The broker was away or ill for a moment: asking again soon is worth it."""
+
+
+class TokenRefusedError(ConfigurationError):
+    """The broker does not take our credentials (401): a new token may pass, if they are tokens."""
 
 
 class PageTimeoutError(RetriableError):
@@ -27,8 +34,12 @@ class PageTooLargeError(RejectedError):
 
 
 @contextmanager
-def translated(address: str) -> Iterator[None]:
+def translated(address: str, who: str = BROKER) -> Iterator[None]:
     """Turns httpx's exceptions into ours, once.
+
+    Args:
+        address: who is asked, without secrets.
+        who: what it is, for messages.
 
     Raises:
         BrokerUnavailableError: no connection, or it broke.
@@ -38,38 +49,38 @@ def translated(address: str) -> Iterator[None]:
     try:
         yield
     except (httpx.ReadTimeout, httpx.WriteTimeout) as error:
-        raise page_timeout(address) from error
+        raise page_timeout(address, who) from error
     except httpx.TransportError as error:
-        raise _silence(address, error) from error
+        raise _silence(address, error, who) from error
     except (httpx.InvalidURL, httpx.DecodingError, httpx.StreamError, ValueError) as error:
         # `from None`: these may quote a header or an address with a password.
         raise ConfigurationError(
-            f"the request to the context broker at {address} can not be made ({type(error).__name__})",
+            f"the request to {who} at {address} can not be made ({type(error).__name__})",
             next_step="correct the connection's address and headers, and the publication's service and service path",
         ) from None
 
 
-def page_timeout(address: str) -> PageTimeoutError:
+def page_timeout(address: str, who: str = BROKER) -> PageTimeoutError:
     """The answer did not come within the connection's time."""
     return PageTimeoutError(
-        f"the context broker at {address} did not answer in time",
+        f"{who} at {address} did not answer in time",
         next_step="give the connection more timeout_seconds, or the source a smaller page_size; the run is retried",
     )
 
 
-def _silence(address: str, error: httpx.TransportError) -> ContextureError:
+def _silence(address: str, error: httpx.TransportError, who: str) -> ContextureError:
     if _is_certificate_refused(error):
         return ConfigurationError(
-            f"the certificate of the context broker at {address} is not trusted",
+            f"the certificate of {who} at {address} is not trusted",
             next_step="put the bundle of its authority into the connection's verify",
         )
     if isinstance(error, httpx.LocalProtocolError | httpx.UnsupportedProtocol):
         return ConfigurationError(
-            f"the request to the context broker at {address} is not HTTP ({type(error).__name__})",
+            f"the request to {who} at {address} is not HTTP ({type(error).__name__})",
             next_step="correct the connection's address and headers, and the publication's service and service path",
         )
     return BrokerUnavailableError(
-        f"the context broker at {address} is away ({type(error).__name__})",
+        f"{who} at {address} is away ({type(error).__name__})",
         next_step="start the broker or correct the host and port of its connection; the run is retried",
     )
 
@@ -91,6 +102,7 @@ def refusal(address: str, response: httpx.Response, parameters: Mapping[str, str
             f"the context broker at {address} answered {status}",
             next_step="look into the broker's log and at its database; the run is retried",
             correlator=correlator,
+            retry_after_seconds=retry_after_seconds(response.headers.get("retry-after", "")),
         )
     if status > 500:
         return RetriableError(
@@ -101,10 +113,23 @@ def refusal(address: str, response: httpx.Response, parameters: Mapping[str, str
     return _configuration(address, status, parameters, correlator)
 
 
+def retry_after_seconds(header: str) -> float:
+    """How long a Retry-After asks to wait (RFC 9110, 10.2.3: seconds or a date); 0 when it doesn't say."""
+    if header.isascii() and header.isdigit():
+        return float(header)
+    try:
+        moment = parsedate_to_datetime(header)
+    except ValueError:
+        return 0.0
+    return max(0.0, (moment.replace(tzinfo=moment.tzinfo or UTC) - datetime.now(UTC)).total_seconds())
+
+
 def _configuration(address: str, status: int, parameters: Mapping[str, str], correlator: str) -> ConfigurationError:
     if status in _UNAUTHORISED:
         message = f"the context broker at {address} refuses our credentials ({status})"
         next_step = "put valid credentials into the headers of the connection, and give them the right to read"
+        if status == httpx.codes.UNAUTHORIZED:
+            return TokenRefusedError(message, next_step=next_step, correlator=correlator)
     elif status == 400:
         message = f"the context broker at {address} does not take the request ({status}; {', '.join(parameters)})"
         next_step = "correct service, service_path and the selection in the publication's source"

@@ -12,6 +12,7 @@ import httpx
 import msgspec
 
 from contexture.errors import ConfigurationError
+from contexture.ngsi.authentication import TokenGrant
 
 _NEXT_STEP = "correct the context broker's connection: host http(s)://name:port, and headers as a JSON object of texts"
 _UNSENDABLE = re.compile(r"[\r\n\0]")
@@ -22,6 +23,10 @@ class _Document(msgspec.Struct, forbid_unknown_fields=True):
     headers: dict[str, str] = msgspec.field(default_factory=dict)
     timeout_seconds: float = 60.0
     verify: bool | str = True
+    grant: TokenGrant | None = None
+    certificate: str = ""
+    certificate_key: str = ""
+    certificate_password: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +38,10 @@ class BrokerConnection:
         headers: sent with every request (tokens, API keys); never shown.
         timeout_seconds: how long one request may take in all before its page is asked for in smaller pieces.
         verify: False trusts any certificate, a text is the path of a bundle of authorities.
+        grant: how access tokens are come by, where the broker wants ones that end.
+        certificate, certificate_key: paths of our own certificate and its key (PEM), shown to a broker that asks for
+            them (mTLS); the key may stand in the certificate's file.
+        certificate_password: of the key.
 
     Raises:
         ConfigurationError: the address is no HTTP address, or a value can't be used.
@@ -42,6 +51,10 @@ class BrokerConnection:
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     timeout_seconds: float = 60.0
     verify: bool | str = True
+    grant: TokenGrant | None = None
+    certificate: str = ""
+    certificate_key: str = ""
+    certificate_password: str = field(default="", repr=False)
 
     def __post_init__(self) -> None:
         url = _parsed(self.base_url)
@@ -73,24 +86,28 @@ class BrokerConnection:
             return host == "localhost"
 
     def trust(self) -> bool | ssl.SSLContext:
-        """What `verify` means to httpx.
+        """What `verify` and our own certificate mean to httpx.
 
         Raises:
-            ConfigurationError: the bundle can't be read.
+            ConfigurationError: a file can't be read.
         """
-        if isinstance(self.verify, bool):
-            return self.verify
+        if not self.certificate:
+            return self.verify if isinstance(self.verify, bool) else _bundle(self.verify)
+        context = httpx.create_ssl_context(self.verify) if isinstance(self.verify, bool) else _bundle(self.verify)
         try:
-            return ssl.create_default_context(cafile=self.verify)
-        except (OSError, ssl.SSLError) as error:
+            context.load_cert_chain(self.certificate, self.certificate_key or None, lambda: self.certificate_password)
+        except (OSError, ssl.SSLError, ValueError) as error:
+            # `from None`: nothing about the key is to be shown.
             raise ConfigurationError(
-                f"the bundle of authorities {self.verify!r} can not be read: {error}",
-                next_step="put the path of a readable PEM file into the connection's verify",
-            ) from error
+                f"our certificate {self.certificate!r} can not be used ({type(error).__name__})",
+                next_step="put readable PEM files into the connection's certificate and certificate_key, and the key's "
+                "password into certificate_password",
+            ) from None
+        return context
 
     def to_json(self) -> str:
         """Everything, secrets included: for the environment of a process of ours, nothing else."""
-        document = _Document(self.base_url, dict(self.headers), self.timeout_seconds, self.verify)
+        document = _Document(**{name: getattr(self, name) for name in _Document.__struct_fields__})
         return msgspec.json.encode(document).decode()
 
     @classmethod
@@ -105,7 +122,17 @@ class BrokerConnection:
         except (msgspec.DecodeError, UnicodeError) as error:
             # The decoder's words name members and types, never values.
             raise ConfigurationError(f"the broker connection can not be read: {error}", next_step=_NEXT_STEP) from None
-        return cls(document.base_url, document.headers, document.timeout_seconds, document.verify)
+        return cls(**{name: getattr(document, name) for name in _Document.__struct_fields__})
+
+
+def _bundle(path: str) -> ssl.SSLContext:
+    try:
+        return ssl.create_default_context(cafile=path)
+    except (OSError, ssl.SSLError) as error:
+        raise ConfigurationError(
+            f"the bundle of authorities {path!r} can not be read: {error}",
+            next_step="put the path of a readable PEM file into the connection's verify",
+        ) from error
 
 
 def _parsed(text: str) -> httpx.URL:

@@ -1,19 +1,28 @@
-"""One GET to a broker: patient with a broker that is away for a moment, never with one that drips for ever."""
+"""One question to a broker: patient with a broker that is away for a moment, never with one that drips for ever."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from typing import Any
 
 import httpx
 import tenacity
 
 from contexture.errors import RetriableError
-from contexture.ngsi.answers import BrokerUnavailableError, PageTooLargeError, page_timeout, refusal, translated
+from contexture.ngsi.answers import (
+    BrokerUnavailableError,
+    PageTooLargeError,
+    TokenRefusedError,
+    page_timeout,
+    refusal,
+    translated,
+)
 from contexture.ngsi.connection import BrokerConnection
+from contexture.ngsi.tokens import Tokens
 
 _CONNECT_SECONDS = 10.0
 
@@ -25,12 +34,14 @@ class Patience:
     Attributes:
         attempts: requests in all, before a broker that is away is reported.
         first_wait_seconds, longest_wait_seconds: bounds of the waits between them, doubled each time, with jitter.
+        longest_asked_wait_seconds: bound of a wait that the broker itself asks for (Retry-After).
         page_bytes: the largest answer that is taken into memory.
     """
 
     attempts: int = 5
     first_wait_seconds: float = 0.5
     longest_wait_seconds: float = 10.0
+    longest_asked_wait_seconds: float = 120.0
     page_bytes: int = 64 * 1024 * 1024
     sleep: Callable[[float], None] = time.sleep
     clock: Callable[[], float] = time.monotonic
@@ -46,8 +57,19 @@ class Answer:
     broker_time: datetime
 
 
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A request that changes nothing, so that it may be sent again."""
+
+    method: str
+    path: str
+    headers: Mapping[str, str] = field(repr=False)
+    parameters: Mapping[str, str]
+    body: bytes | None = None
+
+
 class Transport:
-    """Sends GET requests to one broker."""
+    """Sends questions to one broker."""
 
     def __init__(
         self, connection: BrokerConnection, patience: Patience, transport: httpx.BaseTransport | None = None
@@ -56,22 +78,35 @@ class Transport:
         self._seconds = connection.timeout_seconds
         self._patience = patience
         with translated(self._address):
+            settings: dict[str, Any] = {
+                "timeout": httpx.Timeout(self._seconds, connect=min(_CONNECT_SECONDS, self._seconds)),
+                "verify": connection.trust(),
+                "transport": transport,
+            }
             self._client = httpx.Client(
                 base_url=connection.base_url,
                 headers=_wire(connection.headers),
-                timeout=httpx.Timeout(self._seconds, connect=min(_CONNECT_SECONDS, self._seconds)),
-                verify=connection.trust(),
                 trust_env=not connection.is_loopback,
-                transport=transport,
+                **settings,
             )
+        self._token_client = httpx.Client(**settings) if connection.grant else None
+        self._tokens = None
+        if connection.grant and self._token_client:
+            self._tokens = Tokens(connection.grant, self._token_client, patience.clock)
 
     def close(self) -> None:
         """Gives the connections back."""
         self._client.close()
+        if self._token_client:
+            self._token_client.close()
 
     def get(
         self, path: str, headers: Mapping[str, str], parameters: Mapping[str, str], deadline: float | None = None
     ) -> Answer:
+        """The whole answer to a GET request; see `ask`."""
+        return self.ask(Question("GET", path, headers, parameters), deadline)
+
+    def ask(self, question: Question, deadline: float | None = None) -> Answer:
         """The whole answer.
 
         Args:
@@ -83,28 +118,53 @@ class Transport:
         patience = self._patience
         retrying = tenacity.Retrying(
             retry=tenacity.retry_if_exception_type(BrokerUnavailableError),
-            wait=tenacity.wait_random_exponential(patience.first_wait_seconds, patience.longest_wait_seconds),
+            wait=self._wait,
             stop=lambda state: (
                 state.attempt_number >= patience.attempts or self._is_over(deadline, state.upcoming_sleep)
             ),
             sleep=patience.sleep,
             reraise=True,
         )
-        return retrying(self._get, path, headers, parameters, deadline)
+        return retrying(self._try, question, deadline)
 
-    def _get(
-        self, path: str, headers: Mapping[str, str], parameters: Mapping[str, str], deadline: float | None
-    ) -> Answer:
+    def _wait(self, state: tenacity.RetryCallState) -> float:
+        """Our own wait, or the broker's where that is longer; a little more, for it tells all its clients the same."""
+        patience = self._patience
+        own = tenacity.wait_random_exponential(patience.first_wait_seconds, patience.longest_wait_seconds)(state)
+        error = state.outcome.exception() if state.outcome else None
+        asked = error.context.get("retry_after_seconds") if isinstance(error, BrokerUnavailableError) else None
+        if not isinstance(asked, float) or not asked:
+            return own
+        return max(own, min(asked, patience.longest_asked_wait_seconds) + own / 10)
+
+    def _try(self, question: Question, deadline: float | None) -> Answer:
         if self._is_over(deadline):
             raise RetriableError(
                 f"reading the context broker at {self._address} took longer than the publication allows",
                 next_step="raise source.walk_deadline_seconds, or narrow the selection; the run is retried",
             )
+        try:
+            return self._send(question)
+        except TokenRefusedError:
+            if self._tokens is None:
+                raise
+        # A token may end before its time: once more with a new one.
+        self._tokens.forget()
+        return self._send(question)
+
+    def _send(self, question: Question) -> Answer:
+        headers = dict(question.headers) | (self._tokens.header() if self._tokens else {})
         with translated(self._address):
-            request = self._client.stream("GET", path, headers=_wire(headers), params=dict(parameters))
+            request = self._client.stream(
+                question.method,
+                question.path,
+                headers=_wire(headers),
+                params=dict(question.parameters),
+                content=question.body,
+            )
             with request as response:
                 if response.status_code != httpx.codes.OK:
-                    raise refusal(self._address, response, parameters)
+                    raise refusal(self._address, response, question.parameters)
                 return self._read(response)
 
     def _read(self, response: httpx.Response) -> Answer:

@@ -1,0 +1,121 @@
+"""Access tokens, asked for when they are first needed and again before they end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+import httpx
+import msgspec
+
+from contexture.errors import ConfigurationError, ContextureError
+from contexture.ngsi.answers import RETRIED_STATUSES, BrokerUnavailableError, translated
+from contexture.ngsi.authentication import TokenGrant
+
+_WHO = "the token service"
+_LIFETIME_SECONDS = 300.0  # of a token that doesn't say how long it lives
+_EARLY_SECONDS = 30.0
+_EARLY_SHARE = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class _Token:
+    text: str = field(repr=False)
+    renew_at: float
+
+
+class Tokens:
+    """The tokens of one grant.
+
+    Args:
+        grant: how they are come by.
+        client: asks the token service; closed by whoever made it.
+        clock: seconds, monotonic.
+    """
+
+    def __init__(self, grant: TokenGrant, client: httpx.Client, clock: Callable[[], float]) -> None:
+        self._grant = grant
+        self._client = client
+        self._clock = clock
+        self._token: _Token | None = None
+
+    def header(self) -> dict[str, str]:
+        """The header that carries a token which is good for a while yet.
+
+        Raises:
+            BrokerUnavailableError: the token service is away or ill.
+            ConfigurationError: it refuses us, or is none.
+        """
+        if self._token is None or self._clock() >= self._token.renew_at:
+            self._token = self._fetch()
+        name = self._grant.header
+        return {name: f"Bearer {self._token.text}" if name.lower() == "authorization" else self._token.text}
+
+    def forget(self) -> None:
+        """Makes the next request ask for a new token."""
+        self._token = None
+
+    def _fetch(self) -> _Token:
+        with translated(self._grant.address, _WHO):
+            response = self._request()
+        if response.status_code not in {httpx.codes.OK, httpx.codes.CREATED}:
+            raise self._refusal(response.status_code)
+        text, seconds = _read(response)
+        if not text or not text.isascii() or not text.isprintable():
+            raise ConfigurationError(
+                f"what is at {self._grant.address} answers without a token",
+                next_step="correct the token_url and the kind of authentication in the connection's extra",
+            )
+        early = min(_EARLY_SECONDS, seconds * _EARLY_SHARE)
+        return _Token(text, self._clock() + max(seconds - early, 0.0))
+
+    def _request(self) -> httpx.Response:
+        grant = self._grant
+        if grant.kind == "keyrock":
+            return self._client.post(grant.url, json={"name": grant.username, "password": grant.password})
+        form = {"grant_type": grant.kind} | ({"scope": grant.scope} if grant.scope else {})
+        if grant.kind == "password":
+            form |= {"username": grant.username, "password": grant.password}
+        return self._client.post(grant.url, data=form, auth=(grant.client_id, grant.client_secret))
+
+    def _refusal(self, status: int) -> ContextureError:
+        if status in RETRIED_STATUSES:
+            return BrokerUnavailableError(
+                f"{_WHO} at {self._grant.address} answered {status}",
+                next_step="look into the token service's log; the run is retried",
+            )
+        return ConfigurationError(
+            f"{_WHO} at {self._grant.address} gives us no token ({status})",
+            next_step="correct the connection: login and password (or client_id and client_secret), token_url, scope",
+        )
+
+
+def _read(response: httpx.Response) -> tuple[str, float]:
+    """Token and seconds it lives, empty where the answer holds none."""
+    try:
+        answer = msgspec.json.decode(response.content)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        answer = None
+    told = answer if isinstance(answer, Mapping) else {}
+    subject = response.headers.get("x-subject-token", "")
+    if subject:
+        return subject, _seconds_until(told.get("token"))
+    text, seconds = told.get("access_token"), told.get("expires_in")
+    try:
+        lifetime = float(seconds) if isinstance(seconds, int | float | str) else _LIFETIME_SECONDS
+    except ValueError:
+        lifetime = _LIFETIME_SECONDS
+    return (text if isinstance(text, str) else ""), lifetime
+
+
+def _seconds_until(described: object) -> float:
+    """What is left of a token that says when it ends (Keyrock)."""
+    ends = described.get("expires_at") if isinstance(described, Mapping) else None
+    try:
+        moment = datetime.fromisoformat(ends) if isinstance(ends, str) else None
+    except ValueError:
+        moment = None
+    if moment is None:
+        return _LIFETIME_SECONDS
+    return ((moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - datetime.now(UTC)).total_seconds()
