@@ -14,7 +14,7 @@ from types import TracebackType
 from contexture.errors import ConfigurationError
 from contexture.kafka import ClientSettings
 from contexture.operations.pools import POOLS
-from contexture.sandbox import java
+from contexture.sandbox import class_data, java
 from contexture.sandbox.airflow import AirflowClient, AirflowProcesses, AirflowSettings
 from contexture.sandbox.context_broker import TestBroker
 from contexture.sandbox.context_broker.entities import seed_entities
@@ -91,7 +91,7 @@ class Stack:
         self._progress("starting Kafka (the first start on a machine fetches it)")
         ports = (self.options.kafka_port,) if self.options.kafka_port else ()
         self.kafka = self._stack.enter_context(EmbeddedKafka(ports=ports, progress=self._progress))
-        self._start_airflow(runtime.environment())
+        self._start_airflow({**runtime.environment(), **class_data.record(runtime, self._progress)})
 
     def _start_airflow(self, environment: Mapping[str, str]) -> None:
         self.settings = AirflowSettings(

@@ -1,0 +1,43 @@
+"""Class data speeds submits up where it is, and is no condition for anything."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from contexture.sandbox import class_data
+from contexture.sandbox.java import Java
+
+
+def test_a_submit_names_the_archive_that_is_there(tmp_path: Path) -> None:
+    archive = tmp_path / "spark.jsa"
+    archive.touch()
+
+    assert class_data.java_options({"CONTEXTURE_CLASS_DATA": str(archive)}) == (
+        "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto -Xlog:cds=off -Xlog:cds+dynamic=off "
+        f"-XX:SharedArchiveFile={archive}"
+    )
+
+
+def test_a_submit_goes_without_an_archive_that_is_not_there(tmp_path: Path) -> None:
+    plain = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+    assert class_data.java_options({}) == plain
+    assert class_data.java_options({"CONTEXTURE_CLASS_DATA": str(tmp_path / "gone.jsa")}) == plain
+
+
+def test_an_archive_with_a_blank_in_its_path_is_not_named(tmp_path: Path) -> None:
+    archive = tmp_path / "my spark.jsa"
+    archive.touch()
+
+    assert class_data.java_options({"CONTEXTURE_CLASS_DATA": str(archive)}) == class_data.JAVA_OPTIONS
+
+
+def test_a_java_that_records_nothing_is_no_error(tmp_path: Path) -> None:
+    told: list[str] = []
+    java = Java(tmp_path, tmp_path, 17, "JAVA_HOME")
+    archive = tmp_path / "there" / "spark.jsa"
+    archive.parent.mkdir()
+    (archive.parent / "notes.txt").touch()
+
+    assert class_data.record(java, told.append, archive) == {}
+    assert told[-1] == "that didn't work: runs start some seconds slower"
+    assert [file.name for file in archive.parent.iterdir()] == ["notes.txt"]
