@@ -81,6 +81,9 @@ def _table(section: str, model: type[Section]) -> list[str]:
 def _rows(section: str, model: type[Section], prefix: str) -> Iterator[str]:
     properties = SCHEMA["properties"] if model is Publication else SCHEMA["$defs"][model.__name__]["properties"]
     for name, field in model.model_fields.items():
+        if name not in properties:
+            # What the loader puts there is no key of a file, and the schema leaves it out.
+            continue
         nested = field.annotation
         if isinstance(nested, type) and issubclass(nested, Section):
             if section:

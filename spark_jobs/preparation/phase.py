@@ -122,7 +122,7 @@ def outbox_id(order: StageOrder, landing_digest: str, generation: int) -> str:
     parts = {
         "publication": publication.name,
         "fingerprint": order.fingerprint,
-        "rules": publication.quality.rules,
+        "quality": publication.quality.model_dump(mode="json"),
         "shards": publication.publish.shards,
         "transaction_records": publication.publish.transaction_records,
         "landing": landing_digest,

@@ -18,6 +18,8 @@ COMMANDS = {
     "check": ("contexture.cli.check", "Check publication files, and preview the topics and batches of their entities."),
     "status": ("contexture.cli.status", "Show where each publication stands: last run, identities, what is pending."),
     "outbox": ("contexture.cli.outbox", "Look at outboxes, send one again, or give one up."),
+    "quarantine": ("contexture.cli.quarantine", "Show what the row rules hold back."),
+    "models": ("contexture.cli.models", "Copy JSON Schemas that entities are validated against."),
     "resync": ("contexture.cli.resync", "Start publications again, through Airflow."),
     "connection": ("contexture.cli.connection", "Test a connection to Kafka or to a context broker."),
     "pools": ("contexture.cli.pools", "Print the pools that the DAGs need, for `airflow pools import`."),

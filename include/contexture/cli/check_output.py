@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 # What YAML reads back as the same text without quotes.
 _PLAIN = re.compile(r"^(?!(?:true|false|null|~)$)[A-Za-z/][\w./#: -]*(?<![: #])$", re.ASCII | re.IGNORECASE)
+# Whole files, which are no part of what people wrote.
+_CONTENTS = {"quality": {"model_documents"}}
 _RECORDS_SHOWN = 40
 _REFUSED_SHOWN = 10
 _ENTITIES_SHOWN = 3
@@ -43,7 +45,7 @@ def _as_dict(checked: Checked) -> dict[str, object]:
         "problems": [problem.as_dict() for problem in problems],
         "name": publication.name if publication else None,
         "fingerprint": fingerprint(publication) if publication else None,
-        "configuration": publication.model_dump(mode="json") if publication else None,
+        "configuration": publication.model_dump(mode="json", exclude=_CONTENTS) if publication else None,
         "preview": _preview_as_dict(checked.preview) if checked.preview else None,
         "no_preview": checked.no_preview or None,
     }
@@ -104,7 +106,7 @@ def _keys(section: Section, indent: int) -> Iterator[tuple[int, str, str | None,
         if isinstance(value, Section):
             yield indent, key, None, False
             yield from _keys(value, indent + 1)
-        else:
+        elif key != "model_documents":
             yield indent, key, _yaml(value), key not in section.model_fields_set
 
 

@@ -5,9 +5,20 @@ from __future__ import annotations
 import difflib
 from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, BeforeValidator, Field, JsonValue, StrictStr, model_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    JsonValue,
+    StrictBool,
+    StrictFloat,
+    StrictInt,
+    StrictStr,
+    model_validator,
+)
+from pydantic.json_schema import SkipJsonSchema
 
-from contexture.publications.fields import Count, Number, Positive, Section, Share, Text
+from contexture.publications.fields import Count, Flag, Number, Positive, Section, Share, Text
 from contexture.publications.source import Names
 
 
@@ -46,6 +57,8 @@ RULE_NAMES = (
     "attr-type",
     "required-attr",
     "range",
+    "enum",
+    "model",
     "forbidden-char",
     "nesting",
     "size",
@@ -86,6 +99,8 @@ class Range(Section):
         return self
 
 
+Scalar = StrictStr | StrictBool | StrictInt | StrictFloat
+
 ExpectationName = Annotated[StrictStr, Field(pattern=r"^(?:expect_[a-z0-9_]+|Expect[A-Za-z0-9]+)$")]
 
 
@@ -121,3 +136,15 @@ class Quality(Section):
     attribute_types: dict[str, Text] = Field({}, description="NGSI type that an attribute must have, by name")
     ranges: dict[str, Range] = Field({}, description="Numbers that an attribute may have, by name")
     fresh_within_seconds: Positive | None = Field(None, description="Largest age of the newest change")
+    allowed_values: dict[str, tuple[Scalar, ...]] = Field({}, description="Values that an attribute may have, by name")
+    stale_after_seconds: dict[str, Positive] = Field(
+        {}, description="Largest age of an entity's newest time, by entity type; others: fresh_within_seconds"
+    )
+    syntax: Literal["auto", "ngsiv2", "ngsi-ld"] = Field(
+        "auto", description="Whose rules names follow; auto: those of the interface that is read"
+    )
+    allow_intervals: Flag = Field(False, description="A DateTime may be an interval, start/end")
+    models: dict[str, Text] = Field(
+        {}, description="JSON Schema that entities of a type must fit, by type: a path from this file's folder"
+    )
+    model_documents: SkipJsonSchema[dict[str, str]] = Field({}, description="Contents of models; never written")

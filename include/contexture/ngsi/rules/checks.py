@@ -9,7 +9,13 @@ from contexture.ngsi.entity import EntityError, ParsedEntity, parse_entity
 from contexture.ngsi.rules.attributes import check_attributes
 from contexture.ngsi.rules.content import check_content
 from contexture.ngsi.rules.declared import check_declared
-from contexture.ngsi.rules.identifiers import is_identifier, syntax_problem, type_problem
+from contexture.ngsi.rules.identifiers import (
+    is_identifier,
+    linked_data_name_problem,
+    syntax_problem,
+    type_problem,
+    uri_problem,
+)
 from contexture.ngsi.rules.options import RuleOptions
 from contexture.ngsi.rules.values import moment_of
 from contexture.ngsi.rules.violation import Findings, Violation, named
@@ -56,37 +62,41 @@ def check_entity(parsed: ParsedEntity, options: RuleOptions, received_at: dateti
     """
     found = Findings(options.severities)
     now = received_at or options.reference_time
-    _check_identity(parsed, found)
+    _check_identity(parsed, options.linked_data, found)
     if parsed.shadowed:
         _check_shadowed(parsed, found)
     if now is not None:
         _check_clock(parsed, now, found)
-        if options.stale_after_seconds is not None:
-            _check_age(parsed, now, options.stale_after_seconds, found)
-    check_attributes(parsed.attributes, now, found)
+        limit = options.stale_by_type.get(parsed.identity.type, options.stale_after_seconds)
+        if limit is not None:
+            _check_age(parsed, now, limit, found)
+    check_attributes(
+        parsed.attributes, now, found, allow_intervals=options.allow_intervals, linked_data=options.linked_data
+    )
     check_declared(parsed, options, found)
     check_content(parsed, options.maximum_bytes, found)
     return found.violations
 
 
-def _check_identity(parsed: ParsedEntity, found: Findings) -> None:
+def _check_identity(parsed: ParsedEntity, linked_data: bool, found: Findings) -> None:
     identity = parsed.identity
-    if not is_identifier(identity.id):
-        _tell_about_id(parsed, found)
+    type_problem_of = linked_data_name_problem if linked_data else type_problem
+    if not is_identifier(identity.id) or linked_data:
+        _tell_about_id(parsed, linked_data, found)
     if not identity.type:
         found.add("type-missing", "the entity has no type that is a text")
-    elif (problem := type_problem(identity.type)) is not None:
+    elif (problem := type_problem_of(identity.type)) is not None:
         found.add("type-syntax", f"the type {named(identity.type)} {problem}")
 
 
-def _tell_about_id(parsed: ParsedEntity, found: Findings) -> None:
+def _tell_about_id(parsed: ParsedEntity, linked_data: bool, found: Findings) -> None:
     entity_id = parsed.entity.get("id")
     if entity_id is None or entity_id == "":
         found.add("id-missing", "the entity has no id")
     elif not isinstance(entity_id, str):
         found.add("id-type", "the entity's id isn't a text")
-    else:
-        found.add("id-syntax", f"the id {named(entity_id)} {syntax_problem(entity_id)}")
+    elif (problem := uri_problem(entity_id) if linked_data else syntax_problem(entity_id)) is not None:
+        found.add("id-syntax", f"the id {named(entity_id)} {problem}")
 
 
 def _check_shadowed(parsed: ParsedEntity, found: Findings) -> None:

@@ -18,6 +18,10 @@ def check_declared(parsed: ParsedEntity, options: RuleOptions, found: Findings) 
         _check_types(parsed, options, found)
     if options.ranges:
         _check_ranges(parsed, options, found)
+    if options.allowed_values:
+        _check_values(parsed, options, found)
+    if parsed.identity.type in options.models:
+        _check_model(parsed, options, found)
 
 
 def _check_required(parsed: ParsedEntity, options: RuleOptions, found: Findings) -> None:
@@ -41,6 +45,35 @@ def _check_ranges(parsed: ParsedEntity, options: RuleOptions, found: Findings) -
         magnitude = number(attribute.get("value")) if isinstance(attribute, dict) else None
         if magnitude is not None and not _within(magnitude, bounds):
             found.add("range", f"{named(name)} is out of its range: {magnitude!r}")
+
+
+def _check_values(parsed: ParsedEntity, options: RuleOptions, found: Findings) -> None:
+    for name, allowed in options.allowed_values.items():
+        attribute = parsed.attributes.get(name)
+        if isinstance(attribute, dict) and not _is_among(attribute.get("value"), allowed):
+            found.add("enum", f"{named(name)} is none of its allowed values: {shown(attribute.get('value'))}")
+
+
+def _is_among(value: object, allowed: tuple[object, ...]) -> bool:
+    magnitude = number(value)
+    if magnitude is not None:
+        return any(number(each) == magnitude for each in allowed)
+    # Python takes true for 1.
+    return any(type(each) is type(value) and each == value for each in allowed)
+
+
+def _check_model(parsed: ParsedEntity, options: RuleOptions, found: Findings) -> None:
+    # Imported here, for the validator takes long to load and most publications have no models.
+    from contexture.ngsi.models import compiled, key_values
+
+    kind, schemas = parsed.identity.type, compiled(options.models, options.model_documents)
+    if found.wants("unknown-attr"):
+        for name in parsed.attributes:
+            if not schemas.knows(kind, name):
+                found.add("unknown-attr", f"the model of {named(kind)} has no attribute {named(name)}")
+    if found.wants("model"):
+        for problem in schemas.problems(kind, key_values(parsed.entity)):
+            found.add("model", f"{named(problem.place or 'the entity')} {problem.message}")
 
 
 def _within(magnitude: float, bounds: Bounds) -> bool:

@@ -29,6 +29,26 @@ def syntax_problem(text: str) -> str | None:
     return f"holds {text[accepted.end()]!a}, which NGSIv2 refuses" if accepted else None
 
 
+_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:[A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=%]+")
+_LINKED_DATA_RESERVED = frozenset(("id", "type", "@context", "scope", "*"))
+_TERM = re.compile(r"[^\W\d_]\w*")
+
+
+def uri_problem(text: str) -> str | None:
+    """What keeps a text from being a URI (RFC 3986), which NGSI-LD asks of an entity's id; None if nothing does."""
+    if _URI.fullmatch(text):
+        return None
+    return "is no URI, which NGSI-LD asks for"
+
+
+@lru_cache(_CACHED_NAMES)
+def linked_data_name_problem(name: str) -> str | None:
+    """What keeps a text from being a type or an attribute in NGSI-LD (a term, or an IRI), or None."""
+    if name in _LINKED_DATA_RESERVED:
+        return "is reserved"
+    return None if _TERM.fullmatch(name) or _URI.fullmatch(name) else "is neither a term nor an IRI"
+
+
 @lru_cache(_CACHED_NAMES)
 def name_problem(name: str) -> str | None:
     """What keeps a name from being an attribute's, or None."""

@@ -34,6 +34,12 @@ class RuleOptions:
         ranges: attribute to the numbers it may have.
         entity_types: the types there are; empty when any is.
         stale_after_seconds: how old an entity's newest time may be; None for any age.
+        stale_by_type: the same for entities of one type.
+        allowed_values: attribute to the values it may have.
+        models: entity type to the name of its JSON Schema among `model_documents`.
+        model_documents: name to the text of a schema.
+        allow_intervals: a moment may be an interval, `start/end`.
+        linked_data: names follow NGSI-LD's syntax rather than NGSIv2's.
         maximum_bytes: how large a body may be.
         reference_time: the broker's clock; where it is None, and no time of reception is given, nothing is too new
             or too old.
@@ -45,6 +51,12 @@ class RuleOptions:
     ranges: Mapping[str, Bounds] = field(default_factory=dict)
     entity_types: frozenset[str] = frozenset()
     stale_after_seconds: int | None = None
+    stale_by_type: Mapping[str, int] = field(default_factory=dict)
+    allowed_values: Mapping[str, tuple[object, ...]] = field(default_factory=dict)
+    models: Mapping[str, str] = field(default_factory=dict)
+    model_documents: Mapping[str, str] = field(default_factory=dict, repr=False)
+    allow_intervals: bool = False
+    linked_data: bool = False
     maximum_bytes: int = DEFAULT_MAXIMUM_BYTES
     reference_time: datetime | None = None
 
@@ -63,9 +75,20 @@ class RuleOptions:
             ranges={name: Bounds(bounds.minimum, bounds.maximum) for name, bounds in quality.ranges.items()},
             entity_types=frozenset(publication.source.types),
             stale_after_seconds=quality.fresh_within_seconds,
+            stale_by_type=dict(quality.stale_after_seconds),
+            allowed_values=dict(quality.allowed_values),
+            models=dict(quality.models),
+            model_documents=dict(quality.model_documents),
+            allow_intervals=quality.allow_intervals,
+            linked_data=_is_linked_data(publication),
             maximum_bytes=_maximum_bytes(publication.topics.config),
             reference_time=reference_time,
         )
+
+
+def _is_linked_data(publication: Publication) -> bool:
+    syntax = publication.quality.syntax
+    return (getattr(publication.source, "api", "ngsiv2") if syntax == "auto" else syntax) == "ngsi-ld"
 
 
 def _maximum_bytes(topic_configuration: Mapping[str, str]) -> int:

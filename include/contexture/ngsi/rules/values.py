@@ -16,6 +16,7 @@ PLAUSIBLY_AHEAD = timedelta(days=1)
 GEO_LEGACY = frozenset(("geo:point", "geo:line", "geo:box", "geo:polygon"))
 
 _INTERVAL_SEPARATOR = "/"
+_MOMENTS = frozenset(("DateTime", "ISO8601"))
 _DATE_LENGTH = len("2026-11-21")
 
 ValueCheck = Callable[[str, object, datetime | None, Findings], None]
@@ -42,6 +43,14 @@ def moment_of(value: object) -> datetime | None:
     except ValueError:
         return None
     return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+
+
+def is_interval(kind: str, value: object) -> bool:
+    """Whether the value of a moment's type is an interval whose ends can both be read."""
+    if kind not in _MOMENTS or not isinstance(value, str):
+        return False
+    start, separator, end = value.partition(_INTERVAL_SEPARATOR)
+    return bool(separator) and moment_of(start) is not None and moment_of(end) is not None
 
 
 def _check_number(name: str, value: object, _now: datetime | None, found: Findings) -> None:
@@ -98,8 +107,7 @@ def _iso8601(text: str) -> datetime:
 
 
 def _tell_unreadable(name: str, value: str, found: Findings) -> None:
-    start, separator, end = value.partition(_INTERVAL_SEPARATOR)
-    if separator and moment_of(start) is not None and moment_of(end) is not None:
+    if is_interval("DateTime", value):
         found.add("datetime", f"{named(name)} is an interval, not a moment: {shown(value)}")
     else:
         found.add("datetime", f"{named(name)} can't be read as ISO 8601: {shown(value)}")
@@ -108,7 +116,7 @@ def _tell_unreadable(name: str, value: str, found: Findings) -> None:
 TYPE_MEANINGS: dict[str, TypeMeaning] = {
     **dict.fromkeys(("Number", "Integer", "Float"), TypeMeaning(_check_number)),
     "Boolean": TypeMeaning(_check_boolean),
-    **dict.fromkeys(("DateTime", "ISO8601"), TypeMeaning(_check_moment)),
+    **dict.fromkeys(_MOMENTS, TypeMeaning(_check_moment)),
     "geo:json": TypeMeaning(_check_geometry, place=True),
     **dict.fromkeys(GEO_LEGACY, TypeMeaning(_check_legacy_place, place=True)),
     **dict.fromkeys(("Text", "TextUnrestricted"), TypeMeaning(_check_nothing)),

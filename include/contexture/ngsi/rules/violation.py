@@ -37,6 +37,10 @@ class Findings:
         self._severities = severities
         self.violations: list[Violation] = []
 
+    def wants(self, rule: str) -> bool:
+        """Whether violations of a rule are counted; what is off need not be looked for."""
+        return rule in self._severities
+
     def add(self, rule: str, message: str) -> None:
         """Takes note of a violation, unless its rule is off."""
         severity = self._severities.get(rule)
