@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from contexture.outbox.schemas import QUARANTINE
-from contexture.outbox.state_index import load_index
+from contexture.outbox.state_index import load_lookup
 from contexture.outbox.storage import Storage
 from spark_jobs.preparation.entities import EntityEvaluator
 from spark_jobs.preparation.evaluated import EvaluatedRows, evaluated_folder, evaluated_schema
@@ -32,8 +32,8 @@ def evaluation(preparation: Preparation) -> Evaluation:
 
     def evaluate(batches: Iterator[Any]) -> Iterator[Any]:
         storage = Storage(preparation.home)
-        index = load_index(preparation.home, preparation.publication.name, preparation.pointer_json)
-        evaluator = EntityEvaluator(preparation, index)
+        lookup = load_lookup(preparation.home, preparation.publication.name, preparation.pointer_json)
+        evaluator = EntityEvaluator(preparation, lookup)
         with RunFiles(storage) as files:
             following: int | None = None
             for batch in batches:

@@ -20,6 +20,7 @@ from contexture.changes import Comparison, ShrinkGuard, Verdict, compare
 from contexture.kafka.partitioner import shards_for
 from contexture.outbox.schemas import STATE
 from contexture.outbox.state import State, StatePointer
+from contexture.outbox.state_reader import StateReader
 from contexture.outbox.storage import Storage
 from spark_jobs.preparation.event_plan import EventPlan
 from spark_jobs.preparation.marks import marked
@@ -27,6 +28,8 @@ from spark_jobs.preparation.settings import Preparation
 
 NARROW = ["event", "verdict", "identity_hash", "entity_hash", "content_hash", "modified_at", "received_at", "topic"]
 COMPARED = ["identity_hash", "entity_hash", "missing_since", "withheld"]
+HELD_ROWS = ("first_absent", "vanished", "removed", "returned", "withheld", "released")
+"""Fields of a comparison that number rows of state."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,17 +63,19 @@ def plan(preparation: Preparation, *, tells_absence: bool, confirmed_shrink: boo
         ConfigurationError: more identities vanish than may.
     """
     storage = Storage(preparation.home)
-    state = State(storage, preparation.publication.name)
     pointer = StatePointer.model_validate_json(preparation.pointer_json)
+    reader = State(storage, preparation.publication.name).reader(pointer)
     snapshot = _snapshot(storage, preparation)
-    comparison = _compared(preparation, snapshot, state.table(pointer, COMPARED), tells_absence)
+    tells_absence = tells_absence and preparation.publication.source.detect_deletions
+    held = reader.table(COMPARED) if tells_absence else reader.of_entities(snapshot["entity_hash"], COMPARED)
+    comparison, touched = _touched(reader, held, _compared(preparation, snapshot, held, tells_absence))
     limit = preparation.publication.source.shrink_limit
     guard = ShrinkGuard(limit.share, limit.count)
     guard.check(len(comparison.vanished), pointer.identities, confirmed=confirmed_shrink)
     sent = _sent(preparation, snapshot, comparison)
     sent.save(storage, preparation.work)
     deleted = np.union1d(comparison.vanished, comparison.removed)
-    _write_state(storage, preparation, _touched(state, pointer, comparison), comparison, deleted)
+    _write_state(storage, preparation, touched, comparison, deleted)
     verdicts = np.asarray(snapshot.column("verdict"))
     return Plan(
         conflicting=snapshot.column("event").to_numpy()[comparison.conflicting],
@@ -90,9 +95,9 @@ def _snapshot(storage: Storage, preparation: Preparation) -> Any:
 
 
 def _compared(preparation: Preparation, snapshot: Any, held: Any, tells_absence: bool) -> Comparison:
+    comparison = compare(snapshot, held, tells_absence=tells_absence)
     if preparation.publication.source.detect_deletions:
-        return compare(snapshot, held, tells_absence=tells_absence)
-    comparison = compare(snapshot, held, tells_absence=False)
+        return comparison
     return replace(comparison, removed=comparison.removed[:0])
 
 
@@ -112,10 +117,15 @@ def _sent(preparation: Preparation, snapshot: Any, comparison: Comparison) -> Ev
     return EventPlan(sent.column("event").to_numpy(), planned.batch, planned.sub_batch)
 
 
-def _touched(state: State, pointer: StatePointer, comparison: Comparison) -> Any:
-    """The state's whole rows; it is only read again when the comparison touches any."""
-    names = ("first_absent", "vanished", "removed", "returned", "withheld", "released")
-    return state.table(pointer) if any(len(getattr(comparison, name)) for name in names) else STATE.empty_table()
+def _touched(reader: StateReader, held: Any, comparison: Comparison) -> tuple[Comparison, Any]:
+    """The state's whole rows that the comparison touches, few as a rule, and the comparison with their numbers."""
+    rows = {name: getattr(comparison, name) for name in HELD_ROWS}
+    touched = np.unique(np.concatenate(list(rows.values()))).astype(np.int64)
+    hashes = held.select(["identity_hash", "entity_hash"]).take(pa.array(touched))
+    whole = reader.of_entities(hashes["entity_hash"], STATE.names)
+    whole = whole.filter(pc.is_in(whole["identity_hash"], value_set=pc.unique(hashes["identity_hash"])))
+    # Both are in the same order.
+    return replace(comparison, **{name: np.searchsorted(touched, found) for name, found in rows.items()}), whole
 
 
 def _write_state(storage: Storage, preparation: Preparation, held: Any, comparison: Comparison, deleted: Any) -> None:

@@ -6,22 +6,13 @@ Concluding twice is harmless, and a process that dies in between leaves either t
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import Any
-
-import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from contexture.outbox.layout import PublicationFolder
 from contexture.outbox.lifecycle import ENDS, Outboxes
 from contexture.outbox.manifest import Manifest
-from contexture.outbox.schemas import STATE
-from contexture.outbox.state import State, StatePointer
+from contexture.outbox.state import SORTED_FORMAT, State, StatePointer
+from contexture.outbox.state_advance import advance
 from contexture.outbox.storage import Storage
-
-MERGE_SHARE = 0.2
-"""A new base is written when the deltas hold more rows than this share of the base."""
-MERGE_FILES = 50
 
 
 def conclude(storage: Storage, manifest: Manifest, *, cluster: str | None, target: str | None) -> StatePointer:
@@ -78,60 +69,22 @@ def _remove(storage: Storage, folder: PublicationFolder, outbox: str, run: str) 
 def _advance(
     state: State, pointer: StatePointer, manifest: Manifest, cluster: str | None, target: str | None
 ) -> StatePointer:
-    delta = _delta(state, manifest)
-    files, rows = _write(state, pointer, delta, manifest.sequence)
+    written = advance(state, pointer, state.folder.state_delta(manifest.outbox), manifest.sequence)
     return StatePointer(
         generation=pointer.generation + 1,
         sequence=manifest.sequence,
         outbox=manifest.outbox,
-        files=files,
-        rows=rows,
-        identities=pointer.identities + _growth(state, pointer, delta),
+        files=written.files,
+        rows=written.rows,
+        identities=written.identities,
         watermark=manifest.watermark or pointer.watermark,
         fingerprint=manifest.fingerprint,
         cluster=cluster,
         target=target,
         owes_full=None if manifest.mode == "full" else pointer.owes_full,
         concluded_at=datetime.now(UTC),
+        format=SORTED_FORMAT,
     )
-
-
-def _write(state: State, pointer: StatePointer, delta: Any, sequence: int) -> tuple[tuple[str, ...], tuple[int, ...]]:
-    """Writes the delta, and a new base when the deltas have grown; gives the files of the new state with their rows."""
-    files, rows = pointer.files, pointer.rows
-    if delta.num_rows:
-        files, rows = (*files, f"delta-{sequence:012d}.parquet"), (*rows, delta.num_rows)
-        state.write(files[-1], delta)
-    if not _wants_merging(rows):
-        return files, rows
-    base = state.table(pointer.model_copy(update={"files": files}))
-    name = f"base-{sequence:012d}.parquet"
-    state.write(name, base)
-    return (name,), (base.num_rows,)
-
-
-def _delta(state: State, manifest: Manifest) -> Any:
-    folder = state.folder.state_delta(manifest.outbox)
-    names = state.storage.files(folder, ".parquet")
-    parts = [
-        pq.read_table(state.storage.path(f"{folder}/{name}"), filesystem=state.storage.filesystem, partitioning=None)
-        for name in names
-    ]
-    return pa.concat_tables([STATE.empty_table(), *(part.cast(STATE) for part in parts)])
-
-
-def _growth(state: State, pointer: StatePointer, delta: Any) -> int:
-    """How many identities the delta adds; removed ones count against it."""
-    known = state.table(pointer, ["identity_hash"]).column("identity_hash")
-    is_known = pc.is_in(delta.column("identity_hash"), value_set=known)
-    removed = delta.column("removed")
-    added = pc.and_(pc.invert(is_known), pc.invert(removed))
-    gone = pc.and_(is_known, removed)
-    return int((pc.sum(added).as_py() or 0) - (pc.sum(gone).as_py() or 0))
-
-
-def _wants_merging(rows: tuple[int, ...]) -> bool:
-    return len(rows) > 1 and (sum(rows[1:]) > MERGE_SHARE * rows[0] or len(rows) > MERGE_FILES)
 
 
 def _remove_unused(state: State, used: set[str]) -> None:

@@ -1,7 +1,7 @@
 """State: what the target holds according to us, and the pointer that says which files tell it.
 
-A base, one small delta for each run that changed something, and `CURRENT`, which is replaced last: until then nothing
-has happened, and afterwards everything has.
+A base, deltas of what the runs since then changed, each much smaller than the one before, and `CURRENT`, which is
+replaced last: until then nothing has happened, and afterwards everything has.
 """
 
 from __future__ import annotations
@@ -9,22 +9,22 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
-
 from contexture.outbox.layout import PublicationFolder
 from contexture.outbox.manifest import Document
 from contexture.outbox.schemas import STATE
+from contexture.outbox.state_reader import StateReader
 from contexture.outbox.storage import Storage
+
+SORTED_FORMAT = 2
+"""Files of this format are sorted by entity; those before were not."""
 
 
 class StatePointer(Document):
     """Which files make up the state, and what it was made by.
 
     `generation` grows by one with each concluded run; `cluster` and `target` are the Kafka cluster's id and the target
-    connection's identity (no secrets); `owes_full` is set by an abandoned outbox: the next run sends everything.
+    connection's identity (no secrets); `owes_full` is set by an abandoned outbox: the next run sends everything;
+    `format` is that of the files.
     """
 
     generation: int = 0
@@ -39,6 +39,7 @@ class StatePointer(Document):
     target: str | None = None
     owes_full: str | None = None
     concluded_at: datetime | None = None
+    format: int = 1
 
 
 class State:
@@ -59,48 +60,20 @@ class State:
         """Makes `pointer` the truth."""
         self.storage.write(self.folder.current_state(), pointer.to_json())
 
+    def reader(self, pointer: StatePointer) -> StateReader:
+        """Reads the generation that a pointer tells."""
+        paths = [self.path(name) for name in pointer.files]
+        return StateReader(self.storage, paths, is_sorted=pointer.format >= SORTED_FORMAT)
+
     def table(self, pointer: StatePointer, columns: list[str] | None = None) -> Any:
         """The rows that hold, one per identity: deltas over the base, removed ones left out.
 
         Args:
             pointer: which state.
-            columns: only these (plus what merging needs); all of them when None.
+            columns: only these; all of them when None.
         """
-        if not pointer.files:
-            return STATE.empty_table().select(columns or STATE.names)
-        wanted = columns or STATE.names
-        read = list(dict.fromkeys([*wanted, "identity_hash", "removed"]))
-        parts = [self._read(name, read) for name in pointer.files]
-        return latest(pa.concat_tables(parts)).select(wanted)
+        return self.reader(pointer).table(columns or STATE.names)
 
-    def _read(self, name: str, columns: list[str]) -> Any:
-        relative = f"{self.folder.state()}/{name}"
-        with self.storage.translating(relative):
-            path = self.storage.path(relative)
-            return pq.read_table(path, columns=columns, filesystem=self.storage.filesystem, partitioning=None)
-
-    def write(self, name: str, table: Any) -> None:
-        """Writes one base or delta file."""
-        with self.storage.replacing(f"{self.folder.state()}/{name}") as temporary:
-            pq.write_table(table, temporary, filesystem=self.storage.filesystem, compression="zstd")
-
-
-def latest(table: Any) -> Any:
-    """The last row of each identity, in order of identity, without those whose last row is `removed`."""
-    if table.num_rows == 0:
-        return table
-    high, low = hash_words(table.column("identity_hash"))
-    order = np.lexsort((np.arange(table.num_rows), low, high))
-    last = np.append((high[order][1:] != high[order][:-1]) | (low[order][1:] != low[order][:-1]), True)
-    kept = table.take(pa.array(order[last]))
-    return kept.filter(pc.invert(kept.column("removed")))
-
-
-def hash_words(column: Any) -> tuple[Any, Any]:
-    """Sixteen-byte hashes as two arrays of big-endian words, which numpy can sort and search."""
-    array = pa.concat_arrays(column.chunks or [pa.array([], pa.binary(16))]) if hasattr(column, "chunks") else column
-    if not len(array):
-        return np.empty(0, np.uint64), np.empty(0, np.uint64)
-    words = np.frombuffer(array.buffers()[1], dtype=">u8", count=2 * (array.offset + len(array)))
-    words = words.reshape(-1, 2)[array.offset :]
-    return words[:, 0].astype(np.uint64), words[:, 1].astype(np.uint64)
+    def path(self, name: str) -> str:
+        """Where a file of the state lies."""
+        return f"{self.folder.state()}/{name}"

@@ -8,19 +8,25 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from contexture.outbox.state import State, StatePointer, hash_words
+from contexture.outbox.state import State, StatePointer
+from contexture.outbox.state_reader import StateReader
+from contexture.outbox.state_rows import hash_words
 from contexture.outbox.storage import Storage
 
 INDEXED = ["identity_hash", "content_hash"]
 
 
 class StateIndex:
-    """Identities and content hashes of a state, sorted for searching; 48 bytes of memory an identity."""
+    """Identities and content hashes, sorted for searching; 48 bytes of memory an identity."""
 
     def __init__(self, table: Any) -> None:
-        """`table`: one row per identity, sorted by `identity_hash` as `State.table` returns it."""
-        self._high, self._low = hash_words(table.column("identity_hash"))
-        self._content = table.column("content_hash").combine_chunks()
+        """`table`: one row per identity, in any order, with the columns INDEXED."""
+        high, low = hash_words(table.column("identity_hash"))
+        content = table.column("content_hash").combine_chunks()
+        if not (high[1:] > high[:-1]).all():
+            order = np.lexsort((low, high))
+            high, low, content = high[order], low[order], content.take(pa.array(order))
+        self._high, self._low, self._content = high, low, content
 
     def __len__(self) -> int:
         return len(self._high)
@@ -46,8 +52,37 @@ class StateIndex:
         return rows, (self._high[rows] == high) & (self._low[rows] == low)
 
 
+class StateLookup:
+    """Finds what a state holds of some identities, asked again and again.
+
+    Few entities are read from the row groups that can hold them. As soon as that would have read as much as the whole
+    state, everything is read once and kept: at worst twice what the better way costs.
+    """
+
+    def __init__(self, reader: StateReader) -> None:
+        self._reader = reader
+        self._everything: StateIndex | None = None
+
+    def contents(self, identity_hashes: Any, entity_hashes: Any) -> list[bytes | None]:
+        """The content hash that state holds of each identity, or None.
+
+        Args:
+            identity_hashes: 16 bytes each, an Arrow array.
+            entity_hashes: of the entities they belong to, in the same order.
+        """
+        if self._everything is None and self._wants_everything(entity_hashes):
+            self._everything = StateIndex(self._reader.table(INDEXED))
+        if self._everything is not None:
+            return self._everything.find(identity_hashes)
+        return StateIndex(self._reader.of_entities(entity_hashes, INDEXED)).find(identity_hashes)
+
+    def _wants_everything(self, entity_hashes: Any) -> bool:
+        reader = self._reader
+        return reader.groups_read + reader.groups_of(entity_hashes) >= reader.groups
+
+
 @lru_cache(maxsize=1)
-def load_index(home: str, publication: str, pointer_json: bytes) -> StateIndex:
-    """The index of a state, loaded once per process."""
+def load_lookup(home: str, publication: str, pointer_json: bytes) -> StateLookup:
+    """The lookup in a state, one for each process."""
     state = State(Storage(home), publication)
-    return StateIndex(state.table(StatePointer.model_validate_json(pointer_json), INDEXED))
+    return StateLookup(state.reader(StatePointer.model_validate_json(pointer_json)))

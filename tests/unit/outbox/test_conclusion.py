@@ -45,7 +45,7 @@ def test_the_first_run_makes_the_state(storage: Storage):
         "generation": 1,
         "sequence": 1,
         "outbox": "outbox1",
-        "files": ("delta-000000000001.parquet",),
+        "files": ("base-000000000001.parquet",),
         "rows": (2,),
         "identities": 2,
         "watermark": "2026-03-01T12:00:00.000Z",
@@ -53,6 +53,7 @@ def test_the_first_run_makes_the_state(storage: Storage):
         "cluster": "cluster1",
         "target": "kafka1",
         "owes_full": None,
+        "format": 2,
     }
     status = Outboxes(storage, "vehicles").status("outbox1")
     assert (status.status, status.steps[-1].reason) == ("concluded", "2 records committed")
@@ -149,7 +150,7 @@ def test_deltas_that_outgrow_a_fifth_of_the_base_are_merged(storage: Storage):
     merged = concluded(storage, approved(storage, VEHICLES, 3, [Held("car19", removed=True)]))
     last = concluded(storage, approved(storage, VEHICLES, 4, [Held("car18", "c")]))
 
-    assert (small.files, small.rows) == (("delta-000000000001.parquet", "delta-000000000002.parquet"), (20, 4))
+    assert (small.files, small.rows) == (("base-000000000001.parquet", "delta-000000000002.parquet"), (20, 4))
     assert (merged.files, merged.rows, merged.identities) == (("base-000000000003.parquet",), (19,), 19)
     assert held(storage, "vehicles", merged)["car3"] == "b"
     assert last.files == ("base-000000000003.parquet", "delta-000000000004.parquet")

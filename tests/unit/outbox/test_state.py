@@ -8,10 +8,11 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from builders.states import Held, state_table
+from builders.states import Held, state_table, write_files
 from contexture.outbox.schemas import STATE
-from contexture.outbox.state import State, StatePointer, hash_words, latest
+from contexture.outbox.state import State, StatePointer
 from contexture.outbox.state_index import StateIndex
+from contexture.outbox.state_rows import hash_words, latest
 from contexture.outbox.storage import Storage
 
 NAMES = st.sampled_from(["car1", "car2", "car3", "car4"])
@@ -103,9 +104,11 @@ def test_before_the_first_run_there_is_an_empty_state(tmp_path: Path):
 
 def test_the_files_of_a_pointer_are_read_one_over_the_other(tmp_path: Path):
     state = State(Storage(str(tmp_path)), "vehicles")
-    state.write("base.parquet", state_table([Held("car1", "a"), Held("car2", "a"), Held("car3", "a")]))
-    state.write("delta.parquet", state_table([Held("car2", "b"), Held("car3", removed=True), Held("car4", "d")]))
-    pointer = StatePointer(files=("base.parquet", "delta.parquet"))
+    pointer = write_files(
+        state,
+        [Held("car1", "a"), Held("car2", "a"), Held("car3", "a")],
+        [Held("car2", "b"), Held("car3", removed=True), Held("car4", "d")],
+    )
     state.point(pointer)
 
     table = state.table(state.pointer(), ["key", "content_hash"])

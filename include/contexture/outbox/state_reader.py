@@ -1,0 +1,92 @@
+"""Reading one generation of state: a few entities, or everything."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from contexture.outbox.schemas import STATE
+from contexture.outbox.state_files import StateFile, merged, with_keys
+from contexture.outbox.state_rows import hash_words, latest
+from contexture.outbox.storage import Storage
+
+
+class StateReader:
+    """Reads the files of one generation, which never change.
+
+    Args:
+        storage: where they are.
+        paths: the files, older ones first.
+        is_sorted: they are sorted by entity, so that few entities are found without reading all. What versions before
+            0.2 wrote is not, and is read whole until the next run has concluded.
+
+    Attributes:
+        groups_read: how many row groups were read so far; what the whole costs is `groups`.
+    """
+
+    def __init__(self, storage: Storage, paths: Sequence[str], *, is_sorted: bool) -> None:
+        self._storage = storage
+        self._paths = paths
+        self._is_sorted = is_sorted
+        self.groups_read = 0
+
+    @cached_property
+    def files(self) -> list[StateFile]:
+        """The files, opened."""
+        return [StateFile(self._storage, path) for path in self._paths] if self._is_sorted else []
+
+    @property
+    def groups(self) -> int:
+        """Row groups of all files; 0 when there is nothing to choose among."""
+        return sum(file.groups for file in self.files)
+
+    def groups_of(self, entity_hashes: Any) -> int:
+        """How many row groups can hold any of these entities."""
+        words = _words(entity_hashes)
+        return sum(len(file.holding(words)) for file in self.files)
+
+    def of_entities(self, entity_hashes: Any, columns: Sequence[str]) -> Any:
+        """The rows of these entities (16-byte hashes, an Arrow array), one per identity, in order of entity and
+        identity; only the row groups that can hold them are read."""
+        words, read = _words(entity_hashes), with_keys(columns)
+        if not self._is_sorted:
+            parts = list(self.pieces(read))
+        else:
+            parts = [self._read(file, file.holding(words), read) for file in self.files]
+        table = pa.concat_tables([STATE.empty_table().select(read), *parts])
+        asked = table.filter(pc.is_in(table.column("entity_hash"), value_set=pc.unique(entity_hashes)))
+        return latest(asked).select(list(columns))
+
+    def table(self, columns: Sequence[str]) -> Any:
+        """All rows that hold, one per identity, in order of entity and identity, those removed left out."""
+        return pa.concat_tables([STATE.empty_table().select(list(columns)), *self.pieces(columns)])
+
+    def pieces(self, columns: Sequence[str]) -> Iterator[Any]:
+        """The same, one range of hashes after the other, so that memory does not grow with the state."""
+        read = with_keys(columns)
+        self.groups_read += self.groups
+        found = merged(self.files, read) if self._is_sorted else iter([self._unsorted(read)])
+        return (table.select(list(columns)) for table in found)
+
+    def _read(self, file: StateFile, groups: Any, columns: Sequence[str]) -> Any:
+        self.groups_read += len(groups)
+        return file.read(groups, columns)
+
+    def _unsorted(self, columns: Sequence[str]) -> Any:
+        parts = [self._whole(path, columns) for path in self._paths]
+        return latest(pa.concat_tables([STATE.empty_table().select(list(columns)), *parts]))
+
+    def _whole(self, path: str, columns: Sequence[str]) -> Any:
+        with self._storage.translating(path):
+            known, filesystem = self._storage.path(path), self._storage.filesystem
+            return pq.read_table(known, columns=list(columns), filesystem=filesystem, partitioning=None)
+
+
+def _words(hashes: Any) -> Any:
+    return np.unique(hash_words(hashes)[0])

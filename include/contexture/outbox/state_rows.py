@@ -1,0 +1,61 @@
+"""Rows of state: their order, and which of several rows of one identity holds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+KEYS = ("identity_hash", "entity_hash", "removed")
+"""Columns without which rows can be neither sorted nor merged."""
+
+
+def latest(table: Any, *, keep_removed: bool = False) -> Any:
+    """The last row of each identity, in order of entity and identity.
+
+    Args:
+        table: rows with at least KEYS, older ones first.
+        keep_removed: also identities whose last row is `removed`, as a delta needs them.
+    """
+    if table.num_rows == 0:
+        return table
+    order, last = _order(table)
+    kept = table.take(pa.array(order[last]))
+    return kept if keep_removed else kept.filter(pc.invert(kept.column("removed")))
+
+
+def hash_words(column: Any) -> tuple[Any, Any]:
+    """Sixteen-byte hashes as two arrays of big-endian words, which numpy can sort and search."""
+    array = pa.concat_arrays(column.chunks or [pa.array([], pa.binary(16))]) if hasattr(column, "chunks") else column
+    if not len(array):
+        return np.empty(0, np.uint64), np.empty(0, np.uint64)
+    words = np.frombuffer(array.buffers()[1], dtype=">u8", count=2 * (array.offset + len(array)))
+    words = words.reshape(-1, 2)[array.offset :]
+    return words[:, 0].astype(np.uint64), words[:, 1].astype(np.uint64)
+
+
+def first_word(sixteen_bytes: bytes) -> int:
+    """The first word of one hash."""
+    return int.from_bytes(sixteen_bytes[:8], "big")
+
+
+def _order(table: Any) -> tuple[Any, Any]:
+    """Places of the rows in order, and which of them are the last of their identity."""
+    entity_high, entity_low = hash_words(table.column("entity_hash"))
+    high, low = hash_words(table.column("identity_hash"))
+    # Entities nearly always differ in their first word; then one stable sort of sorted pieces, which costs little, is
+    # all: rows that share it are of one identity.
+    order = np.argsort(entity_high, kind="stable")
+    same_entity = entity_high[order][1:] == entity_high[order][:-1]
+    same = _neighbours_equal(order, high, low)
+    if not np.array_equal(same_entity & same, same_entity):
+        order = np.lexsort((low, high, entity_low, entity_high))
+        same = _neighbours_equal(order, high, low)
+    return order, np.append(~same, True)
+
+
+def _neighbours_equal(order: Any, high: Any, low: Any) -> Any:
+    high, low = high[order], low[order]
+    return (high[1:] == high[:-1]) & (low[1:] == low[:-1])
