@@ -126,8 +126,6 @@ def _not_yet(section: str, key: str) -> str:
 
 
 def _values(row: Unsupported) -> str:
-    if row.but:
-        return f"anything but {', '.join(f'`{value}`' for value in row.but)}"
     shown = [json.dumps(value) if isinstance(value, bool) else str(value) for value in row.values]
     return ", ".join(f"`{row.member}: {value}`" if row.member else f"`{value}`" for value in shown) or "anything"
 

@@ -20,9 +20,15 @@ def parse_json(raw: bytes) -> object:
     Numbers that orjson would rewrite stand as `orjson.Fragment`s in the tree, all others as Python numbers.
 
     Raises:
-        orjson.JSONDecodeError: `raw` is not JSON (a `ValueError`).
+        ValueError: `raw` is not JSON.
     """
-    value: object = orjson.loads(raw)
+    try:
+        value: object = orjson.loads(raw)
+    except orjson.JSONDecodeError as error:
+        # JSON knows no largest number, and a double does: `1E400` is legal.
+        if "infinity" not in str(error):
+            raise
+        return _parse_with_literals(raw)
     if orjson.dumps(value) == raw:
         return value
     return _parse_with_literals(raw)
@@ -39,7 +45,11 @@ def content_hash(value: object) -> bytes:
 
 
 def _parse_with_literals(raw: bytes) -> object:
-    return json.loads(raw, parse_int=_integer, parse_float=_float)
+    return json.loads(raw, parse_int=_integer, parse_float=_float, parse_constant=_no_constant)
+
+
+def _no_constant(name: str) -> object:
+    raise ValueError(f"{name} is no JSON value")
 
 
 def _integer(literal: str) -> object:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from contexture.errors import ConfigurationError
 from contexture.events import AttributeName, ContextIdentity
-from contexture.messages import cygnus_lines, ngsiv2
+from contexture.messages.content import BodyMaker, Content
+from contexture.messages.formats import body_makers
 from contexture.messages.keys import KeyMaker, key_maker
 from contexture.publications import Publication
 from contexture.topics import TopicNamer
-
-BodyMaker = Callable[[ContextIdentity, Mapping[str, object], "str | None", int], bytes]
 
 
 class Rendered(NamedTuple):
@@ -38,6 +37,8 @@ class Renderer:
         entity: Mapping[str, object],
         attribute: AttributeName | None,
         received_at_ms: int,
+        linked_data: Mapping[str, object] | None = None,
+        context_element: Mapping[str, object] | None = None,
     ) -> Rendered:
         """The event's topics, key and value.
 
@@ -46,52 +47,31 @@ class Renderer:
             entity: id, type and attributes in NGSIv2's normalized form.
             attribute: the only attribute the event tells, or None for all of them.
             received_at_ms: when it was received, milliseconds since 1970.
+            linked_data: the NGSI-LD entity as received, where the source speaks NGSI-LD.
+            context_element: the NGSIv1 context element as received, where it came as one.
 
         Raises:
             TopicNameError: a topic's name is illegal.
-            MessageError: the event can't be written in the publication's format.
+            MessageError: the event can't be written in the publication's format, or lacks its key.
         """
-        name = attribute.name if attribute is not None else None
-        topics = self.name_topics(identity, name)
-        key = self.make_key(identity, topics[0], attribute)
-        return Rendered(topics, key, self.make_body(identity, entity, name, received_at_ms))
+        topics = self.name_topics(identity, attribute.name if attribute is not None else None)
+        key = self.make_key(identity, topics[0], attribute, entity)
+        content = Content(identity, entity, attribute, received_at_ms, linked_data, context_element)
+        return Rendered(topics, key, self.make_body(content))
 
 
 def renderer(publication: Publication) -> Renderer:
     """The renderer of a publication.
 
     Raises:
-        ConfigurationError: its naming, key or format isn't supported.
+        ConfigurationError: its naming or format isn't supported.
     """
-    return Renderer(TopicNamer(publication.topics), key_maker(publication.message.key), _body_maker(publication))
-
-
-def _body_maker(publication: Publication) -> BodyMaker:
-    maker = _MAKERS.get(publication.message.format)
+    namer = TopicNamer(publication.topics)
+    makers = body_makers(publication, namer)
+    maker = makers.get(publication.message.format)
     if maker is None:
         raise ConfigurationError(
             f"message.format {publication.message.format} is not yet supported",
-            next_step=f"use one of {', '.join(_MAKERS)}",
+            next_step=f"use one of {', '.join(makers)}",
         )
-    return maker
-
-
-def _ngsiv2(_identity: ContextIdentity, entity: Mapping[str, object], attribute: str | None, _ms: int) -> bytes:
-    return ngsiv2.body(entity if attribute is None else _only(entity, attribute))
-
-
-def _cygnus_line(identity: ContextIdentity, entity: Mapping[str, object], attribute: str | None, ms: int) -> bytes:
-    return cygnus_lines.line(
-        service=identity.service,
-        service_path=identity.service_path,
-        timestamp_ms=ms,
-        entity=entity,
-        attribute=attribute,
-    )
-
-
-def _only(entity: Mapping[str, object], attribute: str) -> dict[str, object]:
-    return {name: entity[name] for name in ("id", "type", attribute) if name in entity}
-
-
-_MAKERS: dict[str, BodyMaker] = {"ngsiv2": _ngsiv2, "cygnus-lines": _cygnus_line}
+    return Renderer(namer, key_maker(publication.message.key), maker)

@@ -23,6 +23,13 @@ _BY_TOPIC: dict[str, frozenset[str]] = {
 }
 
 
+def attribute_of_key(publication: Publication) -> str | None:
+    """The attribute whose value is the key; None where the key is something else."""
+    key = publication.message.key
+    known = publication.source.kind != "ngsi" or key in {KEY_IDENTITY, KEY_NONE, KEY_TOPIC} or key in IDENTITY_FIELDS
+    return None if known else key
+
+
 def not_told_apart(publication: Publication) -> frozenset[str]:
     """The parts of the identity in which two events of one topic and one key may still differ."""
     return _identity(publication) - _of_topic(publication) - _of_selection(publication) - _of_key(publication)

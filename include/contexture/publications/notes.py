@@ -23,6 +23,7 @@ def notes(data: object, publication: Publication) -> Iterator[Finding]:
     yield from _cygnus_parameters(publication)
     yield from _service_in_lower_case(data, publication)
     yield from _vague_deletions(publication)
+    yield from _key_by_value(publication)
 
 
 def _cygnus_parameters(publication: Publication) -> Iterator[Finding]:
@@ -46,4 +47,12 @@ def _vague_deletions(publication: Publication) -> Iterator[Finding]:
     if publication.source.detect_deletions and publication.message.key != KEY_NONE and missing:
         message = f"a tombstone with `key: {publication.message.key}` doesn't tell which identity is gone"
         hint = f"they may differ in {', '.join(sorted(missing))}: use `key: identity`, or `detect_deletions: false`"
+        yield Finding(("message", "key"), message, hint)
+
+
+def _key_by_value(publication: Publication) -> Iterator[Finding]:
+    name = keys.attribute_of_key(publication)
+    if name is not None:
+        message = f"`key: {name}` is the value of the attribute {name!r}"
+        hint = "entities without it go to quarantine; when it changes, later records may go to another partition"
         yield Finding(("message", "key"), message, hint)

@@ -80,9 +80,21 @@ def _replica_key(publication: Publication) -> Findings:
         yield Finding(("message", "key"), message, "use `key: identity`, or `topics: {keep: history}`", involved)
 
 
+def _key_that_is_not_read(publication: Publication) -> Findings:
+    name, selected = keys.attribute_of_key(publication), publication.source.attributes
+    if name is not None and selected and name not in selected:
+        yield Finding(
+            ("message", "key"),
+            f"`key: {name}` is the value of an attribute that isn't read: `source.attributes` leaves it out",
+            "add it to source.attributes, or use `key: identity`",
+            (("source", "attributes"),),
+        )
+
+
 RECORD_CHECKS: tuple[Callable[[Publication], Findings], ...] = (
     _message_format,
     _keyless,
     _joined_lines,
     _replica_key,
+    _key_that_is_not_read,
 )

@@ -21,7 +21,6 @@ class Unsupported:
 
     Attributes:
         values: those that don't work yet; none: whatever isn't empty.
-        but: where given, the only values that do work.
         today: what to write instead.
         member: where given, the values are those of this key in each item of a list.
     """
@@ -30,13 +29,10 @@ class Unsupported:
     key: str
     values: tuple[object, ...]
     today: str
-    but: tuple[object, ...] = ()
     member: str = ""
 
     def applies_to(self, value: object) -> bool:
         """Whether the value is one of those that don't work yet."""
-        if self.but:
-            return value not in self.but
         return value in self.values if self.values else bool(value)
 
 
@@ -49,19 +45,12 @@ UNSUPPORTED = (
     Unsupported("topics", "enable_name_mappings", (True,), "leave it out; names stay as the source has them"),
     Unsupported("topics", "name_mappings", (), "leave it out; names stay as the source has them"),
     Unsupported("topics", "routes", (), "use `naming: fixed` with `topics: [...]`"),
-    Unsupported("message", "format", ("ngsiv1", "ngsi-ld", "sdmx"), "use `format: ngsiv2` or `format: cygnus-lines`"),
+    Unsupported("message", "format", ("sdmx",), "use one of ngsiv2, cygnus-lines, ngsiv1 and ngsi-ld"),
     Unsupported(
         "message",
         "envelope",
         ("cloudevents-binary", "cloudevents-structured"),
         "use `envelope: none`",
-    ),
-    Unsupported(
-        "message",
-        "key",
-        (),
-        "use `key: identity` or one of topic, none, id, type, service and service_path",
-        but=("identity", "none", "topic", "id", "type", "service", "service_path"),
     ),
     Unsupported("publish", "on_failure", ("dead-letter",), "use `on_failure: stop`"),
     Unsupported("quality", "expectations", ("attributes",), "use `on: entities`", member="on"),

@@ -56,7 +56,9 @@ def test_white_space_changes_no_number(members: dict[str, str], space: str):
     assert orjson.dumps(parse_json(spaced.encode())) == _object(members).encode()
 
 
-@pytest.mark.parametrize("literal", ["1.0", "1E5", "1.0E5", "12345678901234567890123", "-0", "-0.0", "1e-400", "0.10"])
+@pytest.mark.parametrize(
+    "literal", ["1.0", "1E5", "1.0E5", "12345678901234567890123", "-0", "-0.0", "1e-400", "0.10", "1E400", "-1e999"]
+)
 def test_a_literal_that_a_float_would_rewrite_is_kept(literal: str):
     assert orjson.dumps(parse_json(f'{{"value": {literal}}}'.encode())) == f'{{"value":{literal}}}'.encode()
 
@@ -65,9 +67,9 @@ def test_numbers_that_survive_are_python_numbers():
     assert parse_json(b'{"a":1,"b":1.5,"c":[true,null,"x"]}') == {"a": 1, "b": 1.5, "c": [True, None, "x"]}
 
 
-@pytest.mark.parametrize("text", [b"", b"{", b"NaN", b"[1,]", b"\xff", b'{"a":1e400}'])
+@pytest.mark.parametrize("text", [b"", b"{", b"NaN", b"[1,]", b"\xff", b"[1E400,NaN]", b"[1E400,]"])
 def test_what_is_no_json_is_refused(text: bytes):
-    with pytest.raises(orjson.JSONDecodeError):
+    with pytest.raises(ValueError):
         parse_json(text)
 
 

@@ -53,7 +53,7 @@ def test_the_measured_line_without_is_pattern() -> None:
 
 
 @pytest.mark.parametrize(
-    "literal", [b"1.0", b"1E5", b"0.10", b"12345678901234567890123", b"-0", b"1e-7", b"7", b"-1.5"]
+    "literal", [b"1.0", b"1E5", b"0.10", b"12345678901234567890123", b"-0", b"1e-7", b"7", b"-1.5", b"1E400"]
 )
 def test_number_literals_are_copied(literal: bytes) -> None:
     assert value_of(literal) == literal
@@ -162,3 +162,61 @@ def test_a_quote_in_service_or_path_is_escaped_and_nothing_else_there() -> None:
 def test_what_cannot_be_written_is_rejected_data(entity: dict[str, object]) -> None:
     with pytest.raises(MessageError):
         written(entity)
+
+
+MEASURED_AS_NGSIV1 = {
+    "type": "car",
+    "isPattern": "false",
+    "id": "car1",
+    "attributes": [
+        {"name": "speed", "type": "float", "value": "112.9"},
+        {"name": "oil_level", "type": "float", "value": "74.6"},
+    ],
+}
+
+
+def of_element(element: dict[str, object], attribute: str | None = None) -> bytes:
+    return cygnus_lines.line(
+        service="vehicles",
+        service_path="/4wheels",
+        timestamp_ms=1429535775000,
+        entity={},
+        attribute=attribute,
+        context_element=element,
+    )
+
+
+def test_the_measured_line_of_what_came_as_ngsiv1() -> None:
+    assert of_element(MEASURED_AS_NGSIV1) == (
+        b'{"headers":[{"fiware-service":"vehicles"},{"fiware-servicePath":"/4wheels"},{"timestamp":1429535775000}],'
+        b'"body":{"attributes":[{"name":"speed","type":"float","value":"112.9","metadatas":[]},'
+        b'{"name":"oil_level","type":"float","value":"74.6","metadatas":[]}],"type":"car","isPattern":"false","id":"car1"}}'
+    )
+
+
+@pytest.mark.parametrize(
+    ("attribute", "expected"),
+    [
+        (
+            {"value": 1, "name": "a", "metadatas": [{"value": "C", "type": "string", "name": "unit"}]},
+            b'{"name":"a","value":1,"metadatas":[{"value":"C","type":"string","name":"unit"}]}',
+        ),
+        ({"name": "a", "type": "T", "value": None}, b'{"name":"a","type":"T","metadatas":[]}'),
+        ({"name": "a", "value": 1, "metadatas": None}, b'{"name":"a","value":1}'),
+        ({"name": "a", "value": 1, "metadatas": [], "unknown": 1}, b'{"name":"a","value":1,"metadatas":[]}'),
+    ],
+)
+def test_metadatas_of_ngsiv1_stay_as_received(attribute: dict[str, object], expected: bytes) -> None:
+    text = of_element({"id": "i", "type": None, "isPattern": None, "attributes": [attribute]})
+    assert text.endswith(b'"body":{"attributes":[' + expected + b'],"id":"i"}}')
+
+
+def test_all_entries_of_one_attribute_of_ngsiv1_are_its_line() -> None:
+    entries: list[object] = [{"name": name, "value": value} for name, value in (("a", 1), ("b", 2), ("a", 3))]
+    body = json.loads(of_element({"id": "i", "attributes": entries}, "a"))["body"]
+    assert [entry["value"] for entry in body["attributes"]] == [1, 3]
+
+
+def test_an_attribute_of_ngsiv1_that_is_not_there_is_refused() -> None:
+    with pytest.raises(MessageError, match="lacks the attribute"):
+        of_element(MEASURED_AS_NGSIV1, "colour")

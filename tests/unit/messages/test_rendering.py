@@ -11,6 +11,8 @@ from builders.outboxes import publication
 from contexture.errors import ConfigurationError
 from contexture.events import AttributeName, ContextIdentity, parse_json
 from contexture.messages import MessageError
+from contexture.messages.content import Content
+from contexture.messages.formats import cygnus_line_maker
 from contexture.messages.rendering import renderer
 from contexture.topics import TopicNameError
 
@@ -93,9 +95,80 @@ def test_a_name_that_kafka_refuses_and_a_body_that_json_refuses_are_rejected_dat
 
 def test_a_format_without_a_writer_is_a_configuration_error():
     later = publication()
-    message = later.message.model_copy(update={"format": "ngsi-ld"})
+    message = later.message.model_copy(update={"format": "sdmx"})
 
-    with pytest.raises(ConfigurationError, match=r"message\.format ngsi-ld is not yet supported") as error:
+    with pytest.raises(ConfigurationError, match=r"message\.format sdmx is not yet supported") as error:
         renderer(later.model_copy(update={"message": message}))
 
-    assert error.value.next_step == "use one of ngsiv2, cygnus-lines"
+    assert error.value.next_step == "use one of ngsiv2, cygnus-lines, ngsiv1, ngsi-ld"
+
+
+def test_an_attributes_value_is_the_key_of_all_records_of_its_entity():
+    changes = {"message": {"key": "colour"}, "topics": {"data_model": "dm-by-attribute", "keep": "history"}}
+
+    assert rendered(attribute="speed", **changes).key == b"red"
+
+
+def test_the_context_element_of_an_entity_and_of_one_attribute():
+    changes = {"message": {"format": "ngsiv1"}}
+
+    assert rendered(**changes).value == (
+        b'{"id":"car1","type":"car","isPattern":"false","attributes":['
+        b'{"name":"speed","type":"Number","value":1.0E2,"metadatas":[]},'
+        b'{"name":"colour","type":"Text","value":"red","metadatas":[]}]}'
+    )
+    assert rendered(attribute="colour", **changes).value == (
+        b'{"id":"car1","type":"car","isPattern":"false","attributes":['
+        b'{"name":"colour","type":"Text","value":"red","metadatas":[]}]}'
+    )
+
+
+def test_linked_data_of_an_entity_and_of_one_attribute():
+    changes = {"message": {"format": "ngsi-ld"}}
+    core = b'"@context":"https://uri.etsi.org/ngsi-ld/v1/ngsi-ld-core-context-v1.8.jsonld"}'
+
+    assert rendered(**changes).value == (
+        b'{"id":"urn:ngsi-ld:car:car1","type":"car","speed":{"type":"Property","value":1.0E2},'
+        b'"colour":{"type":"Property","value":"red"},' + core
+    )
+    assert rendered(attribute="colour", **changes).value == (
+        b'{"id":"urn:ngsi-ld:car:car1","type":"car","colour":{"type":"Property","value":"red"},' + core
+    )
+
+
+def test_the_forms_that_a_source_sent_are_handed_on():
+    entity: Any = parse_json(BODY)
+    received = {"id": "urn:ngsi-ld:car:car1", "type": "car", "speed": {"type": "Property", "value": 1}}
+    element = {"id": "car1", "type": "car", "isPattern": "true", "attributes": []}
+    lines = {"message": {"format": "cygnus-lines"}, "topics": {"keep": "history"}}
+
+    def told(**changes: Any) -> bytes:
+        return renderer(publication(**changes))(CAR, entity, None, RECEIVED_MS, received, element).value
+
+    assert told(message={"format": "ngsi-ld"}).startswith(
+        b'{"id":"urn:ngsi-ld:car:car1","type":"car","speed":{"type":"Property","value":1},"@context":'
+    )
+    assert told(message={"format": "ngsiv1"}) == b'{"id":"car1","type":"car","isPattern":"true","attributes":[]}'
+    assert told(**lines).endswith(b'"body":{"attributes":[],"type":"car","isPattern":"true","id":"car1"}}')
+
+
+def test_an_instance_of_an_attribute_stands_under_its_own_name_where_there_are_no_instances():
+    whole = {"id": "car1", "type": "car", "speed": {"value": 1}, "speed:urn:gps": {"value": 2}}
+
+    def told(form: str) -> bytes:
+        write = renderer(publication(message={"format": form}, topics={"data_model": "dm-by-attribute"}))
+        return write(CAR, whole, AttributeName("speed", "urn:gps"), RECEIVED_MS).value
+
+    assert told("ngsiv2") == b'{"id":"car1","type":"car","speed:urn:gps":{"value":2}}'
+    assert orjson.loads(told("ngsi-ld"))["speed"] == {"type": "Property", "value": 2}
+
+
+def test_the_header_of_a_line_tells_the_service_its_maker_is_told():
+    make = cygnus_line_maker(lambda identity, attribute: f"mapped_{identity.service}_{attribute}")
+    entity: Any = parse_json(BODY)
+
+    text = make(Content(CAR, entity, AttributeName("speed"), 1))
+
+    assert text.startswith(
+        b'{"headers":[{"fiware-service":"mapped_vehicles_speed"},{"fiware-servicePath":"/4wheels"},{"timestamp":1}],'
+    )

@@ -41,6 +41,10 @@ LINES = {"format": "cygnus-lines"}
         ),
         ({"message": {"key": "brand"}}, "the attribute 'brand' is not part of the identity"),
         (
+            {"message": {"key": "brand"}, "topics": {"keep": "history"}, "source": {"attributes": ["speed"]}},
+            "`key: brand` is the value of an attribute that isn't read",
+        ),
+        (
             {"message": {"key": "topic"}, "topics": {"data_model": "dm-by-service"}},
             "they differ in id, service_path, type",
         ),
@@ -97,6 +101,9 @@ def test_impossible_combinations_are_refused(sections, expected):
         },
         {"message": LINES, "batches": {"batch_size": 9}, "topics": {"keep": "history"}},
         {"message": {"format": "ngsiv2"}, "batches": {"batch_size": 9}},
+        {"message": {"format": "ngsiv1"}, "batches": {"batch_size": 9}},
+        {"message": {"format": "ngsi-ld"}, "batches": {"batch_size": 9}},
+        {"message": {"key": "brand"}, "topics": {"keep": "history"}, "source": {"attributes": ["brand"]}},
         {"topics": {"config": {"min.insync.replicas": 2}, "replication_factor": 3}},
         {"source": {"service": ""}},
         {"source": {"service_path": ["/a", "/ab/#", "/b"]}},
@@ -126,11 +133,8 @@ def test_a_service_is_never_guessed():
         ({"topics": {"enable_name_mappings": True}}, "not yet supported: `enable_name_mappings: true`"),
         ({"topics": {"name_mappings": "n.json"}}, "topics.name_mappings: not yet supported"),
         ({"topics": {"routes": [{"select": "*", "topics": "A"}]}}, "topics.routes: not yet supported: `routes: [...]`"),
-        ({"message": {"format": "ngsiv1"}}, "message.format: not yet supported: `format: ngsiv1`"),
-        ({"message": {"format": "ngsi-ld"}}, "message.format: not yet supported: `format: ngsi-ld`"),
         ({"message": {"envelope": "cloudevents-binary"}}, "message.envelope: not yet supported"),
         ({"message": {"envelope": "cloudevents-structured"}}, "message.envelope: not yet supported"),
-        ({"message": {"key": "brand"}, "topics": {"keep": "history"}}, "message.key: not yet supported: `key: brand`"),
         (
             {"publish": {"on_failure": "dead-letter"}},
             "publish.on_failure: not yet supported: `on_failure: dead-letter`",
