@@ -67,7 +67,7 @@ def parse_entity(
     Args:
         body: one entity as JSON, as the broker sent it.
         service: the service it was read from.
-        service_path_hint: its service path where the body doesn't say; the root path when None.
+        service_path_hint: its service path where that is known; else the body says, and if it doesn't, the root path.
         form: how the body is written; the entity comes in NGSIv2's normalized form from both.
 
     Raises:
@@ -82,7 +82,7 @@ def parse_entity(
     created_at = _take_time(entity, "dateCreated", shadowed)
     modified_at = _take_time(entity, "dateModified", shadowed)
     _take_time(entity, "dateExpires", shadowed)
-    path = _take_service_path(entity, shadowed) or service_path_hint or _ROOT
+    path = _take_service_path(entity, service_path_hint, shadowed) or _ROOT
     entity_id, entity_type = entity.get("id"), entity.get("type")
     identity = ContextIdentity(
         service,
@@ -133,19 +133,20 @@ def _take_time(entity: dict[str, object], name: str, shadowed: list[str]) -> dat
     return moment
 
 
-def _take_service_path(entity: dict[str, object], shadowed: list[str]) -> str | None:
+def _take_service_path(entity: dict[str, object], known: str | None, shadowed: list[str]) -> str | None:
+    """The path that is known, whatever a user attribute of that name says; else the one that the body says."""
     attribute = entity.get("servicePath")
     if attribute is None:
-        return None
+        return known
     if not isinstance(attribute, dict):
         path = attribute
     else:
         path = attribute.get("value") if attribute.get("type") == "Text" else None
-    if isinstance(path, str) and path.startswith(_ROOT):
+    if isinstance(path, str) and path.startswith(_ROOT) and known in (None, path):
         del entity["servicePath"]
         return path
     shadowed.append("servicePath")
-    return None
+    return known
 
 
 def broker_time(value: object) -> datetime | None:

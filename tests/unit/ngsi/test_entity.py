@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from contexture.events import ContextIdentity
 from contexture.ngsi.entity import EntityError, parse_entity
+from contexture.ngsi.sighting import sight
 from tests.samples_location import samples_or_skip
 
 CAR = (
@@ -46,8 +47,25 @@ def test_the_hint_says_the_path_where_the_body_does_not(hint: str | None, path: 
     assert parse_entity(b'{"id":"i","type":"t"}', service="s", service_path_hint=hint).identity.service_path == path
 
 
-def test_the_path_in_the_body_wins_over_the_hint() -> None:
-    assert parse_entity(CAR, service="vehicles", service_path_hint="/other").identity.service_path == "/4wheels"
+def test_a_known_path_wins_over_an_attribute_of_that_name_which_stays_an_attribute() -> None:
+    body = b'{"id":"i","type":"t","servicePath":{"type":"Text","value":"/liar"}}'
+    parsed = parse_entity(body, service="s", service_path_hint="/a")
+    assert parsed.identity.service_path == "/a"
+    assert parsed.shadowed == ("servicePath",)
+    assert parsed.attributes == {"servicePath": {"type": "Text", "value": "/liar"}}
+
+
+def test_the_builtin_that_says_the_known_path_is_no_attribute() -> None:
+    parsed = parse_entity(CAR, service="vehicles", service_path_hint="/4wheels")
+    assert (parsed.identity.service_path, parsed.shadowed, list(parsed.attributes)) == ("/4wheels", (), ["speed"])
+
+
+@pytest.mark.parametrize("known", [None, "/a"])
+@pytest.mark.parametrize("attribute", ['"/liar"', '{"type":"Text","value":"/liar"}', '{"type":"Number","value":"/b"}'])
+def test_an_entity_is_prepared_under_the_path_that_it_landed_with(known: str | None, attribute: str) -> None:
+    body = f'{{"id":"i","type":"t","servicePath":{attribute}}}'.encode()
+    landed = sight(body, known).path
+    assert parse_entity(body, service="s", service_path_hint=landed).identity.service_path == (landed or "/")
 
 
 @pytest.mark.parametrize(
