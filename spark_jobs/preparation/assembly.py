@@ -48,6 +48,10 @@ def assembly(preparation: Preparation) -> Callable[[Iterator[Any]], Iterator[Any
     return assemble
 
 
+def _grouper(preparation: Preparation) -> LineGrouper | SingleRecords:
+    return LineGrouper(preparation.maximum_record_bytes) if preparation.joins_lines else SingleRecords()
+
+
 class ShardAssembler:
     """Assembles one shard."""
 
@@ -56,7 +60,7 @@ class ShardAssembler:
         self._shard = shard
         self._storage = Storage(preparation.home)
         self._plan = EventPlan.load(self._storage, preparation.work)
-        self._grouper = LineGrouper() if preparation.joins_lines else SingleRecords()
+        self._grouper = _grouper(preparation)
         self._position = 0
         self._bytes = 0
         self._topics: Counter[str] = Counter()

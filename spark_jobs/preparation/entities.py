@@ -24,9 +24,6 @@ from spark_jobs.preparation.judged import JudgedAttributes
 from spark_jobs.preparation.landed_rows import LandedRow, landed_rows
 from spark_jobs.preparation.settings import MAXIMUM_PARTS, Preparation, event_number
 
-MAXIMUM_RECORD_BYTES = 1_000_000
-"""The client's and the broker's default limit of one record; `topics.config` may raise it."""
-
 ROWS_AT_ONCE = 1000
 """State is asked once for as many rows. More parsed entities in memory make Python's garbage collector look through
 them over and over: at 10,000 it takes a third of the time."""
@@ -44,7 +41,7 @@ class EntityEvaluator:
         self._render = renderer(publication)
         self._options = RuleOptions.for_publication(publication, preparation.reference_time)
         self._judged = JudgedAttributes(publication)
-        self._maximum_bytes = int(publication.topics.config.get("max.message.bytes", MAXIMUM_RECORD_BYTES))
+        self._maximum_bytes = preparation.maximum_record_bytes
 
     def evaluate(self, run: Any) -> EvaluatedRows:
         """Evaluates a record batch of landing rows."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -55,9 +56,14 @@ class SingleRecords:
 
 
 class LineGrouper:
-    """The events of a sub-batch are the lines of one record."""
+    """The events of a sub-batch are the lines of one record, or of several where Kafka would refuse one so large.
 
-    def __init__(self) -> None:
+    Args:
+        maximum_bytes: what the key and value of one record may have together.
+    """
+
+    def __init__(self, maximum_bytes: int) -> None:
+        self._maximum_bytes = maximum_bytes
         self._batch = -1
         self._lines: dict[tuple[int, str], list[_Line]] = {}
         self._done: list[dict[str, object]] = []
@@ -82,11 +88,24 @@ class LineGrouper:
 
     def _close(self) -> None:
         for (sub_batch, topic), lines in sorted(self._lines.items()):
-            last = lines[-1]
-            value = join(line.value for line in lines)
-            record = {"topic": topic, "key": last.key, "value": value, "timestamp": last.timestamp}
-            self._done.append({**record, "batch": self._batch, "sub_batch": sub_batch, "events": len(lines)})
+            for part in self._parts(lines):
+                last = part[-1]
+                value = join(line.value for line in part)
+                record = {"topic": topic, "key": last.key, "value": value, "timestamp": last.timestamp}
+                self._done.append({**record, "batch": self._batch, "sub_batch": sub_batch, "events": len(part)})
         self._lines = {}
+
+    def _parts(self, lines: list[_Line]) -> Iterator[list[_Line]]:
+        part: list[_Line] = []
+        size = 0
+        for line in lines:
+            # One byte joins a line to the one before.
+            size += len(line.value) + 1
+            if part and size - 1 + len(line.key or b"") > self._maximum_bytes:
+                yield part
+                part, size = [], len(line.value) + 1
+            part.append(line)
+        yield part
 
     def _take(self) -> Any:
         done, self._done = self._done, []

@@ -12,6 +12,9 @@ from contexture.publications import Publication
 PART_BITS = 12
 MAXIMUM_PARTS = 1 << PART_BITS
 
+MAXIMUM_RECORD_BYTES = 1_000_000
+"""The client's and the broker's default limit of one record; `topics.config` may raise it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Preparation:
@@ -58,6 +61,11 @@ class Preparation:
     def by_attribute(self) -> bool:
         """Whether an event is one attribute rather than one entity."""
         return self.publication.topics.data_model == "dm-by-attribute"
+
+    @property
+    def maximum_record_bytes(self) -> int:
+        """What the key and value of one record may have together."""
+        return int(self.publication.topics.config.get("max.message.bytes", MAXIMUM_RECORD_BYTES))
 
     @property
     def joins_lines(self) -> bool:
