@@ -80,7 +80,8 @@ class EntityEvaluator:
         if self._by_attribute and len(parsed.attributes) > MAXIMUM_PARTS:
             errors.append(_too_many(parsed))
         if errors:
-            self._refuse(rows, row, parsed.identity, errors)
+            # As it landed: an id that is no text would else name another entity than the one seen.
+            self._refuse(rows, row, self._shown_identity(row), errors)
             return
         warnings = ",".join(item.rule for item in violations) or None
         if not self._by_attribute:

@@ -9,6 +9,7 @@ import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from contexture.ngsi.sighting import sight
 from contexture.outbox.layout import PublicationFolder
 from contexture.outbox.manifest import LandingManifest
 from contexture.outbox.schemas import LANDING
@@ -76,13 +77,14 @@ def landing(
 def _row(number: int, entity: dict[str, object] | bytes, received: datetime) -> dict[str, object]:
     body = entity if isinstance(entity, bytes) else orjson.dumps(entity)
     shown = {} if isinstance(entity, bytes) else entity
+    seen = sight(orjson.dumps(shown), "/")
     return {
         "ordinal": number,
         "operation": "upsert",
         "scope": "vehicles",
         "path": _value(shown, "servicePath") or "/",
-        "id": shown.get("id") if isinstance(shown.get("id"), str) else None,
-        "type": shown.get("type") if isinstance(shown.get("type"), str) else None,
+        "id": seen.id,
+        "type": seen.type,
         "version": _value(shown, "dateModified"),
         "body": body,
         "media_type": "application/json",

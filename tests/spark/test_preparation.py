@@ -258,6 +258,15 @@ def test_a_repeated_entity_is_sent_once_as_it_was_last(preparer: Prepare) -> Non
     assert (manifest.accepted, manifest.repeated, manifest.upserts) == (3, 1, 2)
 
 
+def test_an_entity_whose_id_is_no_text_is_quarantined_under_the_one_it_landed_with(preparer: Prepare) -> None:
+    runs = preparer()
+
+    manifest = runs.concluded([car(1, 10), {**car(5, 50), "id": 5}])
+
+    assert [(row["id"], row["rule"]) for row in runs.quarantine(manifest)] == [("5", "id-type")]
+    assert topics(manifest, runs) == [f"{PREFIX}car1xffffcar"]
+
+
 def test_contradicting_entities_are_both_quarantined(preparer: Prepare) -> None:
     runs = preparer()
     runs.concluded([car(1, 10), car(2, 20)])

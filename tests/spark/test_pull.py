@@ -316,14 +316,16 @@ def _with_service_path(asked: StageOrder, path: str) -> StageOrder:
     return asked.model_copy(update={"publication": asked.publication.model_copy(update={"source": source})})
 
 
-def test_an_unreadable_entity_lands_and_forbids_telling_absence(
-    spark: SparkSession, broker: TestBroker, tmp_path: Path
+@pytest.mark.parametrize(("entity_id", "landed", "complete"), [(5, "5", True), (None, None, False)])
+def test_an_entity_whose_id_is_no_text_lands_and_forbids_telling_absence_only_if_it_has_none(
+    spark: SparkSession, broker: TestBroker, tmp_path: Path, entity_id: object, landed: str | None, complete: bool
 ) -> None:
-    broker.load([car(1), SeedEntity("vehicles", "/4wheels", {"id": 5, "type": "car"})])
+    broker.load([car(1), SeedEntity("vehicles", "/4wheels", {"id": entity_id, "type": "car"})])
 
     manifest = pull(spark, order(tmp_path), connection(broker), None)
 
-    assert (manifest.rows, manifest.complete) == (2, False)
+    assert rows(tmp_path, manifest)["id"].to_pylist() == ["car1", landed]
+    assert (manifest.rows, manifest.complete) == (2, complete)
 
 
 def test_no_file_holds_the_secret(spark: SparkSession, broker: TestBroker, tmp_path: Path) -> None:

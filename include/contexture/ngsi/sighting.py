@@ -28,6 +28,7 @@ class Sighting:
     """An entity as it went by. A member that is absent, or isn't what it should be, is None.
 
     Attributes:
+        id, type: a number or Boolean in its text form, so that the entity can be quarantined under it.
         created, modified: the broker's times as it wrote them.
     """
 
@@ -60,7 +61,7 @@ def sight(body: bytes, known_path: str | None) -> Sighting:
         return Sighting(known_path, None, None, None, None)
     shown = _value(head.servicePath, "Text")
     path = known_path or (shown if shown is not None and shown.startswith("/") else None)
-    return Sighting(path, _text(head.id), _text(head.type), _time(head.dateCreated), _time(head.dateModified))
+    return Sighting(path, _name(head.id), _name(head.type), _time(head.dateCreated), _time(head.dateModified))
 
 
 def moment(text: str | None) -> datetime | None:
@@ -80,6 +81,12 @@ def _value(attribute: object, kind: str) -> str | None:
     if not isinstance(attribute, dict):
         return _text(attribute)
     return _text(attribute.get("value")) if attribute.get("type") == kind else None
+
+
+def _name(value: object) -> str | None:
+    if isinstance(value, bool | int | float):
+        return msgspec.json.encode(value).decode()
+    return _text(value)
 
 
 def _text(value: object) -> str | None:

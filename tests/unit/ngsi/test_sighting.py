@@ -25,7 +25,7 @@ def test_a_whole_entity() -> None:
         (b"{}", Sighting(None, None, None, None, None)),
         (b"[1]", Sighting(None, None, None, None, None)),
         (b'"text"', Sighting(None, None, None, None, None)),
-        (b'{"id":5,"type":["t"]}', Sighting(None, None, None, None, None)),
+        (b'{"id":null,"type":["t"]}', Sighting(None, None, None, None, None)),
         (b'{"id":"a","servicePath":{"type":"Text","value":7}}', Sighting(None, "a", None, None, None)),
         (b'{"id":"a","servicePath":{"type":"Text","value":"here"}}', Sighting(None, "a", None, None, None)),
         (b'{"id":"a","servicePath":{"type":"Address","value":"/b"}}', Sighting(None, "a", None, None, None)),
@@ -39,6 +39,15 @@ def test_a_whole_entity() -> None:
 )
 def test_what_is_not_as_it_should_be_is_unknown(body: bytes, expected: Sighting) -> None:
     assert sight(body, None) == expected
+
+
+@pytest.mark.parametrize(
+    ("scalar", "name"),
+    [(b"5", "5"), (b"-1.5", "-1.5"), (b"true", "true"), (b"12345678901234567890123", "12345678901234567890123")],
+)
+def test_an_id_or_type_that_is_no_text_stands_in_its_text_form(scalar: bytes, name: str) -> None:
+    sighting = sight(b'{"id":%s,"type":%s}' % (scalar, scalar), "/a")
+    assert sighting.identity == ("/a", name, name)
 
 
 def test_the_path_that_was_asked_for_wins_over_an_attribute_of_that_name() -> None:
