@@ -24,6 +24,8 @@ BENCHES = {
     "send": "bench.sending",
     "memory": "bench.sending",
     "prepare": "bench.preparing",
+    "scale": "bench.scaling",
+    "changes": "bench.changing",
     "run": "bench.running",
 }
 """Where the function of each bench is; a module is imported when its bench is due."""

@@ -19,6 +19,7 @@ from contexture.outbox.storage import Storage
 FILES = 2
 """As many as a local Spark of two slots would write."""
 ROW_GROUP = 20_000
+_SECOND_WALK = 1 << 40
 
 
 def write_landing(storage: Storage, publication: str, run: str, entities: int, lines: Path) -> LandingManifest:
@@ -39,6 +40,35 @@ def write_landing(storage: Storage, publication: str, run: str, entities: int, l
     manifest = _manifest(run, entities)
     storage.write(PublicationFolder(publication).landing_manifest(run), manifest.to_json())
     return manifest
+
+
+def write_sightings(
+    storage: Storage, publication: str, changed: LandingManifest, run: str, entities: int
+) -> LandingManifest:
+    """Writes a landing of the same rows as another one, and a sighting of each car as a key-only walk leaves it."""
+    folder = PublicationFolder(publication)
+    for name in storage.files(folder.landing(changed.run), ".parquet"):
+        storage.copy(f"{folder.landing(changed.run)}/{name}", f"{folder.landing(run)}/{name}")
+    path = f"{folder.landing(run)}/walk-00000.parquet"
+    with storage.replacing(path) as target, pq.ParquetWriter(target, LANDING, compression="zstd") as writer:
+        for first in range(0, entities, ROW_GROUP):
+            writer.write_table(_sightings(first, min(ROW_GROUP, entities - first)))
+    manifest = _manifest(run, entities).model_copy(update={"rows": changed.rows + entities, "present": entities})
+    storage.write(folder.landing_manifest(run), manifest.to_json())
+    return manifest
+
+
+def _sightings(first: int, count: int) -> pa.Table:
+    # Ordinals of another walk, so that they follow on no row with a body.
+    rows = _rows(first, [b""] * count)
+    columns = {
+        "ordinal": pa.array(range(_SECOND_WALK + first, _SECOND_WALK + first + count), pa.int64()),
+        "operation": pa.array(["present"] * count),
+        "body": pa.nulls(count, pa.binary()),
+    }
+    for name, column in columns.items():
+        rows = rows.set_column(LANDING.get_field_index(name), LANDING.field(name), column)
+    return rows
 
 
 def _chunks(source: Iterator[bytes], rows: int) -> Iterator[list[bytes]]:

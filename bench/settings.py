@@ -18,6 +18,8 @@ class Sizes:
         sent_records: in the outbox of `send`.
         memory_records: in the two outboxes of `memory`.
         prepared_entities: in the snapshots of `prepare`, ascending.
+        held_entities: in the states of `changes`, ascending.
+        scaled_entities: in the snapshots of `scale`, ascending; the first one stands for the fixed cost.
         run_entities: in the whole run.
         single_core_items: names and entities of `encode`.
     """
@@ -26,6 +28,8 @@ class Sizes:
     sent_records: int = 2_000_000
     memory_records: tuple[int, int] = (100_000, 1_000_000)
     prepared_entities: tuple[int, ...] = (10_000, 100_000, 1_000_000)
+    held_entities: tuple[int, ...] = (10_000, 100_000, 1_000_000)
+    scaled_entities: tuple[int, ...] = (100, 10_000, 100_000, 1_000_000)
     run_entities: int = 1_000
     single_core_items: int = 200_000
 
@@ -35,6 +39,8 @@ QUICK = Sizes(
     sent_records=100_000,
     memory_records=(60_000, 200_000),
     prepared_entities=(1_000, 5_000),
+    held_entities=(2_000, 10_000),
+    scaled_entities=(100, 1_000, 3_000),
     run_entities=100,
     single_core_items=20_000,
 )
