@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from itertools import combinations, permutations
 from typing import TYPE_CHECKING
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from contexture.publications.publication import Publication
 
 _REGISTRY_ONLY = ("select", "flavour", "media_type", "registrations")
+_LEGACY_RELEASE = re.compile(r"0\.|1\.0*[0-2](\.|$)")
 _BROKER_ONLY = ("service_path", "types", "id_pattern", "query", "attributes", "georel", "geometry", "coords")
 
 
@@ -105,6 +107,19 @@ def _cygnus_names(publication: Publication) -> Findings:
         yield Finding(("topics", "data_model"), message, "choose another data_model, or `naming: fixed`", involved)
 
 
+def _name_schemes(publication: Publication) -> Findings:
+    topics = publication.topics
+    if topics.naming in {"injective", "fixed"} and topics.cygnus_version is not None:
+        message = f"`cygnus_version` has no effect on `naming: {topics.naming}`"
+        yield Finding(("topics", "cygnus_version"), message, "leave it out", (("topics", "naming"),))
+    elif topics.naming == "cygnus-legacy" and not _LEGACY_RELEASE.match(topics.cygnus_version or "1.2"):
+        message = f"Cygnus {topics.cygnus_version} didn't name topics in the legacy way of 1.2 and before"
+        yield Finding(("topics", "cygnus_version"), message, "write `naming: cygnus`", (("topics", "naming"),))
+    if topics.naming == "injective" and topics.enable_lowercase:
+        message = "`enable_lowercase: true` would let several identities share a topic of `naming: injective`"
+        yield Finding(("topics", "enable_lowercase"), message, "leave it out", (("topics", "naming"),))
+
+
 def _secret_configuration(publication: Publication) -> Findings:
     for key in publication.topics.config:
         if looks_secret(key):
@@ -139,6 +154,7 @@ _CHECKS: tuple[Callable[[Publication], Findings], ...] = (
     _entity_limits,
     _fixed_topics,
     _cygnus_names,
+    _name_schemes,
     _secret_configuration,
     _topic_configuration,
     *RECORD_CHECKS,

@@ -31,6 +31,7 @@ CHANGES_RECORDS: Mapping[str, str] = {
     "source.registrations": "selects what is published",
     "source.detect_deletions": "decides whether there are tombstones",
     "topics.naming": "names topics",
+    "topics.cygnus_version": "names topics",
     "topics.data_model": "names topics and decides what one record holds",
     "topics.enable_lowercase": "names topics",
     "topics.enable_grouping": "names topics",

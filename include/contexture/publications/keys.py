@@ -51,10 +51,12 @@ def _identity(publication: Publication) -> frozenset[str]:
 
 def _of_topic(publication: Publication) -> frozenset[str]:
     topics = publication.topics
-    if topics.naming == "fixed":
+    # Legacy names write every special character as `_`, so any two identities may share one.
+    if topics.naming in {"fixed", "cygnus-legacy"}:
         return frozenset()
-    # Lower case lets `Car1` and `car1` share a topic; a service is in lower case anyway.
-    return frozenset({"service"}) if topics.enable_lowercase else _BY_TOPIC[topics.data_model]
+    # Lower case, which some releases always had, lets `Car1` and `car1` share a topic; a service is lower case anyway.
+    in_lower_case = topics.enable_lowercase or topics.cygnus_version is not None
+    return frozenset({"service"}) if in_lower_case else _BY_TOPIC[topics.data_model]
 
 
 def _of_selection(publication: Publication) -> frozenset[str]:

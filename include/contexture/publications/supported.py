@@ -39,7 +39,6 @@ class Unsupported:
 UNSUPPORTED = (
     Unsupported("source", "kind", ("sdmx",), "publish a context broker with `kind: ngsi`"),
     Unsupported("source", "mode", ("notifications",), "use `mode: changes` with a frequent schedule"),
-    Unsupported("topics", "naming", ("cygnus-legacy", "injective"), "use `naming: cygnus` or `naming: fixed`"),
     Unsupported("topics", "enable_grouping", (True,), "leave it out, and choose topics by `data_model`"),
     Unsupported("topics", "grouping_rules", (), "leave it out, and choose topics by `data_model`"),
     Unsupported("topics", "enable_name_mappings", (True,), "leave it out; names stay as the source has them"),

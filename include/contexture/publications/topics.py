@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, StrictStr
 
 from contexture.publications.fields import ConfigValue, Flag, OneOrMany, Positive, Section, Text
 
@@ -29,6 +29,8 @@ def _check_different(names: tuple[str, ...]) -> tuple[str, ...]:
     return names
 
 
+# A text: YAML reads 1.10 without quotes as the number 1.1.
+CygnusVersion = Annotated[StrictStr, Field(pattern=r"^[0-3]\.[0-9]{1,2}(\.[0-9]{1,2})?$")]
 TopicName = Annotated[Text, AfterValidator(_check_topic)]
 TopicNames = Annotated[tuple[TopicName, ...], OneOrMany, AfterValidator(_check_different)]
 
@@ -44,7 +46,12 @@ class Topics(Section):
     """Names, data model and creation of topics; parameter names and defaults are those of the Cygnus Kafka sink."""
 
     naming: Literal["cygnus", "cygnus-legacy", "injective", "fixed"] = Field(
-        "cygnus", description="cygnus: as NGSIKafkaSink names them; fixed: those listed in topics"
+        "cygnus",
+        description="cygnus: as NGSIKafkaSink does; cygnus-legacy: as it did up to 1.2; injective: no two share a "
+        "name, and names can be read back; fixed: those listed in topics",
+    )
+    cygnus_version: CygnusVersion | None = Field(
+        None, description="Name topics as this release of Cygnus did, in quotes; null: as all since 1.10 do"
     )
     data_model: DataModel = Field("dm-by-entity", description="What one topic is for (Cygnus' data_model)")
     enable_lowercase: Flag = Field(False, description="Lower-case the finished name (Cygnus)")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contexture.topics import cygnus
+from contexture.topics import cygnus, injective
 from contexture.topics.legality import MAXIMUM_LENGTH, TopicNameError, check_legal
 from contexture.topics.names import TopicNamer, TopicNaming, topic_name, topic_names
 
@@ -13,6 +13,7 @@ __all__ = [
     "TopicNaming",
     "check_legal",
     "cygnus",
+    "injective",
     "topic_name",
     "topic_names",
 ]

@@ -6,24 +6,26 @@
     dm-by-attribute      service xffff path xffff id xffff type xffff attribute
 
 Every part is encoded by `cygnus.encode`; the root path is a part like any other; an absent id or type leaves no
-dangling concatenator; lower case, when asked for, comes last.
+dangling concatenator; lower case, when asked for, comes last. Older releases are in `releases`, names that can be read
+back in `injective`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Protocol
 
 from contexture.errors import ConfigurationError, DefectError
 from contexture.events import ContextIdentity
+from contexture.topics import injective, releases
 from contexture.topics.cygnus import CONCATENATOR, encode
 from contexture.topics.legality import MAXIMUM_LENGTH, TopicNameError, check_legal
+from contexture.topics.parts import named
+from contexture.topics.releases import NameMaker
 
 _CACHED_PARTS = 8192
 _LONGEST_RESERVED = len("..")
-
-NameMaker = Callable[[ContextIdentity, str | None], str]
 
 
 class TopicNaming(Protocol):
@@ -31,6 +33,8 @@ class TopicNaming(Protocol):
 
     @property
     def naming(self) -> str: ...
+    @property
+    def cygnus_version(self) -> str | None: ...
     @property
     def data_model(self) -> str: ...
     @property
@@ -53,7 +57,7 @@ class TopicNamer:
     __slots__ = ("_fixed", "_lowercase", "_make")
 
     def __init__(self, naming: TopicNaming) -> None:
-        self._lowercase = naming.enable_lowercase
+        self._lowercase = naming.enable_lowercase or _always_in_lower_case(naming)
         self._fixed: tuple[str, ...] = ()
         self._make: NameMaker = _no_single_name
         if naming.naming == "fixed":
@@ -115,13 +119,30 @@ def _only(topics: tuple[str, ...]) -> str:
 
 
 def _name_maker(naming: TopicNaming) -> NameMaker:
-    maker = _BY_DATA_MODEL.get(naming.data_model)
-    if naming.naming != "cygnus" or maker is None:
+    if naming.data_model not in _BY_DATA_MODEL or naming.naming not in {"cygnus", "cygnus-legacy", "injective"}:
         raise ConfigurationError(
-            f"topics.naming {naming.naming} with data_model {naming.data_model} is not yet supported",
+            f"topics.naming {naming.naming} with data_model {naming.data_model} is not supported",
             next_step=f"use naming fixed, or cygnus with one of {', '.join(_BY_DATA_MODEL)}",
         )
-    return maker
+    if naming.naming == "injective":
+        return injective.injective_names(naming.data_model)
+    version = _release(naming)
+    if version is not None and version <= releases.LAST_LEGACY:
+        return releases.legacy_names(naming.data_model)
+    if version is not None and version <= releases.LAST_PARTIAL:
+        return releases.partial_names(naming.data_model)
+    return _BY_DATA_MODEL[naming.data_model]
+
+
+def _release(naming: TopicNaming) -> tuple[int, int] | None:
+    if naming.cygnus_version is not None:
+        return releases.release(naming.cygnus_version)
+    return releases.LAST_LEGACY if naming.naming == "cygnus-legacy" else None
+
+
+def _always_in_lower_case(naming: TopicNaming) -> bool:
+    version = _release(naming)
+    return version is not None and releases.LAST_PARTIAL < version <= releases.LAST_LOWER_CASE
 
 
 def _no_single_name(identity: ContextIdentity, attribute: str | None) -> str:
@@ -145,17 +166,7 @@ def _by_entity(identity: ContextIdentity, _attribute: str | None) -> str:
 
 
 def _by_attribute(identity: ContextIdentity, attribute: str | None) -> str:
-    if attribute is None:
-        raise DefectError(
-            "dm-by-attribute names topics of attributes, but none was given",
-            next_step="report this with the publication's topics",
-            identity=identity,
-        )
-    if not attribute:
-        raise TopicNameError(
-            "an attribute without a name has no topic", next_step="name the attribute in its source", identity=identity
-        )
-    return f"{_by_entity(identity, None)}{CONCATENATOR}{_part(attribute)}"
+    return f"{_by_entity(identity, None)}{CONCATENATOR}{_part(named(attribute, identity))}"
 
 
 def _by_type_alone(identity: ContextIdentity) -> str:

@@ -108,6 +108,10 @@ def test_impossible_combinations_are_refused(sections, expected):
         {"source": {"service": ""}},
         {"source": {"service_path": ["/a", "/ab/#", "/b"]}},
         {"topics": {"naming": "fixed", "topics": ["FOO", "BAR"]}},
+        {"topics": {"naming": "injective"}},
+        {"topics": {"naming": "cygnus-legacy"}},
+        {"topics": {"naming": "cygnus-legacy", "cygnus_version": "1.2.0"}},
+        {"topics": {"cygnus_version": "1.10.0"}},
     ],
 )
 def test_possible_combinations_are_accepted(sections):
@@ -123,8 +127,6 @@ def test_a_service_is_never_guessed():
     ("sections", "what"),
     [
         ({"source": {"mode": "notifications"}}, "source.mode: not yet supported: `mode: notifications`"),
-        ({"topics": {"naming": "injective"}}, "topics.naming: not yet supported: `naming: injective`"),
-        ({"topics": {"naming": "cygnus-legacy"}}, "topics.naming: not yet supported: `naming: cygnus-legacy`"),
         ({"topics": {"enable_grouping": True}}, "topics.enable_grouping: not yet supported: `enable_grouping: true`"),
         (
             {"topics": {"grouping_rules": "g.json"}},

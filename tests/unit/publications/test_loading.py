@@ -68,6 +68,7 @@ def test_a_minimal_file_has_every_documented_default(written):
         },
         "topics": {
             "naming": "cygnus",
+            "cygnus_version": None,
             "data_model": "dm-by-entity",
             "enable_lowercase": False,
             "enable_grouping": False,

@@ -17,6 +17,7 @@ class Naming:
     naming: str = "cygnus"
     enable_lowercase: bool = False
     topics: tuple[str, ...] = ()
+    cygnus_version: str | None = None
 
 
 CAR = ContextIdentity("vehicles", "/4wheels", "car1", "car")
@@ -122,7 +123,7 @@ def test_by_attribute_without_an_attribute_is_a_defect_of_the_caller() -> None:
 
 
 @pytest.mark.parametrize(
-    "naming", [Naming(naming="injective"), Naming("dm-by-entity-id"), Naming(naming="fixed", topics=())]
+    "naming", [Naming(naming="other"), Naming("dm-by-entity-id"), Naming(naming="fixed", topics=())]
 )
 def test_what_is_not_supported_is_a_configuration_error(naming: Naming) -> None:
     with pytest.raises(ConfigurationError):
