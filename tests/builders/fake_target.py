@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from builders.outboxes import NOON, Record
 from contexture.errors import ContextureError
-from contexture.kafka import LedgerEntry, ShardReader, ShardResult
+from contexture.kafka import AfterFailure, LedgerEntry, ShardReader, ShardResult
 from contexture.outbox.manifest import Manifest
 from contexture.publications import Publication
 
@@ -50,11 +50,16 @@ class FakeTarget:
         self.claims.append(manifest.outbox)
         return not self.is_superseded
 
-    def send(self, reader: ShardReader, shards: int, attempts: Iterable[int]) -> ShardResult:
-        waits = iter(attempts)
+    def send(
+        self,
+        reader: ShardReader,
+        shards: int,
+        after_failure: AfterFailure,
+        committed: Callable[[LedgerEntry], None] = lambda entry: None,
+    ) -> ShardResult:
         while self.failures:
             failure = self.failures.pop(0)
-            delay_ms = next(waits, None)
+            delay_ms = after_failure(failure)
             if delay_ms is None:
                 raise failure
             self.waited_ms.append(delay_ms)
@@ -65,6 +70,7 @@ class FakeTarget:
             assert {row["topic"] for row in rows} <= self.topics, "topics are there before the first record"
             self.sent += [(row["topic"], row["key"], row["value"]) for row in rows]
         self.stand(reader.shard, reader.outbox_id, reader.sequence, reader.records)
+        committed(self.ledger[reader.shard])
         return ShardResult(reader.shard, reader.outbox_id, reader.records - done, done, 1, 0, 0.0, superseded=False)
 
     def stand(self, shard: int, outbox: str, sequence: int, position: int) -> None:

@@ -16,10 +16,11 @@ from contexture.outbox.state import State
 from contexture.outbox.storage import Storage
 from contexture.publications import Publication
 from contexture.sandbox.kafka import EmbeddedKafka
+from contexture_airflow.steps.attempting import attempts_of
 from contexture_airflow.steps.concluding import conclude_run
 from contexture_airflow.steps.gate import judge
 from contexture_airflow.steps.run import Interval, RunRequest, Staged
-from contexture_airflow.steps.sending import Delays, OutboxAttempts, send_shard
+from contexture_airflow.steps.sending import send_shard
 from contexture_airflow.steps.settling import settle
 from contexture_airflow.steps.target import KafkaTarget, Target
 
@@ -64,8 +65,8 @@ class City:
 
     def sent(self, manifest: Manifest, shard: int) -> int:
         target = self.target(self.publication, manifest.interval)
-        delays = Delays(self.publication, OutboxAttempts(self.outboxes, manifest.outbox))
-        return send_shard(self.storage, manifest, shard, target, delays).records_sent
+        attempts = attempts_of(self.outboxes, manifest.outbox, shard, self.publication, report=self.log.append)
+        return send_shard(self.storage, manifest, shard, target, attempts).records_sent
 
     def concluded(self, manifest: Manifest) -> bool:
         now = datetime.now(UTC)

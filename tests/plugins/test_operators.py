@@ -19,11 +19,13 @@ pytestmark = [pytest.mark.airflow, pytest.mark.filterwarnings("ignore:unclosed f
 pytest.importorskip("airflow.sdk")
 
 from airflow.sdk import Asset  # noqa: E402
-from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException  # noqa: E402
+from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException, TaskDeferred  # noqa: E402
 
+from builders.attempts import failed_send  # noqa: E402
 from builders.fake_target import FakeTarget  # noqa: E402
 from builders.outboxes import NOON, outbox, publication, records  # noqa: E402
 from contexture.errors import ConfigurationError, RetriableError  # noqa: E402
+from contexture.outbox.attempts import AttemptLog  # noqa: E402
 from contexture.outbox.layout import PublicationFolder  # noqa: E402
 from contexture.outbox.lifecycle import Outboxes  # noqa: E402
 from contexture.outbox.orders import StageOrder, StageResult  # noqa: E402
@@ -41,19 +43,6 @@ VEHICLES = publication()
 SECRET = "s3cret-of-the-broker"
 STAGED = {"publication": "vehicles", "run": "run1", "outbox": "outbox1", "sequence": 1, "records": 2, "shards": [0]}
 PLAN = {"run": "run1", "mode": "full", "sequence": 1, "fingerprint": "other", "why": "the first run"}
-
-
-class TaskStore:
-    """Airflow's `task_state_store` of one task."""
-
-    def __init__(self) -> None:
-        self.values: dict[str, Any] = {}
-
-    def get(self, key: str, default: Any = None) -> Any:
-        return self.values.get(key, default)
-
-    def set(self, key: str, value: Any, *, retention: timedelta | None = None) -> None:
-        self.values[key] = value
 
 
 @pytest.fixture
@@ -74,7 +63,7 @@ def context(run_type: str = "scheduled", **params: object) -> dict[str, Any]:
     run = SimpleNamespace(
         run_id="run", run_type=run_type, data_interval_start=NOON, data_interval_end=NOON + timedelta(minutes=5)
     )
-    return {"params": params, "dag_run": run, "task_state_store": TaskStore()}
+    return {"params": params, "dag_run": run}
 
 
 def approve(storage: Storage) -> None:
@@ -117,20 +106,59 @@ def test_publish_sends_one_shard_and_returns_counts_only(storage: Storage, kafka
     assert [key for _, key, _ in kafka.sent] == [b"car1", b"car2"]
 
 
-def test_publish_counts_attempts_across_the_retries_of_the_task(storage: Storage, kafka: FakeTarget) -> None:
+def test_publish_goes_on_counting_after_a_kill_and_fails_for_good_when_used_up(
+    storage: Storage, kafka: FakeTarget
+) -> None:
     outbox(storage, VEHICLES, 1, [records("car1")])
     approve(storage)
-    ran = context()
-    kafka.failures = [RetriableError("no broker", next_step="wait")] * 3
+    AttemptLog(storage, "vehicles").keep(failed_send("outbox1", shard=0, allowed=3))
+    kafka.failures = [RetriableError("no broker", next_step="wait")] * 2
     operator = PublishOutboxOperator(task_id="publish", staged=STAGED, shard=0)
-    with pytest.raises(AirflowFailException, match=r"batch_ttl is used up\. no broker"):
-        operator.execute(ran)
-    assert ran["task_state_store"].values == {"attempts/outbox1": 2}
-    assert Outboxes(storage, "vehicles").status("outbox1").attempts == 2
+    with pytest.raises(AirflowFailException, match=r"batch_ttl is used up after 3 attempts.*no broker"):
+        operator.execute(context())
+    assert kafka.waited_ms == [20]
+    assert Outboxes(storage, "vehicles").status("outbox1").status == "approved"
+
+
+def test_a_late_attempt_gives_the_slot_back_and_goes_on_in_time(storage: Storage, kafka: FakeTarget) -> None:
+    hourly = publication(batches={"batch_ttl": 2, "batch_retry_intervals": [3_600_000]})
+    outbox(storage, hourly, 1, [records("car1")])
+    approve(storage)
     kafka.failures = [RetriableError("no broker", next_step="wait")]
-    with pytest.raises(AirflowFailException):
-        operator.execute(ran)
-    assert kafka.waited_ms == [10, 20]
+    kafka.topics = topics_of(storage)
+    operator = PublishOutboxOperator(task_id="publish", staged=STAGED, shard=0)
+    with pytest.raises(TaskDeferred) as deferred:
+        operator.execute(context())
+    noted = AttemptLog(storage, "vehicles").of_shard("outbox1", 0)
+    assert noted is not None
+    assert deferred.value.trigger.moment == noted.next_at
+    assert deferred.value.method_name == "go_on"
+    with pytest.raises(TaskDeferred):
+        operator.go_on(context(), event=None)
+    AttemptLog(storage, "vehicles").keep(noted.model_copy(update={"next_at": NOON}))
+    assert operator.go_on(context(), event=None)["sent"] == 1
+
+
+def test_settle_gives_its_slot_back_too(storage: Storage, kafka: FakeTarget) -> None:
+    hourly = publication(batches={"batch_ttl": 2, "batch_retry_intervals": [3_600_000]})
+    outbox(storage, hourly, 1, [records("car1")])
+    approve(storage)
+    kafka.failures = [RetriableError("no broker", next_step="wait")]
+    operator = SettleOperator(task_id="settle", publication=hourly)
+    with pytest.raises(TaskDeferred):
+        operator.execute(context(mode="auto"))
+    noted = AttemptLog(storage, "vehicles").of_shard("outbox1", 0)
+    assert noted is not None
+    AttemptLog(storage, "vehicles").keep(noted.model_copy(update={"next_at": NOON}))
+    assert operator.go_on(context(mode="auto"))["settled"] == ["outbox1"]
+
+
+def test_settle_fails_for_good_when_used_up(storage: Storage, kafka: FakeTarget) -> None:
+    outbox(storage, VEHICLES, 1, [records("car1")])
+    approve(storage)
+    kafka.failures = [RetriableError("no broker", next_step="wait")] * 3
+    with pytest.raises(AirflowFailException, match="used up after 3 attempts"):
+        SettleOperator(task_id="settle", publication=VEHICLES).execute(context(mode="auto"))
 
 
 def test_publish_is_retried_by_airflow_while_attempts_are_left(

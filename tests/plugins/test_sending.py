@@ -1,35 +1,23 @@
-"""Retries of sends are counted where they outlive the task."""
+"""What is sent, and what is noted when it fails."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from builders.fake_target import FakeTarget
 from builders.outboxes import outbox, publication, records
-from contexture.errors import ConfigurationError
+from contexture.errors import ConfigurationError, RejectedError, RetriableError
+from contexture.kafka import FencedError
+from contexture.outbox.attempts import AttemptLog
 from contexture.outbox.lifecycle import Outboxes
+from contexture.outbox.manifest import Manifest
 from contexture.outbox.storage import Storage
-from contexture_airflow.steps.sending import Delays, OutboxAttempts, send_shard, topic_counts
-
-
-class Counter:
-    """Attempts in memory."""
-
-    def __init__(self, used: int = 0) -> None:
-        self.value = used
-
-    def used(self) -> int:
-        return self.value
-
-    def count(self, attempts: int) -> None:
-        self.value = attempts
-
-
-def delays(counter: Counter, ttl: int = 3) -> Delays:
-    return Delays(publication(batches={"batch_ttl": ttl, "batch_retry_intervals": [10, 20]}), counter)
+from contexture_airflow.steps.attempting import ShardAttempts, attempts_of
+from contexture_airflow.steps.sending import send_shard, topic_counts
 
 
 @pytest.fixture
@@ -37,38 +25,50 @@ def storage(tmp_path: Path) -> Storage:
     return Storage(str(tmp_path))
 
 
-def test_each_delay_is_counted_before_it_is_waited() -> None:
-    counter = Counter()
-    waits = iter(delays(counter))
-    assert (next(waits), counter.value) == (10, 1)
-    assert (next(waits), counter.value) == (20, 2)
+def attempts(storage: Storage) -> ShardAttempts:
+    return attempts_of(Outboxes(storage, "vehicles"), "outbox1", 0, publication())
 
 
-def test_counting_goes_on_after_a_restart_of_the_task() -> None:
-    again = delays(Counter(used=2))
-    assert list(again) == [20]
-    assert again.used_up
+def approved(storage: Storage) -> Manifest:
+    manifest = outbox(storage, publication(), 1, [records("car1")])
+    Outboxes(storage, "vehicles").move("outbox1", "approved", reason="test")
+    return manifest
 
 
-@pytest.mark.parametrize(("ttl", "left"), [(0, []), (3, [])])
-def test_used_up_is_used_up(ttl: int, left: list[int]) -> None:
-    spent = delays(Counter(used=3), ttl=ttl)
-    assert list(spent) == left
-    assert spent.used_up
+def test_what_no_attempt_can_heal_is_noted_as_stopped(storage: Storage) -> None:
+    kafka = FakeTarget(failures=[RejectedError("too large", next_step="raise the limit")])
+    manifest, sending = approved(storage), attempts(storage)
+    # The target asks for a wait only after what counts, so here it raises at once.
+    kafka.send = raising(kafka.failures[0])  # type: ignore[method-assign]
+    with pytest.raises(RejectedError):
+        send_shard(storage, manifest, 0, kafka, sending)
+    noted = AttemptLog(storage, "vehicles").of_shard("outbox1", 0)
+    assert noted is not None
+    assert (noted.state, noted.attempt, noted.message) == ("stopped", 1, "too large. Next: raise the limit")
 
 
-def test_minus_one_goes_on_for_ever() -> None:
-    counter = Counter(used=1000)
-    endless = delays(counter, ttl=-1)
-    assert (next(iter(endless)), counter.value, endless.used_up) == (20, 1001, False)
+def test_a_fenced_sender_leaves_the_notes_to_the_other_one(storage: Storage) -> None:
+    kafka, manifest = FakeTarget(), approved(storage)
+    kafka.send = raising(FencedError("another sender", next_step="leave it"))  # type: ignore[method-assign]
+    with pytest.raises(FencedError):
+        send_shard(storage, manifest, 0, kafka, attempts(storage))
+    assert AttemptLog(storage, "vehicles").of_outbox("outbox1") == ()
 
 
-def test_the_outbox_shows_the_shard_that_failed_most(storage: Storage) -> None:
-    outbox(storage, publication(), 1, [records("car1")])
-    attempts = OutboxAttempts(Outboxes(storage, "vehicles"), "outbox1")
-    attempts.count(4)
-    attempts.count(2)
-    assert attempts.used() == 4
+def test_success_ends_the_story_of_a_shard_that_failed(storage: Storage) -> None:
+    manifest = approved(storage)
+    kafka = FakeTarget(failures=[RetriableError("no broker", next_step="wait")], topics={"cars"})
+    send_shard(storage, manifest, 0, kafka, attempts(storage))
+    noted = AttemptLog(storage, "vehicles").of_shard("outbox1", 0)
+    assert noted is not None
+    assert (noted.state, noted.failed, kafka.waited_ms) == ("sent", 1, [10])
+
+
+def raising(error: Exception) -> Callable[..., Any]:
+    def send(*_: object) -> None:
+        raise error
+
+    return send
 
 
 @pytest.mark.parametrize("end", ["prepared", "rejected", "abandoned"])
@@ -76,7 +76,7 @@ def test_only_an_approved_outbox_is_sent(storage: Storage, end: str, move: Calla
     manifest, kafka = outbox(storage, publication(), 1, [records("car1")]), FakeTarget()
     move(storage, "outbox1", end)
     with pytest.raises(ConfigurationError, match=f"outbox outbox1 is {end}"):
-        send_shard(storage, manifest, 0, kafka, delays(Counter()))
+        send_shard(storage, manifest, 0, kafka, attempts(storage))
     assert kafka.sent == []
 
 

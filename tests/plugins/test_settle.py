@@ -7,9 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from builders.attempts import failed_send
 from builders.fake_target import FakeTarget
 from builders.outboxes import NOON, outbox, publication, records
 from contexture.errors import RetriableError
+from contexture.kafka import BrokersAwayError
+from contexture.outbox.attempts import AttemptLog
 from contexture.outbox.lifecycle import Outboxes
 from contexture.outbox.state import State
 from contexture.outbox.storage import Storage
@@ -81,7 +84,9 @@ def test_one_that_was_never_judged_is_rejected_and_never_sent(storage: Storage, 
     assert kafka.sent == []
 
 
-def test_one_that_can_not_be_sent_stays_in_the_way(storage: Storage, kafka: FakeTarget) -> None:
+def test_one_that_can_not_be_sent_stays_in_the_way_and_each_run_has_all_attempts(
+    storage: Storage, kafka: FakeTarget
+) -> None:
     outbox(storage, VEHICLES, 1, [records("car1")])
     approve(storage, "outbox1")
     for _ in range(2):
@@ -89,7 +94,31 @@ def test_one_that_can_not_be_sent_stays_in_the_way(storage: Storage, kafka: Fake
         with pytest.raises(RetriableError, match="no broker"):
             run_settle(storage, kafka)
     assert status(storage, "outbox1") == "approved"
-    assert kafka.waited_ms == [10, 20], "attempts are counted across runs"
+    assert kafka.waited_ms == [10, 20, 10, 20]
+
+
+def test_settle_goes_on_where_a_killed_publish_stopped_counting(storage: Storage, kafka: FakeTarget) -> None:
+    outbox(storage, VEHICLES, 1, [records("car1")])
+    approve(storage, "outbox1")
+    AttemptLog(storage, "vehicles").keep(failed_send("outbox1", shard=0, attempt=2, allowed=3))
+    kafka.failures = [RetriableError("no broker", next_step="wait")]
+    with pytest.raises(RetriableError, match="used up after 3 attempts"):
+        run_settle(storage, kafka)
+    assert kafka.waited_ms == []
+
+
+def test_brokers_that_are_away_before_anything_is_sent_use_up_attempts(storage: Storage, kafka: FakeTarget) -> None:
+    outbox(storage, VEHICLES, 1, [records("car1")])
+    approve(storage, "outbox1")
+    away = [BrokersAwayError("no broker", next_step="wait")] * 3
+
+    def ensure_topics(topics: object) -> None:
+        raise away.pop()
+
+    kafka.ensure_topics = ensure_topics  # type: ignore[assignment]
+    with pytest.raises(RetriableError, match="used up after 3 attempts"):
+        run_settle(storage, kafka)
+    assert away == []
 
 
 def test_one_for_another_cluster_is_abandoned_and_owes_a_full_run(storage: Storage, kafka: FakeTarget) -> None:

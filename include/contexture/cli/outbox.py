@@ -48,9 +48,10 @@ def show_outbox(outbox: Id, *, as_json: AsJson = False) -> None:
 
 @app.command("retry")
 def retry_outbox(outbox: Id, *, as_json: AsJson = False) -> None:
-    """Forget the failed sends of an approved outbox, so that the next run sends it with all its attempts."""
+    """Forget the failed sends of an approved outbox, so that the next run sends it at once, with all attempts."""
     from contexture.cli import home
     from contexture.errors import ConfigurationError
+    from contexture.outbox.attempts import AttemptLog
 
     found = home.find_outbox(home.open_home(), outbox)
     if found.status.status != "approved":
@@ -58,11 +59,13 @@ def retry_outbox(outbox: Id, *, as_json: AsJson = False) -> None:
             f"outbox {found.status.outbox} is {found.status.status}, and only an approved one is sent",
             next_step=f"look at it with: contexture outbox show {found.status.outbox}",
         )
-    found.outboxes.count_attempt(found.status.outbox, 0)
+    log = AttemptLog(found.outboxes.storage, found.publication)
+    failed = sum(each.failed for each in log.of_outbox(found.status.outbox))
+    log.forget(found.status.outbox)
     dag = f"publish_{found.publication}"
     _answer(
         found,
-        f"{found.status.attempts} failed sends forgotten; now start {dag} (in the UI, or: airflow dags trigger {dag}): "
+        f"{failed} failed sends forgotten; now start {dag} (in the UI, or: airflow dags trigger {dag}): "
         "its first task sends this outbox from where the ledger stands",
         as_json=as_json,
     )
@@ -94,6 +97,7 @@ def abandon_outbox(
 
 def _line(owner: Outboxes, status: OutboxStatus) -> OutboxLine:
     from contexture.cli.outbox_output import OutboxLine
+    from contexture.outbox.attempts import AttemptLog
 
     manifest = owner.manifest(status.outbox)
     return OutboxLine(
@@ -104,21 +108,24 @@ def _line(owner: Outboxes, status: OutboxStatus) -> OutboxLine:
         status=status.status,
         since=status.steps[-1].at,
         records=manifest.records,
-        attempts=status.attempts,
         reason=status.steps[-1].reason,
+        sends=AttemptLog(owner.storage, owner.folder.publication).of_outbox(status.outbox),
     )
 
 
 def _answer(found: Found, sentence: str, *, as_json: bool) -> None:
+    from contexture.outbox.attempts import AttemptLog
+
     if not as_json:
         typer.echo(sentence)
         return
+    sends = AttemptLog(found.outboxes.storage, found.publication).of_outbox(found.status.outbox)
     status = found.outboxes.status(found.status.outbox)
     document = {
         "publication": found.publication,
         "outbox": status.outbox,
         "status": status.status,
-        "attempts": status.attempts,
+        "attempts": sum(each.failed for each in sends),
         "message": sentence,
     }
     typer.echo(json.dumps(document, indent=2))

@@ -6,15 +6,17 @@ import json
 from collections.abc import Iterator
 from datetime import datetime
 
+from pydantic import computed_field
 from rich.console import Console
 from rich.text import Text
 
 from contexture.cli.outbox_story import OutboxStory
+from contexture.outbox.attempts import SendAttempts, most_urgent
 from contexture.outbox.manifest import Document
 
 TOPICS_SHOWN = 20
 _ID_SHOWN = 12
-_HEAD = ("outbox", "publication", "number", "mode", "status", "since (UTC)", "records", "failed sends")
+_HEAD = ("outbox", "publication", "number", "mode", "status", "since (UTC)", "records", "failed sends", "sending")
 _STATUS_COLUMN = _HEAD.index("status")
 _STYLES = {"prepared": "yellow", "approved": "yellow", "concluded": "green", "rejected": "red", "abandoned": "red"}
 
@@ -29,8 +31,14 @@ class OutboxLine(Document):
     status: str
     since: datetime
     records: int
-    attempts: int
     reason: str
+    sends: tuple[SendAttempts, ...]
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def attempts(self) -> int:
+        """All failed sends."""
+        return sum(each.failed for each in self.sends)
 
 
 def print_list(lines: list[OutboxLine], *, as_json: bool, everything: bool) -> None:
@@ -59,7 +67,8 @@ def _table(lines: list[OutboxLine]) -> Text:
 
 def _cells(line: OutboxLine) -> tuple[str, ...]:
     since = f"{line.since:%Y-%m-%d %H:%M:%S}"
-    counts = (str(line.records), str(line.attempts))
+    shown = most_urgent(line.sends)
+    counts = (str(line.records), str(line.attempts), shown.told() if shown else "")
     return (line.outbox[:_ID_SHOWN], line.publication, str(line.sequence), line.mode, line.status, since, *counts)
 
 
@@ -78,8 +87,9 @@ def print_story(story: OutboxStory, *, as_json: bool) -> None:
 def _lines(story: OutboxStory) -> Iterator[str]:
     manifest = story.manifest
     yield f"publication {story.publication}, {manifest.mode} run {story.sequence}, {story.status}"
-    if story.attempts:
-        yield f"{story.attempts} failed sends"
+    if story.sends:
+        yield f"{sum(each.failed for each in story.sends)} failed sends"
+    yield from (f"  shard {each.shard}: {each.told()}: {each.message}" for each in story.sends)
     yield from (f"  {step['at']}  {step['status']}: {step['reason']}" for step in story.steps)
     yield (
         f"{manifest.read} read, {manifest.accepted} accepted, {manifest.unchanged} unchanged, "

@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 from pydantic import ValidationError
 
 from contexture.cli.home import Found
+from contexture.outbox.attempts import AttemptLog, SendAttempts
 from contexture.outbox.lifecycle import Outboxes
 from contexture.outbox.manifest import Document, ExpectationResult, Manifest, Verdict
 from contexture.outbox.storage import Storage
@@ -34,7 +35,7 @@ class OutboxStory(Document):
     outbox: str
     status: str
     sequence: int
-    attempts: int
+    sends: tuple[SendAttempts, ...]
     steps: tuple[Mapping[str, str], ...]
     manifest: Manifest
     topics: Mapping[str, int]
@@ -55,7 +56,7 @@ def tell(found: Found) -> OutboxStory:
         outbox=status.outbox,
         status=status.status,
         sequence=status.sequence,
-        attempts=status.attempts,
+        sends=AttemptLog(storage, found.publication).of_outbox(status.outbox),
         steps=tuple(
             {"at": step.at.isoformat(timespec="seconds"), "status": step.status, "reason": step.reason}
             for step in status.steps

@@ -6,9 +6,12 @@ import os
 from datetime import datetime
 from pathlib import Path
 
+from pydantic import computed_field
+
 from contexture.cli import home
 from contexture.cli.checking import DEFAULT_FOLDER, FOLDER_VARIABLE
 from contexture.errors import ConfigurationError
+from contexture.outbox.attempts import AttemptLog, SendAttempts
 from contexture.outbox.lifecycle import Outboxes
 from contexture.outbox.manifest import Document, Manifest
 from contexture.outbox.state import State, StatePointer
@@ -17,12 +20,18 @@ from contexture.publications import discover
 
 
 class PendingOutbox(Document):
-    """An outbox that has not come to its end."""
+    """An outbox that has not come to its end; `sends` are its shards that failed at least once."""
 
     outbox: str
     sequence: int
     status: str
-    attempts: int
+    sends: tuple[SendAttempts, ...]
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def attempts(self) -> int:
+        """All failed sends."""
+        return sum(each.failed for each in self.sends)
 
 
 class PublicationStatus(Document):
@@ -49,7 +58,7 @@ class PublicationStatus(Document):
     @property
     def needs_a_person(self) -> bool:
         """Whether sending one of its outboxes has failed."""
-        return any(outbox.attempts for outbox in self.pending)
+        return any(send.is_open for outbox in self.pending for send in outbox.sends)
 
 
 def statuses(storage: Storage) -> list[PublicationStatus]:
@@ -69,6 +78,7 @@ def _configured() -> set[str] | None:
 
 def _status(storage: Storage, name: str, configured: bool | None) -> PublicationStatus:
     outboxes, pointer = Outboxes(storage, name), State(storage, name).pointer()
+    log = AttemptLog(storage, name)
     last = _last(outboxes, pointer)
     return PublicationStatus(
         publication=name,
@@ -82,7 +92,9 @@ def _status(storage: Storage, name: str, configured: bool | None) -> Publication
         quarantined=last.quarantined_entities if last else None,
         owes_full=pointer.owes_full,
         pending=tuple(
-            PendingOutbox(outbox=each.outbox, sequence=each.sequence, status=each.status, attempts=each.attempts)
+            PendingOutbox(
+                outbox=each.outbox, sequence=each.sequence, status=each.status, sends=log.of_outbox(each.outbox)
+            )
             for each in outboxes.pending()
         ),
     )

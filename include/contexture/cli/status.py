@@ -53,6 +53,9 @@ def _lines(found: list[PublicationStatus], root: str) -> Iterator[str]:
         for outbox in each.pending:
             failed = f", {outbox.attempts} failed sends" if outbox.attempts else ""
             yield f"  pending: outbox {outbox.outbox[:12]} (run {outbox.sequence}), {outbox.status}{failed}"
+            for send in outbox.sends:
+                if send.is_open:
+                    yield f"    shard {send.shard}: {send.told()}: {send.message}"
 
 
 def _last_run(each: PublicationStatus) -> str:

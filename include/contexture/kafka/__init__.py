@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from contexture.kafka.partitioner import partition_for, shards_for
     from contexture.kafka.ports import ShardReader
     from contexture.kafka.progress import Progress, SendProgress
-    from contexture.kafka.publisher import Publisher
+    from contexture.kafka.publisher import AfterFailure, Publisher
     from contexture.kafka.replica import ReplicaRecord, read_committed
     from contexture.kafka.senders import SenderNames
     from contexture.kafka.settings import ClientSettings
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from contexture.kafka.topics import TopicSpec, TopicsReport, ensure_topics
 
 _MODULES = {
+    "AfterFailure": "publisher",
     "ClaimReport": "claims",
     "Claims": "claims",
     "BrokersAwayError": "errors",
@@ -53,6 +54,7 @@ _MODULES = {
 }
 
 __all__ = [
+    "AfterFailure",
     "BrokersAwayError",
     "ClaimReport",
     "Claims",

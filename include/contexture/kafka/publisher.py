@@ -7,7 +7,7 @@ records of each transaction and the ledger's next row into one Kafka transaction
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 
 from contexture.errors import ContextureError, DefectError
@@ -26,6 +26,9 @@ from contexture.kafka.session import Session
 from contexture.kafka.settings import ClientSettings
 from contexture.kafka.tally import ShardResult, Tally, TransactionSize
 from contexture.kafka.watch import ClientWatch
+
+AfterFailure = Callable[[ContextureError], int | None]
+"""Given a failure that counts: milliseconds to wait before the next attempt, or None when there is none left."""
 
 # What a client pays per record grows with the topics it knows: 0.6 us at one topic, 5.8 at 1,000, 185 at 10,000.
 _TOPICS_OF_A_CLIENT = 1_000
@@ -69,15 +72,22 @@ class Publisher:
         self._clock = clock
         self._sleep = sleep
 
-    def publish(self, reader: ShardReader, *, attempts: Iterable[int] = ()) -> ShardResult:
+    def publish(
+        self,
+        reader: ShardReader,
+        *,
+        attempts: Iterable[int] | AfterFailure = (),
+        committed: Callable[[LedgerEntry], None] = lambda entry: None,
+    ) -> ShardResult:
         """Sends what is not yet sent of a shard.
 
         Args:
             reader: the shard.
-            attempts: milliseconds to wait before each further attempt after a failed one. One is taken for every
-                failure that counts, so a caller that persists its counter does so in a generator. When there is none
-                left, the failure is raised. Waiting for brokers and doing an outlived transaction again take none
-                until `broker_wait_seconds` are over.
+            attempts: milliseconds to wait before each further attempt after a failed one, or a function that is asked
+                for them with the failure; a caller that persists its counter does so there. When there is none left,
+                the failure is raised; what the function itself raises ends the sending. Waiting for brokers and doing
+                an outlived transaction again take none until `broker_wait_seconds` are over.
+            committed: is told each transaction that became visible; must return soon and not raise.
 
         Raises:
             RetriableError: the brokers stayed away, or the attempts are used up; the outbox stays as it is.
@@ -86,7 +96,8 @@ class Publisher:
             RejectedError: a record can never be sent (`.context["topic"]`); nothing of its transaction is visible.
             KafkaConfigurationError: a person must change the connection, a topic or a permission.
         """
-        self._sending = _Sending(self, reader, iter(attempts))
+        after_failure = attempts if callable(attempts) else _taken_from(attempts)
+        self._sending = _Sending(self, reader, after_failure, committed)
         self._patience.relieve()
         return self._sending.run()
 
@@ -98,10 +109,17 @@ class Publisher:
 class _Sending:
     """One call of `publish`."""
 
-    def __init__(self, publisher: Publisher, reader: ShardReader, delays: Iterator[int]) -> None:
+    def __init__(
+        self,
+        publisher: Publisher,
+        reader: ShardReader,
+        after_failure: AfterFailure,
+        committed: Callable[[LedgerEntry], None],
+    ) -> None:
         self._publisher = publisher
         self._reader = reader
-        self._delays = delays
+        self._after_failure = after_failure
+        self._committed = committed
         self._tally = Tally()
         self._free_repeats = 0
 
@@ -175,6 +193,7 @@ class _Sending:
         session.commit()
         self._free_repeats = 0
         self._tally.committed(entry)
+        self._committed(entry)
         self.tell("sending", f"{entry.position} of {self._reader.records} records are committed")
 
     def _is_superseded(self, entry: LedgerEntry | None) -> bool:
@@ -206,7 +225,7 @@ class _Sending:
         self._before_attempt(failure.error)
 
     def _before_attempt(self, error: ContextureError) -> None:
-        delay_ms = next(self._delays, None)
+        delay_ms = self._after_failure(error)
         if delay_ms is None:
             raise error
         self._free_repeats = 0
@@ -221,6 +240,11 @@ class _Sending:
         self._publisher._progress(
             SendProgress(step, self._reader.shard, self._tally.position, self._reader.records, detail)
         )
+
+
+def _taken_from(delays: Iterable[int]) -> AfterFailure:
+    waits = iter(delays)
+    return lambda error: next(waits, None)
 
 
 def _check_position(found: int, expected: int) -> None:

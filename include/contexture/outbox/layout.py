@@ -60,6 +60,14 @@ class PublicationFolder:
         """What has become of the outbox."""
         return f"{self.outbox(outbox)}/status.json"
 
+    def attempts(self, outbox: str) -> str:
+        """Failed sends of an outbox, a document for each shard that failed."""
+        return f"{self.outbox(outbox)}/attempts"
+
+    def shard_attempts(self, outbox: str, shard: int) -> str:
+        """Failed sends of one shard."""
+        return f"{self.attempts(outbox)}/shard={shard}.json"
+
     def shard(self, outbox: str, shard: int) -> str:
         """The Parquet files of one shard."""
         return f"{self.outbox(outbox)}/shard={shard}"

@@ -44,7 +44,10 @@ class Step(Document):
 
 
 class OutboxStatus(Document):
-    """The story of one outbox; the last step is where it stands. `attempts` counts failed sends of it."""
+    """The story of one outbox; the last step is where it stands.
+
+    `attempts` is read from documents of older versions and no longer counted: see `contexture.outbox.attempts`.
+    """
 
     outbox: str
     sequence: int
@@ -119,10 +122,6 @@ class Outboxes:
             next_step=f"look at it with: contexture outbox show {outbox}",
             outbox=outbox,
         )
-
-    def count_attempt(self, outbox: str, attempts: int) -> None:
-        """Keeps how many sends of the outbox have failed, for people to see."""
-        self._write(self.status(outbox).model_copy(update={"attempts": attempts}))
 
     def pending(self) -> list[OutboxStatus]:
         """Outboxes that are prepared or approved, in order of sequence."""

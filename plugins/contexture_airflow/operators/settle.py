@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk import BaseOperator
 
 from contexture_airflow.context import run_request
+from contexture_airflow.operators.attempted import attempted
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -30,6 +31,13 @@ class SettleOperator(BaseOperator):
 
     def execute(self, context: Context) -> dict[str, Any]:
         """Returns the plan of the run."""
+        return attempted(self, lambda: self._settle(context))
+
+    def go_on(self, context: Context, event: Any = None) -> dict[str, Any]:
+        """The same, when the time of a late attempt has come."""
+        return attempted(self, lambda: self._settle(context))
+
+    def _settle(self, context: Context) -> dict[str, Any]:
         from contexture_airflow.steps.open import open_storage, targets
         from contexture_airflow.steps.settling import settle
 

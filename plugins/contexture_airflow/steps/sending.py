@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Protocol
+from collections.abc import Callable
 
 import pyarrow.parquet as pq
 
-from contexture.batches import retry_delays
-from contexture.errors import ConfigurationError
-from contexture.kafka import ShardResult
+from contexture.errors import ConfigurationError, RejectedError
+from contexture.kafka import FencedError, LedgerEntry, SequenceTakenError, ShardResult
 from contexture.outbox.layout import PublicationFolder
 from contexture.outbox.lifecycle import Outboxes
 from contexture.outbox.manifest import Manifest
@@ -17,64 +15,24 @@ from contexture.outbox.orders import StageOrder
 from contexture.outbox.reader import OutboxShardReader
 from contexture.outbox.storage import Storage
 from contexture.publications import Publication
+from contexture_airflow.steps.attempting import ShardAttempts
 from contexture_airflow.steps.target import Target
 
 
-class Attempts(Protocol):
-    """How many sends of one outbox shard have failed; kept wherever it outlives the task."""
-
-    def used(self) -> int:
-        """Attempts used up so far."""
-        ...
-
-    def count(self, attempts: int) -> None:
-        """Keeps a new number."""
-        ...
-
-
-class OutboxAttempts:
-    """Attempts kept in the outbox's own status, where settle and people find them."""
-
-    def __init__(self, outboxes: Outboxes, outbox: str) -> None:
-        self._outboxes = outboxes
-        self._outbox = outbox
-
-    def used(self) -> int:
-        """Attempts used up so far."""
-        return self._outboxes.status(self._outbox).attempts
-
-    def count(self, attempts: int) -> None:
-        """Keeps a new number, unless another shard has failed more often."""
-        self._outboxes.count_attempt(self._outbox, max(attempts, self.used()))
-
-
-class Delays:
-    """The waits before further attempts, in milliseconds; each one taken is counted before it is waited.
-
-    Attributes:
-        used_up: `batch_ttl` allows no further attempt.
-    """
-
-    def __init__(self, publication: Publication, attempts: Attempts) -> None:
-        self.used_up = False
-        self._batches = publication.batches
-        self._attempts = attempts
-
-    def __iter__(self) -> Iterator[int]:
-        used = self._attempts.used()
-        delays = retry_delays(self._batches.batch_ttl, self._batches.batch_retry_intervals)
-        for attempt, delay_ms in enumerate(delays, start=1):
-            if attempt > used:
-                self._attempts.count(attempt)
-                yield delay_ms
-        self.used_up = True
-
-
-def send_shard(storage: Storage, manifest: Manifest, shard: int, target: Target, delays: Delays) -> ShardResult:
-    """Sends what is not yet sent of one shard.
+def send_shard(
+    storage: Storage,
+    manifest: Manifest,
+    shard: int,
+    target: Target,
+    attempts: ShardAttempts,
+    committed: Callable[[LedgerEntry], None] = lambda entry: None,
+) -> ShardResult:
+    """Sends what is not yet sent of one shard, by the attempts it has.
 
     Raises:
         ConfigurationError: the outbox is not approved.
+        SendLaterError: the next attempt is due long from now.
+        AttemptsUsedUpError: no attempt is left; the outbox stays as it is.
         ContextureError: as `contexture.kafka.Publisher.publish`.
     """
     status = Outboxes(storage, manifest.publication).status(manifest.outbox).status
@@ -84,8 +42,18 @@ def send_shard(storage: Storage, manifest: Manifest, shard: int, target: Target,
             next_step="start a new run of the publication",
             outbox=manifest.outbox,
         )
+    attempts.wait_rest()
     reader = OutboxShardReader(storage, manifest, shard)
-    return target.send(reader, len(manifest.shards), delays)
+    try:
+        result = target.send(reader, len(manifest.shards), attempts.after, committed)
+    except (FencedError, SequenceTakenError):
+        # Another sender is at it, and what is noted of the shard is its to note.
+        raise
+    except (ConfigurationError, RejectedError) as failure:
+        attempts.stopped(failure)
+        raise
+    attempts.sent()
+    return result
 
 
 def topic_counts(storage: Storage, manifest: Manifest) -> dict[str, int]:

@@ -10,10 +10,11 @@ from contexture.outbox.manifest import Manifest
 from contexture.outbox.state import State
 from contexture.outbox.storage import Storage
 from contexture.publications import Publication
+from contexture_airflow.steps.attempting import attempts_of
 from contexture_airflow.steps.concluding import conclude_outbox
 from contexture_airflow.steps.planning import plan_run
 from contexture_airflow.steps.run import RunPlan, RunRequest
-from contexture_airflow.steps.sending import Delays, OutboxAttempts, send_shard, staged_publication, topic_counts
+from contexture_airflow.steps.sending import send_shard, staged_publication, topic_counts
 from contexture_airflow.steps.target import Report, Target, TargetFor
 
 
@@ -25,6 +26,7 @@ def settle(
     Backfills run beside normal runs, so each looks only at what is its own: a backfill at its interval.
 
     Raises:
+        SendLaterError: the next attempt to send one is due long from now.
         ContextureError: an approved outbox can not be sent. It stays in the way on purpose.
     """
     settled = _finish_leftovers(storage, publication, request, target_for, report)
@@ -55,14 +57,20 @@ def _finish_leftovers(
 def _finish(storage: Storage, manifest: Manifest, target_for: TargetFor, report: Report) -> None:
     publication = staged_publication(storage, manifest.publication, manifest.run)
     target = target_for(publication, manifest.interval)
-    if _belongs_elsewhere(storage, manifest, target):
+    outboxes = Outboxes(storage, manifest.publication)
+    shards = [shard.shard for shard in manifest.shards if shard.records]
+    attempts = {
+        shard: attempts_of(outboxes, manifest.outbox, shard, publication, report=report) for shard in shards or [0]
+    }
+    # Brokers that are away are noticed here first: it counts as an attempt of the first shard.
+    first = attempts[min(attempts)]
+    first.wait_rest()
+    if first.until_answered(lambda: _belongs_elsewhere(storage, manifest, target)):
         _abandon(storage, manifest, report)
         return
-    target.ensure_topics(topic_counts(storage, manifest))
-    attempts = OutboxAttempts(Outboxes(storage, manifest.publication), manifest.outbox)
-    for shard in manifest.shards:
-        if shard.records:
-            send_shard(storage, manifest, shard.shard, target, Delays(publication, attempts))
+    first.until_answered(lambda: target.ensure_topics(topic_counts(storage, manifest)))
+    for shard in shards:
+        send_shard(storage, manifest, shard, target, attempts[shard])
     conclude_outbox(storage, manifest, publication, target, now=datetime.now(UTC))
 
 

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Final, Protocol
 
 from contexture.kafka import (
+    AfterFailure,
     Claims,
     ClientSettings,
     Ledger,
@@ -59,8 +60,14 @@ class Target(Protocol):
         """No earlier outbox is sent any more in shards this one does not use; False when a later one was sent."""
         ...
 
-    def send(self, reader: ShardReader, shards: int, attempts: Iterable[int]) -> ShardResult:
-        """Sends what is not yet sent of a shard."""
+    def send(
+        self,
+        reader: ShardReader,
+        shards: int,
+        after_failure: AfterFailure,
+        committed: Callable[[LedgerEntry], None] = lambda entry: None,
+    ) -> ShardResult:
+        """Sends what is not yet sent of a shard; `after_failure` and `committed` as those of `Publisher.publish`."""
         ...
 
 
@@ -136,7 +143,13 @@ class KafkaTarget:
         claimed = claims.claim(manifest.outbox, manifest.sequence, shards=len(manifest.shards), used=used)
         return not claimed.superseded
 
-    def send(self, reader: ShardReader, shards: int, attempts: Iterable[int]) -> ShardResult:
+    def send(
+        self,
+        reader: ShardReader,
+        shards: int,
+        after_failure: AfterFailure,
+        committed: Callable[[LedgerEntry], None] = lambda entry: None,
+    ) -> ShardResult:
         """Sends by the transactional protocol of `contexture.kafka`."""
         publisher = Publisher(
             self._settings,
@@ -145,7 +158,7 @@ class KafkaTarget:
             broker_wait_seconds=self._wait_seconds,
             progress=self._tell,
         )
-        return publisher.publish(reader, attempts=attempts)
+        return publisher.publish(reader, attempts=after_failure, committed=committed)
 
     def _tell(self, progress: SendProgress) -> None:
         self._report(f"shard {progress.shard}: {progress.detail}")

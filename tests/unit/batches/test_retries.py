@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contexture.batches import retry_delays
+from contexture.batches import RetrySchedule, retry_delays
 from contexture.errors import ConfigurationError
 
 INTERVALS = st.lists(st.integers(1, 10_000), min_size=1, max_size=5)
@@ -44,3 +44,17 @@ def test_there_are_as_many_retries_as_the_ttl_says_and_they_begin_as_the_endless
 def test_what_is_no_schedule_is_a_configuration_error(batch_ttl: int, intervals: tuple[int, ...]) -> None:
     with pytest.raises(ConfigurationError):
         retry_delays(batch_ttl, intervals)
+
+
+@given(st.integers(0, 20), INTERVALS)
+def test_a_schedule_asked_by_number_is_the_same_schedule(batch_ttl: int, intervals: list[int]) -> None:
+    schedule = RetrySchedule(batch_ttl, tuple(intervals))
+    asked = [schedule.delay_after(failed) for failed in range(1, batch_ttl + 2)]
+    assert asked == [*retry_delays(batch_ttl, intervals), None]
+    assert schedule.attempts == batch_ttl + 1
+
+
+def test_an_endless_schedule_has_no_number_of_attempts_and_always_a_next_one() -> None:
+    schedule = RetrySchedule(-1, (1000, 2000))
+    assert schedule.attempts is None
+    assert [schedule.delay_after(failed) for failed in (1, 2, 3, 1_000_000)] == [1000, 2000, 2000, 2000]

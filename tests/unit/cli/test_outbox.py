@@ -9,7 +9,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from builders.attempts import failed_send
 from builders.outboxes import outbox, publication, records
+from contexture.outbox.attempts import AttemptLog
 from contexture.outbox.conclusion import conclude
 from contexture.outbox.layout import PublicationFolder
 from contexture.outbox.lifecycle import Outboxes
@@ -147,11 +149,23 @@ def test_an_unknown_id_says_where_to_look(storage, contexture):
 
 def test_retry_forgets_failed_sends_and_says_how_to_start(storage, contexture):
     name = approved(storage)
-    Outboxes(storage, "vehicles").count_attempt(name, 10)
+    AttemptLog(storage, "vehicles").keep(failed_send(name, attempt=10))
     done = contexture("outbox", "retry", name)
     assert done.code == 0
     assert "10 failed sends forgotten; now start publish_vehicles" in done.out
-    assert Outboxes(storage, "vehicles").status(name).attempts == 0
+    assert AttemptLog(storage, "vehicles").of_outbox(name) == ()
+
+
+def test_where_sending_stands_is_in_list_and_story(storage, contexture):
+    name = approved(storage)
+    AttemptLog(storage, "vehicles").keep(failed_send(name, attempt=3))
+    told = "attempt 3 of 11, next at 12:00:05Z"
+    assert told in contexture("outbox", "list").out
+    assert f"  shard 1: {told}: no broker. Next: wait\n" in contexture("outbox", "show", name).out
+    line = json.loads(contexture("outbox", "list", "--json").out)["outboxes"][0]
+    send = line["sends"][0]
+    assert (line["attempts"], send["attempt"], send["allowed"], send["next_at"]) == (3, 3, 11, "2026-03-01T12:00:05Z")
+    assert json.loads(contexture("outbox", "show", name, "--json").out)["sends"] == [send]
 
 
 def test_retry_refuses_what_is_not_approved(storage, contexture):

@@ -6,7 +6,9 @@ import json
 
 import pytest
 
+from builders.attempts import failed_send
 from builders.outboxes import outbox, publication, records
+from contexture.outbox.attempts import AttemptLog
 from contexture.outbox.conclusion import conclude
 from contexture.outbox.lifecycle import Outboxes
 from contexture.outbox.storage import Storage
@@ -52,10 +54,21 @@ def test_what_failed_to_be_sent_is_told_and_gives_exit_code_1(storage, contextur
     outboxes = Outboxes(storage, "vehicles")
     outboxes.move("second00", "approved", reason="good")
     assert contexture("status").code == 0
-    outboxes.count_attempt("second00", 3)
+    AttemptLog(storage, "vehicles").keep(failed_send("second00", attempt=3))
     done = contexture("status")
     assert done.code == 1
-    assert done.out.splitlines()[-1] == "  pending: outbox second00 (run 2), approved, 3 failed sends"
+    assert done.out.splitlines()[-2:] == [
+        "  pending: outbox second00 (run 2), approved, 3 failed sends",
+        "    shard 1: attempt 3 of 11, next at 12:00:05Z: no broker. Next: wait",
+    ]
+    (pending,) = json.loads(contexture("status", "--json").out)["publications"][1]["pending"]
+    assert (pending["attempts"], pending["sends"][0]["attempt"], pending["sends"][0]["allowed"]) == (3, 3, 11)
+
+
+def test_a_shard_that_was_sent_in_the_end_needs_nobody(storage, contexture):
+    outbox(storage, publication(), 1, [records("car1")], name="first000")
+    AttemptLog(storage, "vehicles").keep(failed_send("first000", state="sent", next_at=None))
+    assert contexture("status").code == 0
 
 
 def test_an_owed_full_run_is_told(storage, contexture):

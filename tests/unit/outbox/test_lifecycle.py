@@ -111,14 +111,6 @@ def test_a_marker_that_was_not_removed_at_the_end_is_no_pending_outbox(storage: 
     assert not storage.exists(marker)
 
 
-def test_failed_sends_are_kept_for_people_to_see(storage: Storage):
-    outboxes = moved(storage, "approved")
-
-    outboxes.count_attempt("first", 3)
-
-    assert (outboxes.status("first").attempts, outboxes.status("first").status) == (3, "approved")
-
-
 def test_an_unknown_outbox_says_where_to_look(storage: Storage):
     with pytest.raises(ConfigurationError, match="there is no outbox nothing of publication vehicles") as error:
         Outboxes(storage, "vehicles").manifest("nothing")

@@ -1,0 +1,181 @@
+"""The retry schedule as it is applied: counted before it is waited, and continued by whoever comes after a kill."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from builders.outboxes import NOON
+from contexture.batches import RetrySchedule
+from contexture.errors import ConfigurationError, RetriableError
+from contexture.kafka import BrokersAwayError
+from contexture.outbox.attempts import AttemptLog, SendAttempts
+from contexture.outbox.storage import Storage
+from contexture_airflow.steps.attempting import AttemptsUsedUpError, SendLaterError, ShardAttempts
+
+AWAY = BrokersAwayError("no broker", next_step="wait")
+
+
+@dataclass
+class Hour:
+    """A clock that sleeping moves on."""
+
+    now: datetime = NOON
+    slept: list[float] = field(default_factory=list)
+
+    def __call__(self) -> datetime:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self.now += timedelta(seconds=seconds)
+
+
+class Sender:
+    """One shard that is sent by one task after the other; storage and clock outlive them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.log = AttemptLog(Storage(str(folder)), "vehicles")
+        self.clock = Hour()
+        self.said: list[str] = []
+        self.noted: list[SendAttempts] = []
+
+    def task(self, ttl: int = 3, intervals: tuple[int, ...] = (5_000, 20_000)) -> ShardAttempts:
+        return ShardAttempts(
+            self.log,
+            "outbox1",
+            0,
+            RetrySchedule(ttl, intervals),
+            report=self.said.append,
+            noted=self.noted.append,
+            clock=self.clock,
+            sleep=self.clock.sleep,
+        )
+
+    def standing(self) -> SendAttempts:
+        found = self.log.of_shard("outbox1", 0)
+        assert found is not None
+        return found
+
+
+@pytest.fixture
+def sender(tmp_path: Path) -> Sender:
+    return Sender(tmp_path)
+
+
+def failing(times: int, error: Exception = AWAY) -> Callable[[], str]:
+    left = iter(range(times))
+
+    def call() -> str:
+        if next(left, None) is not None:
+            raise error
+        return "answered"
+
+    return call
+
+
+def test_a_failed_attempt_is_counted_told_and_dated(sender: Sender) -> None:
+    assert sender.task().after(AWAY) == 5_000
+    noted = sender.standing()
+    assert (noted.attempt, noted.allowed, noted.state, noted.next_at) == (1, 4, "waiting", NOON + timedelta(seconds=5))
+    assert sender.said == ["shard 0: attempt 1 of 4, next at 12:00:05Z: no broker. Next: wait"]
+    assert sender.noted == [noted]
+
+
+def test_the_last_interval_is_repeated_until_the_budget_is_used_up(sender: Sender) -> None:
+    task = sender.task()
+    assert [task.after(AWAY) for _ in range(3)] == [5_000, 20_000, 20_000]
+    with pytest.raises(
+        AttemptsUsedUpError, match=r"batch_ttl is used up after 4 attempts, .* stays approved: no broker"
+    ):
+        task.after(AWAY)
+    assert (sender.standing().told(), sender.standing().failed) == ("attempt 4 of 4, used up", 4)
+
+
+def test_no_retries_means_one_attempt(sender: Sender) -> None:
+    with pytest.raises(AttemptsUsedUpError):
+        sender.task(ttl=0).after(AWAY)
+    assert sender.standing().told() == "attempt 1 of 1, used up"
+
+
+def test_minus_one_never_ends(sender: Sender) -> None:
+    task = sender.task(ttl=-1)
+    assert [task.after(AWAY) for _ in range(50)][-1] == 20_000
+    assert sender.standing().told() == "attempt 50 of without end, next at 12:00:20Z"
+
+
+def test_after_a_kill_the_next_task_goes_on_at_the_same_attempt_and_waits_only_the_rest(sender: Sender) -> None:
+    sender.task().after(AWAY)
+    sender.clock.now += timedelta(seconds=3)
+    again = sender.task()
+    again.wait_rest()
+    assert sender.clock.slept == [2.0]
+    assert again.after(AWAY) == 20_000
+    assert sender.standing().attempt == 2
+
+
+def test_a_wait_that_is_over_is_not_waited_again(sender: Sender) -> None:
+    sender.task().after(AWAY)
+    sender.clock.now += timedelta(seconds=5)
+    sender.task().wait_rest()
+    assert sender.clock.slept == []
+
+
+def test_a_task_that_was_killed_while_sending_has_used_up_no_attempt(sender: Sender) -> None:
+    sender.task().wait_rest()
+    sender.task().wait_rest()
+    assert sender.log.of_outbox("outbox1") == ()
+
+
+def test_after_a_used_up_budget_the_next_sender_has_a_new_one(sender: Sender) -> None:
+    with pytest.raises(AttemptsUsedUpError):
+        sender.task(ttl=0).after(AWAY)
+    later = sender.task(ttl=1)
+    later.wait_rest()
+    assert later.after(AWAY) == 5_000
+    assert (sender.standing().attempt, sender.standing().failed, sender.clock.slept) == (1, 2, [])
+
+
+def test_a_wait_over_a_minute_is_left_to_whoever_can_wait_without_a_slot(sender: Sender) -> None:
+    with pytest.raises(SendLaterError) as late:
+        sender.task(intervals=(60_001,)).after(AWAY)
+    assert late.value.at == NOON + timedelta(milliseconds=60_001)
+    with pytest.raises(SendLaterError):
+        sender.task().wait_rest()
+    assert sender.standing().attempt == 1
+    sender.clock.now = late.value.at
+    sender.task().wait_rest()
+    assert sender.clock.slept == []
+
+
+def test_a_minute_is_slept(sender: Sender) -> None:
+    assert sender.task(intervals=(60_000,)).after(AWAY) == 60_000
+
+
+def test_a_call_is_done_again_by_the_schedule_while_the_brokers_are_away(sender: Sender) -> None:
+    assert sender.task().until_answered(failing(2)) == "answered"
+    assert sender.clock.slept == [5.0, 20.0]
+
+
+def test_a_call_that_fails_otherwise_uses_up_no_attempt(sender: Sender) -> None:
+    with pytest.raises(RetriableError):
+        sender.task().until_answered(failing(1, RetriableError("storage full", next_step="make room")))
+    assert sender.log.of_outbox("outbox1") == ()
+
+
+def test_a_call_that_needs_a_person_is_noted_as_stopped(sender: Sender) -> None:
+    with pytest.raises(ConfigurationError):
+        sender.task().until_answered(failing(1, ConfigurationError("wrong password", next_step="correct it")))
+    assert sender.standing().told() == "attempt 1 of 4, stopped"
+
+
+def test_what_was_sent_after_failures_is_noted_and_what_never_failed_is_not(sender: Sender) -> None:
+    sender.task().sent()
+    assert sender.log.of_outbox("outbox1") == ()
+    sender.task().after(AWAY)
+    sender.task().sent()
+    assert (sender.standing().state, sender.standing().next_at, sender.standing().failed) == ("sent", None, 1)
