@@ -74,6 +74,9 @@ def answer(broker: Broker, call: Call) -> Answer:
     Raises:
         ConnectionDropped: there is to be no answer.
     """
+    faced = broker.face(call) if broker.face is not None else None
+    if faced is not None:
+        return faced
     try:
         _check_media(call)
         return _handler(call)(broker, call)

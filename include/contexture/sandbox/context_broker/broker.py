@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import uuid
 from collections import Counter, deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from contexture.sandbox.context_broker.answers import Refusal
+from contexture.sandbox.context_broker.answers import Answer, Refusal
 from contexture.sandbox.context_broker.faults import Faults
 from contexture.sandbox.context_broker.notifier import Notifier, notification
 from contexture.sandbox.context_broker.scope import Scope, scope_of
@@ -61,6 +61,7 @@ class Broker:
         requests: the last requests to the NGSI API.
         counts: number of requests by method and resource.
         pages: number of entity lists answered.
+        face: another API that is asked before NGSIv2, see `linked_data`; it answers None for what it leaves to NGSIv2.
     """
 
     def __init__(self) -> None:
@@ -71,6 +72,7 @@ class Broker:
         self.requests: deque[RecordedRequest] = deque(maxlen=REMEMBERED_REQUESTS)
         self.counts: Counter[str] = Counter()
         self.pages = 0
+        self.face: Callable[[Call], Answer | None] | None = None
         self.started_us = self.store.clock.now()
 
     def record(self, method: str, path: str, parameters: Mapping[str, str]) -> None:

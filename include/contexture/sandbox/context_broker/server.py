@@ -17,6 +17,7 @@ from contexture.errors import ConfigurationError, RetriableError
 from contexture.sandbox.context_broker.app import Application
 from contexture.sandbox.context_broker.broker import Broker, RecordedRequest
 from contexture.sandbox.context_broker.faults import Faults
+from contexture.sandbox.context_broker.linked_data import LinkedDataFace
 from contexture.sandbox.context_broker.loading import Loaded, SeedEntity, load
 from contexture.sandbox.context_broker.store import Store
 
@@ -99,6 +100,10 @@ class TestBroker:
     def load(self, entities: Iterable[SeedEntity]) -> Loaded:
         """Store entities without any check, see `loading`."""
         return load(self.store, entities)
+
+    def speak_linked_data(self, flavour: str) -> LinkedDataFace:
+        """Answer NGSI-LD as a broker does: orion-ld, orion-ld-1.4 (which finds nothing by time), scorpio, stellio."""
+        return LinkedDataFace(self._broker, flavour)
 
     def settle(self) -> None:
         """Wait until every notification has been tried."""

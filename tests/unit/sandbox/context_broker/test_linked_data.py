@@ -1,0 +1,196 @@
+"""The habits of NGSI-LD brokers that a reader has to know, each with where it is from."""
+
+from __future__ import annotations
+
+import httpx
+import pytest
+
+from builders.linked_data import LinkedDataNetwork, device
+from contexture.sandbox.context_broker import TestBroker
+
+ETSI = "https://uri.etsi.org/ngsi-ld/errors/"
+
+
+def stocked(flavour: str, count: int, first: int = 0) -> LinkedDataNetwork:
+    network = LinkedDataNetwork(flavour)
+    network.face.load(device(number) for number in range(first, first + count))
+    return network
+
+
+@pytest.mark.parametrize(
+    ("flavour", "default"),
+    [
+        ("orion-ld", 20),  # Orion-LD, doc/manuals/user/pagination.md
+        ("scorpio", 50),  # Scorpio, application property scorpio.entity.default-limit
+        ("stellio", 30),  # Stellio, application property application.pagination.limit-default
+    ],
+)
+def test_a_page_has_the_default_size_when_none_is_asked_for(flavour: str, default: int) -> None:
+    assert len(stocked(flavour, 120).ids(type="Device")) == default
+
+
+@pytest.mark.parametrize(
+    ("flavour", "largest", "status", "error"),
+    [
+        ("orion-ld", 1000, 400, "BadRequestData"),  # Orion-LD, src/lib/rest/uriParamNames and its limit check
+        ("scorpio", 1000, 403, "TooManyResults"),  # Scorpio, QueryController: limit above scorpio.entity.max-limit
+        ("stellio", 100, 403, "TooManyResults"),  # Stellio, shared/queryparameter/PaginationQuery.kt
+    ],
+)
+def test_a_larger_page_than_the_maximum_is_refused_as_a_problem(
+    flavour: str, largest: int, status: int, error: str
+) -> None:
+    network = stocked(flavour, 1)
+    assert network.list(type="Device", limit=str(largest)).status_code == 200
+    refused = network.list(type="Device", limit=str(largest + 1))
+    # RFC 7807 as of clause 6.3.3: a type, a title, a detail.
+    assert (refused.status_code, refused.json()["type"]) == (status, ETSI + error)
+    assert set(refused.json()) == {"type", "title", "detail"}
+    assert refused.headers["content-type"] == "application/problem+json"
+
+
+@pytest.mark.parametrize(("flavour", "local"), [("orion-ld", "local"), ("scorpio", "localOnly")])
+def test_a_query_without_a_selector_is_too_broad_unless_it_is_local(flavour: str, local: str) -> None:
+    # Orion-LD, orionldGetEntities.cpp ("too broad query"); Scorpio, QueryController; clause 5.7.2.4
+    network = stocked(flavour, 2)
+    assert network.list().status_code == 400
+    assert "oo broad query" in network.list().json()["title"]
+    assert len(network.ids(**{local: "true"})) == 2
+
+
+def test_the_count_and_the_next_page_are_told_in_headers() -> None:
+    # Clause 6.3.10 and 6.3.13
+    network = stocked("orion-ld", 25)
+    first = network.list(type="Device", count="true")
+    assert first.headers["ngsild-results-count"] == "25"
+    assert 'offset=20>;rel="next"' in first.headers["link"]
+    last = network.list(type="Device", offset="20")
+    assert 'rel="next"' not in last.headers["link"]
+    assert "ngsild-results-count" not in last.headers
+
+
+def test_limit_0_counts_and_needs_count() -> None:
+    # Clause 6.3.13: limit=0 only together with count=true
+    network = stocked("stellio", 3)
+    counted = network.list(type="Device", limit="0", count="true")
+    assert (counted.json(), counted.headers["ngsild-results-count"]) == ([], "3")
+    assert network.list(type="Device", limit="0").status_code == 400
+
+
+def test_the_brokers_own_times_come_only_when_asked_for() -> None:
+    # Clause 6.3.11, options=sysAttrs; entities and attributes have them (clause 4.8)
+    network = LinkedDataNetwork("scorpio")
+    network.face.load([device(1)], at="2026-01-01T10:00:00Z")
+    (shown,) = network.list(type="Device", options="sysAttrs").json()
+    assert shown["createdAt"] == shown["level"]["modifiedAt"] == "2026-01-01T10:00:00.000Z"
+    (plain,) = network.list(type="Device").json()
+    assert plain == device(1)
+
+
+def test_old_orion_ld_finds_nothing_by_its_own_times() -> None:
+    # Orion-LD issue 1458: q=modifiedAt answered [] up to 1.4.0
+    condition = "modifiedAt>=1970-01-01T00:00:00Z"
+    assert stocked("orion-ld-1.4", 2).ids(type="Device", q=condition) == []
+    assert len(stocked("orion-ld", 2).ids(type="Device", q=condition)) == 2
+
+
+def test_changed_since_selects_what_was_modified_from_then_on() -> None:
+    network = LinkedDataNetwork("stellio")
+    network.face.load([device(1)], at="2026-01-01T10:00:00Z")
+    network.face.load([device(2)], at="2026-01-01T11:00:00Z")
+    assert network.ids(type="Device", q="modifiedAt>=2026-01-01T11:00:00Z") == ["urn:ngsi-ld:Device:00002"]
+
+
+def test_scopes_are_selected_by_level_and_by_tree() -> None:
+    # Clause 4.19: + is one level, /# the scope and everything below
+    network = LinkedDataNetwork("orion-ld")
+    network.face.load([device(1, scope="/Madrid"), device(2, scope=["/Madrid/Gardens", "/Public"]), device(3)])
+    assert [one[-1] for one in network.ids(scopeQ="/Madrid/#")] == ["1", "2"]
+    assert [one[-1] for one in network.ids(scopeQ="/Madrid/+")] == ["2"]
+    assert [one[-1] for one in network.ids(scopeQ="/Public")] == ["2"]
+
+
+def test_scorpio_pages_through_ids_that_were_frozen() -> None:
+    # Clause 5.14; Scorpio, QueryController: parameter entityMap, header NGSILD-EntityMap
+    network = stocked("scorpio", 5)
+    first = network.list(type="Device", entityMap="true", limit="2", count="true")
+    name = {"ngsild-entitymap": first.headers["ngsild-entitymap"]}
+    network.face.remove("urn:ngsi-ld:Device:00000")
+    network.face.load([device(9)])
+    second = network.ask(
+        "GET", "/ngsi-ld/v1/entities", headers=name, type="Device", limit="2", offset="2", count="true"
+    )
+    assert [one["id"][-1] for one in second.json()] == ["2", "3"]
+    assert second.headers["ngsild-results-count"] == "5"
+
+
+def test_an_expired_map_is_replaced_by_a_new_one() -> None:
+    # Clause 5.7.1.4: an EntityMap that is not found is created anew
+    network = stocked("scorpio", 1)
+    name = network.list(type="Device", entityMap="true").headers["ngsild-entitymap"]
+    network.face.forget_maps()
+    again = network.ask("GET", "/ngsi-ld/v1/entities", headers={"ngsild-entitymap": name}, type="Device")
+    assert again.headers["ngsild-entitymap"] != name
+
+
+def test_others_know_no_entity_maps() -> None:
+    # Stellio: not implemented; Orion-LD: behind an experimental flag
+    for flavour in ("stellio", "orion-ld"):
+        assert "ngsild-entitymap" not in stocked(flavour, 1).list(type="Device", entityMap="true").headers
+
+
+def test_names_are_iris_without_the_clients_context() -> None:
+    # Clause 5.5.7: a broker compacts with the context of the request's Link header
+    network = stocked("orion-ld", 1)
+    with httpx.Client(transport=network.transport(), base_url="http://broker") as client:
+        (entity,) = client.get("/ngsi-ld/v1/entities", params={"type": "Device"}).json()
+    assert entity["type"] == "https://example.org/vocabulary/Device"
+    assert "https://example.org/vocabulary/level" in entity
+
+
+def test_types_are_listed_each_once_and_without_counts() -> None:
+    # Clause 5.2.24, EntityTypeList
+    network = LinkedDataNetwork("stellio")
+    network.face.load([device(1, ["Sensor", "Device"]), device(2)])
+    answer = network.ask("GET", "/ngsi-ld/v1/types").json()
+    assert (answer["type"], answer["typeList"]) == ("EntityTypeList", ["Device", "Sensor"])
+
+
+def test_tenants_are_apart() -> None:
+    # Clause 4.14, header NGSILD-Tenant; Orion-LD takes Fiware-Service too
+    network = LinkedDataNetwork("orion-ld")
+    network.face.load([device(1)], tenant="city")
+    for header in ("NGSILD-Tenant", "Fiware-Service"):
+        answer = network.ask("GET", "/ngsi-ld/v1/entities", headers={header: "city"}, type="Device")
+        assert len(answer.json()) == 1
+    assert network.ids(type="Device") == []
+    unknown = network.ask("GET", "/ngsi-ld/v1/entities", headers={"NGSILD-Tenant": "nowhere"}, type="Device")
+    assert (unknown.status_code, unknown.json()["type"]) == (404, ETSI + "NonexistentTenant")
+
+
+def test_stellio_orders_by_id_and_the_others_by_creation() -> None:
+    # Orion-LD since issue 1573; Scorpio by its entity map; Stellio by id
+    for flavour, expected in (("orion-ld", ["2", "1"]), ("scorpio", ["2", "1"]), ("stellio", ["1", "2"])):
+        network = LinkedDataNetwork(flavour)
+        network.face.load([device(2), device(1)])
+        assert [one[-1] for one in network.ids(type="Device")] == expected
+
+
+def test_an_entity_is_created_changed_shown_and_deleted() -> None:
+    # Clauses 6.4.3.1 and 6.5.3
+    network = LinkedDataNetwork("scorpio")
+    path = "/ngsi-ld/v1/entities/urn:ngsi-ld:Device:00001"
+    assert network.ask("POST", "/ngsi-ld/v1/entities", device(1)).status_code == 201
+    assert network.ask("POST", "/ngsi-ld/v1/entities", device(1)).status_code == 409
+    assert network.ask("PATCH", path, {"level": {"type": "Property", "value": 7}}).status_code == 204
+    assert network.ask("GET", path).json()["level"]["value"] == 7
+    assert network.ask("DELETE", path).status_code == 204
+    assert network.ask("GET", path).json()["type"] == ETSI + "ResourceNotFound"
+
+
+def test_the_test_broker_speaks_it_over_http() -> None:
+    with TestBroker() as broker:
+        broker.speak_linked_data("orion-ld").load([device(1)])
+        assert "orionld version" in httpx.get(f"{broker.url}/version").json()
+        shown = httpx.get(f"{broker.url}/ngsi-ld/v1/entities", params={"local": "true"}).json()
+        assert [one["id"] for one in shown] == ["urn:ngsi-ld:Device:00001"]
