@@ -60,9 +60,20 @@ class Landed:
 
     def identities(self, walk: int) -> int:
         """How many different entities a walk met."""
-        walks = pc.shift_right(self.table["ordinal"], WALK_BITS)
-        met = self.table.filter(pc.equal(walks, walk)).select(_IDENTITY)
-        return int(met.group_by(_IDENTITY).aggregate([]).num_rows)
+        return int(self._of(walk).select(_IDENTITY).group_by(_IDENTITY).aggregate([]).num_rows)
+
+    def met(self, walk: int) -> set[tuple[str | None, str | None, str | None]]:
+        """The identities (path, id, type) of the entities that a walk met."""
+        columns = (self._of(walk)[name].to_pylist() for name in _IDENTITY)
+        return set(zip(*columns, strict=True))
+
+    def following(self, walk: int) -> int:
+        """The number that the next row of a walk has within it."""
+        last = pc.max(self._of(walk)["ordinal"]).as_py()
+        return 0 if last is None else int(last) + 1 - (walk << WALK_BITS)
+
+    def _of(self, walk: int) -> pa.Table:
+        return self.table.filter(pc.equal(pc.shift_right(self.table["ordinal"], WALK_BITS), walk))
 
     def newest(self, latest: datetime) -> str | None:
         """The greatest modification time up to `latest` among rows with a body, as the broker wrote it."""

@@ -23,6 +23,7 @@ from spark_jobs.landed import Landed
 from spark_jobs.session import parquet_microseconds
 from spark_jobs.sources.ngsi import ngsi_rows
 from spark_jobs.sources.selection import Selection, Walk
+from spark_jobs.unseen import land_unseen
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -79,7 +80,13 @@ def _pull(
         before = _health(broker, counted)
         _write(spark, selection, connection, storage.uri(folder))
         after = _health(broker, counted)
-    landed = Landed.look(storage, folder)
+        landed = Landed.look(storage, folder)
+        if short := _short(landed, telling, before, after):
+            seconds = float(selection.walk_deadline_seconds)
+            for walk in short:
+                land_unseen(broker, walk, landed, storage, folder, seconds)
+            after = _health(broker, counted)
+            landed = Landed.look(storage, folder)
     return LandingManifest(
         run=order.run,
         mode=order.mode,
@@ -151,18 +158,24 @@ def _write(spark: SparkSession, selection: Selection, connection: BrokerConnecti
 
 
 def _is_complete(landed: Landed, telling: Sequence[Walk], before: _Health, after: _Health) -> bool:
-    """Whether what was not met is gone: every path was walked whole, and no entity hid from the walk.
+    """Whether what was not met is gone: every path was walked whole, and no entity hid from the walk."""
+    if not telling or not landed.identities_known:
+        return False
+    return not _short(landed, telling, before, after)
+
+
+def _short(landed: Landed, telling: Sequence[Walk], before: _Health, after: _Health) -> list[Walk]:
+    """The walks that met fewer entities than the broker counts.
 
     Entities that come or go meanwhile make the counts differ, so the smaller one has to be met.
     """
-    if not telling or not landed.identities_known:
-        return False
-    for walk, *counts in zip(telling, before.counts, after.counts, strict=True):
+    found = []
+    for walk, *counts in zip(telling, before.counts, after.counts, strict=False):
         met = landed.identities(walk.number)
         if met < min(counts):
             _log.warning("the walk of %s met %d of %d entities", walk.query.service_path, met, min(counts))
-            return False
-    return True
+            found.append(walk)
+    return found
 
 
 def _watermark(known: str | None, newest: str | None) -> str | None:

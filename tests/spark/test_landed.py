@@ -54,6 +54,14 @@ def test_an_entity_that_came_in_two_versions_is_one(tmp_path: Path) -> None:
     assert (look(tmp_path).identities(0), look(tmp_path).identities(1), look(tmp_path).identities(2)) == (2, 1, 0)
 
 
+def test_what_a_walk_met_and_the_number_of_its_next_row(tmp_path: Path) -> None:
+    land(tmp_path, seen("a", 3))
+    land(tmp_path, seen("b", 3), seen("c", 3), seen("c", 4), walk=1)
+    landed = look(tmp_path)
+    assert landed.met(1) == {("/a", "b", "t"), ("/a", "c", "t")}
+    assert [landed.following(walk) for walk in (0, 1, 2)] == [1, 3, 0]
+
+
 def test_a_row_without_its_service_path_leaves_identities_unknown(tmp_path: Path) -> None:
     land(tmp_path, seen("a", 3))
     assert look(tmp_path).identities_known

@@ -238,29 +238,45 @@ def test_entities_that_never_had_times_are_landed_by_a_full_pull(
     assert manifest.complete
 
 
-def test_a_walk_that_met_fewer_entities_than_there_are_never_tells_absence(
-    spark: SparkSession, broker: TestBroker, tmp_path: Path
+@pytest.mark.parametrize(
+    ("hidden_after", "shown_after", "rows_landed", "complete"),
+    [
+        # Page 1 is the count before the walk, pages 2 to 5 the walk, 6 the count after it, 7 to 9 the second look.
+        ({1}, {5}, 11, True),
+        ({1, 6}, {5, 9}, 8, False),
+    ],
+)
+def test_what_the_broker_counts_and_the_walk_did_not_meet_is_looked_for_once_more(
+    spark: SparkSession,
+    broker: TestBroker,
+    tmp_path: Path,
+    hidden_after: set[int],
+    shown_after: set[int],
+    rows_landed: int,
+    complete: bool,
 ) -> None:
     old = {"id": "old", "type": "car", "speed": {"type": "Number", "value": 1, "metadata": {}}}
     broker.load([car(number) for number in range(8)])
     broker.load([SeedEntity("vehicles", "/4wheels", {**old, "id": f"old{number}"}, None, None) for number in range(3)])
+    tenant = broker.store.tenant("vehicles")
+    hiding = {key: entity for key, entity in tenant.entities.items() if "old" in str(key)}
 
     def hide(page: int) -> None:
-        # Page 1 is the count before the walk, pages 2 to 4 are the walk; only the counts see the old ones.
-        if page == 1:
-            taken.update({key: entity for key, entity in tenant.entities.items() if "old" in str(key)})
-            for key in taken:
+        for key, entity in hiding.items():
+            if page in hidden_after:
                 tenant.remove(key)
-        elif page == 4:
-            for entity in taken.values():
+            elif page in shown_after:
                 tenant.put(entity)
 
-    tenant, taken = broker.store.tenant("vehicles"), {}
     broker.faults.after_page = hide
 
     manifest = pull(spark, order(tmp_path, page_size=4), connection(broker), None)
 
-    assert (manifest.rows, manifest.source_count, manifest.complete) == (8, 11, False)
+    landed = rows(tmp_path, manifest)
+    assert (manifest.rows, manifest.source_count, manifest.complete) == (rows_landed, 11, complete)
+    assert landed["ordinal"].to_pylist() == list(range(rows_landed))
+    assert landed["id"].to_pylist()[8:] == ["old0", "old1", "old2"][: rows_landed - 8]
+    assert landed["body"].null_count == 0
 
 
 def test_one_walk_for_each_service_path_and_identities_from_wildcards(

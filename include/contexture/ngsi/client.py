@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from types import TracebackType
 from typing import Self
@@ -37,6 +37,13 @@ class Page:
     sightings: tuple[Sighting, ...]
     received_at: datetime
     broker_time: datetime
+
+    def only(self, indices: tuple[int, ...]) -> Page:
+        """The page with these rows alone."""
+        if len(indices) == len(self.entities):
+            return self
+        entities = [self.entities[index] for index in indices]
+        return Page(entities, tuple(self.sightings[index] for index in indices), self.received_at, self.broker_time)
 
 
 class ContextBroker:
@@ -123,8 +130,28 @@ class ContextBroker:
                 self.probe(deadline)
             step = cursor.advance(page)
             if step.fresh:
-                yield _only(page, step.fresh)
+                yield page.only(step.fresh)
             cursor = step.following
+
+    def sweep(self, query: EntityQuery, *, deadline_seconds: float = WALK_DEADLINE_SECONDS) -> Iterator[Page]:
+        """Everything a query selects by plain page numbers, also what has no time that a walk could go along.
+
+        It may miss what stays and repeat what it gave while others write: for looking once more at what a walk missed.
+
+        Raises:
+            ContextureError: as `walk`.
+        """
+        deadline = self._patience.clock() + deadline_seconds
+        cursor = KeysetCursor.start(replace(query, since=None))
+        while True:
+            cursor, page = self._page(query, cursor, deadline)
+            if not page.entities:
+                self.probe(deadline)
+                return
+            yield page
+            if len(page.entities) < cursor.limit:
+                return
+            cursor = replace(cursor, offset=cursor.offset + len(page.entities))
 
     def _page(self, query: EntityQuery, cursor: KeysetCursor, deadline: float) -> tuple[KeysetCursor, Page]:
         """The page at the cursor, in smaller pieces if it is too much at once."""
@@ -154,10 +181,3 @@ class ContextBroker:
     def _scope(self, service_path: str) -> dict[str, str]:
         scope = {"accept": "application/json", "fiware-servicepath": service_path}
         return scope | ({"fiware-service": self.service} if self.service else {})
-
-
-def _only(page: Page, indices: tuple[int, ...]) -> Page:
-    if len(indices) == len(page.entities):
-        return page
-    entities = [page.entities[index] for index in indices]
-    return Page(entities, tuple(page.sightings[index] for index in indices), page.received_at, page.broker_time)

@@ -89,6 +89,21 @@ def test_a_walk_gives_every_entity_once_as_the_broker_wrote_it() -> None:
     assert abs((datetime.now(UTC) - pages[0].received_at).total_seconds()) < 60
 
 
+def test_a_sweep_gives_every_page_by_its_number_without_a_condition_on_time() -> None:
+    pages = list(broker(served(10)).sweep(EntityQuery("/a", page_size=5, since="2026-01-01T00:00:07.000Z")))
+
+    assert [[sighting.id for sighting in page.sightings] for page in pages] == [
+        [f"e{number}" for number in range(5)],
+        [f"e{number}" for number in range(5, 10)],
+    ]
+
+
+def test_a_sweep_that_ends_in_an_empty_page_of_a_broker_without_database_fails() -> None:
+    handle, _ = answering(listed(0, 1), listed(), httpx.Response(500, json={}))
+    with pytest.raises(RetriableError, match="answered 500"):
+        list(broker(handle).sweep(EntityQuery("/a", page_size=2)))
+
+
 def test_requests_carry_tenant_path_and_credentials_in_lower_case_headers() -> None:
     handle, asked = answering(listed(1))
     list(broker(handle).walk(EntityQuery("/a/#")))
