@@ -1,0 +1,103 @@
+"""What the operational tables tell, row by row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Literal
+
+from contexture.operations.statuses import TransactionStatus
+
+RunState = Literal["running", "succeeded", "failed"]
+
+
+@dataclass(frozen=True, slots=True)
+class RunRow:
+    """One run of a publication.
+
+    Attributes:
+        run: folder name of the run's files.
+        run_id: Airflow's.
+        state: `running` until a task said otherwise; a scheduler that died leaves it there.
+        failed_task: which task failed.
+        message: why, in one sentence; never data, never a secret.
+    """
+
+    publication: str
+    run: str
+    run_id: str
+    mode: str | None
+    sequence: int | None
+    outbox: str | None
+    state: RunState
+    failed_task: str | None
+    message: str | None
+    started_at: datetime
+    ended_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class TransactionRow:
+    """One Kafka transaction of an outbox's shard.
+
+    Attributes:
+        number: of the transaction in its shard, from 0.
+        bytes: of keys and values, before compression.
+        position: how many records of the shard are committed with it.
+        source_transaction: the registry's own, if it has one.
+    """
+
+    publication: str
+    outbox: str
+    shard: int
+    number: int
+    status: TransactionStatus
+    records: int
+    bytes: int
+    position: int
+    source_transaction: int | None
+    message: str | None
+    updated_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptRow:
+    """One failed send of a shard; the fields of `contexture.outbox.attempts.SendAttempts`."""
+
+    publication: str
+    outbox: str
+    shard: int
+    attempt: int
+    allowed: int | None
+    state: str
+    intent: str
+    message: str
+    failed: int
+    failed_at: datetime
+    next_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Sums:
+    """What a publication's transactions come to.
+
+    Attributes:
+        by_status: how many transactions have each status.
+        records, bytes: of those that were sent.
+        last_sent: the last one that was sent.
+    """
+
+    by_status: dict[TransactionStatus, int]
+    records: int
+    bytes: int
+    last_sent: TransactionRow | None
+
+
+def milliseconds(at: datetime) -> int:
+    """Unix milliseconds of a time."""
+    return round(at.timestamp() * 1000)
+
+
+def moment(given: int | None) -> datetime | None:
+    """The time of Unix milliseconds, UTC."""
+    return None if given is None else datetime.fromtimestamp(given / 1000, UTC)

@@ -1,0 +1,91 @@
+"""The operational tables: what ran, what was sent, what failed. For people; the truth is in ledger and storage.
+
+Times are Unix milliseconds, as in the tables of registries that users query today.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from sqlalchemy import BigInteger, Column, Index, Integer, MetaData, String, Table, Text
+
+METADATA: Final = MetaData()
+
+_NAME: Final = String(200)
+
+SCHEMA_VERSION: Final = Table(
+    "schema_version",
+    METADATA,
+    Column("version", Integer, primary_key=True, autoincrement=False),
+    Column("applied_ms", BigInteger, nullable=False),
+)
+
+PRODUCERS: Final = Table(
+    "producers",
+    METADATA,
+    Column("publication", _NAME, primary_key=True),
+    Column("topics", Text, nullable=False),
+    Column("format", _NAME, nullable=False),
+    Column("connection", _NAME, nullable=False),
+    Column("updated_ms", BigInteger, nullable=False),
+)
+
+RUNS: Final = Table(
+    "runs",
+    METADATA,
+    Column("publication", _NAME, primary_key=True),
+    Column("run", _NAME, primary_key=True),
+    Column("run_id", Text, nullable=False),
+    Column("mode", _NAME),
+    Column("sequence", BigInteger),
+    Column("outbox", _NAME),
+    Column("state", _NAME, nullable=False),
+    Column("failed_task", _NAME),
+    Column("message", Text),
+    Column("started_ms", BigInteger, nullable=False),
+    Column("ended_ms", BigInteger),
+    Index("runs_by_start", "publication", "started_ms"),
+)
+
+TRANSACTIONS: Final = Table(
+    "transactions",
+    METADATA,
+    Column("publication", _NAME, primary_key=True),
+    Column("outbox", _NAME, primary_key=True),
+    Column("shard", Integer, primary_key=True, autoincrement=False),
+    Column("number", BigInteger, primary_key=True, autoincrement=False),
+    Column("status", Integer, nullable=False),
+    Column("records", BigInteger, nullable=False),
+    Column("bytes", BigInteger, nullable=False),
+    Column("position", BigInteger, nullable=False),
+    Column("source_transaction", BigInteger),
+    Column("message", Text),
+    Column("updated_ms", BigInteger, nullable=False),
+    Index("transactions_by_time", "publication", "updated_ms"),
+    Index("transactions_by_status", "status", "publication"),
+)
+
+ATTEMPTS: Final = Table(
+    "attempts",
+    METADATA,
+    Column("publication", _NAME, primary_key=True),
+    Column("outbox", _NAME, primary_key=True),
+    Column("shard", Integer, primary_key=True, autoincrement=False),
+    Column("failed", Integer, primary_key=True, autoincrement=False),
+    Column("attempt", Integer, nullable=False),
+    Column("allowed", Integer),
+    Column("state", _NAME, nullable=False),
+    Column("intent", _NAME, nullable=False),
+    Column("message", Text, nullable=False),
+    Column("failed_ms", BigInteger, nullable=False),
+    Column("next_ms", BigInteger),
+)
+
+VIEWS: Final = (
+    "CREATE VIEW kafa_producer_config AS SELECT publication AS id, topics AS topic, format FROM producers",
+    "CREATE VIEW kafa_producer_tx AS SELECT "
+    "COALESCE(CAST(source_transaction AS VARCHAR(20)), outbox || '/' || shard || '/' || number) AS tx_id, "
+    "publication AS producer_id, status AS tx_status, updated_ms AS tx_last_updated, bytes AS tx_size, "
+    "records AS tx_messages FROM transactions",
+)
+"""The names that users of a registry's own producer know (spelt as there)."""

@@ -1,0 +1,250 @@
+"""The operational tables: what is written is read back, by any number of writers, under both sets of names."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import subprocess
+import sys
+import textwrap
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from sqlalchemy import text
+from sqlalchemy.engine import make_url
+
+from builders.attempts import failed_send
+from builders.outboxes import NOON
+from contexture.errors import ConfigurationError, RejectedError, RetriableError
+from contexture.kafka import KafkaConfigurationError
+from contexture.operations import ProducerStore, TransactionRow, TransactionStatus
+from contexture.operations.database import MIGRATIONS, database_url, open_engine
+from contexture.operations.tables import METADATA
+
+PASSWORD = "s3cret-of-the-database"
+# A real PostgreSQL to run the same tests against, as postgresql+psycopg2://…; its tables are emptied.
+REAL = os.environ.get("TEST_DATABASE_URL")
+
+
+def transaction(
+    number: int = 0, status: TransactionStatus = TransactionStatus.SENT, **changes: object
+) -> TransactionRow:
+    given: dict[str, object] = {
+        "publication": "vehicles",
+        "outbox": "outbox1",
+        "shard": 0,
+        "number": number,
+        "status": status,
+        "records": 10,
+        "bytes": 1_000,
+        "position": 10 * (number + 1),
+        "source_transaction": None,
+        "message": None,
+        "updated_at": NOON + timedelta(seconds=number),
+    }
+    return TransactionRow(**(given | changes))  # type: ignore[arg-type]
+
+
+@pytest.fixture(params=["sqlite", "postgresql"] if REAL else ["sqlite"])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path}/operations.sqlite"
+    assert REAL is not None
+    with open_engine(make_url(REAL)).begin() as connection:
+        for view in ("kafa_producer_config", "kafa_producer_tx"):
+            connection.execute(text(f"DROP VIEW IF EXISTS {view}"))
+        METADATA.drop_all(connection)
+    return REAL
+
+
+@pytest.fixture
+def store(url: str) -> Iterator[ProducerStore]:
+    opened = ProducerStore(url)
+    yield opened
+    opened.close()
+
+
+def test_a_transaction_is_one_row_whatever_became_of_it(store: ProducerStore) -> None:
+    store.transaction_is(transaction(status=TransactionStatus.PENDING, records=0, bytes=0))
+    store.transaction_is(transaction(status=TransactionStatus.BROKER_ERROR, message="no broker"))
+    assert store.transactions() == [transaction(status=TransactionStatus.BROKER_ERROR, message="no broker")]
+    store.transaction_is(transaction())
+    assert store.transactions() == [transaction()]
+
+
+def test_transactions_come_by_page_and_by_status(store: ProducerStore) -> None:
+    for number in range(5):
+        store.transaction_is(transaction(number))
+    store.transaction_is(transaction(5, TransactionStatus.PENDING))
+    store.transaction_is(transaction(0, publication="bikes"))
+    sent = TransactionStatus.SENT
+    assert [row.number for row in store.transactions("vehicles", limit=2)] == [5, 4]
+    assert [row.number for row in store.transactions("vehicles", status=sent, limit=2, offset=1)] == [3, 2]
+
+
+def test_the_sums_of_a_publication(store: ProducerStore) -> None:
+    for number in range(3):
+        store.transaction_is(transaction(number))
+    store.transaction_is(transaction(3, TransactionStatus.LOCAL_FAILURE))
+    sums = store.sums("vehicles")
+    assert sums.by_status == {TransactionStatus.SENT: 3, TransactionStatus.LOCAL_FAILURE: 1}
+    assert (sums.records, sums.bytes, sums.last_sent) == (30, 3_000, transaction(2))
+    assert store.sums("bikes").last_sent is None
+
+
+def test_a_run_from_its_plan_to_its_end(store: ProducerStore) -> None:
+    store.run_started("vehicles", "run1", run_id="scheduled__1", mode="full", sequence=7)
+    (running,) = store.runs("vehicles")
+    assert (running.state, running.mode, running.sequence, running.ended_at) == ("running", "full", 7, None)
+    store.run_failed("vehicles", "scheduled__1", task="publish", message="no broker")
+    (failed,) = store.runs()
+    assert (failed.run, failed.state, failed.failed_task, failed.message) == ("run1", "failed", "publish", "no broker")
+    store.run_ended("vehicles", "run1", outbox="outbox1")
+    (ended,) = store.runs()
+    assert (ended.state, ended.outbox, ended.failed_task, ended.message) == ("succeeded", "outbox1", None, None)
+
+
+def test_a_run_that_fails_before_it_is_planned_is_kept(store: ProducerStore) -> None:
+    store.run_failed("vehicles", "manual__1", task="settle", message="no broker")
+    (run,) = store.runs("vehicles")
+    assert (run.run_id, run.state, run.failed_task, run.mode) == ("manual__1", "failed", "settle", None)
+
+
+def test_each_failed_send_is_kept(store: ProducerStore) -> None:
+    store.attempt_is("vehicles", failed_send("outbox1", attempt=1))
+    store.attempt_is("vehicles", failed_send("outbox1", attempt=2, state="used up", next_at=None, failed_at=NOON))
+    assert sorted((row.attempt, row.allowed, row.state, row.next_at) for row in store.attempts("vehicles")) == [
+        (1, 11, "waiting", NOON + timedelta(seconds=5)),
+        (2, 11, "used up", None),
+    ]
+
+
+def test_what_is_old_is_forgotten(store: ProducerStore) -> None:
+    store.transaction_is(transaction(0))
+    store.transaction_is(transaction(1, updated_at=datetime.now(UTC)))
+    store.transaction_is(transaction(0, publication="bikes"))
+    assert store.forget("vehicles", before=NOON + timedelta(days=1)) == 1
+    assert [row.number for row in store.transactions("vehicles")] == [1]
+    assert len(store.transactions("bikes")) == 1
+
+
+def test_users_of_a_registry_find_the_names_they_know(store: ProducerStore, url: str) -> None:
+    store.producer_is("codelists", topics="fixed FOO,BAR", format_name="sdmx", connection="kafka_default")
+    store.transaction_is(transaction(publication="codelists", source_transaction=4711))
+    store.transaction_is(transaction(1, TransactionStatus.PENDING))
+    with open_engine(make_url(url)).connect() as connection:
+        configured = connection.execute(text("SELECT id, topic, format FROM kafa_producer_config")).all()
+        sent = connection.execute(text("SELECT * FROM kafa_producer_tx ORDER BY tx_id")).mappings().all()
+    assert [tuple(row) for row in configured] == [("codelists", "fixed FOO,BAR", "sdmx")]
+    assert [dict(row) for row in sent] == [
+        {
+            "tx_id": "4711",
+            "producer_id": "codelists",
+            "tx_status": 1,
+            "tx_last_updated": 1_772_366_400_000,
+            "tx_size": 1_000,
+            "tx_messages": 10,
+        },
+        {
+            "tx_id": "outbox1/0/1",
+            "producer_id": "vehicles",
+            "tx_status": 0,
+            "tx_last_updated": 1_772_366_401_000,
+            "tx_size": 1_000,
+            "tx_messages": 10,
+        },
+    ]
+
+
+WRITER = textwrap.dedent(
+    """
+    import sys
+    sys.path[:0] = {path!r}
+    from test_store import transaction
+    from contexture.operations import ProducerStore
+    store = ProducerStore({url!r})
+    for number in range(40):
+        store.transaction_is(transaction(number, shard=int(sys.argv[1])))
+    """
+)
+
+
+def test_processes_that_write_at_once_make_the_tables_once_and_lose_nothing(store: ProducerStore, url: str) -> None:
+    path = [str(Path(__file__).parent), *sys.path]
+    script = WRITER.format(path=path, url=url)
+    writers = [subprocess.Popen([sys.executable, "-c", script, str(shard)]) for shard in range(4)]
+    assert [writer.wait(60) for writer in writers] == [0, 0, 0, 0]
+    assert store.sums("vehicles").by_status == {TransactionStatus.SENT: 160}
+
+
+def test_tables_of_a_newer_version_are_left_alone(store: ProducerStore, url: str) -> None:
+    store.transaction_is(transaction())
+    with open_engine(make_url(url)).begin() as connection:
+        connection.execute(text(f"INSERT INTO schema_version VALUES ({len(MIGRATIONS) + 1}, 0)"))
+    with pytest.raises(ConfigurationError, match="are of version 2, and this Contexture knows 1"):
+        ProducerStore(url).transactions()
+
+
+def test_sqlite_writes_beside_readers(tmp_path: Path) -> None:
+    ProducerStore(f"sqlite:///{tmp_path}/operations.sqlite").transaction_is(transaction())
+    with sqlite3.connect(tmp_path / "operations.sqlite") as connection:
+        assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+
+
+def test_a_locked_database_is_given_up_after_a_second(tmp_path: Path) -> None:
+    store = ProducerStore(f"sqlite:///{tmp_path}/operations.sqlite")
+    store.transaction_is(transaction())
+    blocker = sqlite3.connect(tmp_path / "operations.sqlite", isolation_level=None)
+    blocker.execute("BEGIN IMMEDIATE")
+    began = datetime.now(UTC)
+    with pytest.raises(RetriableError, match=r"do not answer \(OperationalError\)"):
+        store.transaction_is(transaction(1))
+    assert datetime.now(UTC) - began < timedelta(seconds=2)
+    assert len(store.transactions()) == 1, "readers are not held up"
+    blocker.close()
+
+
+def test_the_default_is_a_file_below_a_local_home(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CONTEXTURE_DATABASE", raising=False)
+    assert str(database_url("/data/home")) == "sqlite:////data/home/operations.sqlite"
+    assert database_url("s3://bucket/home") is None
+    assert ProducerStore.of_home("s3://bucket/home") is None
+
+
+def test_the_password_is_never_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CONTEXTURE_DATABASE", f"postgresql+psycopg2://ops:{PASSWORD}@127.0.0.1:9/contexture")
+    store = ProducerStore.of_home("/data/home")
+    assert store is not None
+    with pytest.raises((RetriableError, ConfigurationError)) as failure:
+        store.transaction_is(transaction())
+    assert PASSWORD not in f"{failure.value} {failure.value.context} {store.address} {store!r}"
+    monkeypatch.setenv("CONTEXTURE_DATABASE", f"ops:{PASSWORD}")
+    with pytest.raises(ConfigurationError) as wrong:
+        ProducerStore.of_home("/data/home")
+    assert PASSWORD not in str(wrong.value)
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        (RejectedError("too large", next_step="-", status=2), TransactionStatus.LOCAL_FAILURE),
+        (KafkaConfigurationError("not authorised", next_step="-", status=3), TransactionStatus.BROKER_ERROR),
+        (RetriableError("no broker", next_step="-"), TransactionStatus.BROKER_ERROR),
+        (RejectedError("refused", next_step="-"), TransactionStatus.LOCAL_FAILURE),
+        (ValueError("?"), TransactionStatus.UNEXPECTED),
+    ],
+)
+def test_the_status_of_a_failure(error: Exception, status: TransactionStatus) -> None:
+    assert TransactionStatus.of(error) is status
+
+
+def test_the_numbers_are_those_of_the_registry() -> None:
+    assert [(status.name, status.value) for status in TransactionStatus] == [
+        ("PENDING", 0),
+        ("SENT", 1),
+        ("LOCAL_FAILURE", 2),
+        ("BROKER_ERROR", 3),
+        ("UNEXPECTED", 4),
+    ]
