@@ -99,4 +99,5 @@ def _summary(storage: Storage, order: StageOrder, landing: LandingManifest, mani
         reference_time=landing.finished_at,
         quarantined_by_rule=dict(manifest.quarantined),
         warnings_by_rule=dict(manifest.warnings),
+        of_snapshot=dict(manifest.of_snapshot),
     )

@@ -8,6 +8,7 @@ from hashlib import sha256
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from contexture.ngsi.rules.catalogue import severities
 from contexture.outbox.layout import SHARD_FILE
 from contexture.outbox.manifest import LandingManifest, Manifest, ShardManifest
 from contexture.outbox.state import StatePointer
@@ -21,17 +22,24 @@ _PIECE_BYTES = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """What the steps of a preparation found; `shards` are the rows of `assembly.SUMMARY`, by shard."""
+    """What the steps of a preparation found.
+
+    Attributes:
+        shards: the rows of `assembly.SUMMARY`, by shard.
+        of_snapshot: how often each rule about the whole snapshot is broken.
+    """
 
     planned: Plan
     counts: Counts
     shards: list[dict[str, int]]
+    of_snapshot: dict[str, int]
 
 
 def described(preparation: Preparation, landing: LandingManifest, findings: Findings) -> Manifest:
     """The manifest of the outbox whose shards lie on storage; writes its list of topics."""
     order, planned, counts = preparation.order, findings.planned, findings.counts
     storage = Storage(preparation.home)
+    warned, rejecting = _by_severity(preparation, findings.of_snapshot)
     return Manifest(
         outbox=preparation.outbox,
         publication=order.publication.name,
@@ -53,12 +61,21 @@ def described(preparation: Preparation, landing: LandingManifest, findings: Find
         unchanged=counts.unchanged,
         quarantined=counts.quarantined,
         quarantined_entities=counts.quarantined_entities,
-        warnings=counts.warnings,
+        warnings=dict(sorted({**counts.warnings, **warned}.items())),
         repeated=planned.repeated,
         upserts=planned.upserts,
         deletes=planned.deletes,
         absent=planned.absent,
+        of_snapshot=rejecting,
     )
+
+
+def _by_severity(preparation: Preparation, of_snapshot: dict[str, int]) -> tuple[dict[str, int], dict[str, int]]:
+    """What is broken and only counted, and what rejects the run."""
+    wanted = severities(preparation.publication.quality.rules)
+    broken = {rule: number for rule, number in of_snapshot.items() if number}
+    warned = {rule: number for rule, number in broken.items() if wanted.get(rule) == "warning"}
+    return warned, {rule: number for rule, number in broken.items() if wanted.get(rule) == "error"}
 
 
 def _shard(storage: Storage, preparation: Preparation, row: dict[str, int]) -> ShardManifest:

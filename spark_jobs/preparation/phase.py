@@ -33,6 +33,7 @@ from spark_jobs.preparation.evaluated import evaluated_folder, evaluated_schema
 from spark_jobs.preparation.evaluation import EVALUATED, evaluation
 from spark_jobs.preparation.planning import plan
 from spark_jobs.preparation.settings import Preparation
+from spark_jobs.preparation.snapshot_rules import snapshot_violations
 
 
 class Stopwatch:
@@ -91,7 +92,9 @@ def _prepared(spark: Any, preparation: Preparation, landing: LandingManifest, wa
     with watch.step("assemble"):
         shards = assemble(spark, preparation)
     counts = count(storage, preparation, planned.conflicting)
-    return described(preparation, landing, Findings(planned, counts, shards))
+    with watch.step("snapshot"):
+        broken = {**snapshot_violations(storage, preparation, landing), "count-drop": planned.dropped}
+    return described(preparation, landing, Findings(planned, counts, shards, broken))
 
 
 def evaluate(spark: Any, preparation: Preparation) -> None:

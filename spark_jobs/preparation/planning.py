@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 from contexture.batches import plan as plan_batches
 from contexture.changes import Comparison, ShrinkGuard, Verdict, compare
 from contexture.kafka.partitioner import shards_for
+from contexture.ngsi.rules.catalogue import severities
 from contexture.outbox.schemas import STATE
 from contexture.outbox.state import State, StatePointer
 from contexture.outbox.state_reader import StateReader
@@ -42,6 +43,7 @@ class Plan:
         upserts: events that will be sent.
         deletes: identities whose tombstones will be sent.
         absent: identities missing for the first time; nothing is sent for them yet.
+        dropped: identities that vanish beyond the shrink limit, where that is no error.
     """
 
     conflicting: Any
@@ -49,6 +51,7 @@ class Plan:
     upserts: int
     deletes: int
     absent: int
+    dropped: int = 0
 
 
 def plan(preparation: Preparation, *, tells_absence: bool, confirmed_shrink: bool) -> Plan:
@@ -69,9 +72,7 @@ def plan(preparation: Preparation, *, tells_absence: bool, confirmed_shrink: boo
     tells_absence = tells_absence and preparation.publication.source.detect_deletions
     held = reader.table(COMPARED) if tells_absence else reader.of_entities(snapshot["entity_hash"], COMPARED)
     comparison, touched = _touched(reader, held, _compared(preparation, snapshot, held, tells_absence))
-    limit = preparation.publication.source.shrink_limit
-    guard = ShrinkGuard(limit.share, limit.count)
-    guard.check(len(comparison.vanished), pointer.identities, confirmed=confirmed_shrink)
+    dropped = _guarded(preparation, len(comparison.vanished), pointer.identities, confirmed=confirmed_shrink)
     sent = _sent(preparation, snapshot, comparison)
     sent.save(storage, preparation.work)
     deleted = np.union1d(comparison.vanished, comparison.removed)
@@ -83,7 +84,18 @@ def plan(preparation: Preparation, *, tells_absence: bool, confirmed_shrink: boo
         upserts=len(sent.events),
         deletes=len(deleted),
         absent=len(comparison.first_absent),
+        dropped=dropped,
     )
+
+
+def _guarded(preparation: Preparation, vanishing: int, held: int, *, confirmed: bool) -> int:
+    """Holds the deletion of many up, where `count-drop` is an error; else says how many go beyond the limit."""
+    limit = preparation.publication.source.shrink_limit
+    guard = ShrinkGuard(limit.share, limit.count)
+    if severities(preparation.publication.quality.rules).get("count-drop") == "error":
+        guard.check(vanishing, held, confirmed=confirmed)
+        return 0
+    return vanishing if guard.exceeded(vanishing, held) and not confirmed else 0
 
 
 def _snapshot(storage: Storage, preparation: Preparation) -> Any:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from contexture.ngsi.rules.catalogue import REJECTING
 from contexture.outbox.manifest import ExpectationResult
 from spark_jobs.quality.project import EXAMPLES, Outcome
 from spark_jobs.quality.summary import RunSummary
@@ -59,6 +60,8 @@ def _of_the_run(column: str, summary: RunSummary) -> str:
         return f"{summary.quarantined:,} of {whole:,} entities ({summary.quarantined_share:.2%})"
     if column == "source_entities":
         return "not known" if summary.source_entities is None else f"{summary.source_entities:,} in the source"
+    if column in REJECTING:
+        return f"{summary.of_snapshot.get(column, 0):,} found"
     age = summary.newest_age_seconds
     return "no change known" if age is None else f"{age:,.0f} s old"
 

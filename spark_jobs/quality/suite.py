@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from pydantic import JsonValue
 
+from contexture.ngsi.rules.catalogue import REJECTING, RULES, severities
 from contexture.publications import Publication
 from spark_jobs.quality.columns import column_names
 from spark_jobs.quality.expected import Expected
@@ -57,6 +58,11 @@ def _about_the_run(publication: Publication) -> Iterator[Expected]:
         {"column": "quarantined_share", "max_value": share},
         f"row rules refuse at most {share:.4g} of the entities",
     )
+    wanted = severities(quality.rules)
+    for rule in RULES:
+        if rule.name in REJECTING and wanted.get(rule.name) == "error":
+            arguments: dict[str, JsonValue] = {"column": rule.name, "max_value": 0}
+            yield Expected(rule.name, "critical", "summary", BETWEEN, arguments, rule.description)
     if age is not None:
         yield Expected(
             "freshness",

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from contexture.ngsi.rules.catalogue import REJECTING
+
 
 @dataclass(frozen=True, slots=True)
 class RunSummary:
@@ -22,6 +24,7 @@ class RunSummary:
         reference_time: what "now" means for this run, the same when it is prepared again.
         quarantined_by_rule: refused entities by the rule that refused them.
         warnings_by_rule: violations that do not refuse, by rule.
+        of_snapshot: how often the snapshot breaks rules about the whole of it that are errors.
     """
 
     read: int
@@ -33,6 +36,7 @@ class RunSummary:
     reference_time: datetime
     quarantined_by_rule: Mapping[str, int] = field(default_factory=dict)
     warnings_by_rule: Mapping[str, int] = field(default_factory=dict)
+    of_snapshot: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def quarantined_share(self) -> float:
@@ -57,4 +61,5 @@ class RunSummary:
             "source_entities": self.source_entities,
             "quarantined_share": self.quarantined_share,
             "newest_age_seconds": self.newest_age_seconds,
+            **{rule: self.of_snapshot.get(rule, 0) for rule in REJECTING},
         }

@@ -441,3 +441,15 @@ def test_transactions_and_positions_are_dense_in_each_shard(preparer: Prepare) -
         assert [record["transaction"] for record in own] == [number // 7 for number in range(shard.records)]
         assert shard.transactions == -(-shard.records // 7)
     assert manifest.records == 40
+
+
+def test_what_only_the_whole_snapshot_breaks_is_counted_or_rejects(preparer: Prepare) -> None:
+    rules = {"dup-across-paths": "error", "count-mismatch": "off"}
+    runs = preparer(quality={"rules": rules, "attribute_types": {"speed": "Number"}})
+    drifted = {**car(2, 20), "speed": {"type": "Integer", "value": 20, "metadata": {}}}
+
+    manifest = runs.prepare([car(1, 10), car(1, 10, path="/2wheels"), drifted, car(3, 30)])
+
+    assert manifest.of_snapshot == {"dup-across-paths": 1}
+    assert manifest.warnings["type-drift"] == 1
+    assert manifest.upserts == 4

@@ -18,6 +18,10 @@ class ShrinkGuard:
         """The number of identities that may vanish when `held` are held."""
         return max(int(self.share * held), self.count)
 
+    def exceeded(self, vanishing: int, held: int) -> bool:
+        """Whether more vanish than may."""
+        return vanishing > self.limit(held)
+
     def check(self, vanishing: int, held: int, *, confirmed: bool) -> None:
         """Lets a deletion of `vanishing` identities pass, or stops the run before anything is sent.
 
@@ -25,7 +29,7 @@ class ShrinkGuard:
             ConfigurationError: more vanish than the limit, and nobody has confirmed it.
         """
         limit = self.limit(held)
-        if confirmed or vanishing <= limit:
+        if confirmed or not self.exceeded(vanishing, held):
             return
         raise ConfigurationError(
             f"{vanishing} of {held} identities are gone from the source, and only {limit} may vanish in one run",

@@ -59,7 +59,10 @@ class ShardManifest(Document):
 
 
 class Manifest(Document):
-    """What an outbox holds. Nothing in it depends on the clock: preparing again gives the same document."""
+    """What an outbox holds. Nothing in it depends on the clock: preparing again gives the same document.
+
+    `of_snapshot`: how often the snapshot breaks each rule about the whole of it that is an error here.
+    """
 
     format_version: int = FORMAT_VERSION
     outbox: str
@@ -91,6 +94,7 @@ class Manifest(Document):
     replayed: int = 0
     skipped_newer: int = 0
     interval: tuple[datetime, datetime] | None = None
+    of_snapshot: Mapping[str, int] = {}
 
     @property
     def records(self) -> int:

@@ -20,6 +20,7 @@ pytestmark = pytest.mark.spark
 EXPECTED = [
     ("volume", "critical", "1 in the source"),
     ("quarantined-share", "critical", "1 of 1 entities (100.00%)"),
+    ("count-zero", "critical", "1 found"),
     ("freshness", "warning", "3,601 s old"),
     ("unique-identity", "critical", "2 of 12 rows break it"),
     ("id-present", "critical", "1 of 12 rows break it"),
@@ -66,6 +67,7 @@ def bad(judged: Any, publication: Publication, car: Callable[..., dict[str, Any]
         newest_modified_at=good_run.reference_time - timedelta(seconds=3601),
         quarantined_by_rule={"id-syntax": 1},
         warnings_by_rule={"stale": 4},
+        of_snapshot={"count-zero": 1},
     )
     return judged(publication, rows, spoiled)
 

@@ -22,6 +22,7 @@ def test_a_publication_that_says_nothing_has_the_expectations_that_always_hold()
     assert [expected.name for expected in suite(vehicles())] == [
         "volume",
         "quarantined-share",
+        "count-zero",
         "unique-identity",
         "id-present",
         "type-present",
@@ -29,6 +30,13 @@ def test_a_publication_that_says_nothing_has_the_expectations_that_always_hold()
         "topic-name",
         "not-in-the-future",
     ]
+
+
+def test_an_error_of_the_whole_snapshot_rejects_the_run() -> None:
+    rules = {"dup-across-paths": "error", "count-zero": "off", "type-drift": "warning"}
+    expected = {each.name: (each.severity, each.kwargs) for each in suite(vehicles(rules=rules))}
+    assert expected["dup-across-paths"] == ("critical", {"column": "dup-across-paths", "max_value": 0})
+    assert not {"count-zero", "type-drift"} & set(expected)
 
 
 def test_what_a_publication_says_is_expected_of_the_column_of_its_attribute() -> None:

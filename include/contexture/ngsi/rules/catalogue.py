@@ -70,12 +70,20 @@ RULES: tuple[Rule, ...] = (
     Rule("topic-length", "error", "the topic's name is one that Kafka accepts", "record"),
     Rule("duplicate", "error", "one identity has one content at one time of change", "snapshot"),
     Rule("dup-across-paths", "warning", "an id and type stand in one service path only", "snapshot"),
-    Rule("type-drift", "warning", "an attribute keeps its type between snapshots and entities", "snapshot"),
-    Rule("relationship-target", "warning", "what a relationship refers to is in the snapshot", "snapshot"),
-    Rule("count-mismatch", "warning", "as many entities were read as the broker counted", "snapshot"),
-    Rule("count-drop", "error", "the snapshot isn't smaller than its guard allows", "snapshot"),
-    Rule("count-zero", "error", "the snapshot isn't empty where it never was", "snapshot"),
+    Rule(
+        "type-drift",
+        "warning",
+        "an attribute that quality names has one NGSI type in all entities of a type",
+        "snapshot",
+    ),
+    Rule("relationship-target", "off", "what a relationship refers to is in the snapshot", "snapshot"),
+    Rule("count-mismatch", "warning", "as many entities were read as the broker counted, within 0.1 %", "snapshot"),
+    Rule("count-drop", "error", "no more vanish in one run than source.shrink_limit allows", "snapshot"),
+    Rule("count-zero", "error", "the source isn't empty while the target holds something", "snapshot"),
 )
+
+REJECTING = ("dup-across-paths", "type-drift", "count-mismatch", "count-zero")
+"""Rules of the whole snapshot: nobody can say which entity is at fault, so an error rejects the run."""
 
 _DEFAULTS: Mapping[str, Setting] = MappingProxyType({rule.name: rule.default for rule in RULES})
 

@@ -1,0 +1,87 @@
+"""Rules that only a whole snapshot can break, counted on the driver over narrow columns.
+
+A warning is counted in the manifest; an error is a critical expectation of the checkpoint, so nothing is sent.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+
+from contexture.changes import Verdict
+from contexture.ngsi.rules.catalogue import severities
+from contexture.outbox.manifest import LandingManifest
+from contexture.outbox.state import StatePointer
+from contexture.outbox.storage import Storage
+from spark_jobs.preparation.settings import Preparation
+from spark_jobs.quality.columns import column_names
+
+TOLERATED_SHARE = 0.001
+"""Entities come and go while they are read, so that a count is never quite that of the rows."""
+
+
+def snapshot_violations(storage: Storage, preparation: Preparation, landing: LandingManifest) -> dict[str, int]:
+    """How often a snapshot breaks each rule about the whole of it; rules that are off are left out."""
+    wanted = severities(preparation.publication.quality.rules)
+    found: dict[str, int] = {}
+    if "count-zero" in wanted:
+        found["count-zero"] = int(_is_emptied(preparation, landing))
+    if "count-mismatch" in wanted:
+        found["count-mismatch"] = _mismatch(_rows(storage, preparation, ["entity_hash"]), preparation, landing)
+    if "dup-across-paths" in wanted:
+        found["dup-across-paths"] = across_paths(_rows(storage, preparation, ["service_path", "id", "type"]))
+    if "type-drift" in wanted:
+        judged = [f"type_{safe}" for safe in column_names(preparation.publication).values()]
+        rows = _rows(storage, preparation, ["type", *judged], accepted=True) if judged else None
+        found["type-drift"] = sum(drifting(rows, column) for column in judged)
+    return found
+
+
+def across_paths(rows: Any) -> int:
+    """How many pairs of id and type stand in several service paths; columns `service_path`, `id`, `type`."""
+    if len(pc.unique(rows["service_path"])) < 2:
+        return 0
+    paths = rows.group_by(["id", "type"]).aggregate([("service_path", "count_distinct")])
+    return int(pc.sum(pc.greater(paths["service_path_count_distinct"], 1)).as_py() or 0)
+
+
+def drifting(rows: Any, column: str) -> int:
+    """How many entities have an attribute with another NGSI type than most entities of their type.
+
+    Args:
+        rows: entities with their `type`.
+        column: the attribute's NGSI type; null where an entity lacks it.
+    """
+    present = rows.select(["type", column]).filter(pc.is_valid(rows[column]))
+    counted = present.group_by(["type", column]).aggregate([(column, "count")])
+    usual = counted.group_by("type").aggregate([(f"{column}_count", "max")])
+    return present.num_rows - int(pc.sum(usual[f"{column}_count_max"]).as_py() or 0)
+
+
+def mismatch(met: int, counted: int) -> int:
+    """By how many entities the rows differ from the broker's count; 0 within the tolerance."""
+    difference = abs(met - counted)
+    return difference if difference > TOLERATED_SHARE * counted else 0
+
+
+def _mismatch(rows: Any, preparation: Preparation, landing: LandingManifest) -> int:
+    detects = preparation.publication.source.detect_deletions
+    reads_all = landing.mode == "full" or landing.watermark_from is None or detects
+    return mismatch(len(pc.unique(rows["entity_hash"])), landing.source_count) if reads_all else 0
+
+
+def _is_emptied(preparation: Preparation, landing: LandingManifest) -> bool:
+    held = StatePointer.model_validate_json(preparation.pointer_json).identities
+    return landing.source_count == 0 and held > 0 and not preparation.order.confirm_shrink
+
+
+def _rows(storage: Storage, preparation: Preparation, columns: list[str], *, accepted: bool = False) -> Any:
+    """Columns of what was read, one row per entity."""
+    path = storage.path(f"{preparation.work}/evaluated")
+    dataset = ds.dataset(path, filesystem=storage.filesystem, format="parquet")
+    chosen = ds.field("part") == 0
+    if accepted:
+        chosen &= ds.field("verdict") <= int(Verdict.UNCHANGED)
+    return dataset.to_table(columns=columns, filter=chosen)
