@@ -1,0 +1,66 @@
+"""A publication as the reception sees it: which notifications are its own, and where they go."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import Protocol
+
+from contexture.ngsi.notifications import MAXIMUM_BYTES, Notification, NotificationError
+from contexture.publications.scope import covers
+from contexture.reception.access import Access
+
+
+class Inbox(Protocol):
+    """Where notifications are kept; `contexture.outbox.inbox_writer.InboxWriter` is one."""
+
+    def submit(self, headers: Mapping[str, str], body: bytes) -> Future[None]:
+        """Hands a notification over; the future is done when it is kept for good.
+
+        Raises:
+            InboxUnavailableError: it can't be kept now; the future's error may be this too.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A publication that is notified.
+
+    Attributes:
+        service: the publication's; empty is the broker's default tenant, whose notifications name none.
+        service_paths: the publication's selection, such as `/a` or `/a/#`.
+        access: who may notify it.
+        inbox: where its notifications go.
+        maximum_bytes: of one notification.
+    """
+
+    service: str
+    service_paths: tuple[str, ...]
+    access: Access
+    inbox: Inbox
+    maximum_bytes: int = MAXIMUM_BYTES
+
+    def check(self, notification: Notification) -> None:
+        """Refuses what the publication didn't select.
+
+        Raises:
+            NotificationError: another service, or a path outside the selection.
+        """
+        if notification.service.lower() != self.service:
+            raise _foreign(
+                f"the service {notification.service[:50]!r} is not the publication's",
+                "correct the subscription's service or its URL",
+            )
+        # NGSI-LD knows no service paths.
+        paths = set() if notification.form == "ngsi-ld" else {entity.service_path for entity in notification.entities}
+        for path in sorted(paths):
+            if not any(covers(selected, path) for selected in self.service_paths):
+                raise _foreign(
+                    f"the service path {path[:60]!r} is outside the publication's selection",
+                    "correct the subscription's service path or its URL",
+                )
+
+
+def _foreign(message: str, next_step: str) -> NotificationError:
+    return NotificationError(message, next_step=next_step, status=400)
