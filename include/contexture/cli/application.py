@@ -21,6 +21,8 @@ COMMANDS = {
     "quarantine": ("contexture.cli.quarantine", "Show what the row rules hold back."),
     "models": ("contexture.cli.models", "Copy JSON Schemas that entities are validated against."),
     "resync": ("contexture.cli.resync", "Start publications again, through Airflow."),
+    "topics": ("contexture.cli.topics", "Compare what topics of two clusters tell."),
+    "import": ("contexture.cli.importing", "Turn a Cygnus agent's configuration into publications."),
     "connection": ("contexture.cli.connection", "Test a connection to Kafka or to a context broker."),
     "pools": ("contexture.cli.pools", "Print the pools that the DAGs need, for `airflow pools import`."),
     "schema": ("contexture.cli.schema", "Print the JSON Schema by which editors check publication files."),

@@ -1,0 +1,94 @@
+"""How `contexture import` shows what it made: for people, and for scripts."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Iterable
+from pathlib import Path
+
+from rich.console import Console
+from rich.text import Text
+
+from contexture.cli.imports import Imported, file_name
+from contexture.migration import DIFFERENCES, Explained
+from contexture.publications import Problem
+
+_STYLES = {
+    "kept": "green",
+    "replaced": "cyan",
+    "no longer needed": "dim",
+    "left out": "dim",
+    "unknown": "yellow",
+    "wrong": "bold red",
+}
+
+
+def print_json(imported: Imported, output: Path | None) -> None:
+    """One JSON document about everything."""
+    migration = imported.migration
+    document = {
+        "right": imported.is_right,
+        "publications": [
+            {**dataclasses.asdict(draft), "path": str(output / file_name(draft.name)) if output else None}
+            for draft in migration.drafts
+        ],
+        "parameters": [dataclasses.asdict(each) for each in migration.explained],
+        "connections": list(migration.connections),
+        "decisions": list(migration.decisions),
+        "differences": [difference._asdict() for difference in DIFFERENCES],
+        "problems": [{**problem.as_dict(), "path": problem.path.name} for problem in imported.problems],
+    }
+    print(json.dumps(document, ensure_ascii=False, indent=2))
+
+
+def print_text(imported: Imported, output: Path | None) -> None:
+    """The publications, what became of each parameter, and what to do next."""
+    console = Console(highlight=False, soft_wrap=True)
+    migration = imported.migration
+    for draft in migration.drafts:
+        if output is None:
+            console.print(Text(f"--- {file_name(draft.name)} ({draft.origin})", style="bold"))
+            console.print(Text(draft.text))
+        else:
+            console.print(Text(f"wrote {output / file_name(draft.name)} from {draft.origin}", style="bold green"))
+    if output is not None:
+        for name in imported.beside:
+            console.print(Text(f"copied {output / name}", style="green"))
+    _print_parameters(console, migration.explained)
+    _print_list(console, "What the file can't tell", migration.decisions)
+    _print_list(console, "Connections to make (they can hold what else your brokers ask for)", migration.connections)
+    _print_differences(console)
+    _print_problems(console, imported.problems)
+
+
+def _print_parameters(console: Console, explained: Iterable[Explained]) -> None:
+    console.print(Text("\nWhat becomes of each parameter", style="bold"))
+    for each in explained:
+        text = Text(f"{each.line:>5}  {each.key} = {each.value}\n         ")
+        text.append(each.outcome, style=_STYLES[each.outcome])
+        console.print(text.append(f": {each.why}"))
+
+
+def _print_list(console: Console, title: str, items: Iterable[str]) -> None:
+    console.print(Text(f"\n{title}", style="bold"))
+    for item in items:
+        console.print(Text(f"  {item}"))
+
+
+def _print_differences(console: Console) -> None:
+    console.print(Text("\nWhere Contexture differs from Cygnus on purpose", style="bold"))
+    for difference in DIFFERENCES:
+        console.print(Text(f"  {difference.title}", style="bold"))
+        console.print(Text(f"    Cygnus: {difference.cygnus}", style="dim"))
+        console.print(Text(f"    Contexture: {difference.contexture}"))
+
+
+def _print_problems(console: Console, problems: Iterable[Problem]) -> None:
+    for problem in problems:
+        console.print()
+        first, *rest = str(problem).splitlines()
+        first = first.replace(str(problem.path), problem.path.name)
+        console.print(Text(first, style="bold red" if problem.severity == "error" else "yellow"))
+        for line in rest:
+            console.print(Text(line))

@@ -1,0 +1,100 @@
+"""Importing: reading the files, checking what they become, and writing it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from contexture.errors import ConfigurationError
+from contexture.migration import Migration, migrate
+from contexture.migration.cygnus import Files
+from contexture.publications import Problem, discover
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """What an import made.
+
+    Attributes:
+        migration: the publications and everything said about them.
+        beside: the files that the publications name, by the names they have there.
+        problems: what `contexture check` says about the publications, notes included.
+    """
+
+    migration: Migration
+    beside: dict[str, bytes]
+    problems: tuple[Problem, ...]
+
+    @property
+    def is_right(self) -> bool:
+        """Whether every value was kept and every publication passes."""
+        return self.migration.is_clean and not any(problem.severity == "error" for problem in self.problems)
+
+
+def from_cygnus(agent: Path, *, grouping: Path | None, mappings: Path | None, services: Sequence[str]) -> Imported:
+    """The publications of a Cygnus agent, checked.
+
+    Raises:
+        ConfigurationError: a file can't be read, or is no agent's with a Kafka sink.
+    """
+    beside = {path.name: _read(path) for path in (grouping, mappings) if path is not None}
+    files = Files(grouping.name if grouping else None, mappings.name if mappings else None)
+    migration = migrate(_text(_read(agent)), files=files, services=services)
+    with TemporaryDirectory() as folder:
+        _write(migration, beside, Path(folder))
+        loaded = discover(Path(folder))
+    problems = tuple(problem for each in loaded for problem in (each.error.problems if each.error else each.notes))
+    return Imported(migration, beside, problems)
+
+
+def write(imported: Imported, folder: Path, *, force: bool) -> None:
+    """Writes the publications and the files they name.
+
+    Raises:
+        ConfigurationError: a file is there already, or the folder can't be written.
+    """
+    there = [name for name in _names(imported) if (folder / name).exists()]
+    if there and not force:
+        raise ConfigurationError(
+            f"{folder} has {', '.join(there)} already", next_step="choose another folder, or replace them with --force"
+        )
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        _write(imported.migration, imported.beside, folder)
+    except OSError as error:
+        raise ConfigurationError(
+            f"{folder} can't be written: {error.strerror}", next_step="check the path and permissions"
+        ) from None
+
+
+def _names(imported: Imported) -> list[str]:
+    return [*(file_name(draft.name) for draft in imported.migration.drafts), *imported.beside]
+
+
+def file_name(publication: str) -> str:
+    """The file of a publication."""
+    return f"{publication}.yaml"
+
+
+def _write(migration: Migration, beside: dict[str, bytes], folder: Path) -> None:
+    for draft in migration.drafts:
+        (folder / file_name(draft.name)).write_text(draft.text, encoding="utf-8")
+    for name, content in beside.items():
+        (folder / name).write_bytes(content)
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise ConfigurationError(f"{path} can't be read: {error.strerror}", next_step="check the path") from None
+
+
+def _text(content: bytes) -> str:
+    # Flume reads its file in the platform's encoding; Java's own for properties is Latin-1, which fits every byte.
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return content.decode("latin-1")

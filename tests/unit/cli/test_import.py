@@ -1,0 +1,89 @@
+"""`contexture import cygnus`: files that pass the check, and what is said about them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+AGENT = """\
+a.sinks = kafka
+a.sinks.kafka.type = com.telefonica.iot.cygnus.sinks.NGSIKafkaSink
+a.sinks.kafka.batch_size = 5
+a.sinks.kafka.data_model = dm-by-service-path
+"""
+
+
+@pytest.fixture
+def agent(tmp_path: Path) -> Path:
+    path = tmp_path / "agent_1.conf"
+    path.write_text(AGENT, encoding="utf-8")
+    return path
+
+
+def test_files_are_written_and_pass_the_check(contexture, agent, tmp_path):
+    done = contexture("import", "cygnus", str(agent), "--service", "vehicles", "--output", str(tmp_path / "out"))
+
+    assert (done.code, done.err) == (0, "")
+    assert "wrote" in done.out
+    checked = contexture("check", str(tmp_path / "out" / "kafka.yaml"))
+    assert (checked.code, "kafka.yaml: right" in checked.out) == (0, True)
+
+
+def test_without_a_folder_everything_is_printed_and_nothing_written(contexture, agent, tmp_path):
+    done = contexture("import", "cygnus", str(agent))
+
+    assert done.code == 0
+    for part in (
+        "--- kafka.yaml (a.sinks.kafka)",
+        "  data_model: dm-by-service-path",
+        "    4  a.sinks.kafka.data_model = dm-by-service-path\n         kept: topics.data_model",
+        "airflow connections add kafka_default --conn-type kafka",
+        "Where Contexture differs from Cygnus on purpose",
+        "the services: Cygnus took them from each notification",
+    ):
+        assert part in done.out
+    assert [path.name for path in tmp_path.iterdir()] == ["agent_1.conf"]
+
+
+def test_a_document_for_scripts(contexture, agent):
+    document = json.loads(contexture("import", "cygnus", str(agent), "--json").out)
+
+    assert document["right"] is True
+    assert [publication["name"] for publication in document["publications"]] == ["kafka"]
+    assert {each["outcome"] for each in document["parameters"]} == {"kept", "replaced"}
+    assert document["differences"][0]["title"] == "how changes come in"
+
+
+def test_a_value_that_was_wrong_is_told_by_the_exit_code(contexture, agent):
+    agent.write_text(AGENT + "a.sinks.kafka.batch_ttl = never\n", encoding="utf-8")
+
+    done = contexture("import", "cygnus", str(agent))
+
+    assert done.code == 1
+    assert "wrong: expected a whole number of at least -1; the default 10 was written" in done.out
+
+
+def test_what_the_check_refuses_is_shown(contexture, agent):
+    done = contexture("import", "cygnus", str(agent), "--service", "my-service")
+
+    assert done.code == 1
+    assert "kafka.yaml:9:12: error: 'my-service' is no service" in done.out
+
+
+def test_files_that_are_there_are_kept(contexture, agent, tmp_path):
+    (tmp_path / "kafka.yaml").write_text("mine")
+
+    refused = contexture("import", "cygnus", str(agent), "--output", str(tmp_path))
+    assert (refused.code, "replace them with --force" in refused.err) == (2, True)
+    assert (tmp_path / "kafka.yaml").read_text() == "mine"
+
+    assert contexture("import", "cygnus", str(agent), "--output", str(tmp_path), "--force").code == 0
+    assert (tmp_path / "kafka.yaml").read_text().startswith("# Made by")
+
+
+def test_a_file_that_is_not_there_is_told(contexture, tmp_path):
+    done = contexture("import", "cygnus", str(tmp_path / "none.conf"))
+
+    assert (done.code, "can't be read: No such file" in done.err) == (2, True)
