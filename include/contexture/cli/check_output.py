@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 # What YAML reads back as the same text without quotes.
 _PLAIN = re.compile(r"^(?!(?:true|false|null|~)$)[A-Za-z/][\w./#: -]*(?<![: #])$", re.ASCII | re.IGNORECASE)
 # Whole files, which are no part of what people wrote.
-_CONTENTS = {"quality": {"model_documents"}}
+_CONTENTS = {"quality": {"model_documents"}, "topics": {"grouping_rules_content", "name_mappings_content"}}
+_HIDDEN_KEYS = frozenset().union(*_CONTENTS.values())
 _RECORDS_SHOWN = 40
 _REFUSED_SHOWN = 10
 _ENTITIES_SHOWN = 3
@@ -106,7 +107,7 @@ def _keys(section: Section, indent: int) -> Iterator[tuple[int, str, str | None,
         if isinstance(value, Section):
             yield indent, key, None, False
             yield from _keys(value, indent + 1)
-        elif key != "model_documents":
+        elif key not in _HIDDEN_KEYS:
             yield indent, key, _yaml(value), key not in section.model_fields_set
 
 

@@ -120,6 +120,19 @@ def _name_schemes(publication: Publication) -> Findings:
         yield Finding(("topics", "enable_lowercase"), message, "leave it out", (("topics", "naming"),))
 
 
+def _name_files(publication: Publication) -> Findings:
+    topics = publication.topics
+    for flag, file in (("enable_grouping", "grouping_rules"), ("enable_name_mappings", "name_mappings")):
+        enabled, named = getattr(topics, flag), getattr(topics, file) is not None
+        if enabled and topics.naming == "fixed":
+            message = f"`{flag}: true` has no effect on `naming: fixed`"
+            yield Finding(("topics", flag), message, "leave it out, or write `naming: cygnus`", (("topics", "naming"),))
+        elif enabled and not named:
+            yield Finding(("topics", flag), f"`{flag}: true` needs a file", f"add `{file}: FILE.json`")
+        elif named and not enabled:
+            yield Finding(("topics", file), f"`{file}` has no effect", f"write `{flag}: true`, or leave it out")
+
+
 def _secret_configuration(publication: Publication) -> Findings:
     for key in publication.topics.config:
         if looks_secret(key):
@@ -155,6 +168,7 @@ _CHECKS: tuple[Callable[[Publication], Findings], ...] = (
     _fixed_topics,
     _cygnus_names,
     _name_schemes,
+    _name_files,
     _secret_configuration,
     _topic_configuration,
     *RECORD_CHECKS,

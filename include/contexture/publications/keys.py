@@ -54,6 +54,8 @@ def _of_topic(publication: Publication) -> frozenset[str]:
     # Legacy names write every special character as `_`, so any two identities may share one.
     if topics.naming in {"fixed", "cygnus-legacy"}:
         return frozenset()
+    if topics.enable_grouping or topics.enable_name_mappings:
+        return frozenset()
     # Lower case, which some releases always had, lets `Car1` and `car1` share a topic; a service is lower case anyway.
     in_lower_case = topics.enable_lowercase or topics.cygnus_version is not None
     return frozenset({"service"}) if in_lower_case else _BY_TOPIC[topics.data_model]

@@ -9,6 +9,7 @@ from contexture.publications import documents
 from contexture.publications.documents import Document, DocumentError, Span
 from contexture.publications.findings import Finding, dotted
 from contexture.publications.models import with_models
+from contexture.publications.name_contents import with_name_files
 from contexture.publications.notes import notes
 from contexture.publications.problems import Problem, without_secrets
 from contexture.publications.publication import Publication
@@ -30,7 +31,8 @@ def read(path: Path) -> tuple[Publication | None, tuple[Problem, ...]]:
         return None, (_of_document(path, lines, error),)
     publication, findings = validate(document.value)
     publication, unread = with_models(document.value, publication, path.parent)
-    findings = [*findings, *unread]
+    publication, unnamed = with_name_files(document.value, publication, path.parent)
+    findings = [*findings, *unread, *unnamed]
     errors = [_of_document(path, lines, error) for error in document.repeated]
     errors += [_placed(path, lines, document, finding) for finding in findings]
     if errors or publication is None:

@@ -39,10 +39,6 @@ class Unsupported:
 UNSUPPORTED = (
     Unsupported("source", "kind", ("sdmx",), "publish a context broker with `kind: ngsi`"),
     Unsupported("source", "mode", ("notifications",), "use `mode: changes` with a frequent schedule"),
-    Unsupported("topics", "enable_grouping", (True,), "leave it out, and choose topics by `data_model`"),
-    Unsupported("topics", "grouping_rules", (), "leave it out, and choose topics by `data_model`"),
-    Unsupported("topics", "enable_name_mappings", (True,), "leave it out; names stay as the source has them"),
-    Unsupported("topics", "name_mappings", (), "leave it out; names stay as the source has them"),
     Unsupported("topics", "routes", (), "use `naming: fixed` with `topics: [...]`"),
     Unsupported("message", "format", ("sdmx",), "use one of ngsiv2, cygnus-lines, ngsiv1 and ngsi-ld"),
     Unsupported(

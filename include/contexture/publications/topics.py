@@ -6,12 +6,14 @@ import re
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, StrictStr
+from pydantic.json_schema import SkipJsonSchema
 
 from contexture.publications.fields import ConfigValue, Flag, OneOrMany, Positive, Section, Text
 
 DataModel = Literal["dm-by-service", "dm-by-service-path", "dm-by-entity", "dm-by-attribute"]
 
 _LEGAL_TOPIC = re.compile(r"^[A-Za-z0-9._-]{1,249}$")
+CYGNUS_2_19 = "cygnus-2.19"
 _OWN_TOPICS = "contexture.ledger."
 
 
@@ -55,10 +57,15 @@ class Topics(Section):
     )
     data_model: DataModel = Field("dm-by-entity", description="What one topic is for (Cygnus' data_model)")
     enable_lowercase: Flag = Field(False, description="Lower-case the finished name (Cygnus)")
+    compat: Literal["none", "cygnus-2.19"] = Field(
+        "none", description="cygnus-2.19: grouping and mappings name with the quirks of that release"
+    )
     enable_grouping: Flag = Field(False, description="Apply grouping_rules (Cygnus)")
-    grouping_rules: Text | None = Field(None, description="File of grouping rules (Cygnus)")
+    grouping_rules: Text | None = Field(None, description="File of grouping rules (Cygnus), from this file's folder")
+    grouping_rules_content: SkipJsonSchema[Text | None] = Field(None, description="Its contents; never written")
     enable_name_mappings: Flag = Field(False, description="Apply name_mappings (Cygnus)")
-    name_mappings: Text | None = Field(None, description="File of name mappings (Cygnus)")
+    name_mappings: Text | None = Field(None, description="File of name mappings (Cygnus), from this file's folder")
+    name_mappings_content: SkipJsonSchema[Text | None] = Field(None, description="Its contents; never written")
     topics: TopicNames = Field((), description="With naming fixed: every record goes to each of these")
     routes: tuple[Route, ...] = Field((), description="Registry: topics by selector")
     partitions: Positive = Field(1, description="Partitions of topics that are made (Cygnus)")

@@ -23,12 +23,13 @@ from contexture.topics.cygnus import CONCATENATOR, encode
 from contexture.topics.legality import MAXIMUM_LENGTH, TopicNameError, check_legal
 from contexture.topics.parts import named
 from contexture.topics.releases import NameMaker
+from contexture.topics.rewriting import NameFiles, rewriting
 
 _CACHED_PARTS = 8192
 _LONGEST_RESERVED = len("..")
 
 
-class TopicNaming(Protocol):
+class TopicNaming(NameFiles, Protocol):
     """What naming needs to know of a publication's `topics`."""
 
     @property
@@ -54,29 +55,39 @@ class TopicNamer:
         TopicNameError: a fixed topic is illegal.
     """
 
-    __slots__ = ("_fixed", "_lowercase", "_make")
+    __slots__ = ("_fixed", "_lowercase", "_make", "_rewrite")
 
     def __init__(self, naming: TopicNaming) -> None:
         self._lowercase = naming.enable_lowercase or _always_in_lower_case(naming)
         self._fixed: tuple[str, ...] = ()
         self._make: NameMaker = _no_single_name
+        self._rewrite = rewriting(naming)
         if naming.naming == "fixed":
             self._fixed = _fixed_topics(naming)
         else:
             self._make = _name_maker(naming)
 
-    def __call__(self, identity: ContextIdentity, attribute: str | None = None) -> tuple[str, ...]:
+    def __call__(
+        self, identity: ContextIdentity, attribute: str | None = None, attribute_type: str = ""
+    ) -> tuple[str, ...]:
         """Every topic the event goes to, each legal (raises `TopicNameError` otherwise)."""
-        return self._fixed or (self.name(identity, attribute),)
+        return self._fixed or (self.name(identity, attribute, attribute_type),)
 
-    def name(self, identity: ContextIdentity, attribute: str | None = None) -> str:
-        """The one topic the event goes to.
+    def header_service(self, identity: ContextIdentity, _attribute: str | None = None) -> str:
+        """The service that cygnus-lines write: the mapped one, as Cygnus does; path and entity stay original."""
+        mappings = self._rewrite.mappings if self._rewrite is not None else None
+        return identity.service if mappings is None else mappings.service(identity.service)
+
+    def name(self, identity: ContextIdentity, attribute: str | None = None, attribute_type: str = "") -> str:
+        """The one topic the event goes to; the attribute's type counts for name mappings only.
 
         Raises:
             TopicNameError: there are several, or the name is illegal.
         """
         if self._fixed:
             return _only(self._fixed)
+        if self._rewrite is not None:
+            identity, attribute = self._rewrite(identity, attribute, attribute_type)
         name = self._make(identity, attribute)
         if self._lowercase:
             name = name.lower()

@@ -127,13 +127,6 @@ def test_a_service_is_never_guessed():
     ("sections", "what"),
     [
         ({"source": {"mode": "notifications"}}, "source.mode: not yet supported: `mode: notifications`"),
-        ({"topics": {"enable_grouping": True}}, "topics.enable_grouping: not yet supported: `enable_grouping: true`"),
-        (
-            {"topics": {"grouping_rules": "g.json"}},
-            "topics.grouping_rules: not yet supported: `grouping_rules: g.json`",
-        ),
-        ({"topics": {"enable_name_mappings": True}}, "not yet supported: `enable_name_mappings: true`"),
-        ({"topics": {"name_mappings": "n.json"}}, "topics.name_mappings: not yet supported"),
         ({"topics": {"routes": [{"select": "*", "topics": "A"}]}}, "topics.routes: not yet supported: `routes: [...]`"),
         ({"message": {"envelope": "cloudevents-binary"}}, "message.envelope: not yet supported"),
         ({"message": {"envelope": "cloudevents-structured"}}, "message.envelope: not yet supported"),

@@ -68,6 +68,9 @@ CHANGING = {
     "source.detect_deletions": False,
     "topics.naming": "injective",
     "topics.cygnus_version": "1.9.0",
+    "topics.compat": "cygnus-2.19",
+    "topics.grouping_rules_content": '{"grouping_rules":[]}',
+    "topics.name_mappings_content": '{"serviceMappings":[]}',
     "topics.data_model": "dm-by-service",
     "topics.enable_lowercase": True,
     "topics.partitions": 3,
@@ -142,15 +145,18 @@ def test_every_key_that_works_today_is_tried_in_one_direction():
         "source.registrations",
         "topics.topics",
         "topics.enable_grouping",
-        "topics.grouping_rules",
         "topics.enable_name_mappings",
-        "topics.name_mappings",
         "topics.routes",
         "message.envelope",
         "message.media_type",
     }
     assert set(CHANGING) == set(CHANGES_RECORDS) - not_yet
-    assert set(KEEPING) == set(CHANGES_NO_RECORD) - {"publish.on_failure", "quality.expectations"}
+    assert set(KEEPING) == set(CHANGES_NO_RECORD) - {
+        "publish.on_failure",
+        "quality.expectations",
+        "topics.grouping_rules",
+        "topics.name_mappings",
+    }
 
 
 def test_keys_that_need_each_other_change_the_fingerprint():
@@ -206,10 +212,11 @@ def test_defaults_of_fingerprinted_keys_are_frozen():
         "topics.cygnus_version": None,
         "topics.data_model": "dm-by-entity",
         "topics.enable_lowercase": False,
+        "topics.compat": "none",
         "topics.enable_grouping": False,
-        "topics.grouping_rules": None,
+        "topics.grouping_rules_content": None,
         "topics.enable_name_mappings": False,
-        "topics.name_mappings": None,
+        "topics.name_mappings_content": None,
         "topics.topics": (),
         "topics.routes": (),
         "topics.partitions": 1,

@@ -20,6 +20,11 @@ class Naming:
     cygnus_version: str | None = None
     enable_lowercase: bool = False
     topics: tuple[str, ...] = ()
+    enable_grouping: bool = False
+    grouping_rules_content: str | None = None
+    enable_name_mappings: bool = False
+    name_mappings_content: str | None = None
+    compat: str = "none"
 
 
 PART = st.text(st.characters(categories=None), max_size=6) | st.text(st.sampled_from("_-xuspkwa0f/.:é😀"), max_size=6)

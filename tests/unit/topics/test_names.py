@@ -18,6 +18,11 @@ class Naming:
     enable_lowercase: bool = False
     topics: tuple[str, ...] = ()
     cygnus_version: str | None = None
+    enable_grouping: bool = False
+    grouping_rules_content: str | None = None
+    enable_name_mappings: bool = False
+    name_mappings_content: str | None = None
+    compat: str = "none"
 
 
 CAR = ContextIdentity("vehicles", "/4wheels", "car1", "car")

@@ -17,6 +17,11 @@ class Naming:
     naming: str = "cygnus"
     enable_lowercase: bool = False
     topics: tuple[str, ...] = ()
+    enable_grouping: bool = False
+    grouping_rules_content: str | None = None
+    enable_name_mappings: bool = False
+    name_mappings_content: str | None = None
+    compat: str = "none"
 
 
 CAR = ContextIdentity("vehicles", "/4wheels", "Car1", "car")
