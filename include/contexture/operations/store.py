@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
 
-from sqlalchemy import Connection, Engine, Select, Table, delete, func, select, update
+from sqlalchemy import ColumnElement, Connection, Engine, Select, Table, Update, delete, func, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import URL, Row, make_url
 from sqlalchemy.exc import SQLAlchemyError
@@ -106,6 +106,26 @@ class ProducerStore:
         values = asdict(row) | {"status": int(row.status)}
         values["updated_ms"] = milliseconds(values.pop("updated_at"))
         self._put(TRANSACTIONS, values)
+
+    def shard_begins(self, publication: str, outbox: str, shard: int) -> None:
+        """Keeps that the rest of a shard is about to be sent: its next transaction is pending."""
+        row = {"publication": publication, "outbox": outbox, "shard": shard}
+        with self._writing() as connection:
+            known = select(func.count()).select_from(TRANSACTIONS).where(*_shard(publication, outbox, shard))
+            if connection.scalar(known):
+                unsent = {"status": int(TransactionStatus.PENDING), "message": None, "updated_ms": _now_ms()}
+                connection.execute(_unsent(publication, outbox, shard).values(**unsent))
+            else:
+                first = {"number": 0, "status": 0, "records": 0, "bytes": 0, "position": 0, "updated_ms": _now_ms()}
+                connection.execute(TRANSACTIONS.insert().values(**row, **first))
+
+    def shard_ended(
+        self, publication: str, outbox: str, shard: int, *, status: TransactionStatus, message: str | None = None
+    ) -> None:
+        """Keeps what has become of the transactions of a shard that are not sent as far as is known here."""
+        changes = {"status": int(status), "message": message, "updated_ms": _now_ms()}
+        with self._writing() as connection:
+            connection.execute(_unsent(publication, outbox, shard).values(**changes))
 
     def attempt_is(self, publication: str, attempts: SendAttempts) -> None:
         """Keeps a failed send of a shard, or what became of it."""
@@ -216,6 +236,16 @@ class ProducerStore:
                 f"the operational tables in {self.address} do not answer ({type(error).__name__})",
                 next_step="see that the database runs and CONTEXTURE_DATABASE names it; no record depends on it",
             ) from error
+
+
+def _shard(publication: str, outbox: str, shard: int) -> tuple[ColumnElement[bool], ...]:
+    table = TRANSACTIONS.c
+    return table.publication == publication, table.outbox == outbox, table.shard == shard
+
+
+def _unsent(publication: str, outbox: str, shard: int) -> Update:
+    unsent = TRANSACTIONS.c.status != int(TransactionStatus.SENT)
+    return update(TRANSACTIONS).where(*_shard(publication, outbox, shard), unsent)
 
 
 def _of(query: Select[Any], table: Table, publication: str | None) -> Select[Any]:

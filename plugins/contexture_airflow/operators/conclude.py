@@ -36,11 +36,16 @@ class ConcludeOperator(BaseOperator):
     def execute(self, context: Context) -> dict[str, Any]:
         """Returns the run's counts, which are also the extra of the asset event."""
         from contexture_airflow.steps.concluding import conclude_run
+        from contexture_airflow.steps.noting import note_end, open_journal
         from contexture_airflow.steps.open import open_storage, targets
         from contexture_airflow.steps.run import Staged
+        from contexture_airflow.steps.sending import staged_publication
 
-        staged = Staged.received(self.staged)
-        counts = conclude_run(open_storage(), staged, targets(self.log.info), self.log.info, now=datetime.now(UTC))
+        storage, staged = open_storage(), Staged.received(self.staged)
+        with open_journal(storage, self.log.warning) as journal:
+            counts = conclude_run(storage, staged, targets(self.log.info), self.log.info, now=datetime.now(UTC))
+            keep_days = staged_publication(storage, staged.publication, staged.run).retention.archive_days
+            note_end(journal, staged.publication, staged.run, staged.outbox, keep_days=keep_days)
         if counts is None:
             raise AirflowSkipException(f"outbox {staged.outbox} was not sent")
         context["outlet_events"][self.published].extra = counts

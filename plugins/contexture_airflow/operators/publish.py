@@ -46,6 +46,7 @@ class PublishOutboxOperator(BaseOperator):
     def _send(self) -> dict[str, Any]:
         from contexture.outbox.lifecycle import Outboxes
         from contexture_airflow.steps.attempting import attempts_of
+        from contexture_airflow.steps.noting import ShardNotes, open_journal
         from contexture_airflow.steps.open import open_storage, targets
         from contexture_airflow.steps.run import Staged
         from contexture_airflow.steps.sending import send_shard, staged_publication
@@ -55,8 +56,10 @@ class PublishOutboxOperator(BaseOperator):
         manifest = outboxes.manifest(staged.outbox)
         publication = staged_publication(storage, staged.publication, staged.run)
         target = targets(self.log.info)(publication, manifest.interval)
-        attempts = attempts_of(outboxes, staged.outbox, self.shard, publication, report=self.log.info)
-        result = send_shard(storage, manifest, self.shard, target, attempts)
+        with open_journal(storage, self.log.warning) as journal:
+            notes, report = ShardNotes(journal, manifest, self.shard), self.log.info
+            attempts = attempts_of(outboxes, staged.outbox, self.shard, publication, report=report, noted=notes.attempt)
+            result = send_shard(storage, manifest, self.shard, target, attempts, notes)
         return {
             "shard": result.shard,
             "sent": result.records_sent,

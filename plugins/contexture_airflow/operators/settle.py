@@ -38,8 +38,10 @@ class SettleOperator(BaseOperator):
         return attempted(self, lambda: self._settle(context))
 
     def _settle(self, context: Context) -> dict[str, Any]:
+        from contexture_airflow.steps.noting import open_journal
         from contexture_airflow.steps.open import open_storage, targets
         from contexture_airflow.steps.settling import settle
 
-        request = run_request(context)
-        return dict(settle(open_storage(), self.publication, request, targets(self.log.info), self.log.info).handed())
+        storage, request, report = open_storage(), run_request(context), self.log.info
+        with open_journal(storage, self.log.warning) as journal:
+            return dict(settle(storage, self.publication, request, targets(report), report, journal).handed())

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pyarrow.parquet as pq
 
-from contexture.errors import ConfigurationError, RejectedError
-from contexture.kafka import FencedError, LedgerEntry, SequenceTakenError, ShardResult
+from contexture.errors import ConfigurationError, RejectedError, RetriableError
+from contexture.kafka import FencedError, SequenceTakenError, ShardResult
 from contexture.outbox.layout import PublicationFolder
 from contexture.outbox.lifecycle import Outboxes
 from contexture.outbox.manifest import Manifest
@@ -16,6 +14,7 @@ from contexture.outbox.reader import OutboxShardReader
 from contexture.outbox.storage import Storage
 from contexture.publications import Publication
 from contexture_airflow.steps.attempting import ShardAttempts
+from contexture_airflow.steps.noting import NOWHERE, ShardNotes
 from contexture_airflow.steps.target import Target
 
 
@@ -25,7 +24,7 @@ def send_shard(
     shard: int,
     target: Target,
     attempts: ShardAttempts,
-    committed: Callable[[LedgerEntry], None] = lambda entry: None,
+    notes: ShardNotes | None = None,
 ) -> ShardResult:
     """Sends what is not yet sent of one shard, by the attempts it has.
 
@@ -44,15 +43,22 @@ def send_shard(
         )
     attempts.wait_rest()
     reader = OutboxShardReader(storage, manifest, shard)
+    notes = notes or ShardNotes(NOWHERE, manifest, shard)
+    notes.began()
     try:
-        result = target.send(reader, len(manifest.shards), attempts.after, committed)
+        result = target.send(reader, len(manifest.shards), attempts.after, notes.committed)
     except (FencedError, SequenceTakenError):
         # Another sender is at it, and what is noted of the shard is its to note.
         raise
     except (ConfigurationError, RejectedError) as failure:
         attempts.stopped(failure)
+        notes.failed(failure)
+        raise
+    except RetriableError as failure:
+        notes.failed(failure)
         raise
     attempts.sent()
+    notes.ended(result)
     return result
 
 

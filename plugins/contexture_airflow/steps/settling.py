@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+from contexture.operations import Journal
 from contexture.outbox.conclusion import owe_full
 from contexture.outbox.lifecycle import Outboxes
 from contexture.outbox.manifest import Manifest
@@ -12,6 +13,7 @@ from contexture.outbox.storage import Storage
 from contexture.publications import Publication
 from contexture_airflow.steps.attempting import attempts_of
 from contexture_airflow.steps.concluding import conclude_outbox
+from contexture_airflow.steps.noting import NOWHERE, ShardNotes, note_plan
 from contexture_airflow.steps.planning import plan_run
 from contexture_airflow.steps.run import RunPlan, RunRequest
 from contexture_airflow.steps.sending import send_shard, staged_publication, topic_counts
@@ -19,7 +21,12 @@ from contexture_airflow.steps.target import Report, Target, TargetFor
 
 
 def settle(
-    storage: Storage, publication: Publication, request: RunRequest, target_for: TargetFor, report: Report
+    storage: Storage,
+    publication: Publication,
+    request: RunRequest,
+    target_for: TargetFor,
+    report: Report,
+    journal: Journal = NOWHERE,
 ) -> RunPlan:
     """Finishes approved outboxes, rejects those whose gate never ran, and plans the run.
 
@@ -29,14 +36,20 @@ def settle(
         SendLaterError: the next attempt to send one is due long from now.
         ContextureError: an approved outbox can not be sent. It stays in the way on purpose.
     """
-    settled = _finish_leftovers(storage, publication, request, target_for, report)
+    settled = _finish_leftovers(storage, publication, request, target_for, report, journal)
     plan = plan_run(storage, publication, request, target_for(publication, request.interval))
     report(f"{plan.mode} run {plan.sequence}: {plan.why}")
+    note_plan(journal, publication, request.run_id, plan)
     return plan.model_copy(update={"settled": settled})
 
 
 def _finish_leftovers(
-    storage: Storage, publication: Publication, request: RunRequest, target_for: TargetFor, report: Report
+    storage: Storage,
+    publication: Publication,
+    request: RunRequest,
+    target_for: TargetFor,
+    report: Report,
+    journal: Journal,
 ) -> tuple[str, ...]:
     outboxes = Outboxes(storage, publication.name)
     finished: list[str] = []
@@ -49,18 +62,20 @@ def _finish_leftovers(
             report(f"outbox {status.outbox} was prepared and never judged: rejected")
         else:
             report(f"outbox {status.outbox} was approved and not concluded: finishing it first")
-            _finish(storage, manifest, target_for, report)
+            _finish(storage, manifest, target_for, report, journal)
             finished.append(status.outbox)
     return tuple(finished)
 
 
-def _finish(storage: Storage, manifest: Manifest, target_for: TargetFor, report: Report) -> None:
+def _finish(storage: Storage, manifest: Manifest, target_for: TargetFor, report: Report, journal: Journal) -> None:
     publication = staged_publication(storage, manifest.publication, manifest.run)
     target = target_for(publication, manifest.interval)
     outboxes = Outboxes(storage, manifest.publication)
     shards = [shard.shard for shard in manifest.shards if shard.records]
+    notes = {shard: ShardNotes(journal, manifest, shard) for shard in shards or [0]}
     attempts = {
-        shard: attempts_of(outboxes, manifest.outbox, shard, publication, report=report) for shard in shards or [0]
+        shard: attempts_of(outboxes, manifest.outbox, shard, publication, report=report, noted=noted.attempt)
+        for shard, noted in notes.items()
     }
     # Brokers that are away are noticed here first: it counts as an attempt of the first shard.
     first = attempts[min(attempts)]
@@ -70,7 +85,7 @@ def _finish(storage: Storage, manifest: Manifest, target_for: TargetFor, report:
         return
     first.until_answered(lambda: target.ensure_topics(topic_counts(storage, manifest)))
     for shard in shards:
-        send_shard(storage, manifest, shard, target, attempts[shard])
+        send_shard(storage, manifest, shard, target, attempts[shard], notes[shard])
     conclude_outbox(storage, manifest, publication, target, now=datetime.now(UTC))
 
 

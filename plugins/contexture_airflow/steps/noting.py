@@ -1,0 +1,117 @@
+"""What the tasks note in the operational tables; none of it ever fails or delays them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+from contexture.errors import ConfigurationError
+from contexture.kafka import LedgerEntry, ShardResult
+from contexture.operations import Journal, ProducerStore, TransactionRow, TransactionStatus
+from contexture.outbox.attempts import SendAttempts
+from contexture.outbox.manifest import Manifest
+from contexture.outbox.storage import Storage
+from contexture.publications import Publication
+from contexture_airflow.steps.run import RunPlan
+
+NOWHERE = Journal(None)
+"""For callers without operational tables."""
+
+_SUPERSEDED = "a later outbox was sent before it"
+
+
+def open_journal(storage: Storage, report: Callable[[str], None]) -> Journal:
+    """The journal of the operational tables; where there are none, or their address is wrong, it writes nothing."""
+    try:
+        return Journal(ProducerStore.of_home(storage.root), report)
+    except ConfigurationError as error:
+        report(f"nothing is noted in the operational tables: {error}")
+        return Journal(None)
+
+
+class ShardNotes:
+    """Notes about one shard of an outbox.
+
+    Args:
+        journal: where to.
+        manifest: the outbox.
+        shard: which shard.
+    """
+
+    def __init__(self, journal: Journal, manifest: Manifest, shard: int) -> None:
+        self._journal = journal
+        self._publication = manifest.publication
+        self._outbox = manifest.outbox
+        self._shard = shard
+        self._records = sum(each.records for each in manifest.shards if each.shard == shard)
+
+    def began(self) -> None:
+        """Its next transaction is pending."""
+        self._journal.note(lambda store: store.shard_begins(self._publication, self._outbox, self._shard))
+
+    def committed(self, entry: LedgerEntry) -> None:
+        """A transaction is in Kafka, and the next one, if there is one, is pending."""
+        sent = self._row(entry, entry.transaction, TransactionStatus.SENT)
+        self._journal.note(lambda store: store.transaction_is(sent))
+        if entry.position < self._records:
+            pending = self._row(None, entry.transaction + 1, TransactionStatus.PENDING)
+            self._journal.note(lambda store: store.transaction_is(pending))
+
+    def attempt(self, attempts: SendAttempts) -> None:
+        """A send has failed, or what failed was sent in the end."""
+        self._journal.note(lambda store: store.attempt_is(self._publication, attempts))
+
+    def ended(self, result: ShardResult) -> None:
+        """The shard is in Kafka, or will never be."""
+        if result.superseded:
+            self._rest(TransactionStatus.LOCAL_FAILURE, _SUPERSEDED)
+        else:
+            self._rest(TransactionStatus.SENT, None)
+
+    def failed(self, error: Exception) -> None:
+        """The task ends, and the rest of the shard is not in Kafka."""
+        self._rest(TransactionStatus.of(error), str(error))
+
+    def _rest(self, status: TransactionStatus, message: str | None) -> None:
+        def note(store: ProducerStore) -> None:
+            store.shard_ended(self._publication, self._outbox, self._shard, status=status, message=message)
+
+        self._journal.note(note)
+
+    def _row(self, entry: LedgerEntry | None, number: int, status: TransactionStatus) -> TransactionRow:
+        return TransactionRow(
+            publication=self._publication,
+            outbox=self._outbox,
+            shard=self._shard,
+            number=number,
+            status=status,
+            records=entry.records if entry else 0,
+            bytes=entry.bytes if entry else 0,
+            position=entry.position if entry else 0,
+            source_transaction=entry.source_transaction if entry else None,
+            message=None,
+            updated_at=datetime.now(UTC),
+        )
+
+
+def note_plan(journal: Journal, publication: Publication, run_id: str, plan: RunPlan) -> None:
+    """A run begins."""
+    topics = publication.topics
+
+    def note(store: ProducerStore) -> None:
+        store.producer_is(
+            publication.name,
+            topics=",".join(topics.topics) or f"{topics.naming} {topics.data_model}",
+            format_name=str(publication.message.format),
+            connection=publication.publish.connection,
+        )
+        store.run_started(publication.name, plan.run, run_id=run_id, mode=plan.mode, sequence=plan.sequence)
+
+    journal.note(note)
+
+
+def note_end(journal: Journal, publication: str, run: str, outbox: str, *, keep_days: int) -> None:
+    """A run has come to its good end; what is older than its archive is forgotten."""
+    before = datetime.now(UTC) - timedelta(days=keep_days)
+    journal.note(lambda store: store.run_ended(publication, run, outbox=outbox))
+    journal.note(lambda store: store.forget(publication, before=before))

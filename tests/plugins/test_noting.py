@@ -1,0 +1,115 @@
+"""What the tasks leave in the operational tables, and that these hold nothing up."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from builders.fake_target import FakeTarget
+from builders.outboxes import outbox, publication, records
+from contexture.errors import RejectedError, RetriableError
+from contexture.operations import Journal, ProducerStore, TransactionStatus
+from contexture.outbox.lifecycle import Outboxes
+from contexture.outbox.manifest import Manifest
+from contexture.outbox.storage import Storage
+from contexture_airflow.steps.attempting import attempts_of
+from contexture_airflow.steps.noting import ShardNotes, open_journal
+from contexture_airflow.steps.run import RunRequest
+from contexture_airflow.steps.sending import send_shard
+from contexture_airflow.steps.settling import settle
+
+VEHICLES = publication()
+
+
+@pytest.fixture
+def storage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Storage:
+    monkeypatch.delenv("CONTEXTURE_DATABASE", raising=False)
+    return Storage(str(tmp_path))
+
+
+@pytest.fixture
+def store(storage: Storage) -> ProducerStore:
+    found = ProducerStore.of_home(storage.root)
+    assert found is not None
+    return found
+
+
+def approved(storage: Storage) -> Manifest:
+    manifest = outbox(storage, VEHICLES, 1, [records("car1", "car2")])
+    Outboxes(storage, "vehicles").move("outbox1", "approved", reason="test")
+    return manifest
+
+
+def send(storage: Storage, manifest: Manifest, *failures: Exception) -> None:
+    kafka = FakeTarget(failures=list(failures), topics={"cars"})  # type: ignore[arg-type]
+    with open_journal(storage, pytest.fail) as journal:
+        notes = ShardNotes(journal, manifest, 0)
+        attempts = attempts_of(Outboxes(storage, "vehicles"), "outbox1", 0, VEHICLES, noted=notes.attempt)
+        send_shard(storage, manifest, 0, kafka, attempts, notes)
+
+
+def statuses(store: ProducerStore) -> list[tuple[int, TransactionStatus, int, str | None]]:
+    return [(row.number, row.status, row.records, row.message) for row in store.transactions("vehicles")]
+
+
+def test_what_was_sent_is_noted_with_its_size(storage: Storage, store: ProducerStore) -> None:
+    send(storage, approved(storage))
+    assert statuses(store) == [(0, TransactionStatus.SENT, 2, None)]
+    assert store.attempts() == []
+
+
+def test_each_failed_attempt_is_noted_and_what_became_of_the_last(storage: Storage, store: ProducerStore) -> None:
+    send(storage, approved(storage), *[RetriableError("no broker", next_step="wait")] * 2)
+    assert [(row.attempt, row.state, row.message) for row in reversed(store.attempts("vehicles", "outbox1"))] == [
+        (1, "waiting", "no broker. Next: wait"),
+        (2, "sent", "no broker. Next: wait"),
+    ]
+    assert statuses(store) == [(0, TransactionStatus.SENT, 2, None)]
+
+
+def test_used_up_leaves_a_broker_error_and_the_next_run_makes_it_sent(storage: Storage, store: ProducerStore) -> None:
+    manifest = approved(storage)
+    with pytest.raises(RetriableError):
+        send(storage, manifest, *[RetriableError("no broker", next_step="wait")] * 3)
+    ((number, status, _, message),) = statuses(store)
+    assert (number, status) == (0, TransactionStatus.BROKER_ERROR)
+    assert message is not None
+    assert message.startswith("batch_ttl is used up after 3 attempts")
+    with open_journal(storage, pytest.fail) as journal:
+        target = FakeTarget()
+        settle(storage, VEHICLES, RunRequest(run_id="next"), target, lambda sentence: None, journal)
+    assert statuses(store) == [(0, TransactionStatus.SENT, 2, None)]
+    (run,) = store.runs()
+    assert (run.run_id, run.mode, run.sequence, run.state) == ("next", "changes", 2, "running")
+
+
+def test_what_can_never_be_sent_is_a_local_failure(storage: Storage, store: ProducerStore) -> None:
+    manifest = approved(storage)
+    kafka = FakeTarget()
+
+    def refuse(*_: object) -> None:
+        raise RejectedError("too large", next_step="raise the limit", status=2)
+
+    kafka.send = refuse  # type: ignore[method-assign,assignment]
+    attempts = attempts_of(Outboxes(storage, "vehicles"), "outbox1", 0, VEHICLES)
+    with Journal(store) as journal, pytest.raises(RejectedError):
+        send_shard(storage, manifest, 0, kafka, attempts, ShardNotes(journal, manifest, 0))
+    assert statuses(store) == [(0, TransactionStatus.LOCAL_FAILURE, 0, "too large. Next: raise the limit")]
+
+
+@pytest.mark.parametrize("address", ["sqlite:////nowhere/at/all.sqlite", "no url", "oracle+nothing://x"])
+def test_tables_that_can_not_be_opened_are_told_once_and_everything_is_sent(
+    storage: Storage, monkeypatch: pytest.MonkeyPatch, address: str, tmp_path: Path
+) -> None:
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    monkeypatch.setenv("CONTEXTURE_DATABASE", address.replace("/nowhere", str(blocked)))
+    said: list[str] = []
+    manifest, kafka = approved(storage), FakeTarget(topics={"cars"})
+    with open_journal(storage, said.append) as journal:
+        attempts = attempts_of(Outboxes(storage, "vehicles"), "outbox1", 0, VEHICLES)
+        send_shard(storage, manifest, 0, kafka, attempts, ShardNotes(journal, manifest, 0))
+    assert len(kafka.sent) == 2
+    assert len(said) == 1
+    assert "operational tables" in said[0]
