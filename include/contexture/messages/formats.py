@@ -14,11 +14,11 @@ from contexture.topics import TopicNamer
 ServiceOf = Callable[[ContextIdentity, "str | None"], str]
 
 
-def body_makers(publication: Publication, _namer: TopicNamer) -> dict[str, BodyMaker]:
+def body_makers(_publication: Publication, namer: TopicNamer) -> dict[str, BodyMaker]:
     """The makers of a publication's bodies, by `message.format`."""
     return {
         "ngsiv2": _ngsiv2,
-        "cygnus-lines": cygnus_line_maker(_own_service),
+        "cygnus-lines": cygnus_line_maker(namer.header_service),
         "ngsiv1": _ngsiv1,
         "ngsi-ld": ngsi_ld_maker(None),
     }
@@ -53,10 +53,6 @@ def ngsi_ld_maker(context: str | None) -> BodyMaker:
         return ngsi_ld.body(content.entity, content.linked_data, content.attribute, context=context)
 
     return make
-
-
-def _own_service(identity: ContextIdentity, _attribute: str | None) -> str:
-    return identity.service
 
 
 def _ngsiv2(content: Content) -> bytes:

@@ -54,10 +54,19 @@ class Renderer:
             TopicNameError: a topic's name is illegal.
             MessageError: the event can't be written in the publication's format, or lacks its key.
         """
-        topics = self.name_topics(identity, attribute.name if attribute is not None else None)
+        topics = self._topics(identity, entity, attribute)
         key = self.make_key(identity, topics[0], attribute, entity)
         content = Content(identity, entity, attribute, received_at_ms, linked_data, context_element)
         return Rendered(topics, key, self.make_body(content))
+
+    def _topics(
+        self, identity: ContextIdentity, entity: Mapping[str, object], attribute: AttributeName | None
+    ) -> tuple[str, ...]:
+        if attribute is None:
+            return self.name_topics(identity)
+        member = entity.get(attribute.name)
+        attribute_type = member.get("type") if isinstance(member, Mapping) else None
+        return self.name_topics(identity, attribute.name, attribute_type if isinstance(attribute_type, str) else "")
 
 
 def renderer(publication: Publication) -> Renderer:

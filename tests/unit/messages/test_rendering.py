@@ -172,3 +172,20 @@ def test_the_header_of_a_line_tells_the_service_its_maker_is_told():
     assert text.startswith(
         b'{"headers":[{"fiware-service":"mapped_vehicles_speed"},{"fiware-servicePath":"/4wheels"},{"timestamp":1}],'
     )
+
+
+def test_mapped_names_make_the_topic_and_the_service_of_a_line_and_nothing_else():
+    mappings = (
+        '{"serviceMappings":[{"newService":"fleet","servicePathMappings":[{"newServicePath":"/all","entityMappings":'
+        '[{"newEntityId":"any","attributeMappings":[{"originalAttributeName":"speed","originalAttributeType":"Number",'
+        '"newAttributeName":"v"}]}]}]}]}'
+    )
+    names = {"enable_name_mappings": True, "name_mappings": "n.json", "name_mappings_content": mappings}
+    topics = {"keep": "history", "data_model": "dm-by-attribute", **names}
+
+    found = rendered(attribute="speed", topics=topics, message={"format": "cygnus-lines"})
+
+    assert found.topics == ("fleetxffffx002fallxffffanyxffffcarxffffv",)
+    line = orjson.loads(found.value)
+    assert line["headers"][:2] == [{"fiware-service": "fleet"}, {"fiware-servicePath": "/4wheels"}]
+    assert (line["body"]["id"], line["body"]["attributes"][0]["name"]) == ("car1", "speed")
