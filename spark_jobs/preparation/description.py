@@ -8,7 +8,7 @@ from hashlib import sha256
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from contexture.ngsi.rules.catalogue import severities
+from contexture.ngsi.rules.catalogue import REJECTING, severities
 from contexture.outbox.layout import SHARD_FILE
 from contexture.outbox.manifest import LandingManifest, Manifest, ShardManifest
 from contexture.outbox.state import StatePointer
@@ -75,7 +75,7 @@ def _by_severity(preparation: Preparation, of_snapshot: dict[str, int]) -> tuple
     wanted = severities(preparation.publication.quality.rules)
     broken = {rule: number for rule, number in of_snapshot.items() if number}
     warned = {rule: number for rule, number in broken.items() if wanted.get(rule) == "warning"}
-    return warned, {rule: number for rule, number in broken.items() if wanted.get(rule) == "error"}
+    return warned, {rule: broken[rule] for rule in REJECTING if rule in broken and wanted.get(rule) == "error"}
 
 
 def _shard(storage: Storage, preparation: Preparation, row: dict[str, int]) -> ShardManifest:

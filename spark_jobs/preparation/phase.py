@@ -26,6 +26,7 @@ from contexture.outbox.schemas import FORMAT_VERSION, LANDING
 from contexture.outbox.state import State
 from contexture.outbox.storage import Storage
 from spark_jobs.preparation.assembly import SUMMARY, assembly
+from spark_jobs.preparation.conflicts import RULE as DUPLICATE
 from spark_jobs.preparation.conflicts import quarantine_conflicts
 from spark_jobs.preparation.counting import count
 from spark_jobs.preparation.description import Findings, described
@@ -93,7 +94,8 @@ def _prepared(spark: Any, preparation: Preparation, landing: LandingManifest, wa
         shards = assemble(spark, preparation)
     counts = count(storage, preparation, planned.conflicting)
     with watch.step("snapshot"):
-        broken = {**snapshot_violations(storage, preparation, landing), "count-drop": planned.dropped}
+        broken = snapshot_violations(storage, preparation, landing)
+        broken |= {"count-drop": planned.dropped, DUPLICATE: planned.contradictions}
     return described(preparation, landing, Findings(planned, counts, shards, broken))
 
 

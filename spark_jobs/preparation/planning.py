@@ -23,6 +23,7 @@ from contexture.outbox.schemas import STATE
 from contexture.outbox.state import State, StatePointer
 from contexture.outbox.state_reader import StateReader
 from contexture.outbox.storage import Storage
+from spark_jobs.preparation.conflicts import RULE as DUPLICATE
 from spark_jobs.preparation.event_plan import EventPlan
 from spark_jobs.preparation.marks import marked
 from spark_jobs.preparation.settings import Preparation
@@ -44,6 +45,7 @@ class Plan:
         deletes: identities whose tombstones will be sent.
         absent: identities missing for the first time; nothing is sent for them yet.
         dropped: identities that vanish beyond the shrink limit, where that is no error.
+        contradictions: events that contradict another one, whether refused or not.
     """
 
     conflicting: Any
@@ -52,6 +54,7 @@ class Plan:
     deletes: int
     absent: int
     dropped: int = 0
+    contradictions: int = 0
 
 
 def plan(preparation: Preparation, *, tells_absence: bool, confirmed_shrink: bool) -> Plan:
@@ -85,6 +88,7 @@ def plan(preparation: Preparation, *, tells_absence: bool, confirmed_shrink: boo
         deletes=len(deleted),
         absent=len(comparison.first_absent),
         dropped=dropped,
+        contradictions=comparison.contradictions,
     )
 
 
@@ -107,7 +111,8 @@ def _snapshot(storage: Storage, preparation: Preparation) -> Any:
 
 
 def _compared(preparation: Preparation, snapshot: Any, held: Any, tells_absence: bool) -> Comparison:
-    comparison = compare(snapshot, held, tells_absence=tells_absence)
+    last_wins = severities(preparation.publication.quality.rules).get(DUPLICATE) != "error"
+    comparison = compare(snapshot, held, tells_absence=tells_absence, last_wins=last_wins)
     if preparation.publication.source.detect_deletions:
         return comparison
     return replace(comparison, removed=comparison.removed[:0])

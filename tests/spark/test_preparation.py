@@ -280,6 +280,15 @@ def test_contradicting_entities_are_both_quarantined(preparer: Prepare) -> None:
     assert runs.held("withheld")[identity(1)] == (True,)
 
 
+def test_where_a_contradiction_is_no_error_the_last_content_is_sent_and_counted(preparer: Prepare) -> None:
+    runs = preparer(quality={"rules": {"duplicate": "warning", "count-mismatch": "off"}})
+
+    manifest = runs.concluded([car(1, 10), car(2, 25), car(1, 11)])
+
+    assert told(manifest, runs) == [("car1", 11), ("car2", 25)]
+    assert (manifest.quarantined, manifest.warnings, manifest.repeated) == ({}, {"duplicate": 2}, 1)
+
+
 def test_what_kafka_would_refuse_is_quarantined(preparer: Prepare) -> None:
     runs = preparer(topics={"config": {"max.message.bytes": "700"}})
     large = {**car(1, 10), "note": {"type": "Text", "value": "x" * 700, "metadata": {}}}

@@ -44,7 +44,8 @@ class Comparison:
 
     Attributes:
         superseded: events that repeat an identity which a newer row of the snapshot tells better.
-        conflicting: accepted events that tell other content for the same identity and the same time; none is right.
+        conflicting: accepted events that tell other content for the same identity and the same time; none is right,
+            unless the last one is to win: then the others are `superseded`, and this is empty.
         first_absent: held identities whose entity is missing for the first time.
         vanished: held identities whose entity was missing before and is missing again: their tombstones are due.
         removed: held identities whose entity was read whole without them: their tombstones are due at once, for what
@@ -52,6 +53,7 @@ class Comparison:
         returned: held identities whose mark of absence no longer holds.
         withheld: held identities whose newest content was refused; the target keeps what it has.
         released: held identities whose newest content is accepted again and equals what the target has.
+        contradictions: how many events contradict another one, whoever wins.
     """
 
     superseded: Any
@@ -62,17 +64,19 @@ class Comparison:
     returned: Any
     withheld: Any
     released: Any
+    contradictions: int = 0
 
 
-def compare(snapshot: Any, state: Any, *, tells_absence: bool) -> Comparison:
+def compare(snapshot: Any, state: Any, *, tells_absence: bool, last_wins: bool = False) -> Comparison:
     """Compares one snapshot with state.
 
     Args:
         snapshot: the evaluated snapshot, one row per event or sighting.
         state: the state's rows.
         tells_absence: the snapshot is complete, so that what it lacks is gone. An empty snapshot never tells absence.
+        last_wins: of events that contradict each other the last is believed, instead of none.
     """
-    superseded, conflicting = _repeats(snapshot)
+    superseded, conflicting, contradictions = _repeats(snapshot, last_wins=last_wins)
     told = _settled(snapshot, superseded, conflicting)
     met = _in(state, told.column("entity_hash"), "entity_hash")
     gone = pc.invert(met) if tells_absence and snapshot.num_rows else _nowhere(state)
@@ -87,6 +91,7 @@ def compare(snapshot: Any, state: Any, *, tells_absence: bool) -> Comparison:
         returned=_rows(pc.and_(marked, pc.and_not(met, removed))),
         withheld=_rows(pc.and_not(refused, state.column("withheld"))),
         released=_rows(pc.and_(accepted, state.column("withheld"))),
+        contradictions=contradictions,
     )
 
 
@@ -136,8 +141,9 @@ def _rows(mask: Any) -> Any:
     return np.flatnonzero(np.asarray(mask))
 
 
-def _repeats(snapshot: Any) -> tuple[Any, Any]:
-    """Rows that lose against another row of the same identity, and rows that contradict each other."""
+def _repeats(snapshot: Any, *, last_wins: bool) -> tuple[Any, Any, int]:
+    """Rows that lose against another row of the same identity, those refused for a contradiction, and how many rows
+    contradict each other."""
     events = np.flatnonzero(np.asarray(pc.not_equal(snapshot.column("verdict"), Verdict.PRESENT)))
     hashes = snapshot.column("identity_hash").take(pa.array(events))
     counts = pc.value_counts(hashes)
@@ -145,11 +151,16 @@ def _repeats(snapshot: Any) -> tuple[Any, Any]:
     rows = events[np.asarray(pc.is_in(hashes, value_set=repeated))]
     superseded: list[int] = []
     conflicting: list[int] = []
+    contradictions = 0
     for group in _grouped(snapshot, rows):
         lost, contradicting = _judged(group)
+        contradictions += len(contradicting)
+        # Where one of them was refused for itself, nobody knows that a later one is better.
+        if last_wins and all(told.content_hash is not None for told in group):
+            lost, contradicting = [*lost, *contradicting[:-1]], []
         superseded += lost
         conflicting += contradicting
-    return np.array(sorted(superseded), dtype=np.int64), np.array(sorted(conflicting), dtype=np.int64)
+    return np.array(sorted(superseded), dtype=np.int64), np.array(sorted(conflicting), dtype=np.int64), contradictions
 
 
 def _grouped(snapshot: Any, rows: Any) -> list[list[_Told]]:

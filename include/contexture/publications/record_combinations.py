@@ -14,6 +14,12 @@ if TYPE_CHECKING:
 
 Findings = Iterator[Finding]
 
+_WITHOUT_CHOICE = {
+    "body": ("what is no JSON object has nothing that could be published", "leave it out: it is always an error"),
+    "size": ("Kafka takes no larger record", "leave it out, or raise `max.message.bytes` in topics.config"),
+    "topic-length": ("Kafka takes no such name", "leave it out, or choose names by `naming` and `data_model`"),
+}
+
 
 def _message_format(publication: Publication) -> Findings:
     message, source = publication.message, publication.source
@@ -91,10 +97,20 @@ def _key_that_is_not_read(publication: Publication) -> Findings:
         )
 
 
+def _rules_without_choice(publication: Publication) -> Findings:
+    for rule, severity in publication.quality.rules.items():
+        reason, hint = _WITHOUT_CHOICE.get(rule, ("", ""))
+        # Where each attribute is a record of its own, the size of a whole entity may be anything.
+        has_choice = rule == "size" and publication.topics.data_model == "dm-by-attribute"
+        if reason and severity != "error" and not has_choice:
+            yield Finding(("quality", "rules", rule), f"`{rule}: {severity}`: {reason}", hint)
+
+
 RECORD_CHECKS: tuple[Callable[[Publication], Findings], ...] = (
     _message_format,
     _keyless,
     _joined_lines,
     _replica_key,
     _key_that_is_not_read,
+    _rules_without_choice,
 )

@@ -20,7 +20,8 @@ UNCHANGED = Verdict.UNCHANGED
 def compared(told: list[Told], held: list[Held], *, tells_absence: bool = True) -> dict[str, list[str] | list[int]]:
     """What is not empty: row numbers of the snapshot, identities of the state."""
     found = compare(snapshot(told), state(held), tells_absence=tells_absence)
-    rows = {field.name: getattr(found, field.name).tolist() for field in fields(found)}
+    names = [field.name for field in fields(found) if field.name != "contradictions"]
+    rows = {name: getattr(found, name).tolist() for name in names}
     return {
         name: numbers if name in OF_SNAPSHOT else [held[number].identity for number in numbers]
         for name, numbers in rows.items()
@@ -208,3 +209,21 @@ def test_nothing_both_stays_and_goes(told: list[Told], held: list[Held], tells_a
         ("withheld", "removed"),
     ]
     assert [pair for pair in pairs if set(found.get(pair[0], [])) & set(found.get(pair[1], []))] == []
+
+
+def test_of_contradicting_events_none_counts_or_the_last():
+    told = [Told("car1", content="a"), Told("car2"), Told("car1", content="b"), Told("car1", content="c")]
+
+    strict = compare(snapshot(told), state([]), tells_absence=True)
+    lenient = compare(snapshot(told), state([]), tells_absence=True, last_wins=True)
+
+    assert (strict.conflicting.tolist(), strict.superseded.tolist(), strict.contradictions) == ([0, 2, 3], [], 3)
+    assert (lenient.conflicting.tolist(), lenient.superseded.tolist(), lenient.contradictions) == ([], [0, 2], 3)
+
+
+def test_the_last_does_not_win_against_one_that_was_refused():
+    told = [Told("car1", content="a"), Told("car1", QUARANTINED, content=None), Told("car1", content="b")]
+
+    found = compare(snapshot(told), state([]), tells_absence=True, last_wins=True)
+
+    assert (found.conflicting.tolist(), found.superseded.tolist()) == ([0, 2], [])

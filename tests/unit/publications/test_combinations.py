@@ -105,6 +105,8 @@ def test_impossible_combinations_are_refused(sections, expected):
         {"message": {"format": "ngsi-ld"}, "batches": {"batch_size": 9}},
         {"message": {"key": "brand"}, "topics": {"keep": "history"}, "source": {"attributes": ["brand"]}},
         {"topics": {"config": {"min.insync.replicas": 2}, "replication_factor": 3}},
+        {"quality": {"rules": {"size": "error", "duplicate": "off"}}},
+        {"quality": {"rules": {"size": "off"}}, "topics": {"data_model": "dm-by-attribute"}},
         {"source": {"service": ""}},
         {"source": {"service_path": ["/a", "/ab/#", "/b"]}},
         {"topics": {"naming": "fixed", "topics": ["FOO", "BAR"]}},
@@ -116,6 +118,18 @@ def test_impossible_combinations_are_refused(sections, expected):
 )
 def test_possible_combinations_are_accepted(sections):
     assert publication(**sections).name == "vehicles"
+
+
+@pytest.mark.parametrize(
+    ("rules", "what"),
+    [
+        ({"size": "off"}, "quality.rules.size: `size: off`: Kafka takes no larger record"),
+        ({"topic-length": "warning"}, "quality.rules.topic-length: `topic-length: warning`: Kafka takes no such name"),
+        ({"body": "off"}, "quality.rules.body: `body: off`: what is no JSON object has nothing that could be"),
+    ],
+)
+def test_a_record_that_can_not_be_sent_can_not_be_let_through(rules, what):
+    assert what in refusal(quality={"rules": rules})
 
 
 def test_a_service_is_never_guessed():

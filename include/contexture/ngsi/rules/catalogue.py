@@ -68,7 +68,12 @@ RULES: tuple[Rule, ...] = (
     Rule("nesting", "error", "the body is nested 50 levels deep at most"),
     Rule("size", "error", "the body fits in a record"),
     Rule("topic-length", "error", "the topic's name is one that Kafka accepts", "record"),
-    Rule("duplicate", "error", "one identity has one content at one time of change", "snapshot"),
+    Rule(
+        "duplicate",
+        "error",
+        "one identity has one content at one time of change; where that is no error, the last one counts",
+        "snapshot",
+    ),
     Rule("dup-across-paths", "warning", "an id and type stand in one service path only", "snapshot"),
     Rule(
         "type-drift",
