@@ -16,6 +16,7 @@ from contexture.errors import ContextureError, RetriableError
 # Name of the command: its module, which has a Typer app called `app`, and its line in the help.
 COMMANDS = {
     "check": ("contexture.cli.check", "Check publication files, and preview the topics and batches of their entities."),
+    "preview": ("contexture.cli.preview_command", "Show the topics that entities would get, name by name."),
     "status": ("contexture.cli.status", "Show where each publication stands: last run, identities, what is pending."),
     "outbox": ("contexture.cli.outbox", "Look at outboxes, send one again, or give one up."),
     "quarantine": ("contexture.cli.quarantine", "Show what the row rules hold back."),

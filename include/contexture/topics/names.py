@@ -18,6 +18,7 @@ from typing import Protocol
 
 from contexture.errors import ConfigurationError, DefectError
 from contexture.events import ContextIdentity
+from contexture.publications.name_files import MappedNames
 from contexture.topics import injective, releases
 from contexture.topics.cygnus import CONCATENATOR, encode
 from contexture.topics.legality import MAXIMUM_LENGTH, TopicNameError, check_legal
@@ -77,6 +78,12 @@ class TopicNamer:
         """The service that cygnus-lines write: the mapped one, as Cygnus does; path and entity stay original."""
         mappings = self._rewrite.mappings if self._rewrite is not None else None
         return identity.service if mappings is None else mappings.service(identity.service)
+
+    def names(self, identity: ContextIdentity, attribute: str | None = None, attribute_type: str = "") -> MappedNames:
+        """What the topic's name is made of: as it is, or as grouping rules and name mappings change it."""
+        if self._rewrite is None:
+            return MappedNames(identity, attribute)
+        return self._rewrite(identity, attribute, attribute_type)
 
     def name(self, identity: ContextIdentity, attribute: str | None = None, attribute_type: str = "") -> str:
         """The one topic the event goes to; the attribute's type counts for name mappings only.

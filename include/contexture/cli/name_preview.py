@@ -1,0 +1,69 @@
+"""Which topics entities would get, name by name: what the name is made of, and what becomes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from contexture.errors import RejectedError
+from contexture.events import ContextIdentity
+from contexture.publications import Publication, scope
+from contexture.topics import TopicNamer
+
+
+@dataclass(frozen=True, slots=True)
+class AskedName:
+    """An entity, or one attribute of it, whose topic is asked for."""
+
+    identity: ContextIdentity
+    attribute: str | None = None
+    attribute_type: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ShownName:
+    """The topics of what was asked for.
+
+    Attributes:
+        asked: the entity and the attribute.
+        identity: what the name is made of, after grouping rules and name mappings.
+        attribute: likewise the attribute's name.
+        topics: the topics; none where there is an error.
+        error: why it would go to quarantine; empty otherwise.
+    """
+
+    asked: AskedName
+    identity: ContextIdentity
+    attribute: str | None
+    topics: tuple[str, ...]
+    error: str = ""
+
+
+def asked_entity(publication: Publication, text: str, service_path: str | None) -> ContextIdentity:
+    """The entity that `id=type` or `id` means; its path is the publication's only one unless it is given."""
+    entity_id, _, entity_type = text.rpartition("=") if "=" in text else (text, "", "")
+    return ContextIdentity(publication.source.service, service_path or _path(publication), entity_id, entity_type)
+
+
+def show_names(publication: Publication, asked: Iterable[AskedName]) -> list[ShownName]:
+    """The topics of each, in order.
+
+    Raises:
+        ConfigurationError: the publication's topics can't be named.
+    """
+    namer = TopicNamer(publication.topics)
+    return [_shown(namer, each) for each in asked]
+
+
+def _shown(namer: TopicNamer, asked: AskedName) -> ShownName:
+    identity, attribute = namer.names(asked.identity, asked.attribute, asked.attribute_type)
+    try:
+        topics = namer(asked.identity, asked.attribute, asked.attribute_type)
+    except RejectedError as error:
+        return ShownName(asked, identity, attribute, (), error.message)
+    return ShownName(asked, identity, attribute, topics)
+
+
+def _path(publication: Publication) -> str:
+    first = publication.source.service_path[0]
+    return first if not scope.is_wildcard(first) else first.removesuffix("#").rstrip("/") or "/"

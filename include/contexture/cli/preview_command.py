@@ -1,0 +1,108 @@
+"""`contexture preview`."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from contexture.cli import exit_codes
+
+if TYPE_CHECKING:
+    from contexture.cli.name_preview import AskedName, ShownName
+    from contexture.events import ContextIdentity
+    from contexture.publications import Publication
+
+app = typer.Typer(add_completion=False)
+
+File = Annotated[Path, typer.Argument(help="The publication's file.")]
+Entity = Annotated[list[str] | None, typer.Option("--entity", metavar="ID=TYPE", help="An entity; again for more.")]
+Attribute = Annotated[list[str] | None, typer.Option("--attribute", help="With dm-by-attribute; again for more.")]
+ServicePath = Annotated[str | None, typer.Option("--path", help="Service path of the entities.")]
+Sample = Annotated[Path | None, typer.Option(help="Entities from a JSON file, normalized NGSIv2.")]
+AsJson = Annotated[bool, typer.Option("--json", help="One JSON document for scripts.")]
+
+
+@app.command("preview")
+def preview_names(
+    file: File,
+    *,
+    entity: Entity = None,
+    attribute: Attribute = None,
+    path: ServicePath = None,
+    sample: Sample = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show the topics that entities would get, name by name, after grouping rules and name mappings.
+
+    Exit codes: 0 each has a topic; 1 the file is wrong, or an entity would go to quarantine; 2 the command line is
+    wrong.
+    """
+    from contexture.cli.name_preview import show_names
+    from contexture.publications import PublicationError, load_publication_file
+
+    if not entity and sample is None:
+        raise typer.BadParameter("give --entity ID=TYPE or --sample FILE")
+    try:
+        publication = load_publication_file(file)
+    except PublicationError as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(exit_codes.INVALID) from None
+    shown = show_names(publication, _asked(publication, entity or [], attribute or [], path, sample))
+    _print_json(shown) if as_json else _print_text(shown)
+    raise typer.Exit(exit_codes.INVALID if any(each.error for each in shown) else exit_codes.OK)
+
+
+def _asked(
+    publication: Publication, entities: list[str], attributes: list[str], path: str | None, sample: Path | None
+) -> list[AskedName]:
+    from contexture.cli.name_preview import AskedName, asked_entity
+
+    by_attribute = publication.topics.data_model == "dm-by-attribute" and publication.topics.naming != "fixed"
+    if entities and by_attribute and not attributes:
+        raise typer.BadParameter("dm-by-attribute names topics of attributes: give --attribute NAME")
+    identities = [asked_entity(publication, text, path) for text in entities]
+    names: list[str | None] = [*attributes] if by_attribute else [None]
+    asked = [AskedName(identity, name) for identity in identities for name in names]
+    return asked if sample is None else [*asked, *_of_sample(publication, sample, by_attribute)]
+
+
+def _of_sample(publication: Publication, path: Path, by_attribute: bool) -> list[AskedName]:
+    from contexture.cli import samples
+    from contexture.cli.name_preview import AskedName
+    from contexture.ngsi import parse_entity
+
+    asked = list[AskedName]()
+    for each in samples.from_file(path, publication).entities:
+        parsed = parse_entity(each.body, service=publication.source.service, service_path_hint=each.service_path)
+        if not by_attribute:
+            asked.append(AskedName(parsed.identity))
+            continue
+        for name in parsed.attributes:
+            member = parsed.entity.get(name)
+            kind = member.get("type") if isinstance(member, dict) else None
+            asked.append(AskedName(parsed.identity, name, kind if isinstance(kind, str) else ""))
+    return asked
+
+
+def _print_json(shown: list[ShownName]) -> None:
+    typer.echo(json.dumps({"names": [dataclasses.asdict(each) for each in shown]}, ensure_ascii=False, indent=2))
+
+
+def _print_text(shown: list[ShownName]) -> None:
+    for each in shown:
+        typer.echo(_parts(each.asked.identity, each.asked.attribute))
+        if (each.identity, each.attribute) != (each.asked.identity, each.asked.attribute):
+            typer.echo(f"  named as {_parts(each.identity, each.attribute)}")
+        for topic in each.topics:
+            typer.echo(f"  {topic} ({len(topic)} characters)")
+        if each.error:
+            typer.secho(f"  to quarantine: {each.error}", fg=typer.colors.RED)
+
+
+def _parts(identity: ContextIdentity, attribute: str | None) -> str:
+    parts = dataclasses.astuple(identity)
+    return json.dumps([*parts, attribute] if attribute is not None else parts, ensure_ascii=False)

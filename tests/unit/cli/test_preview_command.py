@@ -1,0 +1,85 @@
+"""`contexture preview`: the topics of entities, name by name."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from contexture.cli import app
+
+FILE = "name: a\nsource: {kind: ngsi, connection: b, service: vehicles, service_path: /4wheels}\n"
+RULES = (
+    '{"grouping_rules": [{"id": 1, "fields": ["entityType"], "regex": "car", "destination": "cars", '
+    '"fiware_service_path": "/all"}]}'
+)
+
+
+@pytest.fixture
+def publication(tmp_path: Path):
+    def write(more: str = "") -> str:
+        (tmp_path / "rules.json").write_text(RULES)
+        path = tmp_path / "a.yaml"
+        path.write_text(FILE + more)
+        return str(path)
+
+    return write
+
+
+def run(*arguments: str, code: int = 0) -> str:
+    result = CliRunner().invoke(app, ["preview", *arguments])
+    assert result.exit_code == code, result.output
+    return result.output
+
+
+def test_an_entity_is_shown_with_its_topic(publication):
+    assert run(publication(), "--entity", "car1=car") == (
+        '["vehicles", "/4wheels", "car1", "car"]\n  vehiclesxffffx002f4wheelsxffffcar1xffffcar (42 characters)\n'
+    )
+
+
+def test_what_rules_make_of_a_name_is_shown(publication):
+    path = publication("topics: {enable_grouping: true, grouping_rules: rules.json}\n")
+    assert run(path, "--entity", "car1=car", "--path", "/x") == (
+        '["vehicles", "/x", "car1", "car"]\n'
+        '  named as ["vehicles", "/all", "cars", ""]\n'
+        "  vehiclesxffffx002fallxffffcars (30 characters)\n"
+    )
+
+
+def test_attributes_have_their_own_topics_and_scripts_get_json(publication):
+    path = publication("topics: {data_model: dm-by-attribute, naming: injective}\n")
+    output = run(path, "--entity", "car1", "--attribute", "speed", "--json")
+    assert json.loads(output)["names"] == [
+        {
+            "asked": {
+                "identity": {"service": "vehicles", "service_path": "/4wheels", "id": "car1", "type": ""},
+                "attribute": "speed",
+                "attribute_type": "",
+            },
+            "identity": {"service": "vehicles", "service_path": "/4wheels", "id": "car1", "type": ""},
+            "attribute": "speed",
+            "topics": ["vehicles___s4wheels__car1____speed"],
+            "error": "",
+        }
+    ]
+
+
+def test_entities_of_a_file_are_named(publication, tmp_path):
+    sample = tmp_path / "sample.json"
+    sample.write_text('[{"id": "car2", "type": "car", "speed": {"type": "Number", "value": 1, "metadata": {}}}]')
+    assert "xffffcar2xffffcar (42 characters)" in run(publication(), "--sample", str(sample))
+
+
+def test_a_name_that_kafka_refuses_ends_with_1(publication):
+    output = run(publication(), "--entity", "é" * 50, code=1)
+    assert "to quarantine: the topic name" in output
+    assert "has 280 characters; Kafka accepts 249" in output
+
+
+def test_a_wrong_file_or_command_line_is_told(publication):
+    run(publication(), code=2)
+    run(publication("topics: {data_model: dm-by-attribute}\n"), "--entity", "car1", code=2)
+    run(publication("topics: {naming: wrong}\n"), "--entity", "car1", code=1)
