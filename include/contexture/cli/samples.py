@@ -26,10 +26,10 @@ _NO_TIME = datetime(2000, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class SampleEntity:
-    """One entity as its source has it, the service path it was asked for in, and when it arrived, UTC."""
+    """One entity as its source has it, its service path (None: the entity has to say), and when it arrived, UTC."""
 
     body: bytes
-    service_path: str
+    service_path: str | None
     received_at: datetime
 
 
@@ -56,7 +56,8 @@ def from_file(path: Path, publication: Publication) -> Samples:
         raise ConfigurationError(
             f"{path} holds no entities: {error}", next_step="write a JSON array of entities in normalized NGSIv2"
         ) from None
-    service_path = publication.source.service_path[0].removesuffix("#").rstrip("/") or "/"
+    paths = publication.source.service_path
+    service_path = None if len(paths) > 1 or scope.is_wildcard(paths[0]) else paths[0]
     return Samples(str(path), tuple(SampleEntity(body, service_path, _NO_TIME) for body in bodies), None)
 
 
@@ -99,7 +100,7 @@ def _of_path(broker: ContextBroker, publication: Publication, path: str, limit: 
         coords=source.coords,
         page_size=limit,
     )
-    hint = "/" if scope.is_wildcard(path) else path
+    hint = None if scope.is_wildcard(path) else path
     page = next(broker.walk(query, deadline_seconds=_DEADLINE_SECONDS), None)
     if page is not None:
         yield from (SampleEntity(body, hint, page.received_at) for body in page.entities[:limit])

@@ -45,7 +45,10 @@ def content_hash(value: object) -> bytes:
 
 
 def _parse_with_literals(raw: bytes) -> object:
-    return json.loads(raw, parse_int=_integer, parse_float=_float, parse_constant=_no_constant)
+    try:
+        return json.loads(raw, parse_int=_integer, parse_float=_float, parse_constant=_no_constant)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
 
 
 def _no_constant(name: str) -> object:
