@@ -67,7 +67,9 @@ def test_numbers_that_survive_are_python_numbers():
     assert parse_json(b'{"a":1,"b":1.5,"c":[true,null,"x"]}') == {"a": 1, "b": 1.5, "c": [True, None, "x"]}
 
 
-@pytest.mark.parametrize("text", [b"", b"{", b"NaN", b"[1,]", b"\xff", b"[1E400,NaN]", b"[1E400,]", b"[" * 5000 + b"1.0"])
+@pytest.mark.parametrize(
+    "text", [b"", b"{", b"NaN", b"[1,]", b"\xff", b"[1E400,NaN]", b"[1E400,]", b"[" * 5000 + b"1.0"]
+)
 def test_what_is_no_json_is_refused(text: bytes):
     with pytest.raises(ValueError):
         parse_json(text)
