@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from contexture.errors import RejectedError
 from contexture.events import ContextIdentity
 from contexture.publications import Publication, scope
 from contexture.topics import TopicNamer
+from contexture.topics.collisions import as_brokers_compare, colliding, numbered
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +31,7 @@ class ShownName:
         attribute: likewise the attribute's name.
         topics: the topics; none where there is an error.
         error: why it would go to quarantine; empty otherwise.
+        collides: whether another of those asked for would share the topic, or could not have its own beside it.
     """
 
     asked: AskedName
@@ -37,6 +39,7 @@ class ShownName:
     attribute: str | None
     topics: tuple[str, ...]
     error: str = ""
+    collides: bool = False
 
 
 def asked_entity(publication: Publication, text: str, service_path: str | None) -> ContextIdentity:
@@ -52,7 +55,17 @@ def show_names(publication: Publication, asked: Iterable[AskedName]) -> list[Sho
         ConfigurationError: the publication's topics can't be named.
     """
     namer = TopicNamer(publication.topics)
-    return [_shown(namer, each) for each in asked]
+    return _with_collisions(namer, publication, [_shown(namer, each) for each in asked])
+
+
+def _with_collisions(namer: TopicNamer, publication: Publication, shown: list[ShownName]) -> list[ShownName]:
+    if publication.topics.naming == "fixed":
+        return shown
+    named = [each for each in shown if not each.error]
+    topics = numbered([as_brokers_compare(each.topics[0]) for each in named])
+    asked = [(each.asked.identity, each.asked.attribute, each.asked.attribute_type) for each in named]
+    found = iter(colliding(topics, numbered([namer.parts(*each) for each in asked])).tolist())
+    return [each if each.error else replace(each, collides=next(found)) for each in shown]
 
 
 def _shown(namer: TopicNamer, asked: AskedName) -> ShownName:

@@ -99,6 +99,8 @@ def _print_text(shown: list[ShownName]) -> None:
             typer.echo(f"  named as {_parts(each.identity, each.attribute)}")
         for topic in each.topics:
             typer.echo(f"  {topic} ({len(topic)} characters)")
+        if each.collides:
+            typer.secho("  collides with another of these", fg=typer.colors.YELLOW)
         if each.error:
             typer.secho(f"  to quarantine: {each.error}", fg=typer.colors.RED)
 

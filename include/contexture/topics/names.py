@@ -22,7 +22,7 @@ from contexture.publications.name_files import MappedNames
 from contexture.topics import injective, releases
 from contexture.topics.cygnus import CONCATENATOR, encode
 from contexture.topics.legality import MAXIMUM_LENGTH, TopicNameError, check_legal
-from contexture.topics.parts import named
+from contexture.topics.parts import name_parts, named
 from contexture.topics.releases import NameMaker
 from contexture.topics.rewriting import NameFiles, rewriting
 
@@ -56,10 +56,11 @@ class TopicNamer:
         TopicNameError: a fixed topic is illegal.
     """
 
-    __slots__ = ("_fixed", "_lowercase", "_make", "_rewrite")
+    __slots__ = ("_data_model", "_fixed", "_lowercase", "_make", "_rewrite")
 
     def __init__(self, naming: TopicNaming) -> None:
         self._lowercase = naming.enable_lowercase or _always_in_lower_case(naming)
+        self._data_model = naming.data_model
         self._fixed: tuple[str, ...] = ()
         self._make: NameMaker = _no_single_name
         self._rewrite = rewriting(naming)
@@ -84,6 +85,12 @@ class TopicNamer:
         if self._rewrite is None:
             return MappedNames(identity, attribute)
         return self._rewrite(identity, attribute, attribute_type)
+
+    def parts(
+        self, identity: ContextIdentity, attribute: str | None = None, attribute_type: str = ""
+    ) -> tuple[str, ...]:
+        """What the one topic's name stands for: events with other parts of the same topic collide."""
+        return name_parts(self._data_model, *self.names(identity, attribute, attribute_type))
 
     def name(self, identity: ContextIdentity, attribute: str | None = None, attribute_type: str = "") -> str:
         """The one topic the event goes to; the attribute's type counts for name mappings only.

@@ -63,6 +63,7 @@ def test_attributes_have_their_own_topics_and_scripts_get_json(publication):
             "attribute": "speed",
             "topics": ["vehicles___s4wheels__car1____speed"],
             "error": "",
+            "collides": False,
         }
     ]
 
@@ -77,6 +78,12 @@ def test_a_name_that_kafka_refuses_ends_with_1(publication):
     output = run(publication(), "--entity", "é" * 50, code=1)
     assert "to quarantine: the topic name" in output
     assert "has 280 characters; Kafka accepts 249" in output
+
+
+def test_entities_that_share_a_topic_are_told(publication):
+    path = publication("topics: {enable_lowercase: true}\n")
+    output = run(path, "--entity", "Car1=car", "--entity", "car1=car", "--entity", "car2=car", "--json")
+    assert [each["collides"] for each in json.loads(output)["names"]] == [True, True, False]
 
 
 def test_a_wrong_file_or_command_line_is_told(publication):
