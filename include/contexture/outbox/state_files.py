@@ -14,8 +14,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from contexture.changes.hashes import first_word, hash_words
 from contexture.outbox.schemas import STATE
-from contexture.outbox.state_rows import KEYS, first_word, hash_words, latest
+from contexture.outbox.state_rows import KEYS, latest
 from contexture.outbox.storage import Storage
 
 ROWS_IN_GROUP = 2_000

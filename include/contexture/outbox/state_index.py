@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from contexture.changes.hashes import hash_words
 from contexture.outbox.state import State, StatePointer
 from contexture.outbox.state_reader import StateReader
-from contexture.outbox.state_rows import hash_words
 from contexture.outbox.storage import Storage
 
 INDEXED = ["identity_hash", "content_hash"]

@@ -11,9 +11,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from contexture.changes.hashes import hash_words
 from contexture.outbox.schemas import STATE
 from contexture.outbox.state_files import StateFile, merged, with_keys
-from contexture.outbox.state_rows import hash_words, latest
+from contexture.outbox.state_rows import latest
 from contexture.outbox.storage import Storage
 
 

@@ -8,6 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from contexture.changes.hashes import hash_words
+
 KEYS = ("identity_hash", "entity_hash", "removed")
 """Columns without which rows can be neither sorted nor merged."""
 
@@ -24,21 +26,6 @@ def latest(table: Any, *, keep_removed: bool = False) -> Any:
     order, last = _order(table)
     kept = table.take(pa.array(order[last]))
     return kept if keep_removed else kept.filter(pc.invert(kept.column("removed")))
-
-
-def hash_words(column: Any) -> tuple[Any, Any]:
-    """Sixteen-byte hashes as two arrays of big-endian words, which numpy can sort and search."""
-    array = pa.concat_arrays(column.chunks or [pa.array([], pa.binary(16))]) if hasattr(column, "chunks") else column
-    if not len(array):
-        return np.empty(0, np.uint64), np.empty(0, np.uint64)
-    words = np.frombuffer(array.buffers()[1], dtype=">u8", count=2 * (array.offset + len(array)))
-    words = words.reshape(-1, 2)[array.offset :]
-    return words[:, 0].astype(np.uint64), words[:, 1].astype(np.uint64)
-
-
-def first_word(sixteen_bytes: bytes) -> int:
-    """The first word of one hash."""
-    return int.from_bytes(sixteen_bytes[:8], "big")
 
 
 def _order(table: Any) -> tuple[Any, Any]:

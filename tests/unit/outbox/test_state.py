@@ -9,10 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builders.states import Held, state_table, write_files
+from contexture.changes.hashes import hash_words
 from contexture.outbox.schemas import STATE
 from contexture.outbox.state import State, StatePointer
 from contexture.outbox.state_index import StateIndex
-from contexture.outbox.state_rows import hash_words, latest
+from contexture.outbox.state_rows import latest
 from contexture.outbox.storage import Storage
 
 NAMES = st.sampled_from(["car1", "car2", "car3", "car4"])

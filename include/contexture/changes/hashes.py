@@ -1,0 +1,23 @@
+"""Hashes of identities as numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+
+def hash_words(column: Any) -> tuple[Any, Any]:
+    """Sixteen-byte hashes as two arrays of big-endian words, which numpy can sort and search."""
+    array = pa.concat_arrays(column.chunks or [pa.array([], pa.binary(16))]) if hasattr(column, "chunks") else column
+    if not len(array):
+        return np.empty(0, np.uint64), np.empty(0, np.uint64)
+    words = np.frombuffer(array.buffers()[1], dtype=">u8", count=2 * (array.offset + len(array)))
+    words = words.reshape(-1, 2)[array.offset :]
+    return words[:, 0].astype(np.uint64), words[:, 1].astype(np.uint64)
+
+
+def first_word(sixteen_bytes: bytes) -> int:
+    """The first word of one hash."""
+    return int.from_bytes(sixteen_bytes[:8], "big")
