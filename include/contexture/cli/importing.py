@@ -27,6 +27,7 @@ def import_cygnus(
     grouping: Annotated[Path | None, typer.Option(help="Its grouping rules.")] = None,
     mappings: Annotated[Path | None, typer.Option(help="Its name mappings.")] = None,
     service: Annotated[list[str] | None, _SERVICE] = None,
+    cygnus_version: Annotated[str | None, typer.Option(help="Its release, where it is older than 1.10.")] = None,
     output: Annotated[Path | None, typer.Option(help="Folder to write to; without it the files are printed.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace files that are there.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document for scripts.")] = False,
@@ -40,7 +41,8 @@ def import_cygnus(
     """
     from contexture.cli import import_output, imports
 
-    imported = imports.from_cygnus(agent, grouping=grouping, mappings=mappings, services=service or [])
+    asked = imports.Asked(grouping=grouping, mappings=mappings, services=tuple(service or ()), release=cygnus_version)
+    imported = imports.from_cygnus(agent, asked)
     if output is not None:
         imports.write(imported, output, force=force)
     show = import_output.print_json if as_json else import_output.print_text

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -33,15 +32,26 @@ class Imported:
         return self.migration.is_clean and not any(problem.severity == "error" for problem in self.problems)
 
 
-def from_cygnus(agent: Path, *, grouping: Path | None, mappings: Path | None, services: Sequence[str]) -> Imported:
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the agent's own file doesn't hold: its grouping rules, its name mappings, the services, its release."""
+
+    grouping: Path | None = None
+    mappings: Path | None = None
+    services: tuple[str, ...] = ()
+    release: str | None = None
+
+
+def from_cygnus(agent: Path, asked: Asked) -> Imported:
     """The publications of a Cygnus agent, checked.
 
     Raises:
         ConfigurationError: a file can't be read, or is no agent's with a Kafka sink.
     """
-    beside = {path.name: _read(path) for path in (grouping, mappings) if path is not None}
-    files = Files(grouping.name if grouping else None, mappings.name if mappings else None)
-    migration = migrate(_text(_read(agent)), files=files, services=services)
+    beside = {path.name: _read(path) for path in (asked.grouping, asked.mappings) if path is not None}
+    names = (path.name if path else None for path in (asked.grouping, asked.mappings))
+    text = _text(_read(agent))
+    migration = migrate(text, files=Files(*names), services=asked.services, release=asked.release)
     with TemporaryDirectory() as folder:
         _write(migration, beside, Path(folder))
         loaded = discover(Path(folder))

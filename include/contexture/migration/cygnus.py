@@ -53,13 +53,16 @@ class Migration:
         return not any(each.outcome == "wrong" for each in self.explained)
 
 
-def migrate(text: str, *, files: Files | None = None, services: Sequence[str] = ()) -> Migration:
+def migrate(
+    text: str, *, files: Files | None = None, services: Sequence[str] = (), release: str | None = None
+) -> Migration:
     """The publications that do what the Kafka sinks of a Flume configuration did.
 
     Args:
         text: the agent's properties file.
         files: grouping rules and name mappings.
         services: the services to publish, one publication for each; without any the agent's default service.
+        release: of Cygnus, where it is older than 1.10 and its topics had other names.
 
     Raises:
         ConfigurationError: the file isn't one of properties, or has no Kafka sink of Cygnus.
@@ -71,18 +74,21 @@ def migrate(text: str, *, files: Files | None = None, services: Sequence[str] = 
             "the file lists no sink of the class NGSIKafkaSink",
             next_step="name the agent's configuration, such as agent_1.conf, and see that `<agent>.sinks` lists it",
         )
-    plan = _Plan(agents, sinks, files or Files(), tuple(dict.fromkeys(services)))
+    plan = _Plan(agents, sinks, files or Files(), tuple(dict.fromkeys(services)), release)
     return plan.migration()
 
 
 class _Plan:
     """One migration on its way."""
 
-    def __init__(self, agents: Agents, sinks: list[Component], files: Files, services: tuple[str, ...]) -> None:
+    def __init__(
+        self, agents: Agents, sinks: list[Component], files: Files, services: tuple[str, ...], release: str | None
+    ) -> None:
         self._agents = agents
         self._sinks = sinks
         self._files = files
         self._services = services
+        self._release = release
         self._wrong: dict[str, str] = {}
         self._decisions: dict[str, None] = {}
         self._connections: dict[str, str] = {}
@@ -92,8 +98,9 @@ class _Plan:
         self._decide(
             "the context broker's address: Cygnus was notified by it and doesn't know it",
             "how often the broker is read: `schedule`, at first every 5 minutes",
-            "the release: 1.5 to 1.9 wrote every name in lower case, earlier ones other names (topics.cygnus_version)",
         )
+        if self._release is None:
+            self._decide("the release: up to 1.9 Cygnus had other names; tell an older one by `--cygnus-version`")
         explained = explain(self._agents, self._sinks, self._wrong)
         connections = (_add_broker(), *(_add_kafka(name, brokers) for brokers, name in self._connections.items()))
         return Migration(drafts, tuple(explained), connections, tuple(self._decisions))
@@ -112,6 +119,7 @@ class _Plan:
                 service=service,
                 service_known=known,
                 naming=_NAMING[sink.class_name],
+                release=self._release,
                 grouping_rules=self._grouping_rules(sink, parameters),
                 name_mappings=self._name_mappings(sink, parameters),
                 connection=self._connection(parameters.broker_list),

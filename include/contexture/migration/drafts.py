@@ -35,6 +35,7 @@ class Flow:
         service: the Fiware-Service it reads.
         service_known: the service was given, and isn't a guess.
         naming: `cygnus`, or `cygnus-legacy` for the sink of the first releases.
+        release: the release of Cygnus whose names are kept, such as 1.9; None for those of today.
         grouping_rules, name_mappings: the files' names beside the publication; None where there are none.
         connection: id of the connection to Kafka.
         parameters: the sink's.
@@ -45,6 +46,7 @@ class Flow:
     service: str
     service_known: bool
     naming: str
+    release: str | None
     grouping_rules: str | None
     name_mappings: str | None
     connection: str
@@ -85,12 +87,16 @@ def _source(flow: Flow) -> list[str]:
 def _topics(flow: Flow) -> list[str]:
     parameters = flow.parameters
     lines = ["topics:", f"  naming: {flow.naming}", f"  data_model: {parameters.data_model}"]
+    if flow.release:
+        lines.append(f"  cygnus_version: {_text(flow.release)}  # the names of that release")
     if parameters.enable_lowercase:
         lines.append("  enable_lowercase: true")
     if flow.grouping_rules:
         lines += ["  enable_grouping: true", f"  grouping_rules: {_text(flow.grouping_rules)}"]
     if flow.name_mappings:
         lines += ["  enable_name_mappings: true", f"  name_mappings: {_text(flow.name_mappings)}"]
+    if flow.grouping_rules or flow.name_mappings:
+        lines.append("  # compat: cygnus-2.19  # keeps that release's quirks of naming, for topics that depend on them")
     return [
         *lines,
         f"  partitions: {parameters.partitions}",
@@ -112,7 +118,8 @@ def _batches(flow: Flow) -> list[str]:
 
 
 def _message(flow: Flow) -> list[str]:
-    if flow.parameters.batch_size == 1 or flow.parameters.own_topic_for_each_key:
+    one_entity = flow.parameters.own_topic_for_each_key and flow.naming == "cygnus" and flow.release is None
+    if flow.parameters.batch_size == 1 or one_entity:
         key = "  key: identity  # Cygnus wrote none; with a key all records of an entity stay in order"
     else:
         key = "  key: none  # as Cygnus; lines of several entities in one record have no common key"

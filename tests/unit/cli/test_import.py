@@ -47,6 +47,26 @@ def test_without_a_folder_everything_is_printed_and_nothing_written(contexture, 
     assert [path.name for path in tmp_path.iterdir()] == ["agent_1.conf"]
 
 
+def test_grouping_rules_and_name_mappings_come_along(contexture, agent, tmp_path):
+    switches = "a.sinks.kafka.enable_grouping = true\na.sinks.kafka.enable_name_mappings = true\n"
+    agent.write_text(AGENT + switches, encoding="utf-8")
+    rules = tmp_path / "grouping_rules.conf"
+    rules.write_text(
+        '# rules\n{"grouping_rules": [{"id": 1, "fields": ["entityType"], "regex": "car", "destination": "cars", '
+        '"fiware_service_path": "/all"}]}'
+    )
+    mappings = tmp_path / "name_mappings.conf"
+    mappings.write_text('{"serviceMappings": []}')
+    out = tmp_path / "out"
+
+    arguments = ("--grouping", str(rules), "--mappings", str(mappings), "--output", str(out))
+    done = contexture("import", "cygnus", str(agent), "--service", "vehicles", *arguments)
+
+    assert (done.code, done.err) == (0, "")
+    assert sorted(path.name for path in out.iterdir()) == ["grouping_rules.conf", "kafka.yaml", "name_mappings.conf"]
+    assert contexture("check", str(out / "kafka.yaml")).code == 0
+
+
 def test_a_document_for_scripts(contexture, agent):
     document = json.loads(contexture("import", "cygnus", str(agent), "--json").out)
 

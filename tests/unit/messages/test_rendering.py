@@ -163,6 +163,27 @@ def test_an_instance_of_an_attribute_stands_under_its_own_name_where_there_are_n
     assert orjson.loads(told("ngsi-ld"))["speed"] == {"type": "Property", "value": 2}
 
 
+MAPPINGS = """{"serviceMappings": [{"originalService": "^vehicles$", "newService": "fleet", "servicePathMappings": [
+  {"originalServicePath": "/4wheels", "newServicePath": "/cars", "entityMappings": [
+    {"originalEntityId": "car(.*)", "originalEntityType": "car", "newEntityId": "c$1", "newEntityType": "auto",
+     "attributeMappings": [{"originalAttributeName": "speed", "originalAttributeType": "Number",
+                            "newAttributeName": "pace", "newAttributeType": "Number"}]}]}]}]}"""
+
+
+def test_name_mappings_change_the_topic_and_the_lines_service_and_nothing_else():
+    mapped = {"enable_name_mappings": True, "name_mappings": "m.json", "name_mappings_content": MAPPINGS}
+    topics = {"data_model": "dm-by-attribute", "keep": "history", **mapped}
+
+    found = rendered(attribute="speed", topics=topics, message={"format": "cygnus-lines"})
+
+    assert found.topics == ("fleetxffffx002fcarsxffffc1xffffautoxffffpace",)
+    assert found.key == b'["vehicles","/4wheels","car1","car","speed"]'
+    assert found.value == (
+        b'{"headers":[{"fiware-service":"fleet"},{"fiware-servicePath":"/4wheels"},{"timestamp":1772352000123}],'
+        b'"body":{"attributes":[{"name":"speed","type":"Number","value":1.0E2,"metadatas":[]}],"type":"car","id":"car1"}}'
+    )
+
+
 def test_the_header_of_a_line_tells_the_service_its_maker_is_told():
     make = cygnus_line_maker(lambda identity, attribute: f"mapped_{identity.service}_{attribute}")
     entity: Any = parse_json(BODY)

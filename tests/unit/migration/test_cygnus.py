@@ -219,6 +219,13 @@ def test_the_sink_of_the_first_releases_keeps_its_names():
     assert content(draft)["topics"]["naming"] == "cygnus-legacy"
 
 
+def test_an_older_release_keeps_its_names():
+    (draft,) = migrated("batch_size=2", release="1.9").drafts
+
+    assert content(draft)["topics"]["cygnus_version"] == "1.9"
+    assert Publication.model_validate(content(draft)).message.key == "none"
+
+
 def test_grouping_rules_and_name_mappings_are_named_beside_the_publication():
     parameters = ["enable_grouping=true", "enable_name_mappings=true"]
     migration = migrated(*parameters, files=Files("grouping.json", "mappings.json"))
