@@ -5,6 +5,7 @@ A compacted topic keeps one record for each key, so a key that two identities ma
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from contexture.publications import scope
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     from contexture.publications.publication import Publication
 
 IDENTITY_FIELDS = frozenset({"service", "service_path", "id", "type"})
+
+_BEFORE_1_10 = re.compile(r"0\.|1\.0?[0-9](\.|$)")
 
 _BY_TOPIC: dict[str, frozenset[str]] = {
     "dm-by-service": frozenset({"service"}),
@@ -57,7 +60,7 @@ def _of_topic(publication: Publication) -> frozenset[str]:
     if topics.enable_grouping or topics.enable_name_mappings:
         return frozenset()
     # Lower case, which some releases always had, lets `Car1` and `car1` share a topic; a service is lower case anyway.
-    in_lower_case = topics.enable_lowercase or topics.cygnus_version is not None
+    in_lower_case = topics.enable_lowercase or _BEFORE_1_10.match(topics.cygnus_version or "") is not None
     return frozenset({"service"}) if in_lower_case else _BY_TOPIC[topics.data_model]
 
 

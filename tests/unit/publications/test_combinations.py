@@ -114,6 +114,7 @@ def test_impossible_combinations_are_refused(sections, expected):
         {"topics": {"naming": "cygnus-legacy"}},
         {"topics": {"naming": "cygnus-legacy", "cygnus_version": "1.2.0"}},
         {"topics": {"cygnus_version": "1.10.0"}},
+        {"topics": {"cygnus_version": "1.10.0"}, "message": {"key": "topic"}},
     ],
 )
 def test_possible_combinations_are_accepted(sections):
@@ -175,3 +176,24 @@ def test_a_registry_has_no_entities():
     assert "`types` needs `kind: ngsi`" in found
     assert "`service` needs `kind: ngsi`" in found
     assert "`naming: cygnus` makes names of entities; a registry has none" in found
+
+
+@pytest.mark.parametrize(
+    ("topics", "what"),
+    [
+        ({"naming": "injective", "cygnus_version": "1.9.0"}, "`cygnus_version` has no effect on `naming: injective`"),
+        ({"naming": "cygnus-legacy", "cygnus_version": "1.10"}, "didn't name topics in the legacy way"),
+        ({"naming": "injective", "enable_lowercase": True}, "several identities share a topic of `naming: injective`"),
+        ({"naming": "fixed", "topics": "A", "enable_grouping": True}, "has no effect on `naming: fixed`"),
+    ],
+)
+def test_name_schemes_that_exclude_each_other_are_refused(topics, what):
+    with pytest.raises(ValidationError) as caught:
+        publication(topics=topics)
+    assert what in str(caught.value)
+
+
+@pytest.mark.parametrize("names", [{"naming": "cygnus-legacy"}, {"cygnus_version": "1.9.0"}])
+def test_a_topic_that_several_identities_may_share_is_no_key_of_a_replica(names):
+    with pytest.raises(ValidationError, match="several could share one"):
+        publication(topics={"keep": "latest", **names}, message={"key": "topic"})
