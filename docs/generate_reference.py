@@ -13,6 +13,7 @@ from typing import Any
 from pydantic.fields import FieldInfo
 
 from contexture.ngsi.rules import RULES
+from contexture.ngsi.rules.catalogue import REJECTING
 from contexture.publications.fields import Section
 from contexture.publications.fingerprints import CHANGES_RECORDS
 from contexture.publications.publication import Publication
@@ -65,6 +66,11 @@ def rules_page() -> str:
         "What each entity is held to. An *error* sends the entity to quarantine; what the target holds of it stays. A",
         "*warning* is counted, and the entity is published. `quality.rules` of a publication sets a rule to `off`,",
         "`warning` or `error`. Rules of scope *snapshot* look at all that one run read, *record* at a finished record.",
+        "",
+        f"An error of {', '.join(f'`{name}`' for name in REJECTING)}",
+        "is that of no entity in particular: it rejects the run, and nothing is sent. So does one of `count-drop`,",
+        "which a run with `confirm_shrink` passes. `body`, `topic-length` and, but for `dm-by-attribute`, `size` are",
+        "always errors: there is nothing that Kafka would take.",
         "",
         "| rule | severity | scope | what it asks for |",
         "|---|---|---|---|",
