@@ -46,7 +46,9 @@ class Selection:
     service_path: str = "/#"
     types: str = ""
     id_pattern: str = ""
+    type_pattern: str = ""
     q: str = ""
+    mq: str = ""
     attributes: str = ""
     georel: str = ""
     geometry: str = ""
@@ -107,7 +109,9 @@ class Selection:
             service_path=service_path,
             types=_parts(self.types),
             id_pattern=self.id_pattern or None,
+            type_pattern=self.type_pattern or None,
             q=self.q or None,
+            mq=self.mq or None,
             attributes=_parts(self.attributes),
             georel=self.georel or None,
             geometry=self.geometry or None,

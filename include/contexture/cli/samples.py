@@ -93,6 +93,8 @@ def _of_path(broker: ContextBroker, publication: Publication, path: str, limit: 
         service_path=path,
         types=source.types,
         id_pattern=source.id_pattern,
+        type_pattern=source.type_pattern,
+        mq=source.metadata_query,
         q=source.query,
         attributes=source.attributes,
         georel=source.georel,

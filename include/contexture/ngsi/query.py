@@ -26,7 +26,9 @@ class EntityQuery:
 
     Attributes:
         service_path: `/a`, or `/a/#` with everything below it; sent as a header.
+        type_pattern: a regular expression for types, in place of `types`.
         q: the user's own conditions; the walk adds its own to them.
+        mq: conditions on metadata.
         attributes: the user attributes wanted; all when empty.
         field: the time the walk goes along. `dateCreated` never moves; `dateModified` tells what changed.
         since: where the walk starts, as the broker writes times; from the first entity when None.
@@ -49,12 +51,16 @@ class EntityQuery:
     since: str | None = None
     page_size: int = MAX_PAGE_SIZE
     identities_only: bool = False
+    type_pattern: str | None = None
+    mq: str | None = None
 
     def __post_init__(self) -> None:
         if not self.service_path.startswith("/"):
             raise _mistake(f"the service path {self.service_path!r} does not start with /", "source.service_path")
         if not 1 <= self.page_size <= MAX_PAGE_SIZE:
             raise _mistake(f"a page of {self.page_size} is not between 1 and {MAX_PAGE_SIZE}", "source.page_size")
+        if self.types and self.type_pattern:
+            raise _mistake("types and type_pattern exclude each other", "source.types or type_pattern")
         geo = (self.georel, self.geometry, self.coords)
         if any(geo) and not all(geo):
             raise _mistake("georel, geometry and coords go together", "source.georel, geometry and coords")
@@ -96,8 +102,10 @@ class EntityQuery:
         reached = None if since is None else f"{self.field}>={since}"
         given = {
             "type": ",".join(self.types),
+            "typePattern": self.type_pattern,
             "idPattern": self.id_pattern,
             "q": ";".join(condition for condition in ((self.q or "").strip().strip(";"), reached) if condition),
+            "mq": (self.mq or "").strip().strip(";"),
             "georel": self.georel,
             "geometry": self.geometry,
             "coords": self.coords,

@@ -17,7 +17,18 @@ if TYPE_CHECKING:
 
 _REGISTRY_ONLY = ("select", "flavour", "media_type", "registrations")
 _LEGACY_RELEASE = re.compile(r"0\.|1\.0*[0-2](\.|$)")
-_BROKER_ONLY = ("service_path", "types", "id_pattern", "query", "attributes", "georel", "geometry", "coords")
+_BROKER_ONLY = (
+    "service_path",
+    "types",
+    "id_pattern",
+    "type_pattern",
+    "query",
+    "metadata_query",
+    "attributes",
+    "georel",
+    "geometry",
+    "coords",
+)
 
 
 def impossible(publication: Publication) -> Findings:
@@ -60,6 +71,13 @@ def _geography(publication: Publication) -> Findings:
         message = f"a geographical query needs georel, geometry and coords; missing: {', '.join(missing)}"
         involved = tuple(("source", name) for name in parts)
         yield Finding(("source", present), message, "write all three, or none", involved)
+
+
+def _types_and_pattern(publication: Publication) -> Findings:
+    source = publication.source
+    if source.types and source.type_pattern is not None:
+        message = "`type_pattern` and `types` exclude each other: brokers take one of them"
+        yield Finding(("source", "type_pattern"), message, "leave one out", (("source", "types"),))
 
 
 def _required_attributes(publication: Publication) -> Findings:
@@ -163,6 +181,7 @@ _CHECKS: tuple[Callable[[Publication], Findings], ...] = (
     _source_kind,
     _paths_overlap,
     _geography,
+    _types_and_pattern,
     _required_attributes,
     _entity_limits,
     _fixed_topics,

@@ -84,9 +84,13 @@ class Source(Section):
     id_pattern: Annotated[StrictStr, AfterValidator(_check_pattern), Field(min_length=1)] | None = Field(
         None, description="POSIX regular expression that entity ids must match"
     )
+    type_pattern: Annotated[StrictStr, AfterValidator(_check_pattern), Field(min_length=1)] | None = Field(
+        None, description="POSIX regular expression that entity types must match; in place of types"
+    )
     query: Annotated[Text, AfterValidator(_check_query)] | None = Field(
         None, description="NGSI q expression, such as speed>50;brand==Seat"
     )
+    metadata_query: Text | None = Field(None, description="NGSI mq expression on metadata, such as speed.accuracy>0.9")
     attributes: Names = Field((), description="Attributes to read; empty reads all")
     georel: Text | None = Field(None, description="NGSI georel, such as near;maxDistance:1000")
     geometry: Literal["point", "line", "polygon", "box"] | None = Field(None, description="NGSI geometry")

@@ -64,6 +64,17 @@ def test_a_count_asks_for_the_total_with_the_smallest_page() -> None:
     }
 
 
+def test_a_pattern_of_types_and_conditions_on_metadata_become_parameters() -> None:
+    parameters = EntityQuery("/a", type_pattern="^car", mq="speed.accuracy>0.9;").count_parameters()
+    assert (parameters["typePattern"], parameters["mq"]) == ("^car", "speed.accuracy>0.9")
+    assert "type" not in parameters
+
+
+def test_types_and_a_pattern_of_types_exclude_each_other() -> None:
+    with pytest.raises(ConfigurationError, match="exclude each other"):
+        EntityQuery("/a", types=("car",), type_pattern="^car")
+
+
 @pytest.mark.parametrize(
     "q", ["dateModified>2026-01-01", "speed>1; dateModified==A..B", "!dateModified", "'dateModified'<2026-01-01"]
 )

@@ -67,6 +67,7 @@ LINES = {"format": "cygnus-lines"}
         ({"source": {"registrations": True}}, "`registrations` needs `kind: sdmx`"),
         ({"source": {"service_path": ["/a/b", "/a/#"]}}, "the service path /a/b lies inside /a/#"),
         ({"source": {"service_path": ["/a", "/a/"]}}, "the service path /a stands twice"),
+        ({"source": {"types": ["car"], "type_pattern": "^car"}}, "`type_pattern` and `types` exclude each other"),
         ({"source": {"georel": "near;maxDistance:10", "coords": "1,2"}}, "missing: geometry"),
         (
             {"source": {"attributes": ["speed"]}, "quality": {"required_attributes": ["oil"]}},

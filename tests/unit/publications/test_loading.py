@@ -50,6 +50,8 @@ def test_a_minimal_file_has_every_documented_default(written):
             "service_path": ["/#"],
             "types": [],
             "id_pattern": None,
+            "type_pattern": None,
+            "metadata_query": None,
             "query": None,
             "attributes": [],
             "georel": None,

@@ -75,6 +75,7 @@ def test_values_are_read_as(section, key, written, read):
         ("source", "types", "car,bus"),
         ("source", "types", ["car", "car"]),
         ("source", "id_pattern", "["),
+        ("source", "type_pattern", "["),
         ("source", "id_pattern", "car(?=1)"),
         ("source", "query", "dateExpires"),
         ("source", "query", "speed>5;!dateModified"),
