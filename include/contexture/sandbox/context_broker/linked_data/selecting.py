@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from contexture.sandbox.context_broker.linked_data.documents import VALUE_MEMBERS, Document
 from contexture.sandbox.context_broker.linked_data.problems import bad_request
@@ -16,7 +17,7 @@ _TIMES: dict[str, Callable[[Document], int]] = {
     "createdAt": lambda document: document.created_us,
     "modifiedAt": lambda document: document.modified_us,
 }
-_COMPARISONS: dict[str, Callable[[object, object], bool]] = {
+_COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
     "==": operator.eq, "!=": operator.ne, ">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt,
 }  # fmt: skip
 _TERM = re.compile(r"\(?([A-Za-z0-9_:/.#-]+?)(==|!=|>=|<=|>|<)(.+?)\)?")
@@ -86,7 +87,7 @@ def _term(text: str) -> Condition:
     return lambda document: _compared(document.content.get(name), compare, given)
 
 
-def _compared(attribute: object, compare: Callable[[object, object], bool], given: str) -> bool:
+def _compared(attribute: object, compare: Callable[[Any, Any], bool], given: str) -> bool:
     value = next((attribute[m] for m in VALUE_MEMBERS if m in attribute), None) if isinstance(attribute, dict) else None
     if isinstance(value, int | float) and not isinstance(value, bool):
         return re.fullmatch(r"-?[0-9.]+", given) is not None and compare(value, float(given))
