@@ -1,0 +1,194 @@
+"""Asking an NGSI-LD broker: is it well, how much is there, and everything that a query selects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+from types import TracebackType
+from typing import Self
+
+import httpx
+import msgspec
+
+from contexture.errors import ConfigurationError
+from contexture.ngsi.answers import PageTimeoutError, PageTooLargeError, TokenRefusedError
+from contexture.ngsi.client import WALK_DEADLINE_SECONDS, Page
+from contexture.ngsi.connection import BrokerConnection
+from contexture.ngsi.linked_data.flavour import Flavour, largest_page
+from contexture.ngsi.linked_data.paging import LinkedDataPage, OffsetWalk
+from contexture.ngsi.linked_data.questions import ENTITIES, TYPES, TypeQuestion, headers
+from contexture.ngsi.linked_data.sighting import sight_linked_data
+from contexture.ngsi.query import EntityQuery
+from contexture.ngsi.sighting import Sighting
+from contexture.ngsi.transport import Answer, Patience, Transport
+
+LONG_AGO = "1970-01-01T00:00:00Z"
+_PAGE = msgspec.json.Decoder(list[msgspec.Raw])
+
+
+class _Types(msgspec.Struct):
+    typeList: list[str] = []  # noqa: N815
+
+
+class LinkedDataBroker:
+    """One tenant of an NGSI-LD broker; the methods are those of `ContextBroker`.
+
+    Args:
+        connection: where it is.
+        service: the tenant; the default one when empty.
+        context: URL of the @context that names are written by; without it a broker answers with full IRIs.
+        flavour: which broker it is, where that is known.
+        patience: how long to bear with a broker that is away.
+        transport: stands in for the network in tests.
+
+    Raises:
+        ConfigurationError: the connection can't be used.
+    """
+
+    def __init__(
+        self,
+        connection: BrokerConnection,
+        service: str,
+        *,
+        context: str = "",
+        flavour: Flavour = "unknown",
+        patience: Patience | None = None,
+        transport: httpx.BaseTransport | None = None,
+    ) -> None:
+        self.address = connection.address
+        self.service = service
+        self._headers = headers(service, context)
+        self._flavour = flavour
+        self._patience = patience or Patience()
+        self._transport = Transport(connection, self._patience, transport)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Gives the connections back."""
+        self._transport.close()
+
+    def probe(self, deadline: float | None = None) -> datetime:
+        """Asks for the types, which no broker knows without its database; returns the broker's clock, UTC.
+
+        Raises:
+            RetriableError: the broker or its database is ill.
+            ConfigurationError: it refuses us, or is no NGSI-LD broker.
+        """
+        return self._transport.get(TYPES, self._headers, {}, deadline).broker_time
+
+    def count(self, query: EntityQuery) -> int:
+        """How many entities a query selects; one that has several of its types is counted for each.
+
+        Raises:
+            ContextureError: as `walk`.
+        """
+        return sum(self._counted(question, None) for question in self._questions(query, None))
+
+    def walk(self, query: EntityQuery, *, deadline_seconds: float = WALK_DEADLINE_SECONDS) -> Iterator[Page]:
+        """Everything a query selects, type by type and page by page; what is there all the while is not missed.
+
+        A walk along `dateModified` gives what changed since, or everything where the broker can't find that out. An
+        entity that changes during the walk, or has several of the types, may come twice.
+
+        Raises:
+            RetriableError: the broker is away or ill, took too long, or shows fewer entities than it counts.
+            ConfigurationError: it refuses us or the query, or is no NGSI-LD broker.
+            RejectedError: one entity alone is too large to be read.
+        """
+        deadline = self._patience.clock() + deadline_seconds
+        for question in self._questions(query, deadline):
+            yield from self._walk_type(question, deadline)
+
+    def types(self, deadline: float | None = None) -> tuple[str, ...]:
+        """The types there are, for a query without any is refused as too broad."""
+        answer = self._transport.get(TYPES, self._headers, {}, deadline)
+        try:
+            return tuple(msgspec.json.decode(answer.body, type=_Types).typeList)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise self._no_broker("a list of types", error) from None
+
+    def _questions(self, query: EntityQuery, deadline: float | None) -> Iterator[TypeQuestion]:
+        since = query.since if query.field == "dateModified" else None
+        for name in query.types or self.types(deadline):
+            whole = TypeQuestion(query, name)
+            yield TypeQuestion(query, name, since) if since and self._finds_changes(whole, deadline) else whole
+
+    def _finds_changes(self, whole: TypeQuestion, deadline: float | None) -> bool:
+        """Whether the broker finds entities by the time of their change; some answer [] to that, or refuse it."""
+        try:
+            found = self._counted(TypeQuestion(whole.query, whole.type, LONG_AGO), deadline)
+        except TokenRefusedError:
+            raise
+        except ConfigurationError:
+            return False
+        return found > 0 or self._counted(whole, deadline) == 0
+
+    def _counted(self, question: TypeQuestion, deadline: float | None) -> int:
+        return self._total(self._transport.get(ENTITIES, self._headers, question.count(), deadline))
+
+    def _walk_type(self, question: TypeQuestion, deadline: float) -> Iterator[Page]:
+        walk = OffsetWalk(min(question.query.page_size, largest_page(self._flavour)))
+        while not walk.over:
+            answer = self._answer(question, walk, deadline)
+            page = self._parsed(answer)
+            if not page.entities:
+                # A database that went away shows as an empty page, which would look like the end.
+                self.probe(deadline)
+            name = answer.headers.get("ngsild-entitymap", "")
+            fresh = walk.advance(LinkedDataPage(page.sightings, self._total(answer), name))
+            if fresh:
+                yield _only(page, fresh)
+
+    def _answer(self, question: TypeQuestion, walk: OffsetWalk, deadline: float) -> Answer:
+        """The page at the walk's place: smaller if it is too much at once, of the broker's own size if it refuses."""
+        named = {"ngsild-entitymap": walk.entity_map} if walk.entity_map else {}
+        offers = self._flavour in {"scorpio", "unknown"} and not walk.offset
+        while True:
+            parameters = question.page(offset=walk.offset, limit=walk.limit, entity_map=offers)
+            try:
+                return self._transport.get(ENTITIES, self._headers | named, parameters, deadline)
+            except (PageTimeoutError, PageTooLargeError):
+                if walk.limit is None or walk.limit <= 2:
+                    raise
+                walk.limit = max(2, walk.limit // 2)
+            except ConfigurationError as error:
+                # A broker may not know the parameter entityMap, or be configured for smaller pages.
+                if isinstance(error, TokenRefusedError) or walk.offset or not (offers or walk.limit):
+                    raise
+                offers, walk.limit = False, walk.limit if offers else None
+
+    def _parsed(self, answer: Answer) -> Page:
+        try:
+            entities = [bytes(entity) for entity in _PAGE.decode(answer.body)]
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            # `from None`: a decoder's words may quote the data.
+            raise self._no_broker("a JSON list of entities", error) from None
+        sightings = tuple(sight_linked_data(entity) for entity in entities)
+        return Page(entities, sightings, answer.received_at, answer.broker_time)
+
+    def _total(self, answer: Answer) -> int:
+        text = answer.headers.get("ngsild-results-count", "")
+        if not text.isascii() or not text.isdigit():
+            raise ConfigurationError(
+                f"what is at {self.address} does not say how many entities it has",
+                next_step="let the proxy before the broker pass the header NGSILD-Results-Count",
+            )
+        return int(text)
+
+    def _no_broker(self, expected: str, error: Exception) -> ConfigurationError:
+        return ConfigurationError(
+            f"what is at {self.address} does not answer with {expected} ({type(error).__name__})",
+            next_step="correct the address in the connection: what stands before /ngsi-ld",
+        )
+
+
+def _only(page: Page, indices: tuple[int, ...]) -> Page:
+    chosen: list[Sighting] = [page.sightings[index] for index in indices]
+    return Page([page.entities[index] for index in indices], tuple(chosen), page.received_at, page.broker_time)

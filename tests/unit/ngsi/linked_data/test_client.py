@@ -1,0 +1,215 @@
+"""The NGSI-LD client against a test broker of each kind, without a network."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+
+import httpx
+import pytest
+
+from builders.linked_data import LinkedDataNetwork, device
+from contexture.errors import ConfigurationError, RetriableError
+from contexture.ngsi import BrokerConnection, EntityQuery
+from contexture.ngsi.client import Page
+from contexture.ngsi.linked_data import LinkedDataBroker
+from contexture.ngsi.linked_data.flavour import Flavour
+from contexture.ngsi.transport import Patience
+
+CONTEXT = "https://example.org/context.jsonld"
+QUICK = Patience(attempts=1, sleep=lambda _seconds: None)
+CHANGED = EntityQuery(field="dateModified", since="2026-01-02T00:00:00Z")
+
+
+def reader(network: LinkedDataNetwork, flavour: Flavour = "unknown", tenant: str = "") -> LinkedDataBroker:
+    return LinkedDataBroker(
+        BrokerConnection("http://broker:1026"),
+        tenant,
+        context=CONTEXT,
+        flavour=flavour,
+        patience=QUICK,
+        transport=network.transport(),
+    )
+
+
+def ids(pages: Iterable[Page]) -> list[str]:
+    return [str(sighting.id) for page in pages for sighting in page.sightings]
+
+
+def stocked(flavour: str, count: int) -> LinkedDataNetwork:
+    network = LinkedDataNetwork(flavour)
+    network.face.load(device(number, "Device" if number % 3 else "Sensor") for number in range(count))
+    return network
+
+
+@pytest.mark.parametrize("known", [True, False])
+@pytest.mark.parametrize("flavour", ["orion-ld", "scorpio", "stellio"])
+def test_a_walk_gives_every_entity_of_every_type_once(flavour: Flavour, known: bool) -> None:
+    network = stocked(flavour, 310)
+    found = ids(reader(network, flavour if known else "unknown").walk(EntityQuery()))
+    assert len(found) == len(set(found)) == 310
+
+
+def test_counting_asks_for_no_entity() -> None:
+    network = stocked("stellio", 310)
+    assert reader(network, "stellio").count(EntityQuery()) == 310
+    assert {request.url.params.get("limit") for request in network.asked[1:]} == {"0"}
+
+
+def test_entities_come_as_the_brokers_own_bytes_with_what_is_known_of_them() -> None:
+    network = LinkedDataNetwork("scorpio")
+    network.face.load([device(1, ["Sensor", "Device"])], tenant="city", at="2026-01-01T10:00:00Z")
+    (page,) = list(reader(network, tenant="city").walk(EntityQuery(types=("Sensor",))))
+    (seen,) = page.sightings
+    assert (seen.path, seen.id, seen.type) == ("/", "urn:ngsi-ld:Device:00001", "Device,Sensor")
+    assert seen.created == seen.modified == "2026-01-01T10:00:00.000Z"
+    assert json.loads(page.entities[0])["level"]["value"] == 1
+
+
+def test_the_context_and_the_tenant_are_sent_with_every_question() -> None:
+    network = LinkedDataNetwork("scorpio")
+    network.face.load([device(1)], tenant="city")
+    ids(reader(network, tenant="city").walk(EntityQuery()))
+    assert {request.headers["ngsild-tenant"] for request in network.asked} == {"city"}
+    assert all(request.headers["link"].startswith(f"<{CONTEXT}>; rel=") for request in network.asked)
+
+
+def test_a_broker_that_grants_smaller_pages_is_read_in_those() -> None:
+    network = stocked("stellio", 310)
+    found = ids(reader(network, "scorpio").walk(EntityQuery(types=("Device",))))
+    assert len(found) == len(set(found)) == 206
+    assert [request.url.params.get("limit") for request in network.asked[:3]] == ["1000", "1000", None]
+    assert network.asked[3].url.params["limit"] == "30"
+
+
+def test_what_goes_away_between_pages_hides_nobody_else() -> None:
+    network = stocked("stellio", 300)
+    gone: list[str] = []
+
+    def remove(page: int) -> None:
+        # Those read first vanish, and every later row moves up.
+        for number in range((page - 1) * 3, page * 3):
+            network.face.remove(f"urn:ngsi-ld:Device:{number:05}")
+            gone.append(f"urn:ngsi-ld:Device:{number:05}")
+
+    network.broker.faults.after_page = remove
+    found = ids(reader(network, "stellio").walk(EntityQuery(types=("Device",), page_size=10)))
+    stayed = {f"urn:ngsi-ld:Device:{number:05}" for number in range(300) if number % 3} - set(gone)
+    assert gone
+    assert stayed <= set(found)
+
+
+def test_a_frozen_list_is_paged_through_though_entities_vanish() -> None:
+    network = stocked("scorpio", 60)
+    network.broker.faults.after_page = lambda page: network.face.remove(f"urn:ngsi-ld:Device:{3 * page + 1:05}")
+    found = ids(reader(network, "scorpio").walk(EntityQuery(types=("Device",), page_size=10)))
+    assert len(found) == len(set(found))
+    assert {f"urn:ngsi-ld:Device:{number:05}" for number in range(60) if number % 3 == 2} <= set(found)
+    pages = [request for request in network.asked if request.url.path.endswith("/entities")]
+    assert len({request.headers["ngsild-entitymap"] for request in pages[1:]}) == 1
+
+
+def test_a_walk_begins_anew_when_its_frozen_list_expires() -> None:
+    network = stocked("scorpio", 60)
+    network.broker.faults.after_page = lambda page: network.face.forget_maps() if page == 2 else None
+    found = ids(reader(network, "scorpio").walk(EntityQuery(types=("Device",), page_size=10)))
+    assert len(set(found)) == 40
+
+
+def test_only_what_changed_is_read_where_the_broker_finds_it() -> None:
+    network = LinkedDataNetwork("orion-ld")
+    network.face.load([device(1)], at="2026-01-01T00:00:00Z")
+    network.face.load([device(2)], at="2026-01-03T00:00:00Z")
+    assert ids(reader(network, "orion-ld").walk(CHANGED)) == ["urn:ngsi-ld:Device:00002"]
+
+
+def test_everything_is_read_where_the_broker_finds_nothing_by_time() -> None:
+    network = LinkedDataNetwork("orion-ld-1.4")
+    network.face.load([device(1)], at="2026-01-01T00:00:00Z")
+    network.face.load([device(2)], at="2026-01-03T00:00:00Z")
+    assert len(ids(reader(network, "orion-ld").walk(CHANGED))) == 2
+
+
+def test_a_service_path_selects_scopes() -> None:
+    network = LinkedDataNetwork("orion-ld")
+    network.face.load([device(1, scope="/Madrid/Gardens"), device(2, scope="/Paris"), device(3)])
+    assert ids(reader(network).walk(EntityQuery(service_path="/Madrid/#"))) == ["urn:ngsi-ld:Device:00001"]
+    assert len(ids(reader(network).walk(EntityQuery(service_path="/#")))) == 3
+
+
+def test_alternatives_of_the_user_stay_together_beside_the_time() -> None:
+    network = stocked("orion-ld", 1)
+    query = EntityQuery(q="level==1|level==2", types=("Sensor",), field="dateModified", since="2026-01-02T00:00:00Z")
+    ids(reader(network, "orion-ld").walk(query))
+    assert "(level==1|level==2);modifiedAt>=1970-01-01T00:00:00Z" in {
+        request.url.params.get("q") for request in network.asked
+    }
+
+
+def test_geography_is_written_longitude_first() -> None:
+    network = stocked("orion-ld", 1)
+    reader(network).count(
+        EntityQuery(types=("Sensor",), georel="near;maxDistance:1000", geometry="point", coords="40.4,-3.7")
+    )
+    asked = network.asked[-1].url.params
+    assert (asked["georel"], asked["geometry"], asked["coordinates"]) == (
+        "near;maxDistance==1000",
+        "Point",
+        "[-3.7,40.4]",
+    )
+
+
+def test_a_broker_that_shows_fewer_than_it_counts_is_not_believed() -> None:
+    rows = [device(number) for number in range(3)]
+
+    def handle(request: httpx.Request) -> httpx.Response:
+        if request.url.path.endswith("/types"):
+            return httpx.Response(200, json={"typeList": ["Device"]})
+        return httpx.Response(200, json=rows if request.url.params["offset"] == "0" else [], headers=COUNTED)
+
+    broker = LinkedDataBroker(
+        BrokerConnection("http://broker"), "", patience=QUICK, transport=httpx.MockTransport(handle)
+    )
+    with pytest.raises(RetriableError, match="5 entities are counted, but pages show only 3"):
+        ids(broker.walk(EntityQuery()))
+
+
+COUNTED = {"NGSILD-Results-Count": "5"}
+
+
+def test_another_page_size_shows_what_an_unstable_order_hid() -> None:
+    """A broker whose ties fall otherwise on every page size."""
+    names = [device(number) for number in range(6)]
+
+    def handle(request: httpx.Request) -> httpx.Response:
+        given = request.url.params
+        start, limit = int(given["offset"]), int(given["limit"])
+        shown = names if limit != 4 else [names[0], names[1], names[2], names[3], names[3], names[4]]
+        return httpx.Response(200, json=shown[start : start + limit], headers={"NGSILD-Results-Count": "6"})
+
+    broker = LinkedDataBroker(
+        BrokerConnection("http://broker"), "", patience=QUICK, transport=httpx.MockTransport(handle)
+    )
+    found = ids(broker.walk(EntityQuery(types=("Device",), page_size=4)))
+    assert sorted(found) == [f"urn:ngsi-ld:Device:0000{number}" for number in range(6)]
+
+
+def test_an_answer_without_a_count_names_the_proxy() -> None:
+    transport = httpx.MockTransport(lambda _request: httpx.Response(200, json=[]))
+    broker = LinkedDataBroker(BrokerConnection("http://broker"), "", patience=QUICK, transport=transport)
+    with pytest.raises(ConfigurationError, match="does not say how many"):
+        broker.count(EntityQuery(types=("Device",)))
+
+
+def test_what_is_no_broker_is_named() -> None:
+    transport = httpx.MockTransport(lambda _request: httpx.Response(200, text="<html>"))
+    broker = LinkedDataBroker(BrokerConnection("http://broker"), "", patience=QUICK, transport=transport)
+    with pytest.raises(ConfigurationError, match="does not answer with a list of types"):
+        ids(broker.walk(EntityQuery()))
+
+
+def test_a_broker_that_is_away_is_worth_another_try() -> None:
+    transport = httpx.MockTransport(lambda _request: httpx.Response(503))
+    broker = LinkedDataBroker(BrokerConnection("http://broker"), "", patience=QUICK, transport=transport)
+    with pytest.raises(RetriableError):
+        broker.probe()
