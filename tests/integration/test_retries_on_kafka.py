@@ -1,0 +1,197 @@
+"""Brokers away longer than they are waited for: counted, visible, and in the end every record is there once."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+
+from builders.outboxes import outbox, publication, records
+from contexture.kafka import ClientSettings, read_committed
+from contexture.operations import ProducerStore, TransactionStatus
+from contexture.outbox.attempts import AttemptLog, SendAttempts
+from contexture.outbox.lifecycle import Outboxes
+from contexture.outbox.manifest import Manifest
+from contexture.outbox.storage import Storage
+from contexture.publications import Publication
+from contexture.sandbox.kafka import EmbeddedKafka
+from contexture_airflow.steps.attempting import AttemptsUsedUpError, attempts_of
+from contexture_airflow.steps.gate import judge
+from contexture_airflow.steps.noting import ShardNotes, open_journal
+from contexture_airflow.steps.run import Interval, RunRequest, Staged
+from contexture_airflow.steps.sending import send_shard
+from contexture_airflow.steps.settling import settle
+from contexture_airflow.steps.target import KafkaTarget, Target
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(180)]
+
+KEYS = [b"car%02d" % number for number in range(40)]
+
+
+@pytest.fixture(scope="module")
+def own_kafka() -> Iterator[EmbeddedKafka]:
+    with EmbeddedKafka() as cluster:
+        yield cluster
+
+
+class City:
+    """An approved outbox of forty records, its home, and a Kafka that comes and goes."""
+
+    def __init__(self, home: Path, bootstrap: str, name: str, *, ttl: int) -> None:
+        self.storage = Storage(str(home))
+        self.settings = ClientSettings.from_extra({"bootstrap.servers": bootstrap})
+        self.publication: Publication = publication(
+            name=name,
+            publish={"broker_wait_seconds": 1},
+            batches={"batch_ttl": ttl, "batch_retry_intervals": [300]},
+        )
+        self.outboxes = Outboxes(self.storage, name)
+        self.topic = f"topic-{name}"
+        self.log: list[str] = []
+
+    def target(self, owner: Publication, interval: Interval | None) -> Target:
+        return KafkaTarget(self.settings, owner, interval, self.log.append)
+
+    def approve(self) -> Manifest:
+        rows = [records(*[key.decode() for key in KEYS], topic=self.topic)]
+        manifest = outbox(self.storage, self.publication, 1, rows)
+        staged = Staged(
+            publication=self.publication.name, run=manifest.run, outbox="outbox1", sequence=1, records=40, shards=(0,)
+        )
+        judge(self.storage, staged, dry_run=False, target_for=self.target, report=self.log.append)
+        return manifest
+
+    def send(self) -> int:
+        """As the publish task does."""
+        manifest = self.outboxes.manifest("outbox1")
+        with open_journal(self.storage, self.log.append) as journal:
+            notes = ShardNotes(journal, manifest, 0)
+            attempts = attempts_of(
+                self.outboxes, "outbox1", 0, self.publication, report=self.log.append, noted=notes.attempt
+            )
+            target = self.target(self.publication, None)
+            return send_shard(self.storage, manifest, 0, target, attempts, notes).records_sent
+
+    def standing(self) -> SendAttempts | None:
+        return AttemptLog(self.storage, self.publication.name).of_shard("outbox1", 0)
+
+    def attempt(self) -> int:
+        found = self.standing()
+        return found.attempt if found else 0
+
+    def keys(self) -> list[bytes]:
+        return sorted(record.key or b"" for record in read_committed(self.settings, [self.topic]))
+
+    def store(self) -> ProducerStore:
+        found = ProducerStore.of_home(self.storage.root)
+        assert found is not None
+        return found
+
+
+def until(condition: Callable[[], bool], seconds: float = 60) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "in time"
+        time.sleep(0.05)
+
+
+OpenCity = Callable[..., City]
+
+
+@pytest.fixture
+def city(tmp_path: Path, own_kafka: EmbeddedKafka, monkeypatch: pytest.MonkeyPatch) -> OpenCity:
+    monkeypatch.delenv("CONTEXTURE_DATABASE", raising=False)
+    monkeypatch.setenv("CONTEXTURE_HOME", str(tmp_path))
+
+    def open_city(*, ttl: int) -> City:
+        return City(tmp_path, own_kafka.bootstrap_servers, f"cars-{uuid4().hex[:8]}", ttl=ttl)
+
+    return open_city
+
+
+def test_attempts_are_counted_and_seen_while_the_broker_is_away_and_records_come_once(
+    city: OpenCity, own_kafka: EmbeddedKafka
+) -> None:
+    cars = city(ttl=50)
+    cars.approve()
+    own_kafka.kill()
+    sent: list[int] = []
+    sender = threading.Thread(target=lambda: sent.append(cars.send()), daemon=True)
+    sender.start()
+    until(lambda: cars.attempt() >= 2)
+    seen = cars.standing()
+    assert seen is not None
+    assert (seen.allowed, seen.state, seen.intent) == (51, "waiting", "retry")
+    assert any("shard 0: attempt 1 of 51, next at " in line for line in cars.log)
+    assert [row.attempt for row in cars.store().attempts(cars.publication.name)][-1] == 1
+    own_kafka.start()
+    sender.join(90)
+    assert sent == [40]
+    assert cars.keys() == KEYS
+    ended = cars.standing()
+    assert ended is not None
+    assert ended.state == "sent"
+    assert cars.store().sums(cars.publication.name).by_status == {TransactionStatus.SENT: 1}
+
+
+def test_used_up_leaves_the_outbox_approved_and_the_next_settle_sends_it(
+    city: OpenCity, own_kafka: EmbeddedKafka
+) -> None:
+    cars = city(ttl=1)
+    cars.approve()
+    own_kafka.kill()
+    with pytest.raises(AttemptsUsedUpError, match="used up after 2 attempts"):
+        cars.send()
+    assert cars.outboxes.status("outbox1").status == "approved"
+    assert [each.outbox for each in cars.outboxes.pending()] == ["outbox1"]
+    noted = cars.standing()
+    assert noted is not None
+    assert noted.told() == "attempt 2 of 2, used up"
+    with pytest.raises(AttemptsUsedUpError, match="used up after 2 attempts"):
+        settle(cars.storage, cars.publication, RunRequest(run_id="early"), cars.target, cars.log.append)
+    own_kafka.start()
+    plan = settle(cars.storage, cars.publication, RunRequest(run_id="next"), cars.target, cars.log.append)
+    assert plan.settled == ("outbox1",)
+    assert cars.outboxes.status("outbox1").status == "concluded"
+    assert cars.keys() == KEYS
+
+
+TASK = """
+import sys
+sys.path[:0] = {path!r}
+from pathlib import Path
+import test_retries_on_kafka as retries
+retries.City(Path({home!r}), {bootstrap!r}, {name!r}, ttl=50).send()
+"""
+
+
+def test_a_task_after_a_kill_goes_on_at_the_same_attempt(city: OpenCity, own_kafka: EmbeddedKafka) -> None:
+    cars = city(ttl=50)
+    cars.approve()
+    own_kafka.kill()
+    script = TASK.format(
+        path=[str(Path(__file__).parent), *sys.path],
+        home=cars.storage.root,
+        bootstrap=own_kafka.bootstrap_servers,
+        name=cars.publication.name,
+    )
+    with subprocess.Popen([sys.executable, "-c", script]) as task:
+        until(lambda: cars.attempt() >= 2)
+        task.kill()
+    reached = cars.attempt()
+    sent: list[int] = []
+    again = threading.Thread(target=lambda: sent.append(cars.send()), daemon=True)
+    again.start()
+    until(lambda: cars.attempt() > reached)
+    assert any(f"shard 0: attempt {reached + 1} of 51, next at " in line for line in cars.log)
+    assert not any("attempt 1 of 51" in line for line in cars.log)
+    own_kafka.start()
+    again.join(90)
+    assert sent == [40]
+    assert cars.keys() == KEYS
