@@ -1,4 +1,4 @@
-"""Where every publication stands, from its files alone: neither Airflow nor Kafka is asked."""
+"""Where every publication stands, from its files and the operational tables: neither Airflow nor Kafka is asked."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pydantic import computed_field
 
 from contexture.cli import home
 from contexture.cli.checking import DEFAULT_FOLDER, FOLDER_VARIABLE
+from contexture.cli.operations_status import Operations, OperationsReader
 from contexture.errors import ConfigurationError
 from contexture.outbox.attempts import AttemptLog, SendAttempts
 from contexture.outbox.lifecycle import Outboxes
@@ -41,6 +42,7 @@ class PublicationStatus(Document):
         configured: whether a good file of this name lies in the folder of publications; None when there is no folder.
         quarantined: entities that the last concluded run held back; None when it is no longer kept.
         owes_full: why the next run sends everything.
+        operations: its latest run and transactions; None when the operational tables tell nothing.
     """
 
     publication: str
@@ -54,6 +56,7 @@ class PublicationStatus(Document):
     quarantined: int | None
     owes_full: str | None
     pending: tuple[PendingOutbox, ...]
+    operations: Operations | None
 
     @property
     def needs_a_person(self) -> bool:
@@ -61,11 +64,14 @@ class PublicationStatus(Document):
         return any(send.is_open for outbox in self.pending for send in outbox.sends)
 
 
-def statuses(storage: Storage) -> list[PublicationStatus]:
+def statuses(storage: Storage, operations: OperationsReader) -> list[PublicationStatus]:
     """Every publication that has a file or has run, by name."""
     configured = _configured()
     names = sorted({*home.publications(storage), *(configured or ())})
-    return [_status(storage, name, None if configured is None else name in configured) for name in names]
+    return [
+        _status(storage, name, None if configured is None else name in configured, operations.of(name))
+        for name in names
+    ]
 
 
 def _configured() -> set[str] | None:
@@ -76,7 +82,7 @@ def _configured() -> set[str] | None:
         return None
 
 
-def _status(storage: Storage, name: str, configured: bool | None) -> PublicationStatus:
+def _status(storage: Storage, name: str, configured: bool | None, operations: Operations | None) -> PublicationStatus:
     outboxes, pointer = Outboxes(storage, name), State(storage, name).pointer()
     log = AttemptLog(storage, name)
     last = _last(outboxes, pointer)
@@ -97,6 +103,7 @@ def _status(storage: Storage, name: str, configured: bool | None) -> Publication
             )
             for each in outboxes.pending()
         ),
+        operations=operations,
     )
 
 

@@ -11,6 +11,7 @@ import typer
 from contexture.cli import exit_codes
 
 if TYPE_CHECKING:
+    from contexture.cli.operations_status import Operations
     from contexture.cli.publication_status import PublicationStatus
 
 app = typer.Typer(add_completion=False)
@@ -20,23 +21,32 @@ app = typer.Typer(add_completion=False)
 def show_status(
     *, as_json: Annotated[bool, typer.Option("--json", help="One JSON document for scripts.")] = False
 ) -> None:
-    """Show each publication: its last concluded run, what the target holds, and what is pending.
+    """Show each publication: its last concluded run, what the target holds, what is pending and when it is tried next.
 
-    Read from CONTEXTURE_HOME and the folder of publications; neither Airflow nor Kafka is asked.
+    Read from CONTEXTURE_HOME, the folder of publications and the operational tables, without Airflow and Kafka.
 
     Exit codes: 0 nothing needs a person; 1 sending an outbox has failed; 3 the storage did not answer.
     """
     from contexture.cli import home
+    from contexture.cli.operations_status import OperationsReader
     from contexture.cli.publication_status import statuses
 
     storage = home.open_home()
-    found = statuses(storage)
+    tables = OperationsReader(storage)
+    found = statuses(storage, tables)
     if as_json:
-        document = {"home": storage.root, "publications": [each.model_dump(mode="json") for each in found]}
+        document = {
+            "home": storage.root,
+            "operational_tables": tables.address,
+            "operational_tables_problem": tables.problem,
+            "publications": [each.model_dump(mode="json") for each in found],
+        }
         typer.echo(json.dumps(document, indent=2))
     else:
         for line in _lines(found, storage.root):
             typer.echo(line)
+        if tables.problem:
+            typer.secho(f"without the operational tables: {tables.problem}", err=True)
     raise typer.Exit(exit_codes.INVALID if any(each.needs_a_person for each in found) else exit_codes.OK)
 
 
@@ -48,6 +58,7 @@ def _lines(found: list[PublicationStatus], root: str) -> Iterator[str]:
         yield f"  {_last_run(each)}"
         if each.outbox:
             yield f"  target holds {each.identities} identities, watermark {each.watermark or 'none'}"
+        yield from _operation_lines(each.operations)
         if each.owes_full:
             yield f"  the next run is full: {each.owes_full}"
         for outbox in each.pending:
@@ -56,6 +67,20 @@ def _lines(found: list[PublicationStatus], root: str) -> Iterator[str]:
             for send in outbox.sends:
                 if send.is_open:
                     yield f"    shard {send.shard}: {send.told()}: {send.message}"
+
+
+def _operation_lines(operations: Operations | None) -> Iterator[str]:
+    if operations is None:
+        return
+    run = operations.last_run
+    if run is not None and run.state != "succeeded":
+        since = f"{run.ended_at or run.started_at:%Y-%m-%d %H:%M:%S} UTC"
+        why = f" in {run.failed_task}: {run.message}" if run.failed_task else ""
+        yield f"  latest run {run.run_id}: {run.state} since {since}{why}"
+    if operations.transactions:
+        counted = ", ".join(f"{count} {status.replace('_', ' ')}" for status, count in operations.transactions.items())
+        last = f", the last at {operations.last_sent_at:%Y-%m-%d %H:%M:%S} UTC" if operations.last_sent_at else ""
+        yield f"  transactions: {counted}; {operations.records} records sent{last}"
 
 
 def _last_run(each: PublicationStatus) -> str:

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Engine, Select, Table, Update, delete, func, select, update
@@ -49,6 +50,11 @@ class ProducerStore:
     def address(self) -> str:
         """Where it is, without the password."""
         return self._url.render_as_string(hide_password=True)
+
+    @property
+    def is_there(self) -> bool:
+        """False for a SQLite file that nobody has written yet; reading would make it."""
+        return self._url.get_backend_name() != "sqlite" or Path(self._url.database or "").exists()
 
     def close(self) -> None:
         """Gives the connections back."""

@@ -7,7 +7,8 @@ import json
 import pytest
 
 from builders.attempts import failed_send
-from builders.outboxes import outbox, publication, records
+from builders.outboxes import NOON, outbox, publication, records
+from contexture.operations import ProducerStore, TransactionRow, TransactionStatus
 from contexture.outbox.attempts import AttemptLog
 from contexture.outbox.conclusion import conclude
 from contexture.outbox.lifecycle import Outboxes
@@ -23,6 +24,7 @@ def storage(tmp_path, monkeypatch):
     folder.mkdir()
     (folder / "vehicles.yaml").write_text(FILE.format(name="vehicles"))
     (folder / "bikes.yaml").write_text(FILE.format(name="bikes"))
+    monkeypatch.delenv("CONTEXTURE_DATABASE", raising=False)
     monkeypatch.setenv("CONTEXTURE_HOME", str(home))
     monkeypatch.setenv("CONTEXTURE_PUBLICATIONS", str(folder))
     return Storage(str(home))
@@ -106,3 +108,43 @@ def test_an_empty_home_says_where_it_looked(contexture, tmp_path, monkeypatch):
         0,
         f"no publication in {tmp_path / 'nothing'}; set CONTEXTURE_HOME as Airflow has it\n",
     )
+
+
+def test_the_operational_tables_add_the_latest_run_and_the_transactions(storage, contexture):
+    concluded(storage)
+    store = ProducerStore.of_home(storage.root)
+    assert store is not None
+    store.run_started("vehicles", "run2", run_id="manual__2", mode="full", sequence=2)
+    store.run_failed("vehicles", "manual__2", task="publish", message="no broker")
+    for number, status in enumerate((TransactionStatus.SENT, TransactionStatus.BROKER_ERROR)):
+        row = TransactionRow("vehicles", "second00", 0, number, status, 5, 500, 5, 4711, None, NOON)
+        store.transaction_is(row)
+    lines = contexture("status").out.splitlines()
+    assert any(line.startswith("  latest run manual__2: failed since 2") for line in lines)
+    assert any(line.endswith(" UTC in publish: no broker") for line in lines)
+    assert "  transactions: 1 sent, 1 broker error; 5 records sent, the last at 2026-03-01 12:00:00 UTC" in lines
+    bikes, vehicles = json.loads(contexture("status", "--json").out)["publications"]
+    assert bikes["operations"] is None
+    told = vehicles["operations"]
+    assert (told["last_run"]["state"], told["transactions"], told["last_source_transaction"]) == (
+        "failed",
+        {"sent": 1, "broker_error": 1},
+        4711,
+    )
+
+
+def test_looking_makes_no_tables(storage, contexture):
+    contexture("status")
+    assert storage.files("") == []
+
+
+def test_tables_that_are_away_are_told_and_the_rest_is_shown(storage, contexture, monkeypatch):
+    concluded(storage)
+    storage.write("operations.sqlite", b"this is no database, but it is long enough to be taken for one" * 20)
+    done = contexture("status")
+    assert done.code == 0
+    assert "last concluded: changes run 1" in done.out
+    assert done.err.startswith("without the operational tables: the operational tables in sqlite:///")
+    document = json.loads(contexture("status", "--json").out)
+    assert "do not answer (DatabaseError)" in document["operational_tables_problem"]
+    assert [each["operations"] for each in document["publications"]] == [None, None]
