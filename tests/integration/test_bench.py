@@ -34,6 +34,16 @@ def test_a_quick_send_prints_its_ratio_to_kafkas_own_program(tmp_path: Path) -> 
     assert re.search(r"send: pair 1 of 1: ours [\d,]+, peer [\d,]+", answer.stderr)
 
 
+def test_a_quick_look_at_changes_compares_sizes_of_state_and_shows_what_is_read() -> None:
+    answer = bench("--quick", "--only", "changes")
+
+    assert answer.returncode == 0, answer.stderr
+    rows = [line for line in answer.stdout.splitlines() if line.startswith("| changes |")]
+    assert len(rows) == 3
+    assert "a run of 100 changes over 10,000 held |" in rows[0]
+    assert re.search(r"\d+ of \d+ row groups hold what changes", answer.stderr)
+
+
 def test_a_quick_run_refuses_to_write_a_page(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text("as it was")
