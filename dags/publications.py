@@ -20,6 +20,7 @@ backfill sends the archive of past intervals again.
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import Any
 
 from airflow.sdk import DAG, CronDataIntervalTimetable, get_parsing_context
 
@@ -28,6 +29,7 @@ from contexture.publications import Publication
 from contexture_airflow.assets import published
 from contexture_airflow.catalogue import publications
 from contexture_airflow.flow import default_args, run_params, runbook
+from contexture_airflow.notifiers.failure import FailureNotifier
 from contexture_airflow.operators.conclude import ConcludeOperator
 from contexture_airflow.operators.publish import PublishOutboxOperator
 from contexture_airflow.operators.quality_gate import QualityGateOperator
@@ -40,6 +42,8 @@ START = datetime(2025, 1, 1, tzinfo=UTC)
 
 def publish(publication: Publication) -> DAG:
     """The DAG of one publication."""
+    # Sends that are tried for ever (batch_ttl: -1) must not be ended by the clock of their task.
+    limits: dict[str, Any] = {"execution_timeout": None} if publication.batches.batch_ttl == -1 else {}
     with DAG(
         dag_id=publication_dag_id(publication.name),
         description=publication.description or f"Publishes {publication.name}",
@@ -50,13 +54,15 @@ def publish(publication: Publication) -> DAG:
         max_active_runs=1,
         params=run_params(),
         tags={"contexture", "publication", publication.source.kind},
-        default_args=default_args(),
+        default_args=default_args()
+        | {"on_failure_callback": FailureNotifier(publication.name, publication.notify.mail)},
     ) as dag:
         settle = SettleOperator(
             task_id="settle",
             doc_md=runbook(SettleOperator),
             publication=publication,
             pool=pools.BROKER,
+            **limits,
         )
         stage = StagePublicationOperator(
             task_id="stage",
@@ -77,6 +83,7 @@ def publish(publication: Publication) -> DAG:
             staged=stage.output,
             pool=pools.BROKER,
             map_index_template="shard {{ task.shard }}",
+            **limits,
         ).expand(shard=quality_gate.output)
         conclude = ConcludeOperator(
             task_id="conclude",

@@ -67,6 +67,7 @@ def _param(param: Any) -> dict[str, Any]:
 
 def _task(task: Any) -> dict[str, Any]:
     policy = task.partial_kwargs.get("retry_policy") if task.is_mapped else task.retry_policy
+    limit = task.partial_kwargs.get("execution_timeout") if task.is_mapped else task.execution_timeout
     return {
         "owner": task.owner,
         "retries": task.retries,
@@ -75,6 +76,8 @@ def _task(task: Any) -> dict[str, Any]:
         "doc": bool(task.doc_md),
         "trigger_rule": str(getattr(task.trigger_rule, "value", task.trigger_rule)),
         "mapped": bool(task.is_mapped),
+        "hours": limit.total_seconds() / 3600 if limit else None,
+        "tells_of_failure": [type(each).__name__ for each in task.on_failure_callback or ()],
     }
 
 

@@ -61,6 +61,17 @@ def test_every_task_is_owned_documented_and_retried(found: Any) -> None:
             assert task["retry_policy"]
 
 
+def test_people_hear_of_every_task_that_fails(found: Any) -> None:
+    tasks = found["dags"]["publish_vehicles"]["tasks"]
+    assert {task["tells_of_failure"][0] for task in tasks.values()} == {"FailureNotifier"}
+
+
+def test_only_sends_that_are_tried_for_ever_have_no_limit(found: Any) -> None:
+    hours = {task_id: task["hours"] for task_id, task in found["dags"]["publish_by-hand"]["tasks"].items()}
+    assert hours == {"settle": None, "stage": 6, "quality_gate": 6, "publish": None, "conclude": 6}
+    assert {task["hours"] for task in found["dags"]["publish_vehicles"]["tasks"].values()} == {6}
+
+
 def test_pools_bound_spark_and_brokers(found: Any) -> None:
     tasks = found["dags"]["publish_vehicles"]["tasks"]
     assert {task_id: task["pool"] for task_id, task in tasks.items()} == {

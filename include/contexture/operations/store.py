@@ -179,7 +179,8 @@ class ProducerStore:
         query = _of(select(ATTEMPTS), ATTEMPTS, publication)
         if outbox is not None:
             query = query.where(ATTEMPTS.c.outbox == outbox)
-        return [_attempt(row) for row in self._page(query.order_by(ATTEMPTS.c.failed_ms.desc()), limit, offset)]
+        order = (ATTEMPTS.c.failed_ms.desc(), ATTEMPTS.c.failed.desc())
+        return [_attempt(row) for row in self._page(query.order_by(*order), limit, offset)]
 
     def sums(self, publication: str) -> Sums:
         """What the transactions of a publication come to."""

@@ -44,6 +44,10 @@ class PublicationFolder:
         """What the stage job answered."""
         return f"{self.orders(run)}/result.json"
 
+    def mailed(self, run: str) -> str:
+        """Says that people were mailed about the run's failure."""
+        return f"{self.orders(run)}/mailed"
+
     def outbox(self, outbox: str) -> str:
         """The records of one run."""
         return f"{self.publication}/outbox/{outbox}"

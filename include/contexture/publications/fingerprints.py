@@ -95,6 +95,7 @@ CHANGES_NO_RECORD: Mapping[str, str] = {
     "resync.on_startup": "when, not what",
     "resync.on_config_change": "when, not what",
     "retention.archive_days": "how long runs are kept",
+    "notify.mail": "who hears of failures",
 }
 
 # In these lists the order says nothing.

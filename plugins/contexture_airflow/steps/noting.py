@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from contexture.errors import ConfigurationError
 from contexture.kafka import LedgerEntry, ShardResult
 from contexture.operations import Journal, ProducerStore, TransactionRow, TransactionStatus
+from contexture.operations.failure_mail import Failure
 from contexture.outbox.attempts import SendAttempts
 from contexture.outbox.manifest import Manifest
 from contexture.outbox.storage import Storage
@@ -108,6 +109,18 @@ def note_plan(journal: Journal, publication: Publication, run_id: str, plan: Run
         store.run_started(publication.name, plan.run, run_id=run_id, mode=plan.mode, sequence=plan.sequence)
 
     journal.note(note)
+
+
+def note_failure(journal: Journal, failure: Failure) -> None:
+    """A run has failed, or another task of it."""
+    journal.note(
+        lambda store: store.run_failed(
+            failure.publication,
+            failure.run_id,
+            task=failure.task,
+            message=f"{failure.happened}. Next: {failure.next_step}",
+        )
+    )
 
 
 def note_end(journal: Journal, publication: str, run: str, outbox: str, *, keep_days: int) -> None:

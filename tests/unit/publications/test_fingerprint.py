@@ -127,6 +127,7 @@ KEEPING = {
     "resync.on_startup": "full",
     "resync.on_config_change": "none",
     "retention.archive_days": 5,
+    "notify.mail": ["ops@example.org"],
 }
 
 

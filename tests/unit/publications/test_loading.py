@@ -119,6 +119,7 @@ def test_a_minimal_file_has_every_documented_default(written):
         },
         "resync": {"on_startup": "pending", "on_config_change": "full"},
         "retention": {"archive_days": 30},
+        "notify": {"mail": []},
     }
 
 

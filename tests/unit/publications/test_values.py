@@ -99,6 +99,8 @@ def test_values_are_read_as(section, key, written, read):
         ("quality", "max_quarantined_share", float("nan")),
         ("quality", "expectations", [{"name": "to_be_unique"}]),
         ("retention", "archive_days", 0),
+        ("notify", "mail", ["nobody"]),
+        ("notify", "mail", "a@example.org, b@example.org"),
     ],
 )
 def test_values_are_refused(section, key, value):

@@ -1,0 +1,1 @@
+"""What Airflow calls when something has happened that a person should know."""

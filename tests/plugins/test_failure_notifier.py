@@ -1,0 +1,156 @@
+"""A run that failed is mailed about by a real SMTP conversation, once; nothing that goes wrong there adds a failure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.airflow
+
+pytest.importorskip("airflow.sdk")
+
+from airflow.sdk.exceptions import AirflowFailException  # noqa: E402
+
+from builders.attempts import failed_send  # noqa: E402
+from builders.outboxes import outbox, publication, records  # noqa: E402
+from contexture.errors import RetriableError  # noqa: E402
+from contexture.operations import ProducerStore  # noqa: E402
+from contexture.outbox.attempts import AttemptLog  # noqa: E402
+from contexture.outbox.lifecycle import Outboxes  # noqa: E402
+from contexture.outbox.storage import Storage  # noqa: E402
+from contexture_airflow.notifiers.failure import FailureNotifier  # noqa: E402
+from contexture_airflow.steps.attempting import AttemptsUsedUpError  # noqa: E402
+from fakes.mail_server import MailServer  # noqa: E402
+
+SetConnection = Callable[..., None]
+PASSWORD = "s3cret-of-the-mailbox"
+RUN = "manual__2026-03-01T12:00:00+00:00"
+
+
+@pytest.fixture
+def server() -> Iterator[MailServer]:
+    with MailServer() as running:
+        yield running
+
+
+@pytest.fixture
+def storage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Storage:
+    monkeypatch.setenv("CONTEXTURE_HOME", str(tmp_path))
+    for name in ("CONTEXTURE_DATABASE", "CONTEXTURE_MAIL_TO"):
+        monkeypatch.delenv(name, raising=False)
+    found = Storage(str(tmp_path))
+    outbox(found, publication(), 1, [records("secret-car")])
+    Outboxes(found, "vehicles").move("outbox1", "approved", reason="good")
+    AttemptLog(found, "vehicles").keep(failed_send("outbox1", attempt=11, state="used up", next_at=None))
+    return found
+
+
+@pytest.fixture
+def connected(server: MailServer, set_connection: SetConnection) -> MailServer:
+    extra = {"from_email": "contexture@example.org", "disable_ssl": True, "disable_tls": True, "timeout": 5}
+    set_connection("contexture_mail", conn_type="smtp", host="127.0.0.1", port=server.port, extra=extra)
+    return server
+
+
+def used_up() -> AirflowFailException:
+    """As the publish task raises it."""
+    try:
+        try:
+            raise AttemptsUsedUpError("batch_ttl is used up after 11 attempts: no broker", next_step="mend the cause")
+        except RetriableError as error:
+            raise AirflowFailException(str(error)) from error
+    except AirflowFailException as raised:
+        return raised
+
+
+def context(exception: object = None, task_id: str = "publish", map_index: int = 1) -> dict[str, Any]:
+    url = "http://localhost:8080/dags/publish_vehicles/runs/x/tasks/publish/mapped/1?try_number=1"
+    instance = SimpleNamespace(task_id=task_id, map_index=map_index, dag_id="publish_vehicles", log_url=url)
+    return {"ti": instance, "dag_run": SimpleNamespace(run_id=RUN), "exception": exception}
+
+
+def notify(*mail: str, **given: Any) -> None:
+    FailureNotifier("vehicles", mail)(context(**given))
+
+
+def test_the_mail_reaches_the_publications_people(storage: Storage, connected: MailServer) -> None:
+    notify("ops@example.org", "night@example.org", exception=used_up())
+    (mail,) = connected.mails
+    assert (mail.sender, mail.to) == ("contexture@example.org", ("ops@example.org", "night@example.org"))
+    assert mail.message["Subject"] == "[Contexture] vehicles: publish[1] failed"
+    assert "batch_ttl is used up after 11 attempts: no broker" in mail.body
+    assert "<b>What to do next:</b> mend the cause" in mail.body
+    assert "outbox outbox1 (run 1), approved" in mail.body
+    assert "shard 1: attempt 11 of 11, used up" in mail.body
+    assert "/dags/publish_vehicles/runs/manual__2026-03-01T12%3A00%3A00%2B00%3A00" in mail.body
+    assert "secret-car" not in mail.body
+
+
+def test_publications_that_name_nobody_use_the_variable(
+    storage: Storage, connected: MailServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CONTEXTURE_MAIL_TO", " a@example.org , b@example.org,")
+    notify(exception=used_up())
+    assert [mail.to for mail in connected.mails] == [("a@example.org", "b@example.org")]
+
+
+def test_the_shards_of_a_run_mail_once_and_the_next_run_again(storage: Storage, connected: MailServer) -> None:
+    notify("ops@example.org", exception=used_up())
+    notify("ops@example.org", exception=used_up(), map_index=0)
+    assert len(connected.mails) == 1
+    other = context(used_up()) | {"dag_run": SimpleNamespace(run_id="manual__2")}
+    FailureNotifier("vehicles", ["ops@example.org"])(other)
+    assert len(connected.mails) == 2
+
+
+def test_errors_of_others_are_named_and_not_quoted(storage: Storage, connected: MailServer) -> None:
+    notify("ops@example.org", exception=ValueError("plate ABC-123"), task_id="stage", map_index=-1)
+    (mail,) = connected.mails
+    assert mail.message["Subject"] == "[Contexture] vehicles: stage failed"
+    assert "ValueError, see the log" in mail.body
+    assert "ABC-123" not in mail.body
+
+
+def test_a_task_that_was_lost_is_told_as_such(storage: Storage, connected: MailServer) -> None:
+    notify("ops@example.org")
+    assert "it was killed, or its machine was lost" in connected.mails[0].body
+
+
+def test_without_anybody_to_tell_nothing_is_sent(storage: Storage, connected: MailServer) -> None:
+    notify(exception=used_up())
+    assert connected.mails == []
+
+
+def test_the_operational_tables_hear_of_it_in_any_case(storage: Storage) -> None:
+    notify(exception=used_up())
+    store = ProducerStore.of_home(storage.root)
+    assert store is not None
+    (run,) = store.runs("vehicles")
+    assert (run.run_id, run.state, run.failed_task) == (RUN, "failed", "publish[1]")
+    assert run.message == "batch_ttl is used up after 11 attempts: no broker. Next: mend the cause"
+
+
+def test_a_mail_server_that_refuses_is_logged_and_asked_again_next_time(
+    storage: Storage, connected: MailServer, capfd: pytest.CaptureFixture[str]
+) -> None:
+    connected.refuse = True
+    notify("nobody@example.org", exception=used_up())
+    connected.refuse = False
+    notify("ops@example.org", exception=used_up())
+    assert [mail.to for mail in connected.mails] == [("ops@example.org",)]
+
+
+def test_without_a_connection_or_a_server_the_task_fails_no_further(
+    storage: Storage, set_connection: SetConnection, capfd: pytest.CaptureFixture[str]
+) -> None:
+    notify("ops@example.org", exception=used_up())
+    fields = {"conn_type": "smtp", "host": "127.0.0.1", "port": 9, "login": "contexture", "password": PASSWORD}
+    set_connection("contexture_mail", **fields, extra={"disable_ssl": True, "timeout": 1})
+    notify("ops@example.org", exception=used_up())
+    logged = "".join(capfd.readouterr())
+    assert "The failure could not be told to anybody" in logged
+    assert PASSWORD not in logged

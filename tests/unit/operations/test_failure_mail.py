@@ -1,0 +1,66 @@
+"""The mail about a failed run says what happened, what is safe, what waits and what to do, and holds no data."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from builders.attempts import failed_send
+from builders.outboxes import NOON, outbox, publication, records
+from contexture.operations.failure_mail import Failure, PendingSend, compose, pending_sends
+from contexture.outbox.attempts import AttemptLog
+from contexture.outbox.lifecycle import Outboxes
+from contexture.outbox.storage import Storage
+
+
+def failure(**changes: object) -> Failure:
+    given: dict[str, object] = {
+        "publication": "vehicles",
+        "run_id": "scheduled__2026-03-01T12:00:00+00:00",
+        "task": "publish[1]",
+        "at": NOON,
+        "happened": "the Kafka brokers did not answer for 300 s",
+        "next_step": "see that the brokers run",
+        "run_url": "http://airflow/dags/publish_vehicles/runs/scheduled__2026",
+        "log_url": "http://airflow/log?try_number=1",
+    }
+    return Failure(**(given | changes))  # type: ignore[arg-type]
+
+
+def test_a_failed_send_says_what_waits_and_that_nothing_is_lost() -> None:
+    used_up = failed_send("abcd1234567890", attempt=11, state="used up", next_at=None)
+    mail = compose(failure(pending=(PendingSend("abcd1234567890", 12, "approved", (used_up,)),)))
+    assert mail.subject == "[Contexture] vehicles: publish[1] failed"
+    for part in (
+        "The run scheduled__2026-03-01T12:00:00+00:00 of publication vehicles has failed.",
+        "<b>What happened:</b> publish[1], 2026-03-01 12:00:00Z: the Kafka brokers did not answer for 300 s",
+        "<b>What is safe:</b> Nothing is lost",
+        "outbox abcd1234567890 (run 12), approved: contexture outbox show abcd12345678",
+        "shard 1: attempt 11 of 11, used up: no broker. Next: wait",
+        "<b>What to do next:</b> see that the brokers run",
+        'href="http://airflow/dags/publish_vehicles/runs/scheduled__2026"',
+    ):
+        assert part in mail.html
+
+
+def test_a_run_that_left_nothing_pending_says_so() -> None:
+    assert "Nothing waits to be sent." in compose(failure()).html
+
+
+def test_names_and_texts_can_not_break_out() -> None:
+    mail = compose(failure(happened="<script>alert(1)</script>", run_id="a\nBcc: x@y", task='t"\r\nTo: x@y'))
+    assert "<script>" not in mail.html
+    assert "\n" not in mail.subject
+    assert "\r" not in mail.subject
+
+
+def test_pending_are_the_outboxes_that_are_not_at_their_end_with_what_failed_of_them(tmp_path: Path) -> None:
+    storage = Storage(str(tmp_path))
+    for sequence in (1, 2):
+        outbox(storage, publication(), sequence, [records("car1")])
+    Outboxes(storage, "vehicles").move("outbox1", "approved", reason="good")
+    Outboxes(storage, "vehicles").move("outbox2", "rejected", reason="bad")
+    log = AttemptLog(storage, "vehicles")
+    log.keep(failed_send("outbox1", shard=0, state="sent", next_at=None))
+    log.keep(failed_send("outbox1", shard=1))
+    (pending,) = pending_sends(storage, "vehicles")
+    assert (pending.outbox, pending.status, pending.sends) == ("outbox1", "approved", (failed_send("outbox1"),))
