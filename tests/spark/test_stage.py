@@ -127,7 +127,7 @@ def test_a_stage_leaves_an_outbox_a_verdict_and_a_report(broker: TestBroker, job
     assert (verdict.approved, verdict.failures) == (True, ())
     assert result.report == job.storage.uri(FOLDER.report(result.outbox))
     assert b"</html>" in job.storage.read(f"{FOLDER.report(result.outbox)}/index.html")
-    assert list(result.seconds) == ["session", "pull", "evaluate", "plan", "assemble", "judge"]
+    assert list(result.seconds) == ["session", "pull", "evaluate", "plan", "assemble", "snapshot", "judge"]
     assert not job.storage.exists(FOLDER.work("run1"))
 
 

@@ -65,6 +65,7 @@ def test_one_that_raises_takes_no_other_with_it(own: Any) -> None:
     assert [result.name for result in own.verdict.results if result.success and not result.raised] == [
         "volume",
         "quarantined-share",
+        "count-zero",
         "freshness",
         "unique-identity",
         "id-present",
