@@ -34,7 +34,7 @@ class OutboxLine(Document):
     reason: str
     sends: tuple[SendAttempts, ...]
 
-    @computed_field  # type: ignore[prop-decorator]
+    @computed_field  # type: ignore[prop-decorator]  # mypy knows no decorator on top of property
     @property
     def attempts(self) -> int:
         """All failed sends."""

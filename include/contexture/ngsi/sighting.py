@@ -15,9 +15,9 @@ from contexture.ngsi.query import KeysetField
 class _Head(msgspec.Struct):
     id: Any = None
     type: Any = None
-    servicePath: Any = None  # noqa: N815
-    dateCreated: Any = None  # noqa: N815
-    dateModified: Any = None  # noqa: N815
+    servicePath: Any = None  # noqa: N815  # the name in the JSON
+    dateCreated: Any = None  # noqa: N815  # the name in the JSON
+    dateModified: Any = None  # noqa: N815  # the name in the JSON
 
 
 _HEAD = msgspec.json.Decoder(_Head)

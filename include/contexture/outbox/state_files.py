@@ -71,7 +71,7 @@ class StateFile:
         return tuple(
             np.array([first_word(value) for value in values], dtype=np.uint64)
             for values in ([each.min for each in found], [each.max for each in found])
-        )  # type: ignore[return-value]
+        )  # type: ignore[return-value]  # two members, which a generator can not say
 
 
 def merged(

@@ -27,7 +27,7 @@ _PAGE = msgspec.json.Decoder(list[msgspec.Raw])
 
 
 class _Types(msgspec.Struct):
-    typeList: list[str] = []  # noqa: N815
+    typeList: list[str] = []  # noqa: N815  # the name in the JSON
 
 
 class LinkedDataBroker:

@@ -13,8 +13,8 @@ from contexture.ngsi.sighting import Sighting, moment
 class _Head(msgspec.Struct):
     id: Any = None
     type: Any = None
-    createdAt: Any = None  # noqa: N815
-    modifiedAt: Any = None  # noqa: N815
+    createdAt: Any = None  # noqa: N815  # the name in the JSON
+    modifiedAt: Any = None  # noqa: N815  # the name in the JSON
 
 
 _HEAD = msgspec.json.Decoder(_Head)

@@ -8,8 +8,8 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 from urllib.parse import urldefrag, urljoin
 
-from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
-from jsonschema.validators import validator_for  # type: ignore[import-untyped]
+from jsonschema import Draft202012Validator  # type: ignore[import-untyped]  # it ships no types
+from jsonschema.validators import validator_for  # type: ignore[import-untyped]  # it ships no types
 from referencing import Registry
 from referencing.exceptions import Unresolvable
 from referencing.jsonschema import DRAFT202012
