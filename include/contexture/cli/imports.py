@@ -7,9 +7,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from contexture.errors import ConfigurationError
-from contexture.migration import Migration, migrate
-from contexture.migration.cygnus import Files
+from contexture.migration import Files, Migration, migrate
 from contexture.publications import Problem, discover
+
+_OF_PUBLICATIONS = (".yaml", ".yml")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,15 +49,36 @@ def from_cygnus(agent: Path, asked: Asked) -> Imported:
     Raises:
         ConfigurationError: a file can't be read, or is no agent's with a Kafka sink.
     """
-    beside = {path.name: _read(path) for path in (asked.grouping, asked.mappings) if path is not None}
+    given = _given(asked.grouping, asked.mappings)
     names = (path.name if path else None for path in (asked.grouping, asked.mappings))
     text = _text(_read(agent))
     migration = migrate(text, files=Files(*names), services=asked.services, release=asked.release)
+    used = {name for draft in migration.drafts for name in draft.files}
+    beside = {name: content for name, content in given.items() if name in used}
     with TemporaryDirectory() as folder:
         _write(migration, beside, Path(folder))
         loaded = discover(Path(folder))
     problems = tuple(problem for each in loaded for problem in (each.error.problems if each.error else each.notes))
     return Imported(migration, beside, problems)
+
+
+def _given(*paths: Path | None) -> dict[str, bytes]:
+    """The contents of the files by the names that they get beside the publications."""
+    contents: dict[str, bytes] = {}
+    for path in paths:
+        if path is None:
+            continue
+        if path.name in contents:
+            raise ConfigurationError(
+                f"--grouping and --mappings both name a file {path.name}",
+                next_step="rename one of them: they are written side by side",
+            )
+        if path.suffix in _OF_PUBLICATIONS:
+            raise ConfigurationError(
+                f"{path.name} would be taken for a publication", next_step="rename it, such as to .json"
+            )
+        contents[path.name] = _read(path)
+    return contents
 
 
 def write(imported: Imported, folder: Path, *, force: bool) -> None:

@@ -30,7 +30,7 @@ class ShownName:
         identity: what the name is made of, after grouping rules and name mappings.
         attribute: likewise the attribute's name.
         topics: the topics; none where there is an error.
-        error: why it would go to quarantine; empty otherwise.
+        error: why it would go to quarantine, and what to do; empty otherwise.
         collides: whether another of those asked for would share the topic, or could not have its own beside it.
     """
 
@@ -73,7 +73,7 @@ def _shown(namer: TopicNamer, asked: AskedName) -> ShownName:
     try:
         topics = namer(asked.identity, asked.attribute, asked.attribute_type)
     except RejectedError as error:
-        return ShownName(asked, identity, attribute, (), error.message)
+        return ShownName(asked, identity, attribute, (), str(error))
     return ShownName(asked, identity, attribute, topics)
 
 

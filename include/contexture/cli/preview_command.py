@@ -89,7 +89,8 @@ def _of_sample(publication: Publication, path: Path, by_attribute: bool) -> list
 
 
 def _print_json(shown: list[ShownName]) -> None:
-    typer.echo(json.dumps({"names": [dataclasses.asdict(each) for each in shown]}, ensure_ascii=False, indent=2))
+    document = {"names": [dataclasses.asdict(each) for each in shown]}
+    typer.echo(_printable(json.dumps(document, ensure_ascii=False, indent=2)))
 
 
 def _print_text(shown: list[ShownName]) -> None:
@@ -107,4 +108,9 @@ def _print_text(shown: list[ShownName]) -> None:
 
 def _parts(identity: ContextIdentity, attribute: str | None) -> str:
     parts = dataclasses.astuple(identity)
-    return json.dumps([*parts, attribute] if attribute is not None else parts, ensure_ascii=False)
+    return _printable(json.dumps([*parts, attribute] if attribute is not None else parts, ensure_ascii=False))
+
+
+def _printable(written: str) -> str:
+    """The JSON with halves of characters, which arguments may hold and no terminal takes, as escapes."""
+    return written.encode("utf-8", "backslashreplace").decode()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from codecs import BOM_UTF8
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -49,7 +50,7 @@ def from_file(path: Path, publication: Publication) -> Samples:
         ConfigurationError: the file can't be read, or holds something else.
     """
     try:
-        bodies = _bodies(path.read_bytes().strip())
+        bodies = _bodies(path.read_bytes().removeprefix(BOM_UTF8).strip())
     except OSError as error:
         raise ConfigurationError(f"{path} can't be read: {error.strerror}", next_step="check the path") from None
     except msgspec.DecodeError as error:

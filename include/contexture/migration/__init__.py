@@ -9,6 +9,7 @@ from contexture.migration.differences import DIFFERENCES, Difference
 from contexture.migration.drafts import Draft
 from contexture.migration.explanations import Explained
 from contexture.migration.java_properties import JavaProperty, parse_properties
+from contexture.migration.rule_files import Files
 
 __all__ = [
     "DIFFERENCES",
@@ -16,6 +17,7 @@ __all__ = [
     "Difference",
     "Draft",
     "Explained",
+    "Files",
     "JavaProperty",
     "Migration",
     "Side",

@@ -7,6 +7,7 @@ import re
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain, count
 
 from contexture.errors import ConfigurationError
 from contexture.migration.agents import Agents, Component, read_agents
@@ -14,21 +15,15 @@ from contexture.migration.drafts import SOURCE_CONNECTION, Draft, Flow, draft
 from contexture.migration.explanations import Explained, explain
 from contexture.migration.java_properties import parse_properties
 from contexture.migration.parameters import SinkParameters, read_parameters
+from contexture.migration.rule_files import Files, decisions, missing
 
 KAFKA_CONNECTION = "kafka_default"
 DEFAULT_SERVICE = "default"
 """What Cygnus calls the service of notifications that name none."""
 
 _NAMING = {"NGSIKafkaSink": "cygnus", "OrionKafkaSink": "cygnus-legacy"}
+_NAMES_OF_TODAY = re.compile(r"(?:1\.[1-9][0-9]|[23]\.[0-9]{1,2})(?:\.[0-9]{1,2})?")
 _ILLEGAL = re.compile(r"[^a-z0-9]+")
-
-
-@dataclass(frozen=True, slots=True)
-class Files:
-    """The names of grouping rules and name mappings beside the publication; None where no file was given."""
-
-    grouping_rules: str | None = None
-    name_mappings: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +69,15 @@ def migrate(
             "the file lists no sink of the class NGSIKafkaSink",
             next_step="name the agent's configuration, such as agent_1.conf, and see that `<agent>.sinks` lists it",
         )
-    plan = _Plan(agents, sinks, files or Files(), tuple(dict.fromkeys(services)), release)
-    return plan.migration()
+    return _Plan(agents, sinks, files or Files(), _different(services), release).migration()
+
+
+def _different(services: Sequence[str]) -> tuple[str, ...]:
+    """The services without those that brokers take for the same, which know no upper case there."""
+    found: dict[str, str] = {}
+    for service in services:
+        found.setdefault(service.lower(), service)
+    return tuple(found.values())
 
 
 class _Plan:
@@ -92,6 +94,7 @@ class _Plan:
         self._wrong: dict[str, str] = {}
         self._decisions: dict[str, None] = {}
         self._connections: dict[str, str] = {}
+        self._names: set[str] = set()
 
     def migration(self) -> Migration:
         drafts = tuple(draft(flow) for sink in self._sinks for flow in self._flows(sink))
@@ -101,9 +104,15 @@ class _Plan:
         )
         if self._release is None:
             self._decide("the release: up to 1.9 Cygnus had other names; tell an older one by `--cygnus-version`")
+        self._decide(*decisions(self._agents, self._sinks, self._files, drafts))
         explained = explain(self._agents, self._sinks, self._wrong)
         connections = (_add_broker(), *(_add_kafka(name, brokers) for brokers, name in self._connections.items()))
         return Migration(drafts, tuple(explained), connections, tuple(self._decisions))
+
+    @property
+    def _older_release(self) -> str | None:
+        """The release, unless its names are those of today."""
+        return None if self._release is not None and _NAMES_OF_TODAY.fullmatch(self._release) else self._release
 
     def _decide(self, *sentences: str) -> None:
         self._decisions.update(dict.fromkeys(sentences))
@@ -119,7 +128,7 @@ class _Plan:
                 service=service,
                 service_known=known,
                 naming=_NAMING[sink.class_name],
-                release=self._release,
+                release=self._older_release,
                 grouping_rules=self._grouping_rules(sink, parameters),
                 name_mappings=self._name_mappings(sink, parameters),
                 connection=self._connection(parameters.broker_list),
@@ -138,7 +147,11 @@ class _Plan:
     def _name(self, sink: Component, service: str) -> str:
         same = [other for other in self._sinks if other.name == sink.name]
         parts = ((sink.agent,) if len(same) > 1 else ()) + (sink.name, service)
-        return _ILLEGAL.sub("-", "-".join(filter(None, parts)).lower()).strip("-") or "cygnus"
+        wanted = _ILLEGAL.sub("-", "-".join(filter(None, parts)).lower()).strip("-") or "cygnus"
+        names = chain((wanted,), (f"{wanted}-{number}" for number in count(2)))
+        free = next(name for name in names if name not in self._names)
+        self._names.add(free)
+        return free
 
     def _grouping_rules(self, sink: Component, parameters: SinkParameters) -> str | None:
         if not parameters.enable_grouping:
@@ -153,20 +166,8 @@ class _Plan:
 
     def _file(self, sink: Component, flag: str, setting: str, option: str, given: str | None) -> str | None:
         if given is None:
-            where = self._configured(sink, setting)
-            told = f" (the agent reads {where})" if where else ""
-            self._wrong[f"{sink.agent}.sinks.{sink.name}.{flag}"] = (
-                f"the file is needed: give it by {option} FILE{told}"
-            )
+            self._wrong[f"{sink.agent}.sinks.{sink.name}.{flag}"] = missing(self._agents, sink, setting, option)
         return given
-
-    def _configured(self, sink: Component, setting: str) -> str | None:
-        """Where an interceptor of the sink's sources finds its file."""
-        for source in self._agents.sources_of(sink):
-            for parameter in source.parameters:
-                if parameter.name.startswith("interceptors.") and parameter.name.endswith(f".{setting}"):
-                    return parameter.value
-        return None
 
     def _connection(self, brokers: str) -> str:
         number = len(self._connections) + 1

@@ -25,6 +25,11 @@ DIFFERENCES: tuple[Difference, ...] = (
         "the whole entity, or those of source.attributes; with changes only entities that differ from the topic's",
     ),
     Difference(
+        "lines of NGSIv1 notifications",
+        "have isPattern, and numbers as texts, as brokers sent them then",
+        "lines are those of NGSIv2 notifications: without isPattern, values with their JSON types",
+    ),
+    Difference(
         "services",
         "one sink takes every service; the header is kept as sent",
         "one publication for each service, in lower case, as brokers store it",
@@ -58,7 +63,7 @@ DIFFERENCES: tuple[Difference, ...] = (
     Difference(
         "dm-by-attribute",
         "only the last attribute is written, once for each; without the name-mappings interceptor nothing is",
-        "each attribute is written to its own topic, renamed or not",
+        "each attribute is written to its own topic, renamed or not, and is an event that batch_size counts",
     ),
     Difference(
         "entities without attributes",
@@ -86,8 +91,14 @@ DIFFERENCES: tuple[Difference, ...] = (
         "no channel; a record that Kafka would refuse is split between lines",
     ),
     Difference(
+        "file channels",
+        "data with the text xffff, or quotes in ids, block them; absent members come back as the text null",
+        "no channel; every text is published as it is, and what is absent stays absent",
+    ),
+    Difference(
         "retries",
-        "each event of a failed batch by itself, in memory; after batch_ttl dropped; -1 stays at the first interval",
+        "each event of a failed batch by itself, in memory; after batch_ttl dropped, with the batch that waits next; "
+        "-1 stays at the first interval",
         "the same records in the same order; after batch_ttl the run fails and the outbox waits; "
         "-1 goes along the list and stays at its last interval",
     ),
@@ -110,6 +121,18 @@ DIFFERENCES: tuple[Difference, ...] = (
         "grouping rules and name mappings",
         "read again every 30 s; what is wrong is dropped, or disables the file, without a word",
         "read with the publication; what is wrong is told with its place; an edit sends everything again",
+    ),
+    Difference(
+        "entities that no grouping rule matches",
+        "id and type are joined by _, unless the interceptor's enable_encoding is true; an absent type is null",
+        "named as without rules; `compat: cygnus-2.19` keeps what Cygnus did",
+    ),
+    Difference(
+        "what name mappings match",
+        ".* replaces twice; a path changes only where an entity mapping has the type; where none has the entity, the "
+        "attributes of the last change; an attribute mapping without both originals disables the file",
+        "each mapping changes what it matches, once, and an absent original is any; `compat: cygnus-2.19` keeps the "
+        "first three",
     ),
     Difference(
         "deletions", "never told", "never told either, until detect_deletions: true sends records without a value"

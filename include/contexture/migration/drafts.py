@@ -18,11 +18,13 @@ class Draft:
         name: of the publication.
         text: its YAML, with comments.
         origin: the sink, as `agent.sinks.name`.
+        files: the names of grouping rules and name mappings that it has beside it.
     """
 
     name: str
     text: str
     origin: str
+    files: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +59,8 @@ def draft(flow: Flow) -> Draft:
     """The publication of a flow."""
     lines = [*_head(flow), *_source(flow), *_topics(flow), *_batches(flow), *_message(flow)]
     lines += ["publish:", f"  connection: {flow.connection}  # its bootstrap.servers are what broker_list was"]
-    return Draft(flow.name, "\n".join(lines) + "\n", flow.sink)
+    files = tuple(name for name in (flow.grouping_rules, flow.name_mappings) if name is not None)
+    return Draft(flow.name, "\n".join(lines) + "\n", flow.sink, files)
 
 
 def _head(flow: Flow) -> list[str]:

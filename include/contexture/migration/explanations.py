@@ -23,6 +23,7 @@ SINK: dict[str, tuple[Outcome, str]] = {
     "type": ("replaced", "this file: one publication for each Kafka sink"),
     "channel": ("replaced", _OUTBOX),
     "data_model": ("kept", "topics.data_model"),
+    "topic_type": ("kept", "topics.data_model, as Cygnus calls it since 1.0"),
     "enable_grouping": ("kept", "topics.enable_grouping"),
     "enable_name_mappings": ("kept", "topics.enable_name_mappings"),
     "enable_lowercase": ("kept", "topics.enable_lowercase"),
@@ -57,7 +58,8 @@ _INTERCEPTED: dict[str, tuple[Outcome, str]] = {
     "type": ("replaced", "topics: grouping_rules and name_mappings"),
     "grouping_rules_conf_file": ("replaced", "topics.grouping_rules"),
     "name_mappings_conf_file": ("replaced", "topics.name_mappings"),
-    "enable_encoding": ("no longer needed", "a destination is encoded like an entity, as its sink did"),
+    "enable_encoding": ("replaced", "topics.compat: cygnus-2.19 joins id and type by _, as false does"),
+    "matching_table": ("replaced", "topics.grouping_rules: write its lines as rules"),
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
@@ -13,6 +14,13 @@ T = TypeVar("T")
 DATA_MODELS = ("dm-by-service", "dm-by-service-path", "dm-by-entity", "dm-by-attribute")
 DEFAULT_BROKERS = "localhost:9092"
 
+# The name of data models before release 1.0.
+_BY_TOPIC_TYPE = {
+    "topic-by-service": "dm-by-service",
+    "topic-by-service-path": "dm-by-service-path",
+    "topic-by-destination": "dm-by-entity",
+}
+_WHOLE_NUMBER = re.compile(r"[+-]?[0-9]+")
 _BY_PLAIN_NAME = {model.replace("-", ""): model for model in DATA_MODELS}
 
 
@@ -46,7 +54,7 @@ def read_parameters(sink: Component) -> tuple[SinkParameters, dict[str, str]]:
     """
     reader = _Reader(sink)
     parameters = SinkParameters(
-        data_model=reader.read("data_model", "dm-by-entity", _data_model),
+        data_model=reader.read("data_model", reader.read("topic_type", "dm-by-entity", _topic_type), _data_model),
         enable_grouping=reader.read("enable_grouping", False, _flag),
         enable_name_mappings=reader.read("enable_name_mappings", False, _flag),
         enable_lowercase=reader.read("enable_lowercase", False, _flag),
@@ -92,6 +100,12 @@ def _data_model(text: str) -> str:
     return model
 
 
+def _topic_type(text: str) -> str:
+    if text not in _BY_TOPIC_TYPE:
+        raise ValueError(f"expected one of {', '.join(_BY_TOPIC_TYPE)}")
+    return _BY_TOPIC_TYPE[text]
+
+
 def _flag(text: str) -> bool:
     if text not in {"true", "false"}:
         raise ValueError("expected true or false")
@@ -100,13 +114,10 @@ def _flag(text: str) -> bool:
 
 def _at_least(lowest: int) -> Callable[[str], int]:
     def convert(text: str) -> int:
-        try:
-            number = int(text)
-        except ValueError:
-            number = lowest - 1
-        if number < lowest:
+        # Python alone would read 1_000 too.
+        if not _WHOLE_NUMBER.fullmatch(text) or int(text) < lowest:
             raise ValueError(f"expected a whole number of at least {lowest}")
-        return number
+        return int(text)
 
     return convert
 

@@ -50,9 +50,20 @@ def partial_names(data_model: str) -> NameMaker:
     def name(identity: ContextIdentity, attribute: str | None) -> str:
         service, *others = name_parts(data_model, identity, attribute)
         parts = (service, *others[:1], *filter(None, others[1:]))
-        return check_legal(CONCATENATOR.join(_PARTIAL.sub(_partially, part) for part in parts))
+        return _taken_by_brokers(CONCATENATOR.join(_PARTIAL.sub(_partially, part) for part in parts))
 
     return name
+
+
+def _taken_by_brokers(name: str) -> str:
+    try:
+        return check_legal(name)
+    except TopicNameError as error:
+        raise TopicNameError(
+            f"{error.message}; brokers refused most names of Cygnus 1.3 and 1.4",
+            next_step="leave cygnus_version out, or write the release whose topics consumers read",
+            **error.context,
+        ) from None
 
 
 def _partially(match: re.Match[str]) -> str:

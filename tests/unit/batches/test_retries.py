@@ -27,6 +27,25 @@ def test_the_last_interval_is_repeated(batch_ttl: int, intervals: tuple[int, ...
     assert list(retry_delays(batch_ttl, intervals)) == delays
 
 
+def test_the_defaults_of_cygnus_bridge_fifty_seconds() -> None:
+    assert sum(retry_delays(10, (5000,))) == 50_000
+
+
+@pytest.mark.parametrize(
+    ("batch_ttl", "attempts", "waits"),
+    [
+        (0, 1, [None, None]),
+        (1, 2, [1000, None]),
+        (3, 4, [1000, 2000, 2000, None]),
+        (-1, None, [1000, 2000, 2000, 2000]),
+    ],
+)
+def test_n_retries_are_one_more_attempt(batch_ttl: int, attempts: int | None, waits: list[int | None]) -> None:
+    schedule = RetrySchedule(batch_ttl, (1000, 2000))
+    assert schedule.attempts == attempts
+    assert [schedule.delay_after(failed) for failed in range(1, len(waits) + 1)] == waits
+
+
 def test_for_ever_goes_along_the_list_and_then_stays_at_its_last_interval() -> None:
     assert list(islice(retry_delays(-1, (1000, 2000)), 5)) == [1000, 2000, 2000, 2000, 2000]
 

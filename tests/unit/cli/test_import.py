@@ -107,3 +107,83 @@ def test_a_file_that_is_not_there_is_told(contexture, tmp_path):
     done = contexture("import", "cygnus", str(tmp_path / "none.conf"))
 
     assert (done.code, "can't be read: No such file" in done.err) == (2, True)
+
+
+GROUPED = AGENT + "a.sinks.kafka.enable_grouping = true\na.sinks.kafka.enable_name_mappings = true\n"
+
+
+def test_two_files_of_one_name_are_refused(contexture, agent, tmp_path):
+    agent.write_text(GROUPED, encoding="utf-8")
+    for folder in ("one", "other"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "names.json").write_text("{}")
+
+    files = ("--grouping", str(tmp_path / "one" / "names.json"), "--mappings", str(tmp_path / "other" / "names.json"))
+    done = contexture("import", "cygnus", str(agent), *files)
+
+    assert done.code == 2
+    assert "--grouping and --mappings both name a file names.json. Next: rename one of them" in done.err
+
+
+def test_a_rules_file_that_would_be_a_publication_is_refused(contexture, agent, tmp_path):
+    (tmp_path / "rules.yaml").write_text("{}")
+
+    done = contexture("import", "cygnus", str(agent), "--grouping", str(tmp_path / "rules.yaml"))
+
+    assert (done.code, "rules.yaml would be taken for a publication. Next: rename it" in done.err) == (2, True)
+
+
+def test_a_file_that_no_sink_uses_is_not_copied(contexture, agent, tmp_path):
+    rules = tmp_path / "grouping_rules.conf"
+    rules.write_text("nothing like rules")
+    out = tmp_path / "out"
+
+    done = contexture("import", "cygnus", str(agent), "--grouping", str(rules), "--output", str(out))
+
+    assert done.code == 0
+    assert "whether --grouping is meant" in done.out
+    assert [path.name for path in out.iterdir()] == ["kafka.yaml"]
+
+
+def test_wrong_rules_are_told_with_their_place_and_what_to_do(contexture, agent, tmp_path):
+    agent.write_text(AGENT + "a.sinks.kafka.enable_grouping = true\n", encoding="utf-8")
+    rules = tmp_path / "grouping_rules.conf"
+    rules.write_text('# mine\n{"grouping_rules": [\n]\n,}')
+
+    done = contexture("import", "cygnus", str(agent), "--grouping", str(rules))
+
+    assert done.code == 1
+    assert "the file is no JSON" in done.out
+    assert "at line 4, column" in done.out
+    assert "remove the comma before the closing bracket" in done.out
+
+
+def test_a_file_as_operators_have_it(contexture, agent):
+    agent.write_bytes(
+        b"\xef\xbb\xbf# agent\r\n! old style comment\r\n"
+        b"cygnus-ngsi.sinks : kafka-sink \\\r\n    mongo-sink\r\n"
+        b"cygnus-ngsi.sources = http-source\r\n"
+        b"cygnus-ngsi.sources.http-source.channels = k m\r\n"
+        b"cygnus-ngsi.sources.http-source.handler.default_service=Vehicles\r\n"
+        b"cygnus-ngsi.sinks.kafka-sink.type = com.telefonica.iot.cygnus.sinks.NGSIKafkaSink\r\n"
+        b"cygnus-ngsi.sinks.kafka-sink.channel = k\r\n"
+        b"cygnus-ngsi.sinks.kafka-sink.broker_list = a:9092, \\\r\n  b:9092\r\n"
+        b"cygnus-ngsi.sinks.kafka-sink.batch_retry_intervals = 1000, 2000\r\n"
+        b"cygnus-ngsi.sinks.mongo-sink.type = com.telefonica.iot.cygnus.sinks.NGSIMongoSink\r\n"
+        b"cygnus-ngsi.sinks.mongo-sink.mongo_password = s3cret\r\n"
+        b"cygunsagent.sinks.kafka-sink.batch_ttl = 3\r\n"
+    )
+
+    done = contexture("import", "cygnus", str(agent))
+
+    assert done.code == 0
+    for part in (
+        "--- kafka-sink.yaml (cygnus-ngsi.sinks.kafka-sink)",
+        "  batch_retry_intervals: [1000, 2000]",
+        '"bootstrap.servers": "a:9092,b:9092"',
+        "cygnus-ngsi.sinks.mongo-sink.mongo_password = ***\n         left out: NGSIMongoSink is no Kafka sink",
+        "cygunsagent.sinks.kafka-sink.batch_ttl = 3\n         left out: the agent doesn't list kafka-sink",
+        "the service 'Vehicles' is read as 'vehicles'",
+    ):
+        assert part in done.out
+    assert "s3cret" not in done.out

@@ -90,3 +90,50 @@ def test_a_wrong_file_or_command_line_is_told(publication):
     run(publication(), code=2)
     run(publication("topics: {data_model: dm-by-attribute}\n"), "--entity", "car1", code=2)
     run(publication("topics: {naming: wrong}\n"), "--entity", "car1", code=1)
+
+
+def test_a_file_with_a_byte_order_mark_is_read(publication, tmp_path):
+    sample = tmp_path / "sample.json"
+    sample.write_bytes(b'\xef\xbb\xbf{"id": "car2", "type": "car"}\n')
+    assert "xffffcar2xffffcar (42 characters)" in run(publication(), "--sample", str(sample))
+
+
+def test_half_of_a_character_is_encoded_and_shown_as_an_escape(publication):
+    output = run(publication(), "--entity", "a\ud83d=car")
+    assert output == (
+        '["vehicles", "/4wheels", "a\\ud83d", "car"]\n  vehiclesxffffx002f4wheelsxffffaxd83dxffffcar (44 characters)\n'
+    )
+    assert json.loads(run(publication(), "--entity", "a\ud83d=car", "--json"))["names"][0]["asked"]["identity"][
+        "id"
+    ] == ("a\ud83d")
+
+
+@pytest.mark.parametrize(
+    ("more", "topic"),
+    [
+        ("topics: {data_model: dm-by-service}", "vehicles"),
+        ("topics: {data_model: dm-by-service-path}", "vehiclesxffffx002f4wheels"),
+        ("topics: {data_model: dm-by-entity}", "vehiclesxffffx002f4wheelsxffffCar=1xffffcar".replace("=", "xffff")),
+        ('topics: {cygnus_version: "1.2"}', "vehicles_4wheels_car_1_car"),
+        ('topics: {cygnus_version: "1.9"}', "vehiclesxffffx002f4wheelsxffffcarxffff1xffffcar"),
+        ('topics: {cygnus_version: "1.10"}', "vehiclesxffffx002f4wheelsxffffCarxffff1xffffcar"),
+        ("topics: {naming: cygnus-legacy}", "vehicles_4wheels_car_1_car"),
+        ("topics: {naming: injective}", "vehicles___s4wheels__Car_3d1__car"),
+        ("topics: {naming: fixed, topics: [FOO]}", "FOO"),
+    ],
+)
+def test_each_naming_shows_its_names(publication, more: str, topic: str):
+    assert f"  {topic} ({len(topic)} characters)" in run(publication(f"{more}\n"), "--entity", "Car=1=car")
+
+
+@pytest.mark.parametrize("version", ["1.3", "1.4.0"])
+def test_releases_whose_names_brokers_refused_say_what_to_do(publication, version: str):
+    output = run(publication(f'topics: {{cygnus_version: "{version}"}}\n'), "--entity", "car1=car", code=1)
+    assert "holds '/'; Kafka accepts letters, digits, '.', '_' and '-'" in output
+
+
+@pytest.mark.parametrize(("length", "code"), [(249, 0), (250, 1)])
+def test_a_name_of_249_characters_is_the_last(publication, length: int, code: int):
+    head = len("vehiclesxffffx002f4wheelsxffff")
+    output = run(publication(), "--entity", "i" * (length - head), code=code)
+    assert (f"({length} characters)" if code == 0 else f"has {length} characters") in output

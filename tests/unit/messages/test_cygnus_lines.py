@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
+from typing import cast
 
 import pytest
 
 from contexture.events import parse_json
 from contexture.messages import MessageError, cygnus_lines
 
+RECORDED = Path(__file__).parents[2] / "samples" / "orion"
 CAR = {
     "id": "car1",
     "type": "car",
@@ -220,3 +223,46 @@ def test_all_entries_of_one_attribute_of_ngsiv1_are_its_line() -> None:
 def test_an_attribute_of_ngsiv1_that_is_not_there_is_refused() -> None:
     with pytest.raises(MessageError, match="lacks the attribute"):
         of_element(MEASURED_AS_NGSIV1, "colour")
+
+
+def test_a_recorded_notification_is_the_line_that_the_rules_say() -> None:
+    # Written by hand from the rules: order of members, literals, escapes, metadata as a list, no isPattern.
+    notified = json.loads((RECORDED / "notifications.json").read_text())[0]
+    entity = parse_json(json.dumps(notified["body"]["data"][0]).encode())
+    assert written(entity) == (
+        b'{"headers":[{"fiware-service":"vehicles"},{"fiware-servicePath":"/4wheels"},{"timestamp":1429535775000}],'
+        b'"body":{"attributes":['
+        b'{"name":"speed","type":"float","value":112.9,"metadatas":[{"name":"accuracy","type":"Number","value":2}]},'
+        b'{"name":"oil_level","type":"float","value":74.6,"metadatas":[]},'
+        b'{"name":"when","type":"DateTime","value":"2026-01-02T03:04:05.000Z","metadatas":[]},'
+        b'{"name":"location","type":"geo:json","value":{"type":"Point","coordinates":[2.1,41.3]},"metadatas":[]}'
+        b'],"type":"car","id":"car1"}}'
+    )
+
+
+def test_everything_at_once_is_the_line_that_the_rules_say() -> None:
+    entity = parse_json(
+        b'{"type":"R&D","b":{"value":{"x":null,"y":[null,1.0,{"z":null}],"k=":"\\u003c\\/"},"type":null,'
+        b'"metadata":{"unit":{"value":"\\u00b0C","type":"Text"},"none":{"type":"None","value":null}},"unknown":1},'
+        b'"a":{"metadata":null,"value":1E5,"type":"Number"},"id":"it\'s"}'
+    )
+    line = cygnus_lines.line(
+        service="city", service_path='/a"b', timestamp_ms=1700000000001, entity=cast("dict[str, object]", entity)
+    )
+    assert line.decode() == (
+        '{"headers":[{"fiware-service":"city"},{"fiware-servicePath":"/a\\"b"},{"timestamp":1700000000001}],'
+        '"body":{"attributes":['
+        '{"name":"b","value":{"y":[null,1.0,{}],"k\\u003d":"\\u003c/"},'
+        '"metadatas":[{"name":"unit","type":"Text","value":"°C"},{"name":"none","type":"None"}]},'
+        '{"name":"a","type":"Number","value":1E5}'
+        '],"type":"R\\u0026D","id":"it\\u0027s"}}'
+    )
+
+
+def test_a_sub_batch_has_one_newline_between_lines_and_none_at_the_end() -> None:
+    assert cygnus_lines.join([b"a"]) == b"a"
+    assert cygnus_lines.join([b"a", b"b", b"c"]) == b"a\nb\nc"
+
+
+def test_a_newline_inside_of_a_value_never_ends_a_line() -> None:
+    assert b"\n" not in written({"id": "i\n", "type": "t\r\n", "a": {"type": "T", "value": "\n\u2028\x85"}})

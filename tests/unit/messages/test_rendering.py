@@ -210,3 +210,21 @@ def test_mapped_names_make_the_topic_and_the_service_of_a_line_and_nothing_else(
     line = orjson.loads(found.value)
     assert line["headers"][:2] == [{"fiware-service": "fleet"}, {"fiware-servicePath": "/4wheels"}]
     assert (line["body"]["id"], line["body"]["attributes"][0]["name"]) == ("car1", "speed")
+
+
+def test_grouping_rules_change_the_topic_and_nothing_of_the_line():
+    rules = (
+        '{"grouping_rules":[{"id":1,"fields":["entityType"],"regex":"car","destination":"cars",'
+        '"fiware_service_path":"/all"}]}'
+    )
+    grouped = {"enable_grouping": True, "grouping_rules": "g.json", "grouping_rules_content": rules}
+
+    found = rendered(topics={"keep": "history", **grouped}, message={"format": "cygnus-lines"})
+
+    assert found.topics == ("vehiclesxffffx002fallxffffcars",)
+    assert found.key == b'["vehicles","/4wheels","car1","car"]'
+    assert found.value == (
+        b'{"headers":[{"fiware-service":"vehicles"},{"fiware-servicePath":"/4wheels"},{"timestamp":1772352000123}],'
+        b'"body":{"attributes":[{"name":"speed","type":"Number","value":1.0E2,"metadatas":[]},'
+        b'{"name":"colour","type":"Text","value":"red","metadatas":[]}],"type":"car","id":"car1"}}'
+    )

@@ -10,8 +10,7 @@ import pytest
 import yaml
 
 from contexture.errors import ConfigurationError
-from contexture.migration import DIFFERENCES, Draft, Migration, migrate
-from contexture.migration.cygnus import Files
+from contexture.migration import DIFFERENCES, Draft, Files, Migration, migrate
 from contexture.publications import Publication
 
 HEAD = """\
@@ -261,3 +260,183 @@ def test_the_how_to_page_tells_every_difference():
     table = [line.split(" | ")[0].removeprefix("| ") for line in page.splitlines() if line.startswith("| ")]
 
     assert [title for title, _, _ in DIFFERENCES if title not in table] == []
+
+
+@pytest.mark.parametrize(
+    ("parameter", "outcome_", "why"),
+    [
+        ("type", "replaced", "this file: one publication for each Kafka sink"),
+        ("channel", "replaced", "what isn't sent yet lies in the outbox, on storage; its size is the disk's"),
+        ("enable_grouping = false", "kept", "topics.enable_grouping"),
+        ("enable_name_mappings = false", "kept", "topics.enable_name_mappings"),
+        ("enable_lowercase = false", "kept", "topics.enable_lowercase"),
+        ("data_model = dm-by-entity", "kept", "topics.data_model"),
+        ("broker_list = k:9092", "replaced", "`bootstrap.servers` of the connection that publish.connection names"),
+        (
+            "zookeeper_endpoint = z:2181",
+            "no longer needed",
+            "Kafka has no ZooKeeper any more; topics are made through the brokers",
+        ),
+        ("partitions = 1", "kept", "topics.partitions"),
+        ("replication_factor = 1", "kept", "topics.replication_factor"),
+        ("batch_size = 1", "kept", "batches.batch_size"),
+        ("batch_timeout = 30", "kept", "batches.batch_timeout"),
+        ("batch_ttl = 10", "kept", "batches.batch_ttl"),
+        ("batch_retry_intervals = 5000", "kept", "batches.batch_retry_intervals"),
+        (
+            "enable_encoding = false",
+            "no longer needed",
+            "topic names are always encoded, as Cygnus' Kafka sink did",
+        ),
+        ("persistence_policy.max_records = 5", "no longer needed", "Cygnus ignored it for Kafka"),
+        ("persistence_policy.expiration_time = 5", "no longer needed", "Cygnus ignored it for Kafka"),
+        ("persistence_policy.checking_time = 5", "no longer needed", "Cygnus ignored it for Kafka"),
+        ("topic_type = topic-by-service", "kept", "topics.data_model, as Cygnus calls it since 1.0"),
+    ],
+)
+def test_each_parameter_of_the_sink_is_explained(parameter: str, outcome_: str, why: str):
+    name, _, value = parameter.partition(" = ")
+    migration = migrated(parameter) if value else migrated()
+
+    assert outcome(migration, f"a.sinks.kafka.{name}") == (outcome_, why)
+    assert migration.is_clean
+
+
+@pytest.mark.parametrize(
+    ("parameter", "outcome_"),
+    [
+        ("type = org.apache.flume.source.http.HTTPSource", "replaced"),
+        ("channels = c", "replaced"),
+        ("port = 5050", "no longer needed"),
+        ("bind = 127.0.0.1", "no longer needed"),
+        ("handler = com.telefonica.iot.cygnus.handlers.NGSIRestHandler", "no longer needed"),
+        ("handler.notification_target = /notify", "no longer needed"),
+        ("handler.default_service = vehicles", "replaced"),
+        ("handler.default_service_path = /", "replaced"),
+        ("handler.events_ttl = 10", "replaced"),
+        ("interceptors = ts gi nmi", "replaced"),
+        ("interceptors.ts.type = timestamp", "replaced"),
+        ("interceptors.gi.type = com.telefonica.iot.cygnus.interceptors.NGSIGroupingInterceptor$Builder", "replaced"),
+        ("interceptors.gi.grouping_rules_conf_file = /conf/grouping_rules.conf", "replaced"),
+        ("interceptors.gi.enable_encoding = true", "replaced"),
+        ("interceptors.de.matching_table = /conf/matching_table.conf", "replaced"),
+        ("interceptors.nmi.name_mappings_conf_file = /conf/name_mappings.conf", "replaced"),
+        ("selector.type = replicating", "no longer needed"),
+        ("interceptors.x.secret_sauce = 1", "unknown"),
+        ("backlog = 5", "unknown"),
+    ],
+)
+def test_each_parameter_of_the_source_is_explained(parameter: str, outcome_: str):
+    migration = migrate(f"{HEAD}a.sources.http.{parameter}\n")
+
+    told = [each.outcome for each in migration.explained if each.key == f"a.sources.http.{parameter.split()[0]}"]
+    assert told[-1] == outcome_
+    assert migration.is_clean
+
+
+def test_the_first_releases_named_data_models_by_topic_type():
+    text = HEAD.replace("cygnus.sinks.NGSIKafkaSink", "cygnus.sinks.OrionKafkaSink")
+    models = [
+        content(migrate(f"{text}a.sinks.kafka.topic_type = {name}\n").drafts[0])["topics"]["data_model"]
+        for name in ("topic-by-service", "topic-by-service-path", "topic-by-destination")
+    ]
+
+    assert models == ["dm-by-service", "dm-by-service-path", "dm-by-entity"]
+    wrong = migrated("topic_type = topic-by-magic")
+    assert outcome(wrong, "a.sinks.kafka.topic_type") == (
+        "wrong",
+        "expected one of topic-by-service, topic-by-service-path, topic-by-destination; "
+        "the default dm-by-entity was written",
+    )
+
+
+@pytest.mark.parametrize("value", ["1_000", "1e3", "1.0", "0x10", "\u0661", "ten", "-"])
+def test_only_whole_numbers_are_numbers(value: str):
+    assert not migrated(f"batch_size = {value}").is_clean
+
+
+def test_two_sinks_never_become_one_file():
+    text = HEAD.replace("a.sinks = kafka", "a.sinks = kafka kafka_ Kafka").replace("sinks.kafka.", "sinks.kafka_.")
+    for name in ("kafka", "Kafka"):
+        text += f"a.sinks.{name}.type = com.telefonica.iot.cygnus.sinks.NGSIKafkaSink\n"
+
+    drafts = migrate(text).drafts
+
+    assert [(draft.origin, draft.name) for draft in drafts] == [
+        ("a.sinks.kafka_", "kafka"),
+        ("a.sinks.kafka", "kafka-2"),
+        ("a.sinks.Kafka", "kafka-3"),
+    ]
+    assert [content(draft)["name"] for draft in drafts] == ["kafka", "kafka-2", "kafka-3"]
+
+
+def test_a_service_in_capitals_is_no_second_service():
+    drafts = migrated(services=["Vehicles", "vehicles", "bikes", "a_b", "a__b"]).drafts
+
+    assert [draft.name for draft in drafts] == ["kafka-vehicles", "kafka-bikes", "kafka-a-b", "kafka-a-b-2"]
+
+
+@pytest.mark.parametrize("release", ["1.10", "1.10.0", "2.19.0", "3.18.0"])
+def test_a_release_with_the_names_of_today_is_not_written(release: str):
+    migration = migrated("batch_size=2", release=release)
+    publication = content(migration.drafts[0])
+
+    assert "cygnus_version" not in publication["topics"]
+    assert publication["message"]["key"] == "identity"
+    assert not any("--cygnus-version" in decision for decision in migration.decisions)
+
+
+GROUPED = HEAD + "a.sources.http.interceptors = ts gi\na.sinks.kafka.enable_grouping = true\n"
+
+
+def test_names_that_no_rule_matches_are_for_a_person_to_decide():
+    def decisions(text: str) -> list[str]:
+        migration = migrate(text, files=Files("grouping.json"))
+        return [each for each in migration.decisions if "compat: cygnus-2.19" in each]
+
+    assert len(decisions(GROUPED)) == 1
+    assert decisions(f"{GROUPED}a.sources.http.interceptors.gi.enable_encoding = true\n") == []
+
+
+def test_files_that_no_sink_uses_are_told_and_left_out():
+    migration = migrated(files=Files("grouping.json", "mappings.json"))
+
+    assert migration.drafts[0].files == ()
+    assert [each for each in migration.decisions if each.startswith("whether")] == [
+        "whether --grouping is meant: no Kafka sink says enable_grouping = true, so its file is left out",
+        "whether --mappings is meant: no Kafka sink says enable_name_mappings = true, so its file is left out",
+    ]
+    assert migrate(GROUPED, files=Files("grouping.json")).drafts[0].files == ("grouping.json",)
+
+
+DIFFERENT_ON_PURPOSE = {
+    # What the rules say of Cygnus: the difference that tells it.
+    "only the last attribute is stored with dm-by-attribute": "dm-by-attribute",
+    "every line has the path of the first": "paths in a record of several lines",
+    "joined keys of sub-batches collide": "names that collide",
+    "an exhausted batch takes the next with it": "retries",
+    "broker failures are not noticed": "delivery",
+    "batch_size above the transaction capacity": "large batches",
+    "a file channel is blocked by xffff": "file channels",
+    "entities without attributes fail": "entities without attributes",
+    "a quote breaks the line": "quotes in service and path",
+    "no key": "keys and order",
+    "hash order": "order in a line and in a batch",
+    "isPattern of NGSIv1": "lines of NGSIv1 notifications",
+    "TTL -1 stays at the first interval": "retries",
+    "the timeout counts from the batch before": "when a batch closes",
+    "topics through ZooKeeper": "new topics",
+    "no check of names": "names that Kafka refuses",
+    "paths of 50 characters": "service paths",
+    "unmatched entities are joined by _": "entities that no grouping rule matches",
+    "quirks of name mappings": "what name mappings match",
+    "rules are read again every 30 s": "grouping rules and name mappings",
+    "statistics without authentication": "statistics and administration",
+}
+
+
+def test_every_known_defect_of_cygnus_has_its_difference():
+    titles = [difference.title for difference in DIFFERENCES]
+
+    assert len(set(titles)) == len(titles)
+    assert [title for title in DIFFERENT_ON_PURPOSE.values() if title not in titles] == []

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from contexture.errors import ConfigurationError
 from contexture.publications import Publication, PublicationError, fingerprint, load_publication_file
+from contexture.publications.name_files import GroupingRules, NameMappings
 
 RULES = (
     '{"grouping_rules": [{"id": 1, "fields": ["entityId"], "regex": "%s", "destination": "d", '
@@ -55,3 +57,60 @@ def test_what_is_wrong_is_an_error_of_the_publication(tmp_path: Path, rules: str
     with pytest.raises(PublicationError) as caught:
         load(tmp_path, rules, more)
     assert message in str(caught.value)
+
+
+def test_a_byte_order_mark_and_windows_line_ends_do_not_count(tmp_path: Path) -> None:
+    plain = fingerprint(load(tmp_path, RULES % "a"))
+    (tmp_path / "rules.json").write_bytes(b"\xef\xbb\xbf# comment\r\n" + (RULES % "a").encode() + b"\r\n")
+    assert fingerprint(load_publication_file(tmp_path / "hotel.yaml")) == plain
+
+
+def test_ends_of_lines_that_json_does_not_know_stay_in_texts() -> None:
+    rules = GroupingRules.from_json(RULES % "a|\u2028#b|\u0085#c")
+    assert rules.rules[0].regex.fullmatch("\u2028#b") is not None
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "correction"),
+    [
+        (
+            '# rules\n\n{"grouping_rules": [\n  {"id": 1},\n]}',
+            "line 5, column 1",
+            "remove the comma before the closing",
+        ),
+        ('{"grouping_rules": [\n],\n}', "line 3, column 1", "remove the comma before the closing bracket"),
+        ('{"grouping_rules": [ // none\n]}', "line 1, column 22", "a line of its own that begins with #"),
+        ('{"grouping_rules": [] # none\n}', "line 1, column 23", "a line of its own that begins with #"),
+        ("{'grouping_rules': []}", "line 1, column 2", "names and texts in double quotes"),
+        ("", "line 1, column 1", "names and texts in double quotes"),
+    ],
+)
+def test_what_is_no_json_is_told_by_its_place_in_the_file(text: str, place: str, correction: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        GroupingRules.from_json(text)
+    assert place in caught.value.message
+    assert correction in caught.value.next_step
+
+
+@pytest.mark.parametrize(
+    ("content", "message", "next_step"),
+    [
+        ((RULES % "a").encode("utf-16"), "rules.json is not UTF-8", "save the file as UTF-8 text"),
+        ((RULES % "\\ud83d").encode(), "the file holds half of a character: \\ud83d", "write both halves"),
+        (b" " * (1024 * 1024 + 1), "rules.json is larger than 1 MiB", "split the publication"),
+        (b"[]", "the file holds no list 'grouping_rules'", 'write {"grouping_rules": [...]}'),
+        (b'{"serviceMappings": []}', "the file holds no list 'grouping_rules'", "as for Cygnus"),
+        (b"[" * 100_000, "nested too deeply", "correct it"),
+    ],
+)
+def test_files_that_can_not_be_read_are_told(tmp_path: Path, content: bytes, message: str, next_step: str) -> None:
+    load(tmp_path, RULES % "a")
+    (tmp_path / "rules.json").write_bytes(content)
+    with pytest.raises(PublicationError) as caught:
+        load_publication_file(tmp_path / "hotel.yaml")
+    assert message in str(caught.value)
+    assert next_step in str(caught.value)
+
+
+def test_a_file_without_mappings_changes_nothing() -> None:
+    assert NameMappings.from_json('# none yet\n{"serviceMappings": []}').service("hotel") == "hotel"

@@ -58,6 +58,12 @@ def _slow_unit(units: list[int], position: int) -> str:
         ("x\uff11\uff11\uff11\uff11", "xxff11xff11xff11xff11"),
         ("\x00", "x0000"),
         ("x0000é", "xx0000x00e9"),
+        ("e\u0301", "ex0301"),  # no normalisation: not the same as é
+        ("-_.", "-_."),
+        ("xabcg", "xabcg"),
+        ("xABCD", "xxABCD"),
+        (" \t\n", "x0020x0009x000a"),
+        ("ＡÀ", "xff21x00c0"),
     ],
 )
 def test_text_is_encoded_as_upstream_does(text: str, encoded: str) -> None:
@@ -70,6 +76,11 @@ def test_text_is_encoded_as_upstream_does(text: str, encoded: str) -> None:
 )
 def test_the_known_collisions_are_kept(one: str, other: str, encoded: str) -> None:
     assert cygnus.encode(one) == cygnus.encode(other) == encoded
+
+
+@pytest.mark.parametrize(("text", "times"), [("x", 1), ("=", 5), ("é", 5), ("中", 5), ("😀", 10)])
+def test_a_character_takes_up_to_five_or_ten_characters(text: str, times: int) -> None:
+    assert len(cygnus.encode(text * 50)) == 50 * times
 
 
 @given(ANY_TEXT | NEAR_ESCAPES)

@@ -64,6 +64,11 @@ def test_an_absent_id_or_type_leaves_no_dangling_concatenator(entity_id: str, en
     assert topic_name(Naming(), ContextIdentity("s", "/", entity_id, entity_type)) == name
 
 
+def test_an_id_that_holds_the_joiner_shares_a_topic_with_an_entity_that_has_a_type() -> None:
+    assert topic_name(Naming(), ContextIdentity("s", "/", "box", "car")) == "sxffffx002fxffffboxxffffcar"
+    assert topic_name(Naming(), ContextIdentity("s", "/", "boxffffcar", "")) == "sxffffx002fxffffboxxffffcar"
+
+
 def test_an_absent_type_leaves_no_dangling_concatenator_before_the_attribute() -> None:
     identity = ContextIdentity("s", "/", "car1", "")
     assert topic_name(Naming("dm-by-attribute"), identity, "speed") == "sxffffx002fxffffcar1xffffspeed"
@@ -110,6 +115,25 @@ def test_a_name_may_have_249_characters_and_not_one_more() -> None:
     assert len(topic_name(Naming(), longest)) == 249
     with pytest.raises(TopicNameError, match="250 characters; Kafka accepts 249"):
         topic_name(Naming(), ContextIdentity("vehicles", "/", longest.id + "i", ""))
+
+
+def test_the_longest_name_that_cygnus_accepted_is_refused_by_its_length() -> None:
+    longest = ContextIdentity("s" * 50, "/" + "p" * 49, "i" * 256, "t" * 256)
+    with pytest.raises(TopicNameError, match="has 892 characters; Kafka accepts 249"):
+        topic_name(Naming("dm-by-attribute"), longest, "a" * 256)
+
+
+def test_ids_that_differ_in_case_alone_share_a_topic_in_lower_case() -> None:
+    names = {
+        topic_name(Naming(enable_lowercase=True), ContextIdentity("s", "/", text, "")) for text in ("xFFFF", "xffff")
+    }
+    assert names == {"sxffffx002fxffffxxffff"}
+
+
+def test_the_type_of_an_attribute_is_no_part_of_its_topic() -> None:
+    assert TopicNamer(Naming("dm-by-attribute")).name(CAR, "speed", "Number") == (
+        "vehiclesxffffx002f4wheelsxffffcar1xffffcarxffffspeed"
+    )
 
 
 def test_an_entity_without_id_and_type_has_no_topic() -> None:

@@ -68,6 +68,46 @@ def test_the_first_rule_wins_and_matches_the_whole() -> None:
     assert TopicNamer(Naming(grouping(part, RULE, second))).name(ROOM) == "hotelxffffx002froomsxffffnumeric_rooms"
 
 
+def test_the_destination_is_encoded_as_an_entity_and_replaces_nothing_in_it() -> None:
+    rule = {**RULE, "destination": "a=b/$1"}
+    assert TopicNamer(Naming(grouping(rule))).name(ROOM) == "hotelxffffx002froomsxffffaxffffbx002fx00241"
+
+
+@pytest.mark.parametrize(
+    ("fields", "regex"),
+    [
+        (["entityId"], "Room.12"),
+        (["entityType"], "Room"),
+        (["servicePath"], "/floor1"),
+        (["servicePath", "entityType", "entityId"], "/floor1RoomRoom.12"),
+        (["entityType", "entityId", "servicePath"], "RoomRoom.12/floor1"),
+    ],
+)
+def test_fields_are_joined_as_they_are_listed(fields: list[str], regex: str) -> None:
+    rules = grouping({**RULE, "fields": fields, "regex": regex})
+    assert TopicNamer(Naming(rules)).name(ROOM) == "hotelxffffx002froomsxffffnumeric_rooms"
+
+
+def test_unknown_fields_add_nothing_in_cygnus_and_are_refused_here() -> None:
+    rules = grouping({**RULE, "fields": ["entityName", "entityId"], "regex": "Room.12"})
+    assert GroupingRules.from_json(rules, compat=True).find(ROOM) is not None
+    with pytest.raises(ConfigurationError, match="names the field 'entityName'; known are entityId, entityType"):
+        GroupingRules.from_json(rules)
+
+
+def test_an_attribute_of_a_grouped_entity_keeps_its_name_and_the_service_stays() -> None:
+    namer = TopicNamer(Naming(grouping(RULE), data_model="dm-by-attribute"))
+    assert namer.name(ROOM, "temp=") == "hotelxffffx002froomsxffffnumeric_roomsxfffftempxffff"
+    assert namer.header_service(ROOM) == "hotel"
+
+
+@pytest.mark.parametrize(
+    ("model", "name"), [("dm-by-service", "hotel"), ("dm-by-service-path", "hotelxffffx002frooms")]
+)
+def test_a_rule_decides_the_path_in_the_other_data_models_too(model: str, name: str) -> None:
+    assert TopicNamer(Naming(grouping(RULE), data_model=model)).name(ROOM) == name
+
+
 def test_comment_lines_and_empty_lines_do_not_count() -> None:
     assert len(GroupingRules.from_json(f"# rules\n\n  # more\n{grouping(RULE)}\n").rules) == 1
 
@@ -143,6 +183,62 @@ def test_mappings_change_service_path_entity_and_attribute() -> None:
     car = ContextIdentity("vehicles", "/", "car1", "car")
     assert namer.name(car, "speed") == "vehiclesxffffx002fxffffcar1xffffcarxffffspeed"
     assert namer.header_service(car) == "vehicles"
+
+
+def test_absent_originals_are_any_name_and_absent_new_names_change_nothing() -> None:
+    mapped = NameMappings.from_json(of_entity(newEntityId="one", attributeMappings=[{"newAttributeName": "b"}]))
+    assert mapped.map(ROOM, "a") == (ContextIdentity("hotel", "/new", "one", "Room"), "b")
+    only_type = NameMappings.from_json(of_entity(newEntityType="Zimmer"))
+    assert only_type.map(ROOM, "a") == (ContextIdentity("hotel", "/new", "Room.12", "Zimmer"), "a")
+
+
+def test_types_and_attributes_are_literal_and_the_others_replacements() -> None:
+    entity = {
+        "originalEntityId": "(.+)",
+        "newEntityId": "id-$1",
+        "originalEntityType": "(.+)",
+        "newEntityType": "type-$1",
+        "attributeMappings": [{"originalAttributeName": "(.+)", "newAttributeName": "name-$1"}],
+    }
+    mapped = NameMappings.from_json(of_entity(**entity)).map(ROOM, "a")
+    assert mapped == (ContextIdentity("hotel", "/new", "id-Room.12", "type-$1"), "name-$1")
+
+
+@pytest.mark.parametrize("compat", [False, True])
+def test_the_first_service_that_matches_counts_also_without_paths(compat: bool) -> None:
+    services = [{"originalService": "hot.*", "newService": "first"}, {"newService": "second"}]
+    mapped = NameMappings.from_json(json.dumps({"serviceMappings": services}), compat=compat)
+    assert mapped.map(ROOM, None).identity == ContextIdentity("first", "/floor1", "Room.12", "Room")
+
+
+def test_a_path_without_entity_mappings_changes_and_never_in_cygnus() -> None:
+    text = mappings(servicePathMappings=[{"newServicePath": "/new", "entityMappings": []}])
+    assert NameMappings.from_json(text).map(ROOM, None).identity.service_path == "/new"
+    assert NameMappings.from_json(text, compat=True).map(ROOM, None).identity.service_path == "/floor1"
+
+
+def test_an_entity_without_a_type_is_mapped_like_others() -> None:
+    untyped = ContextIdentity("hotel", "/floor1", "Room.12", "")
+    mapped = NameMappings.from_json(of_entity(originalEntityId="Room.*", newEntityId="r"), compat=True)
+    assert mapped.map(untyped, None).identity == ContextIdentity("hotel", "/new", "r", "")
+
+
+@pytest.mark.parametrize(
+    ("member", "meant"),
+    [
+        ("orginalEntityId", "originalEntityId"),
+        ("OriginalEntityId", "originalEntityId"),
+        ("newEntityTypes", "newEntityType"),
+        ("attributesMappings", "attributeMappings"),
+    ],
+)
+def test_a_misspelt_member_is_refused_before_it_matches_everything(member: str, meant: str) -> None:
+    with pytest.raises(ConfigurationError, match=f"unknown member '{member}'.*write '{meant}'"):
+        NameMappings.from_json(of_entity(**{member: "x"}))
+
+
+def test_members_that_are_comments_do_not_count() -> None:
+    assert NameMappings.from_json(mappings(comment="hotels of the coast", newService="h")).service("hotel") == "h"
 
 
 def test_any_name_is_replaced_once_and_twice_in_cygnus_only() -> None:

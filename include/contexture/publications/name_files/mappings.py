@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import NamedTuple, TypeVar
 
 from contexture.errors import ConfigurationError
@@ -24,6 +25,7 @@ from contexture.publications.name_files.java_replacement import Replacement, rep
 
 MEMBER = "serviceMappings"
 _ANY = "^(.*)"
+_MISSPELT = 0.85
 T = TypeVar("T")
 
 
@@ -140,16 +142,20 @@ def _mapped_attribute(entity: _Entity | None, attribute: str | None, attribute_t
 
 
 def _service(item: Mapping[str, object]) -> _Service:
+    _check_members(item, "originalService", "newService", "servicePathMappings")
     rename = _rename(item, "originalService", "newService", with_groups=True)
     return _Service(rename, _below(item, "servicePathMappings", _path))
 
 
 def _path(item: Mapping[str, object]) -> _Path:
+    _check_members(item, "originalServicePath", "newServicePath", "entityMappings")
     rename = _rename(item, "originalServicePath", "newServicePath", with_groups=True)
     return _Path(rename, _below(item, "entityMappings", _entity))
 
 
 def _entity(item: Mapping[str, object]) -> _Entity:
+    names = ("originalEntityId", "newEntityId", "originalEntityType", "newEntityType")
+    _check_members(item, *names, "attributeMappings")
     return _Entity(
         _rename(item, "originalEntityId", "newEntityId", with_groups=True),
         _rename(item, "originalEntityType", "newEntityType", with_groups=False),
@@ -158,10 +164,23 @@ def _entity(item: Mapping[str, object]) -> _Entity:
 
 
 def _attribute(item: Mapping[str, object]) -> _Attribute:
+    _check_members(item, "originalAttributeName", "newAttributeName", "originalAttributeType", "newAttributeType")
     return _Attribute(
         _rename(item, "originalAttributeName", "newAttributeName", with_groups=False),
         _rename(item, "originalAttributeType", "newAttributeType", with_groups=False),
     )
+
+
+def _check_members(item: Mapping[str, object], *known: str) -> None:
+    """Refuses a misspelt member, without which a mapping would match everything; others are comments to Cygnus."""
+    by_form = {name.lower(): name for name in known}
+    for name in (each for each in item if each not in known):
+        nearest = get_close_matches(name.lower(), by_form, n=1, cutoff=_MISSPELT)
+        if nearest:
+            raise ConfigurationError(
+                f"a mapping has the unknown member {name!r}",
+                next_step=f"write {by_form[nearest[0]]!r}, or leave it out",
+            )
 
 
 def _rename(item: Mapping[str, object], original: str, new: str, *, with_groups: bool) -> _Rename:
