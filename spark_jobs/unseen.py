@@ -8,19 +8,18 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from contexture.ngsi.client import ContextBroker
 from contexture.outbox.schemas import LANDING
 from contexture.outbox.storage import Storage
 from spark_jobs.landed import Landed
 from spark_jobs.sources.landing_rows import landing_rows
 
 if TYPE_CHECKING:
-    from contexture.ngsi.client import Page
+    from contexture.ngsi.broker import Broker, Page
     from spark_jobs.sources.selection import Walk
 
 
 def land_unseen(
-    broker: ContextBroker, walk: Walk, landed: Landed, storage: Storage, folder: str, deadline_seconds: float
+    broker: Broker, walk: Walk, landed: Landed, storage: Storage, folder: str, deadline_seconds: float
 ) -> int:
     """Sweeps a walk's selection by page numbers and lands the rows of entities that the walk did not meet.
 
@@ -31,7 +30,7 @@ def land_unseen(
         How many rows were landed.
 
     Raises:
-        ContextureError: as `ContextBroker.sweep`.
+        ContextureError: as `Broker.sweep`.
     """
     first, batches = landed.following(walk.number), []
     for page in _unseen(broker, walk, landed, deadline_seconds):
@@ -45,7 +44,7 @@ def land_unseen(
     return int(table.num_rows)
 
 
-def _unseen(broker: ContextBroker, walk: Walk, landed: Landed, deadline_seconds: float) -> Iterator[Page]:
+def _unseen(broker: Broker, walk: Walk, landed: Landed, deadline_seconds: float) -> Iterator[Page]:
     met = landed.met(walk.number)
     for page in broker.sweep(walk.query, deadline_seconds=deadline_seconds):
         fresh = []

@@ -10,7 +10,7 @@ from contexture.ngsi.sighting import moment
 from contexture.outbox.schemas import LANDING
 
 if TYPE_CHECKING:
-    from contexture.ngsi.client import Page
+    from contexture.ngsi.broker import Page
 
 WALK_BITS = 36
 """Rows of one walk that an ordinal has room for: 2 to the power of this."""

@@ -91,7 +91,7 @@ class NgsiReader(DataSourceReader):
         """The rows of one walk, a record batch for each page.
 
         Raises:
-            ContextureError: as `ContextBroker.walk`; of one of the classes in `contexture.errors`, whose name in the
+            ContextureError: as `Broker.walk`; of one of the classes in `contexture.errors`, whose name in the
                 driver's text tells the intent.
         """
         assert isinstance(partition, Walk)
@@ -101,12 +101,12 @@ class NgsiReader(DataSourceReader):
             raise from_dict(error.as_dict()) from None
 
     def _rows(self, walk: Walk) -> Iterator[pa.RecordBatch]:
-        from contexture.ngsi.client import ContextBroker
+        from contexture.ngsi.opening import open_broker
         from spark_jobs.sources.landing_rows import landing_rows
 
         service = self._selection.service
         first = 0
-        with ContextBroker(self._connection, service) as broker:
+        with open_broker(self._connection, service) as broker:
             for page in broker.walk(walk.query, deadline_seconds=float(self._selection.walk_deadline_seconds)):
                 yield landing_rows(page, service=service, walk=walk.number, first=first, bodies=walk.bodies)
                 first += len(page.entities)

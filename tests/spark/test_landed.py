@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from contexture.ngsi.client import Page
+from contexture.ngsi.broker import Page
 from contexture.ngsi.sighting import Sighting
 from contexture.outbox.storage import Storage
 from spark_jobs.landed import Landed

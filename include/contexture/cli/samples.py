@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from contexture.errors import ConfigurationError
-from contexture.ngsi import BrokerConnection, ContextBroker, EntityQuery
+from contexture.ngsi import Broker, BrokerConnection, EntityQuery, open_broker
 from contexture.ngsi.transport import Patience
 from contexture.publications import scope
 
@@ -79,7 +79,7 @@ def from_broker(connection: BrokerConnection, publication: Publication, limit: i
         ContextureError: the broker can't be reached, or refuses.
     """
     entities: list[SampleEntity] = []
-    with ContextBroker(connection, publication.source.service, patience=_PATIENCE) as broker:
+    with open_broker(connection, publication.source.service, patience=_PATIENCE) as broker:
         reference_time = broker.probe()
         for path in publication.source.service_path:
             entities.extend(_of_path(broker, publication, path, limit - len(entities)))
@@ -88,7 +88,7 @@ def from_broker(connection: BrokerConnection, publication: Publication, limit: i
     return Samples(connection.address, tuple(entities), reference_time)
 
 
-def _of_path(broker: ContextBroker, publication: Publication, path: str, limit: int) -> Iterator[SampleEntity]:
+def _of_path(broker: Broker, publication: Publication, path: str, limit: int) -> Iterator[SampleEntity]:
     source = publication.source
     query = EntityQuery(
         service_path=path,

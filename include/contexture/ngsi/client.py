@@ -3,86 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
-from types import TracebackType
-from typing import Self
+from typing import ClassVar
 
-import httpx
-import msgspec
-
-from contexture.errors import ConfigurationError
 from contexture.ngsi.answers import PageTimeoutError, PageTooLargeError
-from contexture.ngsi.connection import BrokerConnection
+from contexture.ngsi.broker import WALK_DEADLINE_SECONDS, Broker, Page
 from contexture.ngsi.paging import KeysetCursor
 from contexture.ngsi.query import EntityQuery
-from contexture.ngsi.sighting import Sighting, sight
-from contexture.ngsi.transport import Answer, Patience, Transport
+from contexture.ngsi.sighting import sight
 
-WALK_DEADLINE_SECONDS = 3600.0
 _ENTITIES = "/v2/entities"
-_PAGE = msgspec.json.Decoder(list[msgspec.Raw])
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
-    """Part of a walk: entities as the broker's own bytes, and beside each what is known of it.
+class ContextBroker(Broker):
+    """One service (tenant) of an NGSIv2 context broker."""
 
-    Attributes:
-        received_at: when the page arrived, UTC; the clock of batches.
-        broker_time: the broker's own clock when it answered, UTC.
-    """
-
-    entities: list[bytes]
-    sightings: tuple[Sighting, ...]
-    received_at: datetime
-    broker_time: datetime
-
-    def only(self, indices: tuple[int, ...]) -> Page:
-        """The page with these rows alone."""
-        if len(indices) == len(self.entities):
-            return self
-        entities = [self.entities[index] for index in indices]
-        return Page(entities, tuple(self.sightings[index] for index in indices), self.received_at, self.broker_time)
-
-
-class ContextBroker:
-    """One service (tenant) of a context broker.
-
-    Args:
-        connection: where it is.
-        service: the tenant; the default one when empty.
-        patience: how long to bear with a broker that is away.
-        transport: stands in for the network in tests.
-
-    Raises:
-        ConfigurationError: the connection can't be used.
-    """
-
-    def __init__(
-        self,
-        connection: BrokerConnection,
-        service: str,
-        *,
-        patience: Patience | None = None,
-        transport: httpx.BaseTransport | None = None,
-    ) -> None:
-        self.address = connection.address
-        self.service = service
-        self._patience = patience or Patience()
-        self._transport = Transport(connection, self._patience, transport)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Gives the connections back."""
-        self._transport.close()
+    _api_root: ClassVar[str] = "/v2"
+    _total_header: ClassVar[str] = "Fiware-Total-Count"
 
     def probe(self, deadline: float | None = None) -> datetime:
         """Asks for what a broker can't answer without its database; returns the broker's clock, UTC.
@@ -101,14 +39,8 @@ class ContextBroker:
         Raises:
             ContextureError: as `walk`.
         """
-        answer = self._transport.get(_ENTITIES, self._scope(query.service_path), query.count_parameters())
-        text = answer.headers.get("fiware-total-count", "")
-        if not text.isascii() or not text.isdigit():
-            raise ConfigurationError(
-                f"what is at {self.address} does not say how many entities it has",
-                next_step="let the proxy before the broker pass the header Fiware-Total-Count",
-            )
-        return int(text)
+        scope = self._scope(query.service_path)
+        return self._total_of(self._transport.get(_ENTITIES, scope, query.count_parameters()))
 
     def walk(self, query: EntityQuery, *, deadline_seconds: float = WALK_DEADLINE_SECONDS) -> Iterator[Page]:
         """Everything a query selects, page by page; what is there all the while is not missed, whatever changes.
@@ -159,24 +91,12 @@ class ContextBroker:
             try:
                 parameters = cursor.parameters(query)
                 answer = self._transport.get(_ENTITIES, self._scope(query.service_path), parameters, deadline)
-                return cursor, self._parsed(answer, query)
+                return cursor, self._page_of(answer, lambda entity: sight(entity, query.known_path))
             except (PageTimeoutError, PageTooLargeError):
                 smaller = cursor.halved()
                 if smaller.limit == cursor.limit:
                     raise
                 cursor = smaller
-
-    def _parsed(self, answer: Answer, query: EntityQuery) -> Page:
-        try:
-            entities = [bytes(entity) for entity in _PAGE.decode(answer.body)]
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            # `from None`: a decoder's words may quote the data.
-            raise ConfigurationError(
-                f"what is at {self.address} does not answer with a JSON list of entities ({type(error).__name__})",
-                next_step="correct the address in the connection: what stands before /v2",
-            ) from None
-        sightings = tuple(sight(entity, query.known_path) for entity in entities)
-        return Page(entities, sightings, answer.received_at, answer.broker_time)
 
     def _scope(self, service_path: str) -> dict[str, str]:
         scope = {"accept": "application/json", "fiware-servicepath": service_path}

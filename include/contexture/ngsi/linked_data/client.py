@@ -4,34 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime
-from types import TracebackType
-from typing import Self
+from typing import ClassVar
 
 import httpx
 import msgspec
 
 from contexture.errors import ConfigurationError
 from contexture.ngsi.answers import PageTimeoutError, PageTooLargeError, TokenRefusedError
-from contexture.ngsi.client import WALK_DEADLINE_SECONDS, Page
+from contexture.ngsi.broker import WALK_DEADLINE_SECONDS, Broker, Page
 from contexture.ngsi.connection import BrokerConnection
 from contexture.ngsi.linked_data.flavour import Flavour, largest_page
 from contexture.ngsi.linked_data.paging import LinkedDataPage, OffsetWalk
 from contexture.ngsi.linked_data.questions import ENTITIES, TYPES, TypeQuestion, headers
 from contexture.ngsi.linked_data.sighting import sight_linked_data
 from contexture.ngsi.query import EntityQuery
-from contexture.ngsi.sighting import Sighting
-from contexture.ngsi.transport import Answer, Patience, Transport
+from contexture.ngsi.transport import Answer, Patience
 
 LONG_AGO = "1970-01-01T00:00:00Z"
-_PAGE = msgspec.json.Decoder(list[msgspec.Raw])
 
 
 class _Types(msgspec.Struct):
     typeList: list[str] = []  # noqa: N815  # the name in the JSON
 
 
-class LinkedDataBroker:
-    """One tenant of an NGSI-LD broker; the methods are those of `ContextBroker`.
+class LinkedDataBroker(Broker):
+    """One tenant of an NGSI-LD broker.
 
     Args:
         connection: where it is.
@@ -45,6 +42,10 @@ class LinkedDataBroker:
         ConfigurationError: the connection can't be used.
     """
 
+    walks_prove_themselves: ClassVar[bool] = True
+    _api_root: ClassVar[str] = "/ngsi-ld"
+    _total_header: ClassVar[str] = "NGSILD-Results-Count"
+
     def __init__(
         self,
         connection: BrokerConnection,
@@ -55,24 +56,9 @@ class LinkedDataBroker:
         patience: Patience | None = None,
         transport: httpx.BaseTransport | None = None,
     ) -> None:
-        self.address = connection.address
-        self.service = service
+        super().__init__(connection, service, patience=patience, transport=transport)
+        self.flavour = flavour
         self._headers = headers(service, context)
-        self._flavour = flavour
-        self._patience = patience or Patience()
-        self._transport = Transport(connection, self._patience, transport)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Gives the connections back."""
-        self._transport.close()
 
     def probe(self, deadline: float | None = None) -> datetime:
         """Asks for the types, which no broker knows without its database; returns the broker's clock, UTC.
@@ -131,25 +117,25 @@ class LinkedDataBroker:
         return found > 0 or self._counted(whole, deadline) == 0
 
     def _counted(self, question: TypeQuestion, deadline: float | None) -> int:
-        return self._total(self._transport.get(ENTITIES, self._headers, question.count(), deadline))
+        return self._total_of(self._transport.get(ENTITIES, self._headers, question.count(), deadline))
 
     def _walk_type(self, question: TypeQuestion, deadline: float) -> Iterator[Page]:
-        walk = OffsetWalk(min(question.query.page_size, largest_page(self._flavour)))
+        walk = OffsetWalk(min(question.query.page_size, largest_page(self.flavour)))
         while not walk.over:
             answer = self._answer(question, walk, deadline)
-            page = self._parsed(answer)
+            page = self._page_of(answer, sight_linked_data)
             if not page.entities:
                 # A database that went away shows as an empty page, which would look like the end.
                 self.probe(deadline)
             name = answer.headers.get("ngsild-entitymap", "")
-            fresh = walk.advance(LinkedDataPage(page.sightings, self._total(answer), name))
+            fresh = walk.advance(LinkedDataPage(page.sightings, self._total_of(answer), name))
             if fresh:
-                yield _only(page, fresh)
+                yield page.only(fresh)
 
     def _answer(self, question: TypeQuestion, walk: OffsetWalk, deadline: float) -> Answer:
         """The page at the walk's place: smaller if it is too much at once, of the broker's own size if it refuses."""
         named = {"ngsild-entitymap": walk.entity_map} if walk.entity_map else {}
-        offers = self._flavour in {"scorpio", "unknown"} and not walk.offset
+        offers = self.flavour in {"scorpio", "unknown"} and not walk.offset
         while True:
             parameters = question.page(offset=walk.offset, limit=walk.limit, entity_map=offers)
             try:
@@ -163,32 +149,3 @@ class LinkedDataBroker:
                 if isinstance(error, TokenRefusedError) or walk.offset or not (offers or walk.limit):
                     raise
                 offers, walk.limit = False, walk.limit if offers else None
-
-    def _parsed(self, answer: Answer) -> Page:
-        try:
-            entities = [bytes(entity) for entity in _PAGE.decode(answer.body)]
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            # `from None`: a decoder's words may quote the data.
-            raise self._no_broker("a JSON list of entities", error) from None
-        sightings = tuple(sight_linked_data(entity) for entity in entities)
-        return Page(entities, sightings, answer.received_at, answer.broker_time)
-
-    def _total(self, answer: Answer) -> int:
-        text = answer.headers.get("ngsild-results-count", "")
-        if not text.isascii() or not text.isdigit():
-            raise ConfigurationError(
-                f"what is at {self.address} does not say how many entities it has",
-                next_step="let the proxy before the broker pass the header NGSILD-Results-Count",
-            )
-        return int(text)
-
-    def _no_broker(self, expected: str, error: Exception) -> ConfigurationError:
-        return ConfigurationError(
-            f"what is at {self.address} does not answer with {expected} ({type(error).__name__})",
-            next_step="correct the address in the connection: what stands before /ngsi-ld",
-        )
-
-
-def _only(page: Page, indices: tuple[int, ...]) -> Page:
-    chosen: list[Sighting] = [page.sightings[index] for index in indices]
-    return Page([page.entities[index] for index in indices], tuple(chosen), page.received_at, page.broker_time)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, get_args
 
 Flavour = Literal["orion", "orion-ld", "scorpio", "stellio", "unknown"]
+FLAVOURS: tuple[Flavour, ...] = get_args(Flavour)
 
 _PAGE_SIZES: dict[Flavour, int] = {"orion-ld": 1000, "scorpio": 1000}
 _SAFE_PAGE_SIZE = 100

@@ -11,7 +11,7 @@ import pytest
 from builders.linked_data import LinkedDataNetwork, device
 from contexture.errors import ConfigurationError, RetriableError
 from contexture.ngsi import BrokerConnection, EntityQuery
-from contexture.ngsi.client import Page
+from contexture.ngsi.broker import Page
 from contexture.ngsi.linked_data import LinkedDataBroker
 from contexture.ngsi.linked_data.flavour import Flavour
 from contexture.ngsi.transport import Patience

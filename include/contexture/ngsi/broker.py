@@ -1,0 +1,155 @@
+"""What the clients of all brokers share: one service of a broker, its connections, and pages of its entities."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from types import TracebackType
+from typing import ClassVar, Self
+
+import httpx
+import msgspec
+
+from contexture.errors import ConfigurationError
+from contexture.ngsi.connection import BrokerConnection
+from contexture.ngsi.query import EntityQuery
+from contexture.ngsi.sighting import Sighting
+from contexture.ngsi.transport import Answer, Patience, Transport
+
+WALK_DEADLINE_SECONDS = 3600.0
+_ENTITIES = msgspec.json.Decoder(list[msgspec.Raw])
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Part of a walk: entities as the broker's own bytes, and beside each what is known of it.
+
+    Attributes:
+        received_at: when the page arrived, UTC; the clock of batches.
+        broker_time: the broker's own clock when it answered, UTC.
+    """
+
+    entities: list[bytes]
+    sightings: tuple[Sighting, ...]
+    received_at: datetime
+    broker_time: datetime
+
+    def only(self, indices: tuple[int, ...]) -> Page:
+        """The page with these rows alone."""
+        if len(indices) == len(self.entities):
+            return self
+        entities = [self.entities[index] for index in indices]
+        return Page(entities, tuple(self.sightings[index] for index in indices), self.received_at, self.broker_time)
+
+
+class Broker(ABC):
+    """One service (tenant) of a broker; closed by `with`, or by `close`.
+
+    Args:
+        connection: where it is.
+        service: the tenant; the default one when empty.
+        patience: how long to bear with a broker that is away.
+        transport: stands in for the network in tests.
+
+    Attributes:
+        walks_prove_themselves: whether a walk that ended has met all that the broker counts, or has failed; else the
+            reader has to compare and to `sweep`.
+
+    Raises:
+        ConfigurationError: the connection can't be used.
+    """
+
+    walks_prove_themselves: ClassVar[bool] = False
+    _api_root: ClassVar[str]
+    _total_header: ClassVar[str]
+
+    def __init__(
+        self,
+        connection: BrokerConnection,
+        service: str,
+        *,
+        patience: Patience | None = None,
+        transport: httpx.BaseTransport | None = None,
+    ) -> None:
+        self.address = connection.address
+        self.service = service
+        self._patience = patience or Patience()
+        self._transport = Transport(connection, self._patience, transport)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Gives the connections back."""
+        self._transport.close()
+
+    @abstractmethod
+    def probe(self, deadline: float | None = None) -> datetime:
+        """Asks for what a broker can't answer without its database; returns the broker's clock, UTC.
+
+        Raises:
+            RetriableError: the broker or its database is ill.
+            ConfigurationError: it refuses us, or does not speak this interface.
+        """
+
+    @abstractmethod
+    def count(self, query: EntityQuery) -> int:
+        """How many entities a query selects; a hint only, for a broker counts apart from what it shows.
+
+        Raises:
+            ContextureError: as `walk`.
+        """
+
+    @abstractmethod
+    def walk(self, query: EntityQuery, *, deadline_seconds: float = WALK_DEADLINE_SECONDS) -> Iterator[Page]:
+        """Everything a query selects, page by page; what is there all the while is not missed, whatever changes.
+
+        An entity that changes during the walk may come twice, in its old and its new content. The walk ended normally
+        when the iterator does.
+
+        Raises:
+            RetriableError: the broker is away or ill, or took too long.
+            ConfigurationError: it refuses us or the query, or does not speak this interface.
+            RejectedError: one entity alone is too large to be read.
+        """
+
+    def sweep(self, query: EntityQuery, *, deadline_seconds: float = WALK_DEADLINE_SECONDS) -> Iterator[Page]:
+        """Once more what a query selects, in another way, for what a walk may have passed over; nothing by default.
+
+        Raises:
+            ContextureError: as `walk`.
+        """
+        del query, deadline_seconds
+        return iter(())
+
+    def _page_of(self, answer: Answer, sight: Callable[[bytes], Sighting]) -> Page:
+        """The entities of an answer, each looked at by `sight`."""
+        try:
+            entities = [bytes(entity) for entity in _ENTITIES.decode(answer.body)]
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            # `from None`: a decoder's words may quote the data.
+            raise self._no_broker("a JSON list of entities", error) from None
+        return Page(entities, tuple(map(sight, entities)), answer.received_at, answer.broker_time)
+
+    def _total_of(self, answer: Answer) -> int:
+        """How many entities the headers of an answer count."""
+        text = answer.headers.get(self._total_header, "")
+        if not text.isascii() or not text.isdigit():
+            raise ConfigurationError(
+                f"what is at {self.address} does not say how many entities it has",
+                next_step=f"let the proxy before the broker pass the header {self._total_header}",
+            )
+        return int(text)
+
+    def _no_broker(self, expected: str, error: Exception) -> ConfigurationError:
+        return ConfigurationError(
+            f"what is at {self.address} does not answer with {expected} ({type(error).__name__})",
+            next_step=f"correct the address in the connection: what stands before {self._api_root}",
+        )
