@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from contexture.errors import ConfigurationError
-from contexture.publications import Publication
+from contexture.publications import Publication, fingerprint
 from contexture_airflow.settings import publication_dag_id
 
 _STRENGTH: Final = {"auto": 0, "changes": 1, "full": 2}
@@ -37,15 +37,19 @@ class Start:
 def starts_for_event(
     publications: Iterable[Publication], payload: Mapping[str, Any], state_fingerprint: StateFingerprint
 ) -> list[Start]:
-    """The runs that a start of Contexture or a change of files asks for, by each publication's own `resync`."""
-    changes = {str(change["publication"]): str(change["new"]) for change in payload.get("config_changed", [])}
+    """The runs that a start of Contexture or a change of files asks for, by each publication's own `resync`.
+
+    At a start the state is asked too: it knows of changes that nobody was told of, because Airflow's database is a new
+    one or everything ended at that moment.
+    """
+    told = {str(change["publication"]) for change in payload.get("config_changed", [])}
+    startup = bool(payload.get("startup"))
     found = []
     for publication in publications:
-        if payload.get("startup"):
+        if startup:
             found.append(_by_policy(publication, publication.resync.on_startup, "start of Contexture"))
-        new = changes.get(publication.name)
-        # A run since then may have seen the change already.
-        if new is not None and state_fingerprint(publication.name) != new:
+        is_told = publication.name in told
+        if (startup or is_told) and _is_owed(publication, state_fingerprint(publication.name), is_told=is_told):
             found.append(_by_policy(publication, publication.resync.on_config_change, "the publication has changed"))
     return strongest(start for start in found if start is not None)
 
@@ -76,6 +80,11 @@ def strongest(starts: Iterable[Start]) -> list[Start]:
         if other is None or _STRENGTH[start.mode] > _STRENGTH[other.mode]:
             best[start.publication] = start
     return [best[name] for name in sorted(best)]
+
+
+def _is_owed(publication: Publication, held: str | None, *, is_told: bool) -> bool:
+    # A run since then may have seen the change already; and what was never sent has changed only if somebody saw it.
+    return is_told if held is None else held != fingerprint(publication)
 
 
 def _by_policy(publication: Publication, policy: str, reason: str) -> Start | None:

@@ -116,21 +116,59 @@ def test_a_change_is_told_with_old_and_new(folder: Path) -> None:
 
 
 def test_a_change_made_while_everything_was_down_is_told_at_the_start(folder: Path) -> None:
-    store = Store()
-
-    async def first(watching: Watching) -> None:
-        await started(watching)
-        await watching.event(A_WHILE_SECONDS)
-
     async def second(watching: Watching) -> None:
         payload = await watching.event()
         assert payload is not None
         assert payload["startup"] is True
         assert [change["publication"] for change in payload["config_changed"]] == ["vehicles"]
 
-    watched(first, store)
+    store = stored_by_one_start()
     write(folder, "vehicles", topics={"data_model": "dm-by-service"})
     watched(second, store)
+
+
+def test_files_added_removed_and_broken_while_everything_was_down_are_no_change(folder: Path) -> None:
+    write(folder, "bikes")
+    store = stored_by_one_start()
+    write(folder, "lamps")
+    (folder / "bikes.yaml").unlink()
+    (folder / "vehicles.yaml").write_text("name: [")
+
+    async def second(watching: Watching) -> None:
+        payload = await watching.event()
+        assert payload is not None
+        assert (payload["startup"], payload["config_changed"]) == (True, [])
+        await watching.event(A_WHILE_SECONDS)
+
+    watched(second, store)
+    assert set(store.values["fingerprints"]) == {"vehicles", "bikes", "lamps"}
+
+
+def test_what_comes_back_another_one_than_it_went_is_a_change(folder: Path) -> None:
+    store = stored_by_one_start()
+    (folder / "vehicles.yaml").write_text("name: [")
+
+    async def second(watching: Watching) -> None:
+        await started(watching)
+        assert await watching.event(A_WHILE_SECONDS) is None
+        write(folder, "vehicles", topics={"data_model": "dm-by-service"})
+        payload = await watching.event()
+        assert payload is not None
+        assert [change["publication"] for change in payload["config_changed"]] == ["vehicles"]
+
+    watched(second, store)
+
+
+def stored_by_one_start() -> Store:
+    """What a start leaves in the store."""
+    store = Store()
+
+    async def first(watching: Watching) -> None:
+        await started(watching)
+        await watching.event(A_WHILE_SECONDS)
+
+    watched(first, store)
+    return store
 
 
 def test_a_change_is_told_again_when_nobody_took_the_event(folder: Path) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from builders.outboxes import publication
 from contexture.errors import ConfigurationError
+from contexture.publications import fingerprint
 from contexture_airflow.resync import Start, starts_by_hand, starts_for_event
 
 
@@ -25,12 +27,33 @@ def change(name: str) -> dict[str, str]:
     return {"publication": name, "old": "aaaa", "new": "bbbb"}
 
 
-def modes(payload: dict[str, Any], held: str | None = "aaaa") -> dict[str, str]:
-    return {start.publication: start.mode for start in starts_for_event(ALL, payload, lambda name: held)}
+def as_sent(name: str) -> str:
+    return {each.name: fingerprint(each) for each in ALL}[name]
+
+
+def modes(payload: dict[str, Any], held: Callable[[str], str | None] = lambda name: "aaaa") -> dict[str, str]:
+    return {start.publication: start.mode for start in starts_for_event(ALL, payload, held)}
 
 
 def test_a_start_does_what_each_publication_says() -> None:
-    assert modes({"startup": True, "config_changed": []}) == {"eager": "full", "mild": "auto"}
+    assert modes({"startup": True, "config_changed": []}, as_sent) == {"eager": "full", "mild": "auto"}
+
+
+def test_a_start_also_finds_changes_that_nobody_was_told_of() -> None:
+    changed = named("changed", "none", "full")
+    payload = {"startup": True, "config_changed": []}
+    assert starts_for_event([changed, QUIET], payload, lambda name: "aaaa") == [
+        Start("changed", "full", "the publication has changed")
+    ]
+
+
+def test_a_first_fingerprint_is_no_change() -> None:
+    changed = named("changed", "none", "full")
+    assert starts_for_event([changed], {"startup": True, "config_changed": []}, lambda name: None) == []
+
+
+def test_a_change_that_was_told_before_anything_was_sent_counts() -> None:
+    assert modes({"startup": False, "config_changed": [change("eager")]}, lambda name: None) == {"eager": "full"}
 
 
 def test_a_change_concerns_only_what_has_changed() -> None:
@@ -39,7 +62,7 @@ def test_a_change_concerns_only_what_has_changed() -> None:
 
 
 def test_a_change_that_a_run_has_seen_already_starts_nothing() -> None:
-    assert modes({"startup": False, "config_changed": [change("eager")]}, held="bbbb") == {}
+    assert modes({"startup": False, "config_changed": [change("eager")]}, as_sent) == {}
 
 
 def test_start_and_change_at_once_start_one_run_that_sends_most() -> None:
