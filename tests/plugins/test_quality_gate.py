@@ -51,10 +51,19 @@ def test_an_approved_outbox_gives_the_shards_that_have_records(storage: Storage)
 def test_a_failed_critical_expectation_rejects_and_names_itself(storage: Storage) -> None:
     gate = Gate(storage)
     manifest = outbox(storage, VEHICLES, 1, [records("car1")], failed={"volume": "critical", "types": "warning"})
-    with pytest.raises(RejectedError, match=r"1 critical expectations failed.*volume holds, found 7 of 9"):
+    with pytest.raises(RejectedError, match=r"1 critical expectation failed.*volume holds, found 7 of 9"):
         gate.judge(manifest)
     assert gate.status(manifest) == "rejected"
     assert gate.kafka.claims == []
+
+
+def test_an_empty_source_is_told_as_a_possible_misspelling(storage: Storage) -> None:
+    gate = Gate(storage)
+    manifest = outbox(storage, VEHICLES, 1, [[]], failed={"volume": "critical"})
+    with pytest.raises(RejectedError, match=r"see that source\.service, service_path and types are spelt") as error:
+        gate.judge(manifest)
+    assert "quality.minimum_entities to 0" in error.value.next_step
+    assert gate.kafka.sent == []
 
 
 def test_the_run_after_a_rejection_sends_none_of_it(storage: Storage) -> None:

@@ -12,6 +12,12 @@ from contexture_airflow.steps.sending import staged_publication, topic_counts
 from contexture_airflow.steps.target import Report, Target, TargetFor
 
 _PREVIEWED_TOPICS = 20
+_REVIEW = "see the data quality report; correct the source or the publication's quality section, then start a new run"
+_EMPTY_SOURCE = (
+    "a broker answers so for a service that doesn't exist, too: see that source.service, service_path and types are "
+    "spelt as the broker has them (contexture check shows what it answers), and start a new run; if the source may be "
+    "empty, set quality.minimum_entities to 0"
+)
 
 
 def judge(storage: Storage, staged: Staged, *, dry_run: bool, target_for: TargetFor, report: Report) -> list[int]:
@@ -78,12 +84,15 @@ def _check_verdict(outboxes: Outboxes, manifest: Manifest, verdict: Verdict, rep
     reasons = "; ".join(f"{failed.name}: {failed.description}, found {failed.observed}" for failed in critical)
     outboxes.move(manifest.outbox, "rejected", reason=f"critical expectations failed: {reasons}")
     raise RejectedError(
-        f"{len(critical)} critical expectations failed, so nothing is sent: {reasons}",
-        next_step="see the data quality report; correct the source or the publication's quality section, "
-        "then start a new run",
+        f"{_counted(len(critical))} failed, so nothing is sent: {reasons}",
+        next_step=_REVIEW if manifest.source_count or manifest.read else _EMPTY_SOURCE,
         publication=manifest.publication,
         outbox=manifest.outbox,
     )
+
+
+def _counted(critical: int) -> str:
+    return "1 critical expectation" if critical == 1 else f"{critical} critical expectations"
 
 
 def _preview(manifest: Manifest, topics: dict[str, int], report: Report) -> None:
