@@ -63,9 +63,18 @@ def main(arguments: list[str] | None = None) -> int:
             traceback.print_exc()
         failure = error if isinstance(error, ContextureError) else intended(error)
         result = StageResult(error=failure.as_dict())
-    Storage(order.home).write(PublicationFolder(order.publication.name).result(order.run), result.to_json())
     sys.stdout.write(result.model_dump_json() + "\n")
-    return 1 if result.error else 0
+    return 0 if _laid_down(order, result) and not result.error else 1
+
+
+def _laid_down(order: StageOrder, result: StageResult) -> bool:
+    """Whether the answer lies beside the order; where there was no room for it, its reader finds none either."""
+    try:
+        Storage(order.home).write(PublicationFolder(order.publication.name).result(order.run), result.to_json())
+    except ContextureError as error:
+        sys.stderr.write(f"{error}\n")
+        return False
+    return True
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ from contexture.outbox.storage import Storage
 from contexture.publications import Publication, fingerprint
 from contexture_airflow.steps.run import RunPlan, RunRequest
 from contexture_airflow.steps.staging import PlacedOrder, answer, place_order
+from fakes.full_disk import FullDisk
 
 VEHICLES = publication()
 FOLDER = PublicationFolder("vehicles")
@@ -48,6 +49,22 @@ def test_the_answer_of_an_earlier_try_is_forgotten(storage: Storage) -> None:
     storage.write(FOLDER.result("run3"), StageResult(outbox="old", sequence=3).to_json())
     order = place(storage)
     with pytest.raises(RetriableError, match="without an answer"):
+        answer(storage, order, SUBMIT_FAILED)
+
+
+def test_a_job_without_an_answer_leaves_one(storage: Storage) -> None:
+    order = place(storage)
+    with pytest.raises(RetriableError, match=r"ended without an answer\. Next: read the log above: memory, Java"):
+        answer(storage, order, SUBMIT_FAILED)
+    result = StageResult.model_validate_json(storage.read(FOLDER.result("run3")))
+    assert result.error is not None
+    assert result.error["message"] == "the Spark job ended without an answer"
+
+
+def test_a_job_that_found_no_room_for_its_answer_is_told_as_a_full_disk(storage: Storage) -> None:
+    order = place(storage)
+    storage.filesystem = FullDisk(storage.filesystem)
+    with pytest.raises(RetriableError, match=r"No space left on device\. Next: make room or repair"):
         answer(storage, order, SUBMIT_FAILED)
 
 

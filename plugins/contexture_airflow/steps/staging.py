@@ -74,11 +74,7 @@ def answer(storage: Storage, order: PlacedOrder, submit_failure: Exception | Non
     if result is not None and result.error is not None:
         raise from_dict(result.error) from submit_failure
     if submit_failure is not None or result is None:
-        raise RetriableError(
-            "the Spark job ended without an answer",
-            next_step="read the log above: memory, Java, or the connection to the Spark master",
-            publication=order.publication,
-        ) from submit_failure
+        raise _unanswered(storage, order) from submit_failure
     if result.outbox is None or result.sequence is None:
         raise DefectError("the Spark job answered without an outbox", next_step="report this", run=order.run)
     return Staged(
@@ -90,6 +86,22 @@ def answer(storage: Storage, order: PlacedOrder, submit_failure: Exception | Non
         shards=result.shards,
         report=f"{result.report}/{REPORT_PAGE}" if result.report else None,
     )
+
+
+def _unanswered(storage: Storage, order: PlacedOrder) -> RetriableError:
+    """What to say of a job that ended without a word; its answer is written for it.
+
+    Raises:
+        RetriableError: there is no room for that: then there was none for the job's own answer, and that is the reason.
+    """
+    error = RetriableError(
+        "the Spark job ended without an answer",
+        next_step="read the log above: memory, Java, or the connection to the Spark master",
+        publication=order.publication,
+    )
+    result = PublicationFolder(order.publication).result(order.run)
+    storage.write(result, StageResult(error=error.as_dict()).to_json())
+    return error
 
 
 def _result(storage: Storage, order: PlacedOrder) -> StageResult | None:

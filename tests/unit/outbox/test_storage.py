@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import errno
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 from uuid import uuid4
 
 import pytest
 
 from contexture.errors import ConfigurationError, RetriableError
 from contexture.outbox.storage import Storage, home_uri
+from fakes.full_disk import FullDisk
 
 
 @pytest.fixture(params=["path", "file-uri", "mock-uri", "fsspec-memory-uri"])
@@ -25,33 +22,6 @@ def storage(request: pytest.FixtureRequest, tmp_path: Path) -> Storage:
         "fsspec-memory-uri": f"fsspec+memory:///{name}",
     }
     return Storage(roots[request.param])
-
-
-class FullDisk:
-    """A filesystem that has room for no more bytes; everything else works."""
-
-    def __init__(self, filesystem: Any, room: int) -> None:
-        self._filesystem = filesystem
-        self._room = room
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._filesystem, name)
-
-    @contextmanager
-    def open_output_stream(self, path: str) -> Iterator[Any]:
-        with self._filesystem.open_output_stream(path) as stream:
-            yield _Limited(stream, self._room)
-
-
-class _Limited:
-    def __init__(self, stream: Any, room: int) -> None:
-        self._stream = stream
-        self._room = room
-
-    def write(self, content: bytes) -> None:
-        self._stream.write(content[: self._room])
-        if len(content) > self._room:
-            raise OSError(errno.ENOSPC, "No space left on device")
 
 
 def test_what_was_written_is_read(storage: Storage):
