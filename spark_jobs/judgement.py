@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.dataset as ds
+import pyarrow.parquet as pq
 
 from contexture.changes import Verdict as EventVerdict
 from contexture.outbox.layout import PublicationFolder
@@ -16,11 +17,12 @@ from spark_jobs.preparation.counting import newest_modification
 from spark_jobs.quality.checkpoint import judge
 from spark_jobs.quality.columns import column_names
 from spark_jobs.quality.frames import ROWS_IN_MEMORY, EntityFrames
-from spark_jobs.quality.summary import RunSummary
+from spark_jobs.quality.summary import RunSummary, SharedTopic
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+COLLISIONS_SHOWN = 50
 ENTITY_COLUMNS = ("identity", "service_path", "id", "type", "modified_at", "received_at", "topic")
 
 
@@ -100,4 +102,13 @@ def _summary(storage: Storage, order: StageOrder, landing: LandingManifest, mani
         quarantined_by_rule=dict(manifest.quarantined),
         warnings_by_rule=dict(manifest.warnings),
         of_snapshot=dict(manifest.of_snapshot),
+        collisions=manifest.collisions,
+        collided=_collided(storage, manifest) if manifest.collisions else (),
     )
+
+
+def _collided(storage: Storage, manifest: Manifest) -> tuple[SharedTopic, ...]:
+    path = PublicationFolder(manifest.publication).collisions(manifest.outbox)
+    with storage.translating(path):
+        table = pq.read_table(storage.path(path), filesystem=storage.filesystem, partitioning=None)
+    return tuple(SharedTopic(**row) for row in table.slice(0, COLLISIONS_SHOWN).to_pylist())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -13,7 +14,6 @@ import pyarrow.dataset as ds
 
 from contexture.changes import Verdict
 from contexture.outbox.storage import Storage
-from spark_jobs.preparation.conflicts import RULE
 from spark_jobs.preparation.settings import Preparation
 
 
@@ -28,18 +28,19 @@ class Counts:
     warnings: dict[str, int]
 
 
-def count(storage: Storage, preparation: Preparation, conflicting: Any) -> Counts:
-    """Counts the narrow rows of a preparation; `conflicting` are the numbers of events that contradict each other."""
+def count(storage: Storage, preparation: Preparation, planned: Mapping[str, Any]) -> Counts:
+    """Counts the narrow rows of a preparation; `planned` are the numbers of events that planning refused, by rule."""
     path = storage.path(f"{preparation.work}/evaluated")
     dataset = ds.dataset(path, filesystem=storage.filesystem, format="parquet")
     table = dataset.to_table(columns=["event", "verdict", "rules", "warnings"])
     verdicts = np.asarray(table.column("verdict")).copy()
-    verdicts[np.isin(table.column("event").to_numpy(), conflicting)] = Verdict.QUARANTINED
-    refused = _by_rule(table.column("rules"))
+    for events in planned.values():
+        verdicts[np.isin(table.column("event").to_numpy(), events)] = Verdict.QUARANTINED
+    refused = _by_rule(table.column("rules")) | {rule: len(events) for rule, events in planned.items() if len(events)}
     return Counts(
         accepted=int((verdicts <= Verdict.UNCHANGED).sum()),
         unchanged=int((verdicts == Verdict.UNCHANGED).sum()),
-        quarantined={**refused, RULE: len(conflicting)} if len(conflicting) else refused,
+        quarantined=refused,
         quarantined_entities=int((verdicts == Verdict.QUARANTINED).sum()),
         warnings=_by_rule(table.column("warnings")),
     )

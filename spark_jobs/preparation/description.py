@@ -13,6 +13,7 @@ from contexture.outbox.layout import SHARD_FILE
 from contexture.outbox.manifest import LandingManifest, Manifest, ShardManifest
 from contexture.outbox.state import StatePointer
 from contexture.outbox.storage import Storage
+from spark_jobs.preparation.collisions import RULE as COLLISION
 from spark_jobs.preparation.counting import Counts
 from spark_jobs.preparation.planning import Plan
 from spark_jobs.preparation.settings import Preparation
@@ -61,13 +62,20 @@ def described(preparation: Preparation, landing: LandingManifest, findings: Find
         unchanged=counts.unchanged,
         quarantined=counts.quarantined,
         quarantined_entities=counts.quarantined_entities,
-        warnings=dict(sorted({**counts.warnings, **warned}.items())),
+        warnings=dict(sorted({**counts.warnings, **warned, **_collisions(planned)}.items())),
         repeated=planned.repeated,
         upserts=planned.upserts,
         deletes=planned.deletes,
         absent=planned.absent,
+        collisions=planned.collisions,
         of_snapshot=rejecting,
     )
+
+
+def _collisions(planned: Plan) -> dict[str, int]:
+    """Collisions that are sent all the same."""
+    sent = planned.collisions - len(planned.collided)
+    return {COLLISION: sent} if sent else {}
 
 
 def _by_severity(preparation: Preparation, of_snapshot: dict[str, int]) -> tuple[dict[str, int], dict[str, int]]:

@@ -13,11 +13,12 @@ import pyarrow as pa
 from contexture.changes import Verdict
 from contexture.errors import RejectedError
 from contexture.events import ContextIdentity, identity_hash, identity_key
-from contexture.messages.rendering import Rendered, renderer
+from contexture.messages.rendering import Rendered, renderer, type_of
 from contexture.ngsi.entity import EntityError, ParsedEntity, parse_entity
 from contexture.ngsi.rules import RuleOptions, Violation, check_entity, unreadable
 from contexture.outbox.state_index import StateLookup
 from contexture.topics import TopicNameError
+from contexture.topics.collisions import Meanings
 from spark_jobs.preparation.candidates import Candidate, parts, whole
 from spark_jobs.preparation.evaluated import EvaluatedRows, Refusal
 from spark_jobs.preparation.judged import JudgedAttributes
@@ -39,6 +40,7 @@ class EntityEvaluator:
         self._by_attribute = preparation.by_attribute
         self._lookup = lookup
         self._render = renderer(publication)
+        self._meanings = Meanings(publication.topics)
         self._options = RuleOptions.for_publication(publication, preparation.reference_time)
         self._judged = JudgedAttributes(publication)
         self._maximum_bytes = preparation.maximum_record_bytes
@@ -100,7 +102,7 @@ class EntityEvaluator:
             return
         row = candidate.row
         moment = row.modified_at if row.modified_at is not None else row.received_at
-        self._tell(rows, candidate, Verdict.SEND, topic=rendered.topics[0])
+        self._tell(rows, candidate, Verdict.SEND, topic=rendered.topics[0], meaning=self._meaning(candidate))
         rows.rendered_rows.append(
             (
                 event_number(row.ordinal, candidate.part),
@@ -115,6 +117,11 @@ class EntityEvaluator:
                 row.modified_at,
             )
         )
+
+    def _meaning(self, candidate: Candidate) -> int | None:
+        identity, attribute = candidate.parsed.identity, candidate.attribute
+        kind = type_of(candidate.parsed.entity, attribute) if attribute is not None else ""
+        return self._meanings.of_event(identity, attribute, kind)
 
     def _rendered(self, candidate: Candidate) -> Rendered | Violation:
         parsed, received_at_ms = candidate.parsed, candidate.row.received_at // 1000
@@ -137,6 +144,7 @@ class EntityEvaluator:
         verdict: Verdict,
         *,
         topic: str | None = None,
+        meaning: int | None = None,
         rule: str | None = None,
     ) -> None:
         row, part, identity = candidate.row, candidate.part, candidate.parsed.identity
@@ -157,6 +165,7 @@ class EntityEvaluator:
                 identity.id,
                 identity.type,
                 topic,
+                meaning,
                 *self._judged.of(candidate.parsed),
             )
         )
@@ -181,7 +190,7 @@ class EntityEvaluator:
         hashed = identity_hash(key)
         event = (event_number(row.ordinal, 0), 0, verdict.value, hashed, hashed, None)
         found = (row.modified_at, row.received_at, rules, warnings)
-        names = (key.decode(), identity.service_path, identity.id, identity.type, None)
+        names = (key.decode(), identity.service_path, identity.id, identity.type, None, None)
         rows.narrow_rows.append((*event, *found, *names, *self._judged.nothing))
 
     def _shown_identity(self, row: LandedRow) -> ContextIdentity:

@@ -28,6 +28,7 @@ _EVENT_FIELDS = [
     pa.field("id", pa.string(), nullable=False),
     pa.field("type", pa.string(), nullable=False),
     pa.field("topic", pa.string()),
+    pa.field("meaning", pa.int64()),
 ]
 _UNSHARDED = [item for item in RENDERED if item.name != "shard"]
 

@@ -26,6 +26,7 @@ from contexture.outbox.schemas import FORMAT_VERSION, LANDING
 from contexture.outbox.state import State
 from contexture.outbox.storage import Storage
 from spark_jobs.preparation.assembly import SUMMARY, assembly
+from spark_jobs.preparation.collisions import RULE as COLLISION
 from spark_jobs.preparation.conflicts import RULE as DUPLICATE
 from spark_jobs.preparation.conflicts import quarantine_conflicts
 from spark_jobs.preparation.counting import count
@@ -92,7 +93,7 @@ def _prepared(spark: Any, preparation: Preparation, landing: LandingManifest, wa
         quarantine_conflicts(storage, preparation, planned.conflicting)
     with watch.step("assemble"):
         shards = assemble(spark, preparation)
-    counts = count(storage, preparation, planned.conflicting)
+    counts = count(storage, preparation, {DUPLICATE: planned.conflicting, COLLISION: planned.collided})
     with watch.step("snapshot"):
         broken = snapshot_violations(storage, preparation, landing)
         broken |= {"count-drop": planned.dropped, DUPLICATE: planned.contradictions}
@@ -128,6 +129,7 @@ def outbox_id(order: StageOrder, landing_digest: str, generation: int) -> str:
         "publication": publication.name,
         "fingerprint": order.fingerprint,
         "quality": publication.quality.model_dump(mode="json"),
+        "collision": publication.topics.collision,
         "shards": publication.publish.shards,
         "transaction_records": publication.publish.transaction_records,
         "landing": landing_digest,

@@ -23,12 +23,16 @@ from contexture.outbox.schemas import STATE
 from contexture.outbox.state import State, StatePointer
 from contexture.outbox.state_reader import StateReader
 from contexture.outbox.storage import Storage
+from spark_jobs.preparation.collisions import find_collisions, note_collisions, refusing
 from spark_jobs.preparation.conflicts import RULE as DUPLICATE
 from spark_jobs.preparation.event_plan import EventPlan
 from spark_jobs.preparation.marks import marked
 from spark_jobs.preparation.settings import Preparation
 
-NARROW = ["event", "verdict", "identity_hash", "entity_hash", "content_hash", "modified_at", "received_at", "topic"]
+NARROW = [
+    *("event", "verdict", "identity_hash", "entity_hash", "content_hash"),
+    *("modified_at", "received_at", "topic", "meaning"),
+]
 COMPARED = ["identity_hash", "entity_hash", "missing_since", "withheld"]
 HELD_ROWS = ("first_absent", "vanished", "removed", "returned", "withheld", "released")
 """Fields of a comparison that number rows of state."""
@@ -40,21 +44,25 @@ class Plan:
 
     Attributes:
         conflicting: events to be quarantined because they contradict each other.
+        collided: events to be quarantined because their topic is another identity's.
         repeated: accepted events left out because a newer one tells the same identity.
         upserts: events that will be sent.
         deletes: identities whose tombstones will be sent.
         absent: identities missing for the first time; nothing is sent for them yet.
         dropped: identities that vanish beyond the shrink limit, where that is no error.
         contradictions: events that contradict another one, whether refused or not.
+        collisions: events whose topic is another identity's, whether refused or not.
     """
 
     conflicting: Any
+    collided: Any
     repeated: int
     upserts: int
     deletes: int
     absent: int
     dropped: int = 0
     contradictions: int = 0
+    collisions: int = 0
 
 
 def plan(preparation: Preparation, *, tells_absence: bool, confirmed_shrink: bool) -> Plan:
@@ -72,6 +80,10 @@ def plan(preparation: Preparation, *, tells_absence: bool, confirmed_shrink: boo
     pointer = StatePointer.model_validate_json(preparation.pointer_json)
     reader = State(storage, preparation.publication.name).reader(pointer)
     snapshot = _snapshot(storage, preparation)
+    collisions = find_collisions(preparation.publication, snapshot, reader)
+    note_collisions(storage, preparation, snapshot, collisions)
+    collided = np.array([found.row for found in collisions if found.refused], dtype=np.int64)
+    snapshot = refusing(snapshot, collided)
     tells_absence = tells_absence and preparation.publication.source.detect_deletions
     held = reader.table(COMPARED) if tells_absence else reader.of_entities(snapshot["entity_hash"], COMPARED)
     comparison, touched = _touched(reader, held, _compared(preparation, snapshot, held, tells_absence))
@@ -83,12 +95,14 @@ def plan(preparation: Preparation, *, tells_absence: bool, confirmed_shrink: boo
     verdicts = np.asarray(snapshot.column("verdict"))
     return Plan(
         conflicting=snapshot.column("event").to_numpy()[comparison.conflicting],
+        collided=snapshot.column("event").to_numpy()[collided],
         repeated=int((verdicts[comparison.superseded] <= Verdict.UNCHANGED).sum()),
         upserts=len(sent.events),
         deletes=len(deleted),
         absent=len(comparison.first_absent),
         dropped=dropped,
         contradictions=comparison.contradictions,
+        collisions=len(collisions),
     )
 
 

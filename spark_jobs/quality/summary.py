@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
 from contexture.ngsi.rules.catalogue import REJECTING
+
+
+@dataclass(frozen=True, slots=True)
+class SharedTopic:
+    """A topic of two identities: the one that has it, and the one that got it as well, unless it was refused."""
+
+    topic: str
+    identity: str
+    holder: str
+    refused: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +35,8 @@ class RunSummary:
         quarantined_by_rule: refused entities by the rule that refused them.
         warnings_by_rule: violations that do not refuse, by rule.
         of_snapshot: how often the snapshot breaks rules about the whole of it that are errors.
+        collisions: events whose topic is another identity's.
+        collided: the first few of them.
     """
 
     read: int
@@ -37,6 +49,8 @@ class RunSummary:
     quarantined_by_rule: Mapping[str, int] = field(default_factory=dict)
     warnings_by_rule: Mapping[str, int] = field(default_factory=dict)
     of_snapshot: Mapping[str, int] = field(default_factory=dict)
+    collisions: int = 0
+    collided: Sequence[SharedTopic] = ()
 
     @property
     def quarantined_share(self) -> float:

@@ -42,15 +42,17 @@ def preview_names(
     wrong.
     """
     from contexture.cli.name_preview import show_names
-    from contexture.publications import PublicationError, load_publication_file
+    from contexture.publications import load_file
 
     if not entity and sample is None:
         raise typer.BadParameter("give --entity ID=TYPE or --sample FILE")
-    try:
-        publication = load_publication_file(file)
-    except PublicationError as error:
-        typer.echo(str(error), err=True)
-        raise typer.Exit(exit_codes.INVALID) from None
+    loaded = load_file(file)
+    if loaded.publication is None:
+        typer.echo(str(loaded.error), err=True)
+        raise typer.Exit(exit_codes.INVALID)
+    for note in loaded.notes:
+        typer.echo(str(note), err=True)
+    publication = loaded.publication
     shown = show_names(publication, _asked(publication, entity or [], attribute or [], path, sample))
     _print_json(shown) if as_json else _print_text(shown)
     raise typer.Exit(exit_codes.INVALID if any(each.error for each in shown) else exit_codes.OK)

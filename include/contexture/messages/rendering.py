@@ -64,9 +64,14 @@ class Renderer:
     ) -> tuple[str, ...]:
         if attribute is None:
             return self.name_topics(identity)
-        member = entity.get(attribute.name)
-        attribute_type = member.get("type") if isinstance(member, Mapping) else None
-        return self.name_topics(identity, attribute.name, attribute_type if isinstance(attribute_type, str) else "")
+        return self.name_topics(identity, attribute.name, type_of(entity, attribute))
+
+
+def type_of(entity: Mapping[str, object], attribute: AttributeName) -> str:
+    """The NGSI type of an entity's attribute; empty where it has none."""
+    member = entity.get(attribute.name)
+    attribute_type = member.get("type") if isinstance(member, Mapping) else None
+    return attribute_type if isinstance(attribute_type, str) else ""
 
 
 def renderer(publication: Publication) -> Renderer:

@@ -80,6 +80,10 @@ class PublicationFolder:
         """The topics an outbox writes to, with their counts of records."""
         return f"{self.outbox(outbox)}/topics.parquet"
 
+    def collisions(self, outbox: str) -> str:
+        """The events whose topic is another identity's; there only where such were found."""
+        return f"{self.outbox(outbox)}/collisions.parquet"
+
     def state_delta(self, outbox: str) -> str:
         """Folder of what concluding the outbox changes in state."""
         return f"{self.outbox(outbox)}/state_delta"

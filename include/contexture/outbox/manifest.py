@@ -62,6 +62,7 @@ class Manifest(Document):
     """What an outbox holds. Nothing in it depends on the clock: preparing again gives the same document.
 
     `of_snapshot`: how often the snapshot breaks each rule about the whole of it that is an error here.
+    `collisions`: events whose topic is that of another identity, refused or not.
     """
 
     format_version: int = FORMAT_VERSION
@@ -91,6 +92,7 @@ class Manifest(Document):
     upserts: int
     deletes: int
     absent: int
+    collisions: int = 0
     replayed: int = 0
     skipped_newer: int = 0
     interval: tuple[datetime, datetime] | None = None

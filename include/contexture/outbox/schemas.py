@@ -53,6 +53,16 @@ QUARANTINE = pa.schema(
     ]
 )
 
+COLLISIONS = pa.schema(
+    [
+        pa.field("topic", pa.string(), nullable=False),
+        pa.field("identity", pa.string(), nullable=False),
+        pa.field("holder", pa.string(), nullable=False),
+        pa.field("refused", pa.bool_(), nullable=False),
+    ]
+)
+"""Events whose topic is that of another identity, the `holder`: both as JSON arrays, as in keys of records."""
+
 STATE = pa.schema(
     [
         pa.field("identity_hash", _HASH, nullable=False),

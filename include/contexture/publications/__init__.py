@@ -7,7 +7,13 @@ in `combinations`; what this version can't do yet in `supported`.
 from __future__ import annotations
 
 from contexture.publications.delivery import Batches, Message, Publish
-from contexture.publications.discovery import LoadedPublication, discover, load_publication_file, load_publications
+from contexture.publications.discovery import (
+    LoadedPublication,
+    discover,
+    load_file,
+    load_publication_file,
+    load_publications,
+)
 from contexture.publications.fingerprints import canonical_json, fingerprint
 from contexture.publications.problems import Problem, PublicationError
 from contexture.publications.publication import Publication, Resync, Retention
@@ -33,6 +39,7 @@ __all__ = [
     "canonical_json",
     "discover",
     "fingerprint",
+    "load_file",
     "load_publication_file",
     "load_publications",
 ]

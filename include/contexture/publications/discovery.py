@@ -57,7 +57,7 @@ def discover(*paths: Path) -> list[LoadedPublication]:
         ConfigurationError: there is no such folder.
     """
     files = dict.fromkeys(file for path in paths for file in _files(path))
-    return _without_repeated_names([_load(file) for file in files])
+    return _without_repeated_names([load_file(file) for file in files])
 
 
 def _files(path: Path) -> list[Path]:
@@ -71,7 +71,8 @@ def _files(path: Path) -> list[Path]:
     return sorted(file for file in files if not any(part.startswith(".") for part in file.relative_to(path).parts))
 
 
-def _load(path: Path) -> LoadedPublication:
+def load_file(path: Path) -> LoadedPublication:
+    """What one file gives."""
     publication, problems = read(path)
     if publication is None:
         return LoadedPublication(path, None, PublicationError(path, problems))

@@ -65,6 +65,7 @@ CHANGES_NO_RECORD: Mapping[str, str] = {
     "source.walk_deadline_seconds": "a guard that stops a run",
     "topics.grouping_rules": "where the rules lie; their contents count",
     "topics.name_mappings": "where the mappings lie; their contents count",
+    "topics.collision": "what is held back; outbox ids cover it",
     "topics.replication_factor": "storage of topics that are made",
     "topics.config": "storage of topics that are made",
     "topics.max_new_topics": "a guard that stops a run",

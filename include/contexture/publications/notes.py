@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from contexture.publications import keys
 from contexture.publications.delivery import KEY_NONE
 from contexture.publications.findings import Finding
+from contexture.publications.name_files import GroupingRules
+from contexture.publications.topics import CYGNUS_2_19
 
 if TYPE_CHECKING:
     from contexture.publications.publication import Publication
@@ -24,6 +26,7 @@ def notes(data: object, publication: Publication) -> Iterator[Finding]:
     yield from _service_in_lower_case(data, publication)
     yield from _vague_deletions(publication)
     yield from _key_by_value(publication)
+    yield from _rules_left_out(publication)
 
 
 def _cygnus_parameters(publication: Publication) -> Iterator[Finding]:
@@ -56,3 +59,14 @@ def _key_by_value(publication: Publication) -> Iterator[Finding]:
         message = f"`key: {name}` is the value of the attribute {name!r}"
         hint = "entities without it go to quarantine; when it changes, later records may go to another partition"
         yield Finding(("message", "key"), message, hint)
+
+
+def _rules_left_out(publication: Publication) -> Iterator[Finding]:
+    topics = publication.topics
+    if topics.grouping_rules_content is None or topics.compat != CYGNUS_2_19:
+        return
+    if dropped := GroupingRules.from_json(topics.grouping_rules_content, compat=True).dropped:
+        rules = f"rule {dropped[0]} is" if len(dropped) == 1 else f"rules {', '.join(map(str, dropped))} are"
+        message = f"grouping {rules} left out, as Cygnus does: it groups nothing"
+        hint = "each lacks a member, has an empty one, or a path without a leading slash; correct or remove it"
+        yield Finding(("topics", "grouping_rules"), message, hint)

@@ -66,6 +66,11 @@ class Topics(Section):
     enable_name_mappings: Flag = Field(False, description="Apply name_mappings (Cygnus)")
     name_mappings: Text | None = Field(None, description="File of name mappings (Cygnus), from this file's folder")
     name_mappings_content: SkipJsonSchema[Text | None] = Field(None, description="Its contents; never written")
+    collision: Literal["warn", "quarantine"] = Field(
+        "warn",
+        description="What happens to an entity whose topic is another's by its name: warn: it is counted and sent; "
+        "quarantine: the one that has the topic keeps it",
+    )
     topics: TopicNames = Field((), description="With naming fixed: every record goes to each of these")
     routes: tuple[Route, ...] = Field((), description="Registry: topics by selector")
     partitions: Positive = Field(1, description="Partitions of topics that are made (Cygnus)")

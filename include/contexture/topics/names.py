@@ -75,6 +75,11 @@ class TopicNamer:
         """Every topic the event goes to, each legal (raises `TopicNameError` otherwise)."""
         return self._fixed or (self.name(identity, attribute, attribute_type),)
 
+    @property
+    def rewrites(self) -> bool:
+        """Whether grouping rules or name mappings change what names are made of."""
+        return self._rewrite is not None
+
     def header_service(self, identity: ContextIdentity, _attribute: str | None = None) -> str:
         """The service that cygnus-lines write: the mapped one, as Cygnus does; path and entity stay original."""
         mappings = self._rewrite.mappings if self._rewrite is not None else None

@@ -64,6 +64,7 @@ def counts(manifest: Manifest) -> dict[str, JsonValue]:
         "accepted": manifest.accepted,
         "unchanged": manifest.unchanged,
         "quarantined": manifest.quarantined_entities,
+        "collisions": manifest.collisions,
         "upserts": manifest.upserts,
         "deletes": manifest.deletes,
         "records": manifest.records,

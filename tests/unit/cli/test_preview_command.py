@@ -137,3 +137,10 @@ def test_a_name_of_249_characters_is_the_last(publication, length: int, code: in
     head = len("vehiclesxffffx002f4wheelsxffff")
     output = run(publication(), "--entity", "i" * (length - head), code=code)
     assert (f"({length} characters)" if code == 0 else f"has {length} characters") in output
+
+
+def test_grouping_rules_that_are_left_out_are_told(publication, tmp_path):
+    path = publication("topics: {enable_grouping: true, grouping_rules: rules.json, compat: cygnus-2.19}\n")
+    (tmp_path / "rules.json").write_text('{"grouping_rules": [{"id": 1}]}')
+
+    assert "note: grouping rule 1 is left out" in run(path, "--entity", "car1=car")

@@ -99,6 +99,7 @@ KEEPING = {
     "source.page_size": 10,
     "source.overlap_seconds": 5,
     "source.walk_deadline_seconds": 5,
+    "topics.collision": "quarantine",
     "topics.replication_factor": 3,
     "topics.config": {"retention.ms": "5"},
     "topics.max_new_topics": 5,

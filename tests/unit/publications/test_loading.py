@@ -80,6 +80,7 @@ def test_a_minimal_file_has_every_documented_default(written):
             "enable_name_mappings": False,
             "name_mappings": None,
             "name_mappings_content": None,
+            "collision": "warn",
             "topics": [],
             "routes": [],
             "partitions": 1,

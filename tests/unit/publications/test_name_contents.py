@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
 from contexture.errors import ConfigurationError
-from contexture.publications import Publication, PublicationError, fingerprint, load_publication_file
+from contexture.publications import Publication, PublicationError, fingerprint, load_file, load_publication_file
 from contexture.publications.name_files import GroupingRules, NameMappings
 
 RULES = (
@@ -114,3 +115,22 @@ def test_files_that_can_not_be_read_are_told(tmp_path: Path, content: bytes, mes
 
 def test_a_file_without_mappings_changes_nothing() -> None:
     assert NameMappings.from_json('# none yet\n{"serviceMappings": []}').service("hotel") == "hotel"
+
+
+def test_rules_that_cygnus_drops_without_a_word_are_told(tmp_path: Path) -> None:
+    rule = {"id": 1, "fields": ["entityId"], "regex": "a", "destination": "d", "fiware_service_path": "/"}
+    rules = [rule, {**rule, "regex": ""}, rule, {**rule, "fiware_service_path": "a"}]
+    load(tmp_path, json.dumps({"grouping_rules": rules}), ", compat: cygnus-2.19")
+
+    (note,) = load_file(tmp_path / "hotel.yaml").notes
+
+    assert (note.location, note.severity) == ("topics.grouping_rules", "note")
+    assert note.message == "grouping rules 2, 4 are left out, as Cygnus does: it groups nothing"
+
+
+def test_one_dropped_rule_is_told_and_valid_ones_are_not(tmp_path: Path) -> None:
+    load(tmp_path, '{"grouping_rules": [{"id": 1}]}', ", compat: cygnus-2.19")
+    assert "grouping rule 1 is left out" in load_file(tmp_path / "hotel.yaml").notes[0].message
+
+    load(tmp_path, RULES % "a", ", compat: cygnus-2.19")
+    assert load_file(tmp_path / "hotel.yaml").notes == ()

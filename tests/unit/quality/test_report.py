@@ -8,7 +8,7 @@ from contexture.outbox.manifest import ExpectationResult, Verdict
 from contexture.publications import Publication
 from spark_jobs.quality.observations import Finding
 from spark_jobs.quality.report import Report, page
-from spark_jobs.quality.summary import RunSummary
+from spark_jobs.quality.summary import RunSummary, SharedTopic
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 HOSTILE = "</code><script>alert('car')</script>&amp;"
@@ -53,6 +53,8 @@ def rendered(*, success: bool = True, severity: str = "critical", raised: str | 
         newest_modified_at=None,
         reference_time=NOON,
         quarantined_by_rule=REFUSED,
+        collisions=3,
+        collided=(SharedTopic("cars", HOSTILE, '["vehicles","/","car1","car"]', refused=True),),
     )
     findings = [Finding(result, (HOSTILE,))]
     return page(Report(publication, HOSTILE, summary, verdict, findings, NOON, 2.34)).decode()
@@ -69,7 +71,7 @@ def test_the_page_needs_no_network() -> None:
 def test_what_others_wrote_is_text_and_never_markup() -> None:
     tags = Tags(rendered(success=False, raised=HOSTILE))
     assert tags.names & {"script", "b"} == set()
-    assert rendered(success=False).count("&lt;script&gt;alert(&#39;car&#39;)&lt;/script&gt;&amp;amp;") == 3
+    assert rendered(success=False).count("&lt;script&gt;alert(&#39;car&#39;)&lt;/script&gt;&amp;amp;") == 4
 
 
 def test_the_first_line_says_what_becomes_of_the_run() -> None:
@@ -90,3 +92,11 @@ def test_counts_are_shown_with_bars_the_largest_first() -> None:
 def test_an_expectation_that_raised_is_told_from_one_that_fails() -> None:
     assert "! raised" in rendered(success=False, raised="no such column")
     assert "✗ fails" in rendered(success=False)
+
+
+def test_topics_of_several_identities_are_shown_with_both() -> None:
+    text = rendered()
+
+    assert "3 events have the topic of another identity; the first 1 are shown." in text
+    assert "&#34;car1&#34;" in text
+    assert "<td>quarantined</td>" in text
