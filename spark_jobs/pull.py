@@ -24,10 +24,11 @@ from spark_jobs.landed import Landed
 from spark_jobs.session import parquet_microseconds
 from spark_jobs.sources.ngsi import ngsi_rows
 from spark_jobs.sources.selection import Selection, Walk
+from spark_jobs.sources.sharing import shared
 from spark_jobs.unseen import land_unseen
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 _DATE_RESOLUTION = timedelta(seconds=1)
 _log = logging.getLogger(__name__)
@@ -77,9 +78,11 @@ def _pull(
     # Also a run that reads changes alone knows how much the source holds: an empty answer must not look healthy.
     counted = telling or _whole(order.publication).walks()
     storage, folder = Storage(order.home), PublicationFolder(order.publication.name).landing(order.run)
-    with open_broker(connection, selection.service) as broker:
+    with open_broker(connection, selection.service, patience=selection.patience) as broker:
         before = _health(broker, counted)
-        _write(spark, selection, connection, storage.uri(folder))
+        expected = dict(zip((walk.number for walk in telling), before.counts, strict=False))
+        shares = shared(broker, walks, expected, int(selection.parallel_readers))
+        _write(ngsi_rows(spark, selection, connection, shares), storage.uri(folder))
         after = _health(broker, counted)
         landed = Landed.look(storage, folder)
         short = _short(broker, landed, telling, before, after)
@@ -142,6 +145,8 @@ def _whole(publication: Publication) -> Selection:
         coords=source.coords or "",
         page_size=str(source.page_size),
         walk_deadline_seconds=str(source.walk_deadline_seconds),
+        parallel_readers=str(source.parallel_readers),
+        pause_milliseconds=str(source.pause_milliseconds),
     )
 
 
@@ -151,10 +156,10 @@ def _health(broker: Broker, walks: Sequence[Walk]) -> _Health:
     return _Health(broker.probe(), counts)
 
 
-def _write(spark: SparkSession, selection: Selection, connection: BrokerConnection, uri: str) -> None:
+def _write(rows: DataFrame, uri: str) -> None:
     try:
-        with parquet_microseconds(spark):
-            ngsi_rows(spark, selection, connection).write.option("compression", "zstd").parquet(uri)
+        with parquet_microseconds(rows.sparkSession):
+            rows.write.option("compression", "zstd").parquet(uri)
     except ContextureError:
         raise
     except Exception as error:

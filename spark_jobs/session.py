@@ -18,6 +18,8 @@ SETTINGS = {
     "spark.hadoop.parquet.block.size": str(16 * 1024 * 1024),
     "spark.sql.parquet.compression.codec": "zstd",
     "spark.sql.files.openCostInBytes": "0",
+    # A second copy of a slow task would ask the source for the same once more.
+    "spark.speculation": "false",
 }
 """What the jobs need, whoever submits them; spark-submit's own settings win where they differ."""
 

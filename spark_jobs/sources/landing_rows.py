@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 WALK_BITS = 36
 """Rows of one walk that an ordinal has room for: 2 to the power of this."""
 
+SLICE_BITS = 30
+"""Rows of one slice of a walk, likewise: so there is room for 64 slices."""
+
 MEDIA_TYPE = "application/json"
 
 
@@ -23,7 +26,7 @@ def landing_rows(page: Page, *, service: str, walk: int, first: int, bodies: boo
 
     Args:
         walk: the number of the walk.
-        first: how many rows of the walk came before.
+        first: the number of the first row within the walk.
         bodies: False gives sightings: rows with operation `present` and no body.
     """
     rows = len(page.entities)

@@ -20,12 +20,15 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
 from contexture.errors import ConfigurationError, ContextureError, from_dict
 from contexture.ngsi.connection import BrokerConnection
-from spark_jobs.sources.selection import Selection, Walk
+from spark_jobs.sources.selection import Selection, Share
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
+
+    from contexture.ngsi.broker import Broker
+    from spark_jobs.sources.selection import Walk
 
 CONNECTION_VARIABLE = "CONTEXTURE_SOURCE_CONNECTION"
 
@@ -77,60 +80,76 @@ class NgsiDataSource(DataSource):
 
 
 class NgsiReader(DataSourceReader):
-    """Reads the walks of one selection; one task reads one walk."""
+    """Reads the walks of one selection, in as many tasks as there are readers."""
 
     def __init__(self, selection: Selection, connection: BrokerConnection) -> None:
         self._selection = selection
         self._connection = connection
 
     def partitions(self) -> Sequence[InputPartition]:
-        """The walks; nothing is asked of the broker yet."""
-        return list(self._selection.walks())
+        """What each task reads; the broker is asked how much there is, and where to cut it.
+
+        Raises:
+            ContextureError: as `Broker.count`.
+        """
+        from contexture.ngsi.opening import open_broker
+        from spark_jobs.sources.sharing import counted, shared
+
+        walks = self._selection.walks()
+        with open_broker(self._connection, self._selection.service, patience=self._selection.patience) as broker:
+            return list(shared(broker, walks, counted(broker, walks), int(self._selection.parallel_readers)))
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The rows of one walk, a record batch for each page.
+        """The rows of one share, a record batch for each page.
 
         Raises:
             ContextureError: as `Broker.walk`; of one of the classes in `contexture.errors`, whose name in the
                 driver's text tells the intent.
         """
-        assert isinstance(partition, Walk)
+        assert isinstance(partition, Share)
         try:
             yield from self._rows(partition)
         except ContextureError as error:
             raise from_dict(error.as_dict()) from None
 
-    def _rows(self, walk: Walk) -> Iterator[pa.RecordBatch]:
+    def _rows(self, share: Share) -> Iterator[pa.RecordBatch]:
         from contexture.ngsi.opening import open_broker
-        from spark_jobs.sources.landing_rows import landing_rows
 
-        service = self._selection.service
-        first = 0
-        with open_broker(self._connection, service) as broker:
-            for page in broker.walk(walk.query, deadline_seconds=float(self._selection.walk_deadline_seconds)):
-                yield landing_rows(page, service=service, walk=walk.number, first=first, bodies=walk.bodies)
-                first += len(page.entities)
+        patience = self._selection.patience
+        ends: dict[int, float] = {}
+        with open_broker(self._connection, self._selection.service, patience=patience) as broker:
+            for walk in share.walks:
+                now = patience.clock()
+                # Slices of one walk share its time.
+                end = ends.setdefault(walk.number, now + float(self._selection.walk_deadline_seconds))
+                yield from self._walked(broker, walk, end - now)
+
+    def _walked(self, broker: Broker, walk: Walk, seconds: float) -> Iterator[pa.RecordBatch]:
+        from spark_jobs.sources.landing_rows import SLICE_BITS, landing_rows
+
+        first = walk.slice << SLICE_BITS
+        for page in broker.walk(walk.query, deadline_seconds=seconds):
+            yield landing_rows(page, service=broker.service, walk=walk.number, first=first, bodies=walk.bodies)
+            first += len(page.entities)
 
 
-def ngsi_rows(spark: SparkSession, selection: Selection, connection: BrokerConnection) -> DataFrame:
-    """The rows of the data source `ngsi`, one task for each walk.
+def ngsi_rows(
+    spark: SparkSession, selection: Selection, connection: BrokerConnection, shares: Sequence[Share]
+) -> DataFrame:
+    """The rows of the data source `ngsi`, one task for each share.
 
     Read by the same reader; the session's start is spared the planning of a Python data source (3 of 6.5 s for 1,000
     entities, measured).
-
-    Raises:
-        ConfigurationError: the selection can't be used.
     """
     from pyspark.sql.pandas.types import from_arrow_schema
 
     from contexture.outbox.schemas import LANDING
 
     reader = NgsiReader(selection, connection)
-    walks = reader.partitions()
 
     def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for number in batch.column(0).to_pylist():
-                yield from reader.read(walks[number])
+                yield from reader.read(shares[number])
 
-    return spark.range(0, len(walks), 1, len(walks)).mapInArrow(read, from_arrow_schema(LANDING))
+    return spark.range(0, len(shares), 1, len(shares)).mapInArrow(read, from_arrow_schema(LANDING))

@@ -11,22 +11,33 @@ from pyspark.sql.datasource import InputPartition
 
 from contexture.errors import ConfigurationError
 from contexture.ngsi.query import MAX_PAGE_SIZE, EntityQuery
+from contexture.ngsi.transport import Patience
 
 WalkMode = Literal["full", "changes"]
+MOST_READERS = 16
 
 
 @dataclass(frozen=True)
-class Walk(InputPartition):
-    """One walk, which one task reads.
+class Walk:
+    """One walk, or one slice of it.
 
     Attributes:
         number: its place among the walks of the read; the upper part of the ordinals of its rows.
         bodies: False gives rows that only say who is there.
+        slice: its place among the slices of the walk; the next part of the ordinals.
     """
 
     number: int
     query: EntityQuery
     bodies: bool
+    slice: int = 0
+
+
+@dataclass(frozen=True)
+class Share(InputPartition):
+    """What one task reads, one walk after the other."""
+
+    walks: tuple[Walk, ...]
 
 
 @dataclass(frozen=True)
@@ -39,6 +50,8 @@ class Selection:
         service_path: one walk for each.
         mode: full goes along the time of creation, changes along that of modification, from `since` on.
         identities: adds walks that only tell who is there (rows with operation `present` and no body).
+        parallel_readers: how many tasks read at once; each has one request under way at most.
+        pause_milliseconds: how long each of them waits between two pages.
     """
 
     url: str = ""
@@ -58,6 +71,8 @@ class Selection:
     identities: str = "false"
     page_size: str = str(MAX_PAGE_SIZE)
     walk_deadline_seconds: str = "3600"
+    parallel_readers: str = "2"
+    pause_milliseconds: str = "0"
 
     def __post_init__(self) -> None:
         if self.mode not in {"full", "changes"}:
@@ -66,9 +81,11 @@ class Selection:
             raise _mistake("identities", self.identities, "true or false")
         if self.mode == "changes" and not self.since:
             raise _mistake("since", self.since, "the time to start from, as the broker writes times")
-        for name in ("page_size", "walk_deadline_seconds"):
+        for name in ("page_size", "walk_deadline_seconds", "parallel_readers", "pause_milliseconds"):
             if not getattr(self, name).isdecimal():
                 raise _mistake(name, getattr(self, name), "a whole number")
+        if not 1 <= int(self.parallel_readers) <= MOST_READERS:
+            raise _mistake("parallel_readers", self.parallel_readers, f"a whole number from 1 to {MOST_READERS}")
 
     @classmethod
     def of(cls, options: Mapping[str, str]) -> Selection:
@@ -90,6 +107,11 @@ class Selection:
     def options(self) -> dict[str, str]:
         """The options that say this selection; `of` reads them back."""
         return {field.name: value for field in fields(self) if (value := getattr(self, field.name)) != field.default}
+
+    @property
+    def patience(self) -> Patience:
+        """How its readers treat the broker."""
+        return Patience(pause_seconds=int(self.pause_milliseconds) / 1000)
 
     def walks(self) -> tuple[Walk, ...]:
         """The walks of the read, in the order of their rows.

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -342,6 +344,74 @@ def test_an_entity_whose_id_is_no_text_lands_and_forbids_telling_absence_only_if
 
     assert rows(tmp_path, manifest)["id"].to_pylist() == ["car1", landed]
     assert (manifest.rows, manifest.complete) == (2, complete)
+
+
+def test_several_readers_land_each_entity_once_in_the_order_of_one(
+    spark: SparkSession, broker: TestBroker, tmp_path: Path
+) -> None:
+    # Ten of a second, so that cuts fall among equals; stored finer than shown, as brokers do.
+    moments = (NEW_YEAR + timedelta(seconds=number // 10, microseconds=77 + number) for number in range(200))
+    old = {"id": "old", "type": "car"}
+    broker.load([SeedEntity("vehicles", "/4wheels", {**old, "id": f"old{number}"}, None, None) for number in range(3)])
+    broker.load(
+        SeedEntity("vehicles", "/4wheels", {"id": f"car{number:03}", "type": "car"}, moment, moment)
+        for number, moment in enumerate(moments)
+    )
+
+    first, second = (order(tmp_path / f"{n}", mode="full", page_size=10, parallel_readers=n) for n in (1, 3))
+    one = pull(spark, first, connection(broker), None)
+    three = pull(spark, second, connection(broker), None)
+
+    expected = ["old0", "old1", "old2", *(f"car{number:03}" for number in range(200))]
+    assert rows(tmp_path / "1", one)["id"].to_pylist() == expected
+    landed = rows(tmp_path / "3", three)
+    assert landed["id"].to_pylist() == expected
+    slices = landed["ordinal"].to_numpy() >> 30
+    assert sorted(set(slices.tolist())) == [0, 1, 2]
+    assert (three.rows, three.source_count, three.complete) == (203, 203, True)
+    assert (one.watermark_to, one.queries) == (three.watermark_to, three.queries)
+
+
+class UnderWay:
+    """How many pages a broker has been working on at once, at most."""
+
+    def __init__(self) -> None:
+        self._lock, self._now, self.most = Lock(), 0, 0
+
+    def __call__(self, page: int) -> None:
+        with self._lock:
+            self._now += 1
+            self.most = max(self.most, self._now)
+        time.sleep(0.02)
+        with self._lock:
+            self._now -= 1
+
+
+def test_one_reader_never_has_two_requests_under_way(spark: SparkSession, broker: TestBroker, tmp_path: Path) -> None:
+    paths = [f"/{letter}" for letter in "abcdef"]
+    broker.load(car(number, path=path) for path in paths for number in range(20))
+    broker.faults.after_page = under_way = UnderWay()
+
+    asked = order(tmp_path, service_path=paths, page_size=5, parallel_readers=1)
+    manifest = pull(spark, asked, connection(broker), None)
+
+    assert (manifest.rows, manifest.complete) == (120, True)
+    assert under_way.most == 1
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_nothing_that_stays_is_missed_by_three_readers_while_others_write(
+    spark: SparkSession, broker: TestBroker, tmp_path: Path, seed: int
+) -> None:
+    broker.load(car(number) for number in range(600))
+    churn = Churn(broker.store, "vehicles", updates=7, deletes=1, inserts=1, seed=seed, service_path="/4wheels")
+    broker.faults.after_page = churn
+
+    manifest = pull(spark, order(tmp_path, page_size=20, parallel_readers=3), connection(broker), None)
+
+    stayed = {f"car{number}" for number in range(600)} - churn.deleted
+    assert len(churn.deleted) > 25
+    assert stayed <= set(rows(tmp_path, manifest)["id"].to_pylist())
 
 
 def test_no_file_holds_the_secret(spark: SparkSession, broker: TestBroker, tmp_path: Path) -> None:

@@ -30,6 +30,11 @@ def test_every_service_path_gets_a_walk_for_bodies_and_one_for_identities() -> N
     assert [walk.query.identities_only for walk in walks] == [False, True, False, True]
 
 
+def test_readers_leave_the_broker_alone_for_as_long_as_the_option_says() -> None:
+    assert Selection(pause_milliseconds="250").patience.pause_seconds == 0.25
+    assert Selection().patience.pause_seconds == 0
+
+
 def test_a_misspelt_option_is_refused_with_the_nearest_one() -> None:
     with pytest.raises(ConfigurationError, match="tpyes") as raised:
         Selection.of({"url": "http://b", "tpyes": "car"})
@@ -49,6 +54,9 @@ def test_option_names_are_taken_in_any_case() -> None:
         {"page_size": "many"},
         {"page_size": "-1"},
         {"walk_deadline_seconds": ""},
+        {"parallel_readers": "0"},
+        {"parallel_readers": "17"},
+        {"pause_milliseconds": "-5"},
     ],
 )
 def test_a_value_that_can_not_be_used_is_refused(options: dict[str, str]) -> None:

@@ -107,6 +107,17 @@ class Broker(ABC):
             ContextureError: as `walk`.
         """
 
+    def time_at(self, query: EntityQuery, place: int) -> str | None:
+        """The time that the entity at a place of a walk's order shows; a hint only, for others write meanwhile.
+
+        None where there is no such entity, it shows no time, or walks of this broker go along none.
+
+        Raises:
+            ContextureError: as `walk`.
+        """
+        del query, place
+        return None
+
     @abstractmethod
     def walk(self, query: EntityQuery, *, deadline_seconds: float = WALK_DEADLINE_SECONDS) -> Iterator[Page]:
         """Everything a query selects, page by page; what is there all the while is not missed, whatever changes.

@@ -8,12 +8,12 @@ from datetime import datetime
 from typing import ClassVar
 
 from contexture.ngsi.answers import PageTimeoutError, PageTooLargeError
+from contexture.ngsi.asking import entities_question
 from contexture.ngsi.broker import WALK_DEADLINE_SECONDS, Broker, Page
 from contexture.ngsi.paging import KeysetCursor
 from contexture.ngsi.query import EntityQuery
 from contexture.ngsi.sighting import sight
-
-_ENTITIES = "/v2/entities"
+from contexture.ngsi.transport import Answer
 
 
 class ContextBroker(Broker):
@@ -39,8 +39,19 @@ class ContextBroker(Broker):
         Raises:
             ContextureError: as `walk`.
         """
-        scope = self._scope(query.service_path)
-        return self._total_of(self._transport.get(_ENTITIES, scope, query.count_parameters()))
+        question = entities_question(self._scope(query.service_path), query.count_parameters())
+        return self._total_of(self._transport.ask(question))
+
+    def time_at(self, query: EntityQuery, place: int) -> str | None:
+        """The time that the entity at a place of a walk's order shows, None where there is none.
+
+        Raises:
+            ContextureError: as `walk`.
+        """
+        parameters = replace(query, identities_only=True).page_parameters(since=None, offset=place, limit=1)
+        answer = self._transport.ask(entities_question(self._scope(query.service_path), parameters))
+        shown = [sighting.time(query.field) for sighting in self._parsed(answer, query).sightings]
+        return shown[0] if shown else None
 
     def walk(self, query: EntityQuery, *, deadline_seconds: float = WALK_DEADLINE_SECONDS) -> Iterator[Page]:
         """Everything a query selects, page by page; what is there all the while is not missed, whatever changes.
@@ -64,6 +75,8 @@ class ContextBroker(Broker):
             if step.fresh:
                 yield page.only(step.fresh)
             cursor = step.following
+            if cursor is not None:
+                self._transport.rest(deadline)
 
     def sweep(self, query: EntityQuery, *, deadline_seconds: float = WALK_DEADLINE_SECONDS) -> Iterator[Page]:
         """Everything a query selects by plain page numbers, also what has no time that a walk could go along.
@@ -84,19 +97,22 @@ class ContextBroker(Broker):
             if len(page.entities) < cursor.limit:
                 return
             cursor = replace(cursor, offset=cursor.offset + len(page.entities))
+            self._transport.rest(deadline)
 
     def _page(self, query: EntityQuery, cursor: KeysetCursor, deadline: float) -> tuple[KeysetCursor, Page]:
         """The page at the cursor, in smaller pieces if it is too much at once."""
         while True:
             try:
-                parameters = cursor.parameters(query)
-                answer = self._transport.get(_ENTITIES, self._scope(query.service_path), parameters, deadline)
-                return cursor, self._page_of(answer, lambda entity: sight(entity, query.known_path))
+                question = entities_question(self._scope(query.service_path), cursor.parameters(query))
+                return cursor, self._parsed(self._transport.ask(question, deadline), query)
             except (PageTimeoutError, PageTooLargeError):
                 smaller = cursor.halved()
                 if smaller.limit == cursor.limit:
                     raise
                 cursor = smaller
+
+    def _parsed(self, answer: Answer, query: EntityQuery) -> Page:
+        return self._page_of(answer, lambda entity: sight(entity, query.known_path))
 
     def _scope(self, service_path: str) -> dict[str, str]:
         scope = {"accept": "application/json", "fiware-servicepath": service_path}

@@ -9,6 +9,10 @@ page. Three things make that safe:
   row isn't there again, something before it went away: the group is read again from its start;
 - a time is believed only when it is not before the cursor and not ahead of the broker's own clock, and two rows have to
   vouch for a new cursor: a user attribute named like the broker's time may say anything.
+
+A walk that ends at a time (one slice of several) asks for the range in one condition, so that the broker, and no shown
+time, says what belongs to it. What stands exactly at that time may be met by the next slice too; so may what a first
+slice meets beyond its end, for it starts without any condition, to meet what never had a time.
 """
 
 from __future__ import annotations
@@ -55,7 +59,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class KeysetCursor:
-    """A place in the walk; asks for `limit` rows from `offset` on, among those at or after `since`."""
+    """A place in the walk; asks for `limit` rows from `offset` on, among those at or after `since`, up to `until`."""
 
     field: KeysetField
     since: str | None
@@ -63,12 +67,13 @@ class KeysetCursor:
     offset: int = 0
     expected: Sighting | None = None
     restarts: int = 0
+    until: str | None = None
     seen: Mapping[_Key, datetime | None] = dataclasses.field(default_factory=dict, repr=False)
 
     @classmethod
     def start(cls, query: EntityQuery) -> KeysetCursor:
         """The first place of a query's walk."""
-        return cls(query.field, query.since, max(_SMALLEST_PAGE, query.page_size))
+        return cls(query.field, query.since, max(_SMALLEST_PAGE, query.page_size), until=query.until)
 
     def parameters(self, query: EntityQuery) -> dict[str, str]:
         """The URL parameters of the page to ask for here."""
@@ -91,8 +96,19 @@ class KeysetCursor:
             return Step(fresh, self._restarted(read))
         if len(rows) < self.limit:
             return Step(fresh, None)
-        reached = self._reached(rows, page.broker_time + CLOCK_MARGIN)
-        return Step(fresh, self._stepped(rows, read) if reached is None else self._moved(reached, rows, read))
+        reached = self._reached(rows, self._latest(page.broker_time))
+        if reached is None:
+            return Step(fresh, self._stepped(rows, read))
+        return Step(fresh, None if self._ends_before(reached) else self._moved(reached, rows, read))
+
+    def _latest(self, broker_time: datetime) -> datetime:
+        """The latest time that a row here can have."""
+        latest, end = broker_time + CLOCK_MARGIN, moment(self.until)
+        return latest if end is None or self.since is None else min(latest, end)
+
+    def _ends_before(self, reached: datetime) -> bool:
+        end = moment(self.until)
+        return end is not None and reached > end
 
     def _sift(self, rows: Sequence[Sighting]) -> tuple[tuple[int, ...], dict[_Key, datetime | None]]:
         read = dict(self.seen)
@@ -126,7 +142,7 @@ class KeysetCursor:
     def _moved(self, reached: datetime, rows: Sequence[Sighting], read: Mapping[_Key, datetime | None]) -> KeysetCursor:
         last = {_key(row) for row in rows}
         kept = {key: time for key, time in read.items() if key in last or (time is not None and time >= reached)}
-        return KeysetCursor(self.field, broker_text(reached), self.limit, seen=kept)
+        return KeysetCursor(self.field, broker_text(reached), self.limit, until=self.until, seen=kept)
 
     def _stepped(self, rows: Sequence[Sighting], read: Mapping[_Key, datetime | None]) -> KeysetCursor:
         return replace(self, offset=self.offset + len(rows) - 1, expected=rows[-1], seen=read)

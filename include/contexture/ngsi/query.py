@@ -32,6 +32,7 @@ class EntityQuery:
         attributes: the user attributes wanted; all when empty.
         field: the time the walk goes along. `dateCreated` never moves; `dateModified` tells what changed.
         since: where the walk starts, as the broker writes times; from the first entity when None.
+        until: where it ends: what has this time or an earlier one is met, and little beyond; to the end when None.
         page_size: entities asked for at once, 1 to 1000.
         identities_only: leaves the user attributes out.
 
@@ -53,6 +54,7 @@ class EntityQuery:
     identities_only: bool = False
     type_pattern: str | None = None
     mq: str | None = None
+    until: str | None = None
 
     def __post_init__(self) -> None:
         if not self.service_path.startswith("/"):
@@ -99,18 +101,24 @@ class EntityQuery:
         return " ".join((self.service_path, *(f"{name}={value}" for name, value in parameters.items())))
 
     def _selection(self, since: str | None) -> dict[str, str]:
-        reached = None if since is None else f"{self.field}>={since}"
         given = {
             "type": ",".join(self.types),
             "typePattern": self.type_pattern,
             "idPattern": self.id_pattern,
-            "q": ";".join(condition for condition in ((self.q or "").strip().strip(";"), reached) if condition),
+            "q": ";".join(part for part in ((self.q or "").strip().strip(";"), self._stretch(since)) if part),
             "mq": (self.mq or "").strip().strip(";"),
             "georel": self.georel,
             "geometry": self.geometry,
             "coords": self.coords,
         }
         return {name: value for name, value in given.items() if value}
+
+    def _stretch(self, since: str | None) -> str | None:
+        """The condition on the field of the walk, in one: brokers keep only one of two on the same field."""
+        if since is None:
+            # No condition at all: entities without a time of their own match none.
+            return None
+        return f"{self.field}>={since}" if self.until is None else f"{self.field}=={since}..{self.until}"
 
 
 def condition_names(q: str | None) -> frozenset[str]:

@@ -36,6 +36,7 @@ class Patience:
         first_wait_seconds, longest_wait_seconds: bounds of the waits between them, doubled each time, with jitter.
         longest_asked_wait_seconds: bound of a wait that the broker itself asks for (Retry-After).
         page_bytes: the largest answer that is taken into memory.
+        pause_seconds: how long a walk leaves the broker alone between two pages.
     """
 
     attempts: int = 5
@@ -43,6 +44,7 @@ class Patience:
     longest_wait_seconds: float = 10.0
     longest_asked_wait_seconds: float = 120.0
     page_bytes: int = 64 * 1024 * 1024
+    pause_seconds: float = 0.0
     sleep: Callable[[float], None] = time.sleep
     clock: Callable[[], float] = time.monotonic
 
@@ -82,6 +84,8 @@ class Transport:
                 "timeout": httpx.Timeout(self._seconds, connect=min(_CONNECT_SECONDS, self._seconds)),
                 "verify": connection.trust(),
                 "transport": transport,
+                # One request at a time, so that readers are all there is in flight.
+                "limits": httpx.Limits(max_connections=1, max_keepalive_connections=1),
             }
             self._client = httpx.Client(
                 base_url=connection.base_url,
@@ -105,6 +109,12 @@ class Transport:
     ) -> Answer:
         """The whole answer to a GET request; see `ask`."""
         return self.ask(Question("GET", path, headers, parameters), deadline)
+
+    def rest(self, deadline: float) -> None:
+        """Leaves the broker alone for the pause between two pages, but not beyond the deadline."""
+        seconds = min(self._patience.pause_seconds, deadline - self._patience.clock())
+        if seconds > 0:
+            self._patience.sleep(seconds)
 
     def ask(self, question: Question, deadline: float | None = None) -> Answer:
         """The whole answer.

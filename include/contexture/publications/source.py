@@ -78,7 +78,7 @@ class Source(Section):
 
     service: Service = Field("", description='Fiware-Service; "" is the broker\'s default tenant')
     service_path: ServicePaths = Field(
-        ("/#",), description="Fiware-ServicePath: one or a list; /# and /a/# select trees"
+        ("/#",), description="Fiware-ServicePath: one or a list; /# and /a/# select trees, which cover paths inside"
     )
     types: Names = Field((), description="Entity types; empty selects all")
     id_pattern: Annotated[StrictStr, AfterValidator(_check_pattern), Field(min_length=1)] | None = Field(
@@ -110,3 +110,7 @@ class Source(Section):
     page_size: Annotated[Positive, Field(le=1000)] = Field(1000, description="Entities asked for in one request")
     overlap_seconds: Count = Field(60, description="How far a changes run reads back behind its watermark")
     walk_deadline_seconds: Positive = Field(3600, description="A walk of the source fails when it takes longer")
+    parallel_readers: Annotated[Positive, Field(le=16)] = Field(
+        2, description="Requests to the source under way at once; a large source is read in as many slices"
+    )
+    pause_milliseconds: Count = Field(0, description="How long each reader waits between two pages")

@@ -7,6 +7,7 @@ import ssl
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from typing import Any
 
 import httpx
 import pytest
@@ -32,7 +33,7 @@ class Clock:
         self.now += seconds
 
 
-def broker(handler: Handler, clock: Clock | None = None, **patience: int) -> ContextBroker:
+def broker(handler: Handler, clock: Clock | None = None, **patience: Any) -> ContextBroker:
     clock = clock or Clock()
     return ContextBroker(
         BrokerConnection(f"http://user:{SECRET}@broker:1026/", {"X-Auth-Token": SECRET}, timeout_seconds=5.0),
@@ -237,6 +238,46 @@ def test_a_walk_ends_at_its_deadline() -> None:
         list(broker(handle, clock).walk(EntityQuery("/a", page_size=3), deadline_seconds=45))
     assert clock.now == 50
     assert "walk_deadline_seconds" in raised.value.next_step
+
+
+@pytest.mark.parametrize(("way", "pages"), [("walk", 4), ("sweep", 2)])
+def test_the_broker_is_left_alone_between_two_pages(way: str, pages: int) -> None:
+    clock = Clock()
+    asked = list(getattr(broker(served(5), clock, pause_seconds=0.25), way)(EntityQuery("/a", page_size=3)))
+    assert sum(len(page.entities) for page in asked) == 5
+    assert clock.slept == [0.25] * (pages - 1)
+
+
+@pytest.mark.parametrize("q", ["a>1", "a>" + "1" * 2000], ids=["by address", "by body"])
+def test_pauses_end_at_the_deadline_of_the_walk(q: str) -> None:
+    clock = Clock()
+    with pytest.raises(RetriableError, match="longer than the publication allows"):
+        list(broker(endless, clock, pause_seconds=30).walk(EntityQuery("/a", q=q, page_size=2), deadline_seconds=100))
+    assert clock.slept == [30, 30, 30, 10]
+
+
+def endless(request: httpx.Request) -> httpx.Response:
+    """Always a full page of entities that nobody has seen; they share one time."""
+    first = int(request.url.params["offset"])
+    return listed_at_one_time(first, first + 1)
+
+
+def listed_at_one_time(*numbers: int) -> httpx.Response:
+    return httpx.Response(200, content="[" + ",".join(entity(n).replace(f":{n:02}.", ":00.") for n in numbers) + "]")
+
+
+def test_a_place_in_the_order_shows_its_time() -> None:
+    handle, asked = answering(listed(7))
+    assert broker(handle).time_at(EntityQuery("/a", types=("car",)), 400) == "2026-01-01T00:00:07.000Z"
+    assert dict(asked[0].url.params) == {
+        "limit": "1",
+        "offset": "400",
+        "options": "skipForwarding",
+        "attrs": "dateCreated,dateModified,servicePath",
+        "orderBy": "dateCreated,id,type",
+        "type": "car",
+    }
+    assert broker(answering(listed())[0]).time_at(EntityQuery("/a"), 400) is None
 
 
 def test_a_broker_that_is_away_is_not_waited_for_beyond_the_deadline() -> None:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from random import Random
 
 import httpx
 import pytest
 
 from builders.comparing import Held, Told, snapshot, state
 from contexture.changes import Verdict, compare
-from contexture.ngsi import BrokerConnection, ContextBroker, EntityQuery
+from contexture.ngsi import BrokerConnection, ContextBroker, EntityQuery, Page
+from contexture.ngsi.slicing import cut_places, slice_count, sliced
 from contexture.sandbox.context_broker import Churn, SeedEntity, api
 from contexture.sandbox.context_broker.broker import Broker, Call
 from contexture.sandbox.context_broker.loading import load
@@ -30,6 +32,7 @@ class City:
         often = Churn(self.broker.store, "s", updates=5, deletes=1, inserts=1, seed=seed, service_path="/city")
         seldom = Churn(self.broker.store, "s", updates=0, deletes=1, inserts=1, seed=seed + 1000, service_path="/city")
         self._churns = (often, seldom)
+        self._random = Random(seed)
 
     def change_after_pages(self) -> None:
         self.broker.faults.after_page = self._change
@@ -48,11 +51,28 @@ class City:
     def present(self) -> set[str]:
         return {entity.id for entity in self.broker.store.tenant("s").entities.values()}
 
-    def walk(self) -> list[str]:
-        """The ids that a walk meets, repeats and all."""
+    def walk(self, readers: int) -> list[str]:
+        """The ids that so many readers meet, one page after the other from any of them; repeats and all."""
+        with self._client() as broker:
+            slices = slice_count(broker.count(QUERY), QUERY.page_size, readers)
+            cuts = [broker.time_at(QUERY, place) for place in cut_places(broker.count(QUERY), slices)]
+            walks = [broker.walk(query) for query in sliced(QUERY, cuts)]
+            assert len(walks) == readers
+            return [str(sighting.id) for page in self._mixed(walks) for sighting in page.sightings]
+
+    def _mixed(self, walks: list[Iterator[Page]]) -> Iterator[Page]:
+        going = dict(enumerate(walks))
+        while going:
+            number = self._random.choice(sorted(going))
+            page = next(going[number], None)
+            if page is None:
+                del going[number]
+            else:
+                yield page
+
+    def _client(self) -> ContextBroker:
         network = httpx.MockTransport(self._answer)
-        with ContextBroker(BrokerConnection("http://broker:1026"), "s", transport=network) as broker:
-            return [str(sighting.id) for page in broker.walk(QUERY) for sighting in page.sightings]
+        return ContextBroker(BrokerConnection("http://broker:1026"), "s", transport=network)
 
     def _answer(self, request: httpx.Request) -> httpx.Response:
         segments = tuple(request.url.path.strip("/").split("/"))
@@ -68,16 +88,17 @@ def _seeds() -> Iterator[SeedEntity]:
         yield SeedEntity("s", "/city", {"id": f"e{number}", "type": "t"}, moment, moment)
 
 
+@pytest.mark.parametrize("readers", [1, 3])
 @pytest.mark.parametrize("seed", range(10))
-def test_nothing_that_stays_is_missed_and_nothing_that_is_there_gets_a_tombstone(seed: int) -> None:
+def test_nothing_that_stays_is_missed_and_nothing_that_is_there_gets_a_tombstone(seed: int, readers: int) -> None:
     city = City(seed)
     held = sorted(city.present())
     city.change_after_pages()
 
-    first = city.walk()
+    first = city.walk(readers)
     deleted, inserted = city.changed()
     absent = _absent(first, [Held(one) for one in held])
-    second = city.walk()
+    second = city.walk(readers)
     vanished = _vanished(second, [Held(one, missing=one in absent) for one in held])
 
     assert len(deleted) > 25

@@ -100,6 +100,8 @@ KEEPING = {
     "source.overlap_seconds": 5,
     "source.walk_deadline_seconds": 5,
     "topics.collision": "quarantine",
+    "source.parallel_readers": 3,
+    "source.pause_milliseconds": 250,
     "topics.replication_factor": 3,
     "topics.config": {"retention.ms": "5"},
     "topics.max_new_topics": 5,

@@ -67,6 +67,8 @@ def test_a_minimal_file_has_every_documented_default(written):
             "page_size": 1000,
             "overlap_seconds": 60,
             "walk_deadline_seconds": 3600,
+            "parallel_readers": 2,
+            "pause_milliseconds": 0,
         },
         "topics": {
             "naming": "cygnus",
@@ -322,6 +324,16 @@ def test_a_service_in_upper_case_is_read_in_lower_case_with_a_note(written):
     assert loaded.publication is not None
     assert loaded.publication.source.service == "vehicles"
     assert [note.message for note in loaded.notes] == ["the service 'Vehicles' is read as 'vehicles'"]
+
+
+def test_a_service_path_inside_another_one_is_left_out_with_a_note(written):
+    (loaded,) = discover(written(MINIMAL.replace("vehicles}", 'vehicles, service_path: ["/a", "/#", "/a/", "/b"]}')))
+    assert loaded.publication is not None
+    assert loaded.publication.source.service_path == ("/#",)
+    assert [note.message for note in loaded.notes] == [
+        "the service path /a lies inside another one: it is read once, with that one",
+        "the service path /b lies inside another one: it is read once, with that one",
+    ]
 
 
 def test_one_bad_file_does_not_hide_the_others(written, tmp_path):

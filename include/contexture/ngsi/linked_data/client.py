@@ -131,6 +131,8 @@ class LinkedDataBroker(Broker):
             fresh = walk.advance(LinkedDataPage(page.sightings, self._total_of(answer), name))
             if fresh:
                 yield page.only(fresh)
+            if not walk.over:
+                self._transport.rest(deadline)
 
     def _answer(self, question: TypeQuestion, walk: OffsetWalk, deadline: float) -> Answer:
         """The page at the walk's place: smaller if it is too much at once, of the broker's own size if it refuses."""

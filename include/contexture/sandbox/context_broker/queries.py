@@ -12,7 +12,7 @@ from contexture.sandbox.context_broker.model import StoredEntity
 from contexture.sandbox.context_broker.ordering import parse_order
 from contexture.sandbox.context_broker.parameters import Parameters, parse_parameters
 from contexture.sandbox.context_broker.rendering import Form
-from contexture.sandbox.context_broker.selection import Selection, Selector, selector_of, terms_of
+from contexture.sandbox.context_broker.selection import Selection, Selector, named_selector, selector_of, terms_of
 from contexture.sandbox.context_broker.store import Tenant
 from contexture.sandbox.context_broker.syntax import parse_json_object
 from contexture.sandbox.context_broker.types_view import describe_types
@@ -74,7 +74,9 @@ def _selectors(body: Mapping[str, object]) -> Iterator[Selector]:
     for one in entities:
         if ("id" in one and "idPattern" in one) or ("type" in one and "typePattern" in one):
             raise bad_request("id and idPattern, or type and typePattern, used at the same time")
-        yield selector_of(one)
+        if "id" not in one and "idPattern" not in one:
+            raise bad_request("nor /id/ nor /idPattern/ present")
+        yield named_selector(one)
 
 
 def _page(broker: Broker, selection: Selection, parameters: Parameters, form: Form) -> Answer:

@@ -41,15 +41,25 @@ class Selector:
 
 
 def selector_of(given: Mapping[str, object]) -> Selector:
-    """The selector in URL parameters (lists by comma) or in one entry of a query body."""
+    """The selector in URL parameters, where ids and types are lists by comma."""
 
     def listed(name: str) -> tuple[str, ...]:
         return tuple(str(given[name]).split(",")) if name in given else ()
 
-    def pattern(name: str) -> str | None:
-        return str(given[name]) if name in given else None
+    return Selector(listed("id"), listed("type"), _pattern(given, "idPattern"), _pattern(given, "typePattern"))
 
-    return Selector(listed("id"), listed("type"), pattern("idPattern"), pattern("typePattern"))
+
+def named_selector(given: Mapping[str, object]) -> Selector:
+    """The selector in one entry of a query body, where an id or a type is one name, commas included."""
+
+    def named(name: str) -> tuple[str, ...]:
+        return (str(given[name]),) if name in given else ()
+
+    return Selector(named("id"), named("type"), _pattern(given, "idPattern"), _pattern(given, "typePattern"))
+
+
+def _pattern(given: Mapping[str, object], name: str) -> str | None:
+    return str(given[name]) if name in given else None
 
 
 def _matching(text: str, part: Callable[[StoredEntity], str]) -> Predicate:

@@ -125,6 +125,17 @@ def test_several_selectors_of_a_query_add_up(parks: Client) -> None:
     assert answer.headers["fiware-total-count"] == "2"
 
 
+def test_a_type_in_a_query_body_is_one_name_and_no_list(parks: Client) -> None:
+    body = {"entities": [{"idPattern": ".*", "type": "Garden,Park"}]}
+    assert orjson.loads(parks.ask("POST", "v2/op/query", body).body) == []
+
+
+def test_a_selector_of_a_query_body_needs_an_id_or_a_pattern_of_ids(parks: Client) -> None:
+    answer = parks.ask("POST", "v2/op/query", {"entities": [{"type": "Garden"}]})
+    assert answer.status == 400
+    assert orjson.loads(answer.body)["description"] == "nor /id/ nor /idPattern/ present"
+
+
 TIMES = st.lists(st.integers(min_value=0, max_value=5), min_size=0, max_size=40)
 
 

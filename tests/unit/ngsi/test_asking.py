@@ -1,0 +1,115 @@
+"""Which request asks for a page: an address, or a body where the address would be too long."""
+
+from __future__ import annotations
+
+import json
+from urllib.parse import urlencode
+
+import httpx
+import pytest
+
+from contexture.ngsi import BrokerConnection, ContextBroker, EntityQuery
+from contexture.ngsi.asking import LONGEST_ADDRESS, entities_question
+from contexture.ngsi.transport import Question
+from contexture.sandbox.context_broker import SeedEntity, api
+from contexture.sandbox.context_broker.broker import Broker, Call
+from contexture.sandbox.context_broker.loading import load
+
+SCOPE = {"fiware-servicepath": "/a"}
+
+
+def asked(query: EntityQuery, since: str | None = None) -> Question:
+    return entities_question(SCOPE, query.page_parameters(since=since, offset=3, limit=50))
+
+
+def test_a_short_question_is_an_address() -> None:
+    question = asked(EntityQuery("/a", types=("car", "van")))
+    assert (question.method, question.path, question.body) == ("GET", "/v2/entities", None)
+    assert question.parameters["type"] == "car,van"
+    assert question.headers == {"fiware-servicepath": "/a"}
+
+
+def test_a_long_question_has_its_selection_in_a_body_and_its_paging_in_the_address() -> None:
+    query = EntityQuery(
+        "/a",
+        types=("car", "van"),
+        id_pattern="^urn:(a|b)",
+        q="name==" + "x" * 2000,
+        mq="speed.accuracy>0.9",
+        attributes=("speed",),
+        georel="near;maxDistance:1000",
+        geometry="point",
+        coords="40.4,-3.7",
+    )
+    question = asked(query, since="2026-01-01T00:00:00.000Z")
+    assert (question.method, question.path) == ("POST", "/v2/op/query")
+    assert question.parameters == {
+        "limit": "50",
+        "offset": "3",
+        "options": "skipForwarding",
+        "orderBy": "dateCreated,id,type",
+    }
+    assert question.headers == {"fiware-servicepath": "/a", "content-type": "application/json"}
+    assert question.body is not None
+    assert json.loads(question.body) == {
+        "entities": [{"idPattern": "^urn:(a|b)", "type": "car"}, {"idPattern": "^urn:(a|b)", "type": "van"}],
+        "attrs": ["dateCreated", "dateModified", "servicePath", "speed"],
+        "expression": {
+            "q": f"name=={'x' * 2000};dateCreated>=2026-01-01T00:00:00.000Z",
+            "mq": "speed.accuracy>0.9",
+            "georel": "near;maxDistance:1000",
+            "geometry": "point",
+            "coords": "40.4,-3.7",
+        },
+    }
+
+
+@pytest.mark.parametrize(
+    ("query", "selectors"),
+    [
+        (EntityQuery("/a", attributes=("x" * 2000,)), [{"idPattern": ".*"}]),
+        (EntityQuery("/a", type_pattern="x" * 2000), [{"idPattern": ".*", "typePattern": "x" * 2000}]),
+        (EntityQuery("/a", id_pattern="x" * 2000), [{"idPattern": "x" * 2000}]),
+    ],
+)
+def test_what_is_not_selected_by_is_any(query: EntityQuery, selectors: list[dict[str, str]]) -> None:
+    body = asked(query).body
+    assert body is not None
+    assert json.loads(body)["entities"] == selectors
+    assert "expression" not in json.loads(body)
+
+
+def test_the_length_counts_as_it_is_sent() -> None:
+    parameters = EntityQuery("/a", id_pattern="x").page_parameters(since=None, offset=0, limit=1000)
+    spare = LONGEST_ADDRESS - len(f"/v2/entities?{urlencode(parameters)}")
+    assert entities_question({}, parameters | {"idPattern": "x" * (1 + spare)}).method == "GET"
+    assert entities_question({}, parameters | {"idPattern": "x" * (2 + spare)}).method == "POST"
+    # An accented letter takes six characters of an address.
+    assert entities_question({}, parameters | {"idPattern": "é" * (2 + spare // 6)}).method == "POST"
+
+
+def test_a_long_selection_is_counted_and_walked_as_a_short_one() -> None:
+    store = Broker()
+    load(
+        store.store,
+        (
+            SeedEntity("s", "/a", {"id": f"e{number}", "type": f"t{number % 3}"}, f"2026-01-01T00:00:{number // 3:02}Z")
+            for number in range(30)
+        ),
+    )
+    methods: list[str] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        methods.append(request.method)
+        segments = tuple(request.url.path.strip("/").split("/"))
+        call = Call(request.method, segments, dict(request.url.params), dict(request.headers), request.content, "c")
+        given = api.answer(store, call)
+        return httpx.Response(given.status, content=given.body, headers=dict(given.headers))
+
+    chosen = ("t0", "t2", *(f"none{number}" for number in range(300)))
+    with ContextBroker(BrokerConnection("http://broker"), "s", transport=httpx.MockTransport(answer)) as broker:
+        query = EntityQuery("/a", types=chosen, page_size=4)
+        assert broker.count(query) == 20
+        walked = [sighting.id for page in broker.walk(query) for sighting in page.sightings]
+    assert sorted(map(str, walked)) == sorted(f"e{number}" for number in range(30) if number % 3 != 1)
+    assert set(methods) == {"POST"}
