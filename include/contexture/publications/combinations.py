@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from itertools import combinations, permutations
 from typing import TYPE_CHECKING
 
-from contexture.publications import scope
 from contexture.publications.findings import Finding
 from contexture.publications.problems import looks_secret
 from contexture.publications.record_combinations import RECORD_CHECKS, Findings
@@ -50,16 +48,6 @@ def _source_kind(publication: Publication) -> Findings:
             'write the Fiware-Service, or "" for the broker\'s default tenant',
             (("source", "kind"),),
         )
-
-
-def _paths_overlap(publication: Publication) -> Findings:
-    paths = publication.source.service_path
-    for inner, outer in permutations(paths, 2):
-        if inner != outer and scope.covers(outer, inner):
-            message = f"the service path {inner} lies inside {outer}: it would be read twice"
-            yield Finding(("source", "service_path"), message, "leave it out")
-    for path in {one for one, other in combinations(paths, 2) if one == other}:
-        yield Finding(("source", "service_path"), f"the service path {path} stands twice", "leave one out")
 
 
 def _geography(publication: Publication) -> Findings:
@@ -179,7 +167,6 @@ def _topic_configuration(publication: Publication) -> Findings:
 
 _CHECKS: tuple[Callable[[Publication], Findings], ...] = (
     _source_kind,
-    _paths_overlap,
     _geography,
     _types_and_pattern,
     _required_attributes,

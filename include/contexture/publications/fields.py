@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, StrictFloat, StrictInt, StrictStr
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StrictBool,
+    StrictFloat,
+    StrictInt,
+    StrictStr,
+)
 
 from contexture.publications import cron, scope
 
@@ -37,7 +47,7 @@ Share = Annotated[StrictFloat, BeforeValidator(_as_float), Field(ge=0, le=1)]
 Schedule = Annotated[StrictStr, BeforeValidator(cron.check)]
 Service = Annotated[StrictStr, BeforeValidator(scope.check_service)]
 ServicePath = Annotated[StrictStr, BeforeValidator(scope.check_service_path)]
-ServicePaths = Annotated[tuple[ServicePath, ...], OneOrMany, Field(min_length=1)]
+ServicePaths = Annotated[tuple[ServicePath, ...], OneOrMany, Field(min_length=1), AfterValidator(scope.merged)]
 Texts = Annotated[tuple[Text, ...], OneOrMany]
 ConfigValue = Annotated[StrictStr, BeforeValidator(_as_config_value, json_schema_input_type=str | float | bool)]
 ConnectionId = Annotated[StrictStr, Field(pattern=r"^[A-Za-z0-9_.-]{1,250}$")]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from contexture.publications import keys
+from contexture.publications import keys, scope
 from contexture.publications.delivery import KEY_NONE
 from contexture.publications.findings import Finding
 from contexture.publications.name_files import GroupingRules
@@ -24,6 +24,7 @@ def notes(data: object, publication: Publication) -> Iterator[Finding]:
     """What the reader of the file should know, as findings that are no errors."""
     yield from _cygnus_parameters(publication)
     yield from _service_in_lower_case(data, publication)
+    yield from _covered_paths(data, publication)
     yield from _vague_deletions(publication)
     yield from _key_by_value(publication)
     yield from _rules_left_out(publication)
@@ -43,6 +44,16 @@ def _service_in_lower_case(data: object, publication: Publication) -> Iterator[F
         message = f"the service {written!r} is read as {used!r}"
         hint = "brokers treat a service as lower case; topics are named after it, so both must agree"
         yield Finding(("source", "service"), message, hint)
+
+
+def _covered_paths(data: object, publication: Publication) -> Iterator[Finding]:
+    source = data.get("source") if isinstance(data, Mapping) else None
+    written = source.get("service_path") if isinstance(source, Mapping) else None
+    used = publication.source.service_path
+    for path in dict.fromkeys(map(scope.check_service_path, written if isinstance(written, list) else ())):
+        if path not in used:
+            message = f"the service path {path} lies inside another one: it is read once, with that one"
+            yield Finding(("source", "service_path"), message, "leave it out")
 
 
 def _vague_deletions(publication: Publication) -> Iterator[Finding]:

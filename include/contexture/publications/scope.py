@@ -54,6 +54,12 @@ def is_wildcard(service_path: str) -> bool:
     return service_path.endswith("#")
 
 
+def merged(service_paths: tuple[str, ...]) -> tuple[str, ...]:
+    """The paths in their order, each once, without those that another one covers: nothing is read twice."""
+    once = tuple(dict.fromkeys(service_paths))
+    return tuple(path for path in once if not any(other != path and covers(other, path) for other in once))
+
+
 def covers(outer: str, inner: str) -> bool:
     """Whether everything that `inner` selects is selected by `outer` too."""
     if outer == inner:

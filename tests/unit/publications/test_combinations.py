@@ -65,8 +65,6 @@ LINES = {"format": "cygnus-lines"}
         ({"message": {"media_type": "x/y"}}, "`media_type` needs `format: sdmx`"),
         ({"source": {"select": ["*"]}}, "`select` needs `kind: sdmx`"),
         ({"source": {"registrations": True}}, "`registrations` needs `kind: sdmx`"),
-        ({"source": {"service_path": ["/a/b", "/a/#"]}}, "the service path /a/b lies inside /a/#"),
-        ({"source": {"service_path": ["/a", "/a/"]}}, "the service path /a stands twice"),
         ({"source": {"types": ["car"], "type_pattern": "^car"}}, "`type_pattern` and `types` exclude each other"),
         ({"source": {"georel": "near;maxDistance:10", "coords": "1,2"}}, "missing: geometry"),
         (
