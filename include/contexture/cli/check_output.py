@@ -135,7 +135,8 @@ def _print_preview(console: Console, preview: Preview) -> None:
     if len(preview.records) > _RECORDS_SHOWN:
         console.print(Text(f"and {len(preview.records) - _RECORDS_SHOWN} more; --json has all", style="dim"))
     for refused in preview.refused[:_REFUSED_SHOWN]:
-        console.print(Text(f"to quarantine: {refused.id}: {refused.rule}: {refused.message}", style="red"))
+        who = refused.id or "an entity without id"
+        console.print(Text(f"to quarantine: {who}: {refused.rule}: {refused.message}", style="red"))
     if len(preview.refused) > _REFUSED_SHOWN:
         console.print(Text(f"and {len(preview.refused) - _REFUSED_SHOWN} more to quarantine", style="red"))
     for rule, count in sorted(preview.warnings.items()):

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from contexture.errors import RejectedError
 from contexture.events import ContextIdentity
+from contexture.ngsi import EntityError, ParsedEntity, parse_entity
 from contexture.publications import Publication, scope
 from contexture.topics import TopicNamer
 from contexture.topics.collisions import as_brokers_compare, colliding, numbered
+
+if TYPE_CHECKING:
+    from contexture.cli.samples import Samples
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +51,30 @@ def asked_entity(publication: Publication, text: str, service_path: str | None) 
     """The entity that `id=type` or `id` means; its path is the publication's only one unless it is given."""
     entity_id, _, entity_type = text.rpartition("=") if "=" in text else (text, "", "")
     return ContextIdentity(publication.source.service, service_path or _path(publication), entity_id, entity_type)
+
+
+def asked_of_sample(publication: Publication, samples: Samples) -> tuple[list[AskedName], list[str]]:
+    """The entities of a sample, or each of their attributes; and what is wrong with those that can't be read."""
+    asked, refused = list[AskedName](), list[str]()
+    for each in samples.entities:
+        try:
+            parsed = parse_entity(each.body, service=publication.source.service, service_path_hint=each.service_path)
+        except EntityError as error:
+            refused.append(str(error))
+            continue
+        asked.extend(_names_of(parsed) if tells_attributes(publication) else [AskedName(parsed.identity)])
+    return asked, refused
+
+
+def tells_attributes(publication: Publication) -> bool:
+    """Whether topics are those of attributes."""
+    return publication.topics.data_model == "dm-by-attribute" and publication.topics.naming != "fixed"
+
+
+def _names_of(parsed: ParsedEntity) -> Iterator[AskedName]:
+    for name, member in parsed.attributes.items():
+        kind = member.get("type") if isinstance(member, dict) else None
+        yield AskedName(parsed.identity, name, kind if isinstance(kind, str) else "")
 
 
 def show_names(publication: Publication, asked: Iterable[AskedName]) -> list[ShownName]:

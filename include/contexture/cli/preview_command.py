@@ -53,49 +53,40 @@ def preview_names(
     for note in loaded.notes:
         typer.echo(str(note), err=True)
     publication = loaded.publication
-    shown = show_names(publication, _asked(publication, entity or [], attribute or [], path, sample))
-    _print_json(shown) if as_json else _print_text(shown)
-    raise typer.Exit(exit_codes.INVALID if any(each.error for each in shown) else exit_codes.OK)
+    asked = _asked(publication, entity or [], attribute or [], path)
+    of_sample, refused = _of_sample(publication, sample)
+    shown = show_names(publication, [*asked, *of_sample])
+    _print_json(shown, refused) if as_json else _print_text(shown, refused)
+    failed = refused or any(each.error for each in shown)
+    raise typer.Exit(exit_codes.INVALID if failed else exit_codes.OK)
 
 
-def _asked(
-    publication: Publication, entities: list[str], attributes: list[str], path: str | None, sample: Path | None
-) -> list[AskedName]:
-    from contexture.cli.name_preview import AskedName, asked_entity
+def _asked(publication: Publication, entities: list[str], attributes: list[str], path: str | None) -> list[AskedName]:
+    from contexture.cli.name_preview import AskedName, asked_entity, tells_attributes
 
-    by_attribute = publication.topics.data_model == "dm-by-attribute" and publication.topics.naming != "fixed"
+    by_attribute = tells_attributes(publication)
     if entities and by_attribute and not attributes:
         raise typer.BadParameter("dm-by-attribute names topics of attributes: give --attribute NAME")
     identities = [asked_entity(publication, text, path) for text in entities]
     names: list[str | None] = [*attributes] if by_attribute else [None]
-    asked = [AskedName(identity, name) for identity in identities for name in names]
-    return asked if sample is None else [*asked, *_of_sample(publication, sample, by_attribute)]
+    return [AskedName(identity, name) for identity in identities for name in names]
 
 
-def _of_sample(publication: Publication, path: Path, by_attribute: bool) -> list[AskedName]:
+def _of_sample(publication: Publication, path: Path | None) -> tuple[list[AskedName], list[str]]:
     from contexture.cli import samples
-    from contexture.cli.name_preview import AskedName
-    from contexture.ngsi import parse_entity
+    from contexture.cli.name_preview import asked_of_sample
 
-    asked = list[AskedName]()
-    for each in samples.from_file(path, publication).entities:
-        parsed = parse_entity(each.body, service=publication.source.service, service_path_hint=each.service_path)
-        if not by_attribute:
-            asked.append(AskedName(parsed.identity))
-            continue
-        for name in parsed.attributes:
-            member = parsed.entity.get(name)
-            kind = member.get("type") if isinstance(member, dict) else None
-            asked.append(AskedName(parsed.identity, name, kind if isinstance(kind, str) else ""))
-    return asked
+    return ([], []) if path is None else asked_of_sample(publication, samples.from_file(path, publication))
 
 
-def _print_json(shown: list[ShownName]) -> None:
-    document = {"names": [dataclasses.asdict(each) for each in shown]}
+def _print_json(shown: list[ShownName], refused: list[str]) -> None:
+    document = {"names": [dataclasses.asdict(each) for each in shown], "unreadable": refused}
     typer.echo(_printable(json.dumps(document, ensure_ascii=False, indent=2)))
 
 
-def _print_text(shown: list[ShownName]) -> None:
+def _print_text(shown: list[ShownName], refused: list[str]) -> None:
+    for reason in refused:
+        typer.secho(f"to quarantine: {reason}", fg=typer.colors.RED)
     for each in shown:
         typer.echo(_parts(each.asked.identity, each.asked.attribute))
         if (each.identity, each.attribute) != (each.asked.identity, each.asked.attribute):

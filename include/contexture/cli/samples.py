@@ -13,6 +13,7 @@ import msgspec
 
 from contexture.errors import ConfigurationError
 from contexture.ngsi import Broker, BrokerConnection, EntityQuery, open_broker
+from contexture.ngsi.listing import listed
 from contexture.ngsi.transport import Patience
 from contexture.publications import scope
 
@@ -53,7 +54,7 @@ def from_file(path: Path, publication: Publication) -> Samples:
         bodies = _bodies(path.read_bytes().removeprefix(BOM_UTF8).strip())
     except OSError as error:
         raise ConfigurationError(f"{path} can't be read: {error.strerror}", next_step="check the path") from None
-    except msgspec.DecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise ConfigurationError(
             f"{path} holds no entities: {error}", next_step="write a JSON array of entities in normalized NGSIv2"
         ) from None
@@ -64,7 +65,7 @@ def from_file(path: Path, publication: Publication) -> Samples:
 
 def _bodies(content: bytes) -> list[bytes]:
     if content.startswith(b"["):
-        return [bytes(raw) for raw in msgspec.json.decode(content, type=list[msgspec.Raw])]
+        return listed(content)
     try:
         return [bytes(msgspec.json.decode(content, type=msgspec.Raw))]
     except msgspec.DecodeError:

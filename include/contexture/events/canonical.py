@@ -28,7 +28,7 @@ def parse_json(raw: bytes) -> object:
         # JSON knows no largest number, and a double does: `1E400` is legal.
         if "infinity" not in str(error):
             raise
-        return _parse_with_literals(raw)
+        return _in_unicode(_parse_with_literals(raw))
     if orjson.dumps(value) == raw:
         return value
     return _parse_with_literals(raw)
@@ -49,6 +49,17 @@ def _parse_with_literals(raw: bytes) -> object:
         return json.loads(raw, parse_int=_integer, parse_float=_float, parse_constant=_no_constant)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
+
+
+def _in_unicode(value: object) -> object:
+    """The value, unless a text of it holds half of a character; elsewhere orjson has looked already."""
+    try:
+        orjson.dumps(value)
+    except TypeError as error:
+        if "surrogates" in str(error):
+            raise ValueError("a text holds half of a character") from None
+        raise
+    return value
 
 
 def _no_constant(name: str) -> object:

@@ -142,7 +142,9 @@ class _Plan:
             return self._services, True
         named = [source.value("handler.default_service") for source in self._agents.sources_of(sink)]
         self._decide("the services: Cygnus took them from each notification; name each by `--service`")
-        return (next((name for name in named if name), DEFAULT_SERVICE),), False
+        default = next((name for name in named if name), DEFAULT_SERVICE)
+        self._decide(_about_the_default_tenant(default))
+        return (default,), False
 
     def _name(self, sink: Component, service: str) -> str:
         same = [other for other in self._sinks if other.name == sink.name]
@@ -172,6 +174,14 @@ class _Plan:
     def _connection(self, brokers: str) -> str:
         number = len(self._connections) + 1
         return self._connections.setdefault(brokers, KAFKA_CONNECTION if number == 1 else f"kafka_{number}")
+
+
+def _about_the_default_tenant(service: str) -> str:
+    mappings = json.dumps({"serviceMappings": [{"newService": service}]})
+    return (
+        f"whether {service!r} is a service of the broker: Cygnus called notifications without a Fiware-Service so; "
+        f'for these write `service: ""`, and name mappings {mappings}, which keep the names of topics'
+    )
 
 
 def _add_broker() -> str:

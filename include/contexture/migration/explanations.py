@@ -134,6 +134,8 @@ def _of_source(parameter: Parameter) -> tuple[Outcome, str]:
         return "no longer needed", "each publication reads for itself"
     if kind == "interceptors" and rest:
         name = rest.partition(".")[2]
+        if (name, parameter.value) == ("type", "timestamp"):
+            return "no longer needed", "every event has the time of its reception"
         return _INTERCEPTED.get(name, ("unknown", "Contexture knows no such interceptor's parameter"))
     return _known(SOURCE, parameter)
 

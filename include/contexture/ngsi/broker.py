@@ -10,16 +10,15 @@ from types import TracebackType
 from typing import ClassVar, Self
 
 import httpx
-import msgspec
 
 from contexture.errors import ConfigurationError
 from contexture.ngsi.connection import BrokerConnection
+from contexture.ngsi.listing import listed
 from contexture.ngsi.query import EntityQuery
 from contexture.ngsi.sighting import Sighting
 from contexture.ngsi.transport import Answer, Patience, Transport
 
 WALK_DEADLINE_SECONDS = 3600.0
-_ENTITIES = msgspec.json.Decoder(list[msgspec.Raw])
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,8 +142,8 @@ class Broker(ABC):
     def _page_of(self, answer: Answer, sight: Callable[[bytes], Sighting]) -> Page:
         """The entities of an answer, each looked at by `sight`."""
         try:
-            entities = [bytes(entity) for entity in _ENTITIES.decode(answer.body)]
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            entities = listed(answer.body)
+        except (ValueError, RecursionError) as error:
             # `from None`: a decoder's words may quote the data.
             raise self._no_broker("a JSON list of entities", error) from None
         return Page(entities, tuple(map(sight, entities)), answer.received_at, answer.broker_time)

@@ -107,10 +107,12 @@ def _cygnus_names(publication: Publication) -> Findings:
     if names_of_context and source.kind == "sdmx":
         message = f"`naming: {topics.naming}` makes names of entities; a registry has none"
         yield Finding(("topics", "naming"), message, "use `naming: fixed`", (("source", "kind"),))
-    if names_of_context and topics.data_model == "dm-by-service" and not source.service and source.kind == "ngsi":
+    nameless = not source.service and source.kind == "ngsi" and not topics.enable_name_mappings
+    if names_of_context and topics.data_model == "dm-by-service" and nameless:
         message = "`data_model: dm-by-service` would name the topic of the default tenant with nothing"
         involved = (("source", "service"), ("topics", "naming"))
-        yield Finding(("topics", "data_model"), message, "choose another data_model, or `naming: fixed`", involved)
+        hint = "choose another data_model, `naming: fixed`, or name mappings that give the service a name"
+        yield Finding(("topics", "data_model"), message, hint, involved)
 
 
 def _name_schemes(publication: Publication) -> Findings:

@@ -53,7 +53,7 @@ class Topics(Section):
         "name, and names can be read back; fixed: those listed in topics",
     )
     cygnus_version: CygnusVersion | None = Field(
-        None, description="Name topics as this release of Cygnus did, in quotes; null: as all since 1.10 do"
+        None, description='Name topics as this release of Cygnus did, such as "1.9.0"; null: as all since 1.10 do'
     )
     data_model: DataModel = Field("dm-by-entity", description="What one topic is for (Cygnus' data_model)")
     enable_lowercase: Flag = Field(False, description="Lower-case the finished name (Cygnus)")

@@ -144,3 +144,27 @@ def test_grouping_rules_that_are_left_out_are_told(publication, tmp_path):
     (tmp_path / "rules.json").write_text('{"grouping_rules": [{"id": 1}]}')
 
     assert "note: grouping rule 1 is left out" in run(path, "--entity", "car1=car")
+
+
+def test_an_entity_that_can_not_be_read_hides_no_other(publication, tmp_path):
+    sample = tmp_path / "sample.json"
+    sample.write_bytes(b'[{"id": "car\\ud800", "type": "car"}, 5, {"id": "car2", "type": "car"}]')
+
+    output = run(publication(), "--sample", str(sample), code=1)
+
+    assert output.count("to quarantine: the body is") == 2
+    assert "Next: correct the entity in its source" in output
+    assert "xffffcar2xffffcar (42 characters)" in output
+    document = json.loads(run(publication(), "--sample", str(sample), "--json", code=1))
+    assert (len(document["names"]), len(document["unreadable"])) == (1, 2)
+
+
+def test_the_default_tenant_gets_its_name_by_a_mapping(publication, tmp_path):
+    (tmp_path / "names.json").write_text('{"serviceMappings": [{"newService": "default"}]}')
+    path = tmp_path / "b.yaml"
+    for model, topic in (("dm-by-service", "default"), ("dm-by-entity", "defaultxffffx002fxffffcar1xffffcar")):
+        path.write_text(
+            'name: b\nsource: {kind: ngsi, connection: b, service: "", service_path: /}\n'
+            f"topics: {{data_model: {model}, enable_name_mappings: true, name_mappings: names.json, keep: history}}\n"
+        )
+        assert f"  {topic} ({len(topic)} characters)" in run(str(path), "--entity", "car1=car")

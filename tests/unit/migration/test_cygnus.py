@@ -315,7 +315,7 @@ def test_each_parameter_of_the_sink_is_explained(parameter: str, outcome_: str, 
         ("handler.default_service_path = /", "replaced"),
         ("handler.events_ttl = 10", "replaced"),
         ("interceptors = ts gi nmi", "replaced"),
-        ("interceptors.ts.type = timestamp", "replaced"),
+        ("interceptors.ts.type = timestamp", "no longer needed"),
         ("interceptors.gi.type = com.telefonica.iot.cygnus.interceptors.NGSIGroupingInterceptor$Builder", "replaced"),
         ("interceptors.gi.grouping_rules_conf_file = /conf/grouping_rules.conf", "replaced"),
         ("interceptors.gi.enable_encoding = true", "replaced"),
@@ -402,7 +402,7 @@ def test_files_that_no_sink_uses_are_told_and_left_out():
     migration = migrated(files=Files("grouping.json", "mappings.json"))
 
     assert migration.drafts[0].files == ()
-    assert [each for each in migration.decisions if each.startswith("whether")] == [
+    assert [each for each in migration.decisions if each.startswith("whether --")] == [
         "whether --grouping is meant: no Kafka sink says enable_grouping = true, so its file is left out",
         "whether --mappings is meant: no Kafka sink says enable_name_mappings = true, so its file is left out",
     ]
@@ -440,3 +440,11 @@ def test_every_known_defect_of_cygnus_has_its_difference():
 
     assert len(set(titles)) == len(titles)
     assert [title for title in DIFFERENT_ON_PURPOSE.values() if title not in titles] == []
+
+
+def test_the_service_that_cygnus_assumed_may_be_the_default_tenant():
+    (decision,) = [each for each in migrated().decisions if "newService" in each]
+
+    assert decision.startswith("whether 'vehicles' is a service of the broker")
+    assert 'name mappings {"serviceMappings": [{"newService": "vehicles"}]}' in decision
+    assert not any("newService" in each for each in migrated(services=["vehicles"]).decisions)

@@ -177,6 +177,16 @@ def test_what_is_no_list_of_entities_is_a_configuration_error(content: str) -> N
         list(broker(handle).walk(EntityQuery("/a")))
 
 
+def test_an_entity_with_half_of_a_character_does_not_spoil_its_page() -> None:
+    content = f'[{entity(1)}, {{"id":"e\\ud800","type":"t"}}, {entity(2)}]'
+    handle, _ = answering(httpx.Response(200, text=content, headers=DATE))
+
+    (page,) = broker(handle).walk(EntityQuery("/a"))
+
+    assert page.entities == [entity(1).encode(), b'{"id":"e\\ud800","type":"t"}', entity(2).encode()]
+    assert [sighting.id for sighting in page.sightings] == ["e1", None, "e2"]
+
+
 def test_a_page_that_takes_too_long_is_asked_for_in_halves() -> None:
     limits: list[int] = []
 

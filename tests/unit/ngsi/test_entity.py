@@ -112,6 +112,7 @@ def test_an_id_that_is_no_string_stands_as_an_empty_one(body: bytes) -> None:
         (b'{"id":', "body"),
         (b'{"id":NaN}', "body"),
         (b'{"id":"\\ud800"}', "body"),
+        (b'{"n":{"value":1E400},"id":"\\ud800"}', "body"),
         (b'{"id":"\xff"}', "body"),
         (b'{"a":' * 300 + b"1" + b"}" * 300, "nesting"),
         (b'{"a":' * 3000 + b"1" + b"}" * 3000, "nesting"),

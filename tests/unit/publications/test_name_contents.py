@@ -134,3 +134,9 @@ def test_one_dropped_rule_is_told_and_valid_ones_are_not(tmp_path: Path) -> None
 
     load(tmp_path, RULES % "a", ", compat: cygnus-2.19")
     assert load_file(tmp_path / "hotel.yaml").notes == ()
+
+
+def test_files_are_looked_at_also_where_the_publication_is_wrong_elsewhere(tmp_path: Path) -> None:
+    with pytest.raises(PublicationError) as caught:
+        load(tmp_path, RULES % "[a&&b]", ", partitions: 0")
+    assert [problem.location for problem in caught.value.problems] == ["topics.grouping_rules", "topics.partitions"]
