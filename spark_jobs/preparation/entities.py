@@ -26,8 +26,7 @@ from spark_jobs.preparation.landed_rows import LandedRow, landed_rows
 from spark_jobs.preparation.settings import MAXIMUM_PARTS, Preparation, event_number
 
 ROWS_AT_ONCE = 1000
-"""State is asked once for as many rows. More parsed entities in memory make Python's garbage collector look through
-them over and over: at 10,000 it takes a third of the time."""
+"""State is asked once for as many rows, whose parsed entities are in memory at once."""
 
 
 class EntityEvaluator:

@@ -7,9 +7,14 @@ source said. Bodies whose literals survive orjson take the fast road; the others
 from __future__ import annotations
 
 import json
+import re
 from hashlib import sha256
 
+import msgspec
 import orjson
+
+_INTEGER_TO_KEEP = re.compile(rb"-0(?![.eE\d])|\d{19}")
+"""What may be an integer that a Python number changes: minus zero, or more digits than 64 bits are sure to hold."""
 
 _SORTED = orjson.OPT_SORT_KEYS
 
@@ -31,7 +36,9 @@ def parse_json(raw: bytes) -> object:
         return _in_unicode(_parse_with_literals(raw))
     if orjson.dumps(value) == raw:
         return value
-    return _parse_with_literals(raw)
+    if _INTEGER_TO_KEEP.search(raw):
+        return _parse_with_literals(raw)
+    return _parse_with_float_literals(raw)
 
 
 def canonical_json(value: object) -> bytes:
@@ -42,6 +49,13 @@ def canonical_json(value: object) -> bytes:
 def content_hash(value: object) -> bytes:
     """SHA-256 (32 bytes) of the canonical form."""
     return sha256(canonical_json(value)).digest()
+
+
+def _parse_with_float_literals(raw: bytes) -> object:
+    try:
+        return _FLOAT_LITERALS.decode(raw)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
 
 
 def _parse_with_literals(raw: bytes) -> object:
@@ -74,3 +88,7 @@ def _integer(literal: str) -> object:
 def _float(literal: str) -> object:
     number = float(literal)
     return number if orjson.dumps(number) == literal.encode() else orjson.Fragment(literal)
+
+
+_FLOAT_LITERALS = msgspec.json.Decoder(float_hook=_float)
+"""Ten times as fast as the standard library's parser, which alone shows the literals of integers too."""
