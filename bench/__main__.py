@@ -26,6 +26,7 @@ BENCHES = {
     "prepare": "bench.preparing",
     "scale": "bench.scaling",
     "changes": "bench.changing",
+    "source": "bench.sourcing",
     "run": "bench.running",
 }
 """Where the function of each bench is; a module is imported when its bench is due."""

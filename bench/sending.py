@@ -109,8 +109,14 @@ class Sender:
     def send(self, records: int) -> Sent:
         """Sends the outbox with so many records to a fresh topic."""
         renew_topic(self.kafka)
-        name = f"bench-{next(self._numbers)}"
-        command = [sys.executable, "-m", "bench.sender", str(self.home), f"outbox{records}", name]
+        sent = self.send_outbox(f"outbox{records}", f"bench-{next(self._numbers)}")
+        if sent.records != records:
+            raise RuntimeError(f"{sent.records} of {records} records were sent")
+        return sent
+
+    def send_outbox(self, outbox: str, name: str) -> Sent:
+        """Sends an outbox of one shard, whose topics are there, as the sender of that name."""
+        command = [sys.executable, "-m", "bench.sender", str(self.home), outbox, name]
         answer = subprocess.run(
             [*command, self.kafka.bootstrap_servers],
             stdout=subprocess.PIPE,
@@ -118,10 +124,7 @@ class Sender:
             timeout=_SEND_SECONDS,
             check=True,
         )
-        sent = Sent(**json.loads(answer.stdout))
-        if sent.records != records:
-            raise RuntimeError(f"{sent.records} of {records} records were sent")
-        return sent
+        return Sent(**json.loads(answer.stdout))
 
 
 def peer_rate(kafka: EmbeddedKafka, peer: ProducerPerformance, records: int) -> float:

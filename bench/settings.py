@@ -20,6 +20,7 @@ class Sizes:
         prepared_entities: in the snapshots of `prepare`, ascending.
         held_entities: in the states of `changes`, ascending.
         scaled_entities: in the snapshots of `scale`, ascending; the first one stands for the fixed cost.
+        source_entities: in the brokers of `source`, ascending, three or more multiples of five.
         run_entities: in the whole run.
         single_core_items: names and entities of `encode`.
     """
@@ -30,6 +31,7 @@ class Sizes:
     prepared_entities: tuple[int, ...] = (10_000, 100_000, 1_000_000)
     held_entities: tuple[int, ...] = (10_000, 100_000, 1_000_000)
     scaled_entities: tuple[int, ...] = (100, 10_000, 100_000, 1_000_000)
+    source_entities: tuple[int, ...] = (10_000, 100_000, 1_000_000)
     run_entities: int = 1_000
     single_core_items: int = 200_000
 
@@ -41,6 +43,7 @@ QUICK = Sizes(
     prepared_entities=(1_000, 5_000),
     held_entities=(2_000, 10_000),
     scaled_entities=(100, 1_000, 3_000),
+    source_entities=(500, 1_000, 3_000),
     run_entities=100,
     single_core_items=20_000,
 )
