@@ -44,6 +44,14 @@ def test_a_quick_look_at_changes_compares_sizes_of_state_and_shows_what_is_read(
     assert re.search(r"\d+ of \d+ row groups hold what changes", answer.stderr)
 
 
+def test_a_quick_source_goes_from_the_broker_to_kafka_and_is_read_back() -> None:
+    answer = bench("--quick", "--only", "source")
+
+    assert answer.returncode == 0, answer.stderr
+    steps = [line.split("|")[2].split()[0] for line in answer.stdout.splitlines() if line.startswith("| source |")]
+    assert steps == ["pull", "prepare", "judge", "publish", "conclude", "peak", "peak"]
+
+
 def test_a_quick_run_refuses_to_write_a_page(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text("as it was")
