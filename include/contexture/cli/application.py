@@ -23,6 +23,7 @@ COMMANDS = {
     "models": ("contexture.cli.models", "Copy JSON Schemas that entities are validated against."),
     "resync": ("contexture.cli.resync", "Start publications again, through Airflow."),
     "topics": ("contexture.cli.topics", "Compare what topics of two clusters tell."),
+    "structures": ("contexture.cli.structures", "Show what structure messages of SDMX hold."),
     "import": ("contexture.cli.importing", "Turn a Cygnus agent's configuration into publications."),
     "connection": ("contexture.cli.connection", "Test a connection to Kafka or to a context broker."),
     "pools": ("contexture.cli.pools", "Print the pools that the DAGs need, for `airflow pools import`."),

@@ -1,0 +1,25 @@
+"""Structures of SDMX: their URNs, and splitting messages of any format into artefacts without losing anything."""
+
+from __future__ import annotations
+
+from contexture.sdmx.artefact import Artefact
+from contexture.sdmx.errors import LimitExceededError, StructureMessageError, UnsplittableFormatError
+from contexture.sdmx.findings import Finding, FindingCode
+from contexture.sdmx.formats import Format
+from contexture.sdmx.limits import Limits
+from contexture.sdmx.splitting import Split, split
+from contexture.sdmx.urns import Urn
+
+__all__ = [
+    "Artefact",
+    "Finding",
+    "FindingCode",
+    "Format",
+    "LimitExceededError",
+    "Limits",
+    "Split",
+    "StructureMessageError",
+    "UnsplittableFormatError",
+    "Urn",
+    "split",
+]

@@ -1,0 +1,175 @@
+"""What an artefact refers to, as URNs of maintainable artefacts: what must be there before it is.
+
+Two ways lead to references. In SDMX-ML 3, SDMX-JSON and Fusion-JSON they are URNs, found in the canonical form. Before,
+they were elements and attributes of their own; those are read from what the parser told.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Protocol
+
+from contexture.sdmx.formats import Format
+from contexture.sdmx.kinds import HOLDERS, PACKAGES, kind_of_element
+from contexture.sdmx.urns import Urn
+
+# A JSON text that is a URN, white space around it allowed, and not the value of a member `urn`, which names its owner.
+_URN_TEXT = re.compile(
+    rb'urn:sdmx:(?<=["nrt ]urn:sdmx:)(?<!"urn":"urn:sdmx:)([A-Za-z.]+=[^"\\()\s]+\([^"\\()\s]*\))(\.?)[^"\\\s]*'
+    rb'(?=(?:\\[nrt]| )*")'
+)
+_WITHOUT_REFERENCES = frozenset({"Codelist"})
+_BY_PARENT = {
+    "CodelistRef": "Codelist",
+    "ConceptIdentity": "Concept",
+    "ConceptRole": "Concept",
+    "Enumeration": "Codelist",
+    "IncludedCodelist": "Codelist",
+}
+"""What a reference of SDMX-ML 2.1 without a class is to, by the element around it; others have the class's own name."""
+
+
+class EventReader(Protocol):
+    """Reads references from what the parser told: names, each followed by its attributes, texts, and zeros for ends."""
+
+    def read(self, events: Sequence[Any]) -> Iterable[Urn]:
+        """The references in the next of them."""
+
+
+class References:
+    """Gathers the references of one artefact."""
+
+    def __init__(self, events: EventReader | None = None) -> None:
+        self._events = events
+        self._found: set[Urn] = set()
+        self._texts: set[tuple[bytes, bytes]] = set()
+
+    def read(self, events: Sequence[Any], written: bytes) -> None:
+        """Takes in what the parser told, and the JSON texts that it is written as."""
+        self.read_text(written)
+        if self._events:
+            self._found.update(self._events.read(events))
+
+    def read_text(self, written: bytes) -> None:
+        """Takes in a piece of JSON."""
+        self._texts.update(_URN_TEXT.findall(written))
+
+    def but(self, *own: str | None) -> tuple[str, ...]:
+        """URNs of all maintainable artefacts referred to, in alphabetical order, without the artefact's own."""
+        found = {str(urn) for urn in self._found}
+        found.update(filter(None, (_maintainable(text, item) for text, item in self._texts)))
+        return tuple(sorted(found.difference(own)))
+
+
+def of_format(format_: Format, kind: str, agency: str | None) -> References:
+    """References of an artefact of this format."""
+    if kind in _WITHOUT_REFERENCES:
+        return References()
+    if format_ is Format.SDMX_ML_2_1:
+        return References(RefElements(kind))
+    if format_ in {Format.SDMX_ML_1_0, Format.SDMX_ML_2_0}:
+        return References(NamedParts(agency))
+    return References()
+
+
+def _maintainable(text: bytes, item: bytes) -> str | None:
+    try:
+        # What follows the point doesn't matter: the item is in the artefact.
+        urn = Urn.parse(f"urn:sdmx:{text.decode()}{'.item' if item else ''}")
+    except ValueError:
+        return None
+    kind = kind_of_element(urn.class_name)
+    if kind and not item and kind != urn.class_name:
+        return str(Urn.of(kind, urn.agency, urn.id, urn.version))
+    return str(urn.maintainable())
+
+
+class RefElements:
+    """`Ref` of SDMX-ML 2.1: attributes name agency, id and version, and mostly the class."""
+
+    def __init__(self, kind: str) -> None:
+        self._kind = kind
+        self._around = ""
+
+    def read(self, events: Sequence[Any]) -> Iterable[Urn]:
+        """The references in the next events."""
+        for position, event in enumerate(events):
+            if type(event) is not dict:
+                continue
+            name = events[position - 1].rpartition(" ")[2]
+            if name == "Ref" and "agencyID" in event:
+                yield from self._reference(event)
+            self._around = name
+
+    def _reference(self, attributes: Mapping[str, str]) -> Iterable[Urn]:
+        class_name = attributes.get("class") or self._class_around()
+        agency = attributes["agencyID"]
+        parent = attributes.get("maintainableParentID")
+        if parent is not None:
+            if holder := HOLDERS.get(class_name):
+                yield Urn.of(holder, agency, parent, attributes.get("maintainableParentVersion"))
+        elif class_name in PACKAGES and "id" in attributes:
+            yield Urn.of(class_name, agency, attributes["id"], attributes.get("version"))
+
+    def _class_around(self) -> str:
+        if self._around == "Structure":
+            return "MetadataStructure" if self._kind == "Metadataflow" else "DataStructure"
+        return _BY_PARENT.get(self._around, self._around)
+
+
+class NamedParts:
+    """References of SDMX-ML 1.0 and 2.0: attributes of components, and elements such as `KeyFamilyRef`."""
+
+    def __init__(self, agency: str | None) -> None:
+        self._agency = agency
+        self._open: list[str] = []
+        self._parts: dict[str, str] | None = None
+        self._outside = 0
+
+    def read(self, events: Sequence[Any]) -> Iterable[Urn]:
+        """The references in the next events."""
+        for position, event in enumerate(events):
+            if type(event) is dict:
+                self._begin(events[position - 1].rpartition(" ")[2])
+                yield from self._components(event)
+            elif type(event) is int:
+                yield from self._end()
+            elif self._parts is not None and not _is_name(events, position):
+                self._parts[self._open[-1]] = event.strip()
+
+    def _begin(self, name: str) -> None:
+        self._open.append(name)
+        if self._parts is None and name.endswith("Ref"):
+            self._parts, self._outside = {}, len(self._open)
+
+    def _end(self) -> Iterable[Urn]:
+        if self._parts is not None and len(self._open) == self._outside:
+            yield from self._reference(self._parts)
+            self._parts = None
+        self._open.pop()
+
+    def _components(self, attributes: Mapping[str, str]) -> Iterable[Urn]:
+        if "codelist" in attributes:
+            agency, version = attributes.get("codelistAgency"), attributes.get("codelistVersion")
+            yield from self._urn("Codelist", agency, attributes["codelist"], version)
+        if "conceptSchemeRef" in attributes:
+            agency = attributes.get("conceptSchemeAgency") or attributes.get("conceptAgency")
+            yield from self._urn("ConceptScheme", agency, attributes["conceptSchemeRef"], None)
+
+    def _reference(self, parts: Mapping[str, str]) -> Iterable[Urn]:
+        for part, identifier in parts.items():
+            name = part.removesuffix("ID")
+            kind = kind_of_element(name)
+            if kind and name != part:
+                agency = parts.get(f"{name}AgencyID") or parts.get("AgencyID")
+                yield from self._urn(kind, agency, identifier, parts.get(f"{name}Version") or parts.get("Version"))
+
+    def _urn(self, kind: str, agency: str | None, identifier: str, version: str | None) -> Iterable[Urn]:
+        agency = agency or self._agency
+        if agency and identifier:
+            yield Urn.of(kind, agency, identifier, version)
+
+
+def _is_name(events: Sequence[Any], position: int) -> bool:
+    return position + 1 < len(events) and type(events[position + 1]) is dict
