@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import pyarrow as pa
-
 from contexture.changes import Verdict
 from contexture.errors import RejectedError
 from contexture.events import ContextIdentity, identity_hash, identity_key
@@ -21,6 +19,7 @@ from contexture.topics import TopicNameError
 from contexture.topics.collisions import Meanings
 from spark_jobs.preparation.candidates import Candidate, parts, whole
 from spark_jobs.preparation.evaluated import EvaluatedRows, Refusal
+from spark_jobs.preparation.holding import Holding
 from spark_jobs.preparation.judged import JudgedAttributes
 from spark_jobs.preparation.landed_rows import LandedRow, landed_rows
 from spark_jobs.preparation.settings import MAXIMUM_PARTS, Preparation, event_number
@@ -35,9 +34,8 @@ class EntityEvaluator:
     def __init__(self, preparation: Preparation, lookup: StateLookup) -> None:
         publication = preparation.publication
         self._service = publication.source.service
-        self._everything = preparation.everything
         self._by_attribute = preparation.by_attribute
-        self._lookup = lookup
+        self._holding = Holding(preparation, lookup)
         self._render = renderer(publication)
         self._meanings = Meanings(publication.topics)
         self._options = RuleOptions.for_publication(publication, preparation.reference_time)
@@ -53,26 +51,20 @@ class EntityEvaluator:
 
     def _evaluate(self, landed: Iterator[LandedRow], rows: EvaluatedRows) -> None:
         candidates = [candidate for row in landed for candidate in self._candidates(row, rows)]
-        for candidate, held in zip(candidates, self._held(candidates), strict=True):
-            if held == candidate.content_hash:
+        for candidate, is_held in zip(candidates, self._holding.has(candidates), strict=True):
+            if is_held:
                 self._tell(rows, candidate, Verdict.UNCHANGED)
             else:
                 self._send(rows, candidate)
-
-    def _held(self, candidates: list[Candidate]) -> list[bytes | None]:
-        """The content that the target has of each; where everything is sent, nobody asks."""
-        if self._everything or not candidates:
-            return [None] * len(candidates)
-        identities = pa.array([candidate.identity_hash for candidate in candidates], pa.binary(16))
-        entities = pa.array([candidate.entity_hash for candidate in candidates], pa.binary(16))
-        return self._lookup.contents(identities, entities)
 
     def _candidates(self, row: LandedRow, rows: EvaluatedRows) -> Iterator[Candidate]:
         if row.operation == "present":
             self._note(rows, row, Verdict.PRESENT, self._shown_identity(row))
             return
         try:
-            parsed = parse_entity(row.body, service=self._service, service_path_hint=row.path)
+            parsed = parse_entity(
+                row.body, service=self._service, service_path_hint=row.path, attribute_times=self._by_attribute
+            )
         except EntityError as error:
             self._refuse(rows, row, self._shown_identity(row), unreadable(error, self._options))
             return
@@ -100,7 +92,7 @@ class EntityEvaluator:
             self._tell(rows, candidate, Verdict.QUARANTINED, rule=rendered.rule)
             return
         row = candidate.row
-        moment = row.modified_at if row.modified_at is not None else row.received_at
+        moment = candidate.modified_at if candidate.modified_at is not None else row.received_at
         self._tell(rows, candidate, Verdict.SEND, topic=rendered.topics[0], meaning=self._meaning(candidate))
         rows.rendered_rows.append(
             (
@@ -113,7 +105,7 @@ class EntityEvaluator:
                 candidate.identity_hash,
                 candidate.entity_hash,
                 candidate.content_hash,
-                row.modified_at,
+                candidate.modified_at,
             )
         )
 
@@ -155,7 +147,7 @@ class EntityEvaluator:
                 candidate.identity_hash,
                 candidate.entity_hash,
                 candidate.content_hash if rule is None else None,
-                row.modified_at,
+                candidate.modified_at,
                 row.received_at,
                 rule,
                 candidate.warnings if part == 0 else None,

@@ -34,7 +34,9 @@ def evaluation(preparation: Preparation) -> Evaluation:
 
     def evaluate(batches: Iterator[Any]) -> Iterator[Any]:
         storage = Storage(preparation.home)
-        lookup = load_lookup(preparation.home, preparation.publication.name, preparation.pointer_json)
+        rewritten = not preparation.publication.source.suppress_unchanged
+        name, pointer = preparation.publication.name, preparation.pointer_json
+        lookup = load_lookup(preparation.home, name, pointer, times=rewritten)
         evaluator = EntityEvaluator(preparation, lookup)
         with RunFiles(storage) as files:
             following: int | None = None

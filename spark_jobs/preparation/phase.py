@@ -136,6 +136,7 @@ def outbox_id(order: StageOrder, landing_digest: str, generation: int) -> str:
         "generation": generation,
         "mode": order.mode,
         "republish": order.republish and order.run,
+        "suppress_unchanged": publication.source.suppress_unchanged,
         "format": FORMAT_VERSION,
     }
     return sha256(orjson.dumps(parts, option=orjson.OPT_SORT_KEYS)).hexdigest()[:32]

@@ -50,6 +50,7 @@ class Selection:
         service_path: one walk for each.
         mode: full goes along the time of creation, changes along that of modification, from `since` on.
         identities: adds walks that only tell who is there (rows with operation `present` and no body).
+        attribute_times: asks for the time of each attribute's own change (metadata `dateModified`).
         parallel_readers: how many tasks read at once; each has one request under way at most.
         pause_milliseconds: how long each of them waits between two pages.
     """
@@ -71,14 +72,16 @@ class Selection:
     identities: str = "false"
     page_size: str = str(MAX_PAGE_SIZE)
     walk_deadline_seconds: str = "3600"
+    attribute_times: str = "false"
     parallel_readers: str = "2"
     pause_milliseconds: str = "0"
 
     def __post_init__(self) -> None:
         if self.mode not in {"full", "changes"}:
             raise _mistake("mode", self.mode, "full or changes")
-        if self.identities not in {"true", "false"}:
-            raise _mistake("identities", self.identities, "true or false")
+        for name in ("identities", "attribute_times"):
+            if getattr(self, name) not in {"true", "false"}:
+                raise _mistake(name, getattr(self, name), "true or false")
         if self.mode == "changes" and not self.since:
             raise _mistake("since", self.since, "the time to start from, as the broker writes times")
         for name in ("page_size", "walk_deadline_seconds", "parallel_readers", "pause_milliseconds"):
@@ -142,6 +145,7 @@ class Selection:
             since=self.since if changes else None,
             page_size=int(self.page_size),
             identities_only=not bodies,
+            attribute_times=self.attribute_times == "true",
         )
 
 

@@ -96,6 +96,48 @@ def test_only_what_changed_is_sent_again_unless_all_is_asked_for(preparer: Prepa
     assert told(full, runs) == [("car1", 10), ("car2", 25), ("car3", 30)]
 
 
+TOLD_AGAIN = {"kind": "ngsi", "connection": "c", "service": "vehicles", "suppress_unchanged": False}
+
+
+def test_what_was_written_again_without_a_change_is_sent_where_that_is_wanted(preparer: Prepare) -> None:
+    runs = preparer(source=TOLD_AGAIN)
+    runs.concluded([car(1, 10), car(2, 20)])
+
+    read_again = runs.concluded([car(1, 10), car(2, 20)])
+    rewritten = runs.concluded([car(1, 10, modified=seconds(1)), car(2, 20)])
+    seen_again = runs.concluded([car(1, 10, modified=seconds(1)), car(2, 20)])
+
+    assert told(read_again, runs) == []
+    assert told(rewritten, runs) == [("car1", 10)]
+    assert told(seen_again, runs) == []
+
+
+def timed(value: object, minute: int) -> dict[str, object]:
+    time = {"type": "DateTime", "value": f"2026-03-01T08:{minute:02}:00.000Z"}
+    return {"type": "Text", "value": value, "metadata": {"dateModified": time}}
+
+
+def test_an_attribute_changes_when_it_says_so_itself(preparer: Prepare) -> None:
+    runs = preparer(source=TOLD_AGAIN, topics={"data_model": "dm-by-attribute"})
+    first = runs.concluded([{**car(1, 10), "speed": timed(10, 0), "colour": timed("red", 0)}])
+
+    later = {**car(1, 10, modified=seconds(7)), "speed": timed(10, 7), "colour": timed("red", 0)}
+    rewritten = runs.concluded([later])
+    bluer = runs.concluded([{**later, "colour": timed("blue", 3)}])
+
+    assert sorted(record["timestamp"] for record in runs.records(first)) == [seconds(0), seconds(0)]
+    assert [(record["key"].decode(), record["value"], record["timestamp"]) for record in runs.records(rewritten)] == [
+        (
+            identity(1, "speed"),
+            b'{"id":"car1","type":"car","speed":{"type":"Text","value":10,"metadata":{}}}',
+            seconds(7),
+        )
+    ]
+    assert [(record["key"].decode(), record["timestamp"]) for record in runs.records(bluer)] == [
+        (identity(1, "colour"), seconds(3))
+    ]
+
+
 def test_an_entity_absent_in_two_runs_gets_a_tombstone_and_leaves_the_state(preparer: Prepare) -> None:
     runs = preparer()
     runs.concluded([car(1, 10), car(2, 20)])

@@ -293,6 +293,20 @@ def test_one_walk_for_each_service_path_and_identities_from_wildcards(
     assert (manifest.source_count, manifest.complete) == (2, True)
 
 
+def test_attributes_that_are_events_land_with_the_times_of_their_own_changes(
+    spark: SparkSession, broker: TestBroker, tmp_path: Path
+) -> None:
+    broker.load([car(1)])
+    asked = order(tmp_path)
+    topics = asked.publication.topics.model_copy(update={"data_model": "dm-by-attribute"})
+    by_attribute = asked.model_copy(update={"publication": asked.publication.model_copy(update={"topics": topics})})
+
+    manifest = pull(spark, by_attribute, connection(broker), None)
+
+    body = rows(tmp_path, manifest)["body"][0].as_py()
+    assert b'"speed":{"type":"Number","value":100.0,"metadata":{"dateModified":{"type":"DateTime","value":"2' in body
+
+
 def test_the_watermark_never_passes_the_start_of_the_pull(
     spark: SparkSession, broker: TestBroker, tmp_path: Path
 ) -> None:

@@ -38,7 +38,8 @@ def entities_question(headers: Mapping[str, str], parameters: Mapping[str, str])
 
 def _body(parameters: Mapping[str, str]) -> dict[str, object]:
     expression = {name: parameters[name] for name in _EXPRESSION if name in parameters}
-    body: dict[str, object] = {"entities": _selectors(parameters), "attrs": parameters["attrs"].split(",")}
+    body: dict[str, object] = {"entities": _selectors(parameters)}
+    body |= {name: parameters[name].split(",") for name in ("attrs", "metadata") if name in parameters}
     return body | ({"expression": expression} if expression else {})
 
 

@@ -42,6 +42,7 @@ class ParsedEntity(msgspec.Struct, frozen=True):
         body: the bytes all this was read from.
         linked_data: the NGSI-LD entity as received, without the broker's own members; None where it was NGSIv2.
         datasets: of attributes that are one of several instances (datasetId): their name in `attributes` to theirs.
+        attribute_times: name to the broker's time of the attribute's own last change, where that was asked for.
     """
 
     identity: ContextIdentity
@@ -53,6 +54,7 @@ class ParsedEntity(msgspec.Struct, frozen=True):
     body: bytes
     linked_data: dict[str, object] | None = None
     datasets: Mapping[str, AttributeName] | None = None
+    attribute_times: Mapping[str, datetime] | None = None
 
     def attribute_name(self, key: str) -> AttributeName:
         """What the attribute that stands under `key` is called in its source."""
@@ -60,7 +62,12 @@ class ParsedEntity(msgspec.Struct, frozen=True):
 
 
 def parse_entity(
-    body: bytes, *, service: str, service_path_hint: str | None = None, form: EntityForm = "ngsiv2"
+    body: bytes,
+    *,
+    service: str,
+    service_path_hint: str | None = None,
+    form: EntityForm = "ngsiv2",
+    attribute_times: bool = False,
 ) -> ParsedEntity:
     """The entity of a body in normalized form.
 
@@ -69,6 +76,7 @@ def parse_entity(
         service: the service it was read from.
         service_path_hint: its service path where that is known; else the body says, and if it doesn't, the root path.
         form: how the body is written; the entity comes in NGSIv2's normalized form from both.
+        attribute_times: metadata `dateModified` is the broker's, and no part of the entity.
 
     Raises:
         EntityError: the body isn't one JSON object.
@@ -90,8 +98,16 @@ def parse_entity(
         entity_id if isinstance(entity_id, str) else "",
         entity_type if isinstance(entity_type, str) else "",
     )
+    attributes = _attributes(entity)
     return ParsedEntity(
-        identity, entity, _attributes(entity), created_at, modified_at, tuple(shadowed) if shadowed else (), body
+        identity,
+        entity,
+        attributes,
+        created_at,
+        modified_at,
+        tuple(shadowed) if shadowed else (),
+        body,
+        attribute_times=_take_attribute_times(attributes) if attribute_times else None,
     )
 
 
@@ -116,6 +132,22 @@ def _attributes(entity: dict[str, object]) -> dict[str, object]:
     for name in _IDENTIFIERS:
         attributes.pop(name, None)
     return attributes
+
+
+def _take_attribute_times(attributes: dict[str, object]) -> dict[str, datetime]:
+    times: dict[str, datetime] = {}
+    for name, attribute in attributes.items():
+        metadata = attribute.get("metadata") if isinstance(attribute, dict) else None
+        if not isinstance(metadata, dict):
+            continue
+        shown = metadata.get("dateModified")
+        if not isinstance(shown, dict) or shown.get("type") != "DateTime":
+            continue
+        moment = broker_time(shown.get("value"))
+        if moment is not None:
+            times[name] = moment
+            del metadata["dateModified"]
+    return times
 
 
 def _take_time(entity: dict[str, object], name: str, shadowed: list[str]) -> datetime | None:

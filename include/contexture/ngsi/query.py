@@ -35,6 +35,7 @@ class EntityQuery:
         until: where it ends: what has this time or an earlier one is met, and little beyond; to the end when None.
         page_size: entities asked for at once, 1 to 1000.
         identities_only: leaves the user attributes out.
+        attribute_times: asks for the time of each attribute's own last change, as metadata `dateModified`.
 
     Raises:
         ConfigurationError: a value that no broker takes, or a condition of `q` on the field the walk needs for itself.
@@ -55,6 +56,7 @@ class EntityQuery:
     type_pattern: str | None = None
     mq: str | None = None
     until: str | None = None
+    attribute_times: bool = False
 
     def __post_init__(self) -> None:
         if not self.service_path.startswith("/"):
@@ -88,6 +90,8 @@ class EntityQuery:
             "attrs": ",".join((*BUILTINS, *(name for name in wanted if name not in BUILTINS))),
             "orderBy": f"{self.field},id,type",
         }
+        if self.attribute_times and wanted:
+            parameters["metadata"] = "dateModified,*"
         return parameters | self._selection(since)
 
     def count_parameters(self) -> dict[str, str]:

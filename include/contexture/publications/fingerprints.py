@@ -63,6 +63,7 @@ CHANGES_NO_RECORD: Mapping[str, str] = {
     "source.page_size": "how it is read, not what",
     "source.overlap_seconds": "how it is read, not what",
     "source.walk_deadline_seconds": "a guard that stops a run",
+    "source.suppress_unchanged": "which repeats are sent, not what they hold; outbox ids cover it",
     "source.parallel_readers": "how it is read, not what",
     "source.pause_milliseconds": "how it is read, not what",
     "topics.grouping_rules": "where the rules lie; their contents count",

@@ -110,6 +110,9 @@ class Source(Section):
     page_size: Annotated[Positive, Field(le=1000)] = Field(1000, description="Entities asked for in one request")
     overlap_seconds: Count = Field(60, description="How far a changes run reads back behind its watermark")
     walk_deadline_seconds: Positive = Field(3600, description="A walk of the source fails when it takes longer")
+    suppress_unchanged: Flag = Field(
+        True, description="Leave out what was written again without a change; false: mode changes sends it too"
+    )
     parallel_readers: Annotated[Positive, Field(le=16)] = Field(
         2, description="Requests to the source under way at once; a large source is read in as many slices"
     )

@@ -64,6 +64,12 @@ def test_a_long_question_has_its_selection_in_a_body_and_its_paging_in_the_addre
     }
 
 
+def test_metadata_asked_for_are_a_list_in_a_body() -> None:
+    body = asked(EntityQuery("/a", q="a>" + "1" * 2000, attribute_times=True)).body
+    assert body is not None
+    assert json.loads(body)["metadata"] == ["dateModified", "*"]
+
+
 @pytest.mark.parametrize(
     ("query", "selectors"),
     [

@@ -93,6 +93,30 @@ def test_a_time_with_another_zone_is_the_same_moment_in_utc() -> None:
     assert parse_entity(body, service="s").modified_at == datetime(2021, 3, 11, 10, 21, 2, tzinfo=UTC)
 
 
+def test_the_broker_s_time_of_an_attribute_is_told_apart_from_the_users_metadata() -> None:
+    time = '{"type":"DateTime","value":"2026-11-21T05:39:00.500Z"}'
+    body = (
+        '{"id":"i","type":"t",'
+        f'"a":{{"type":"Number","value":1.0,"metadata":{{"unit":{{"type":"Text","value":"km"}},"dateModified":{time}}}}},'
+        f'"b":{{"type":"Number","value":2,"metadata":{{"dateModified":{time}}}}},'
+        '"c":{"type":"Number","value":3,"metadata":{"dateModified":{"type":"Text","value":"on Monday"}}},'
+        '"d":{"type":"Number","value":4},"e":5}'
+    ).encode()
+
+    parsed = parse_entity(body, service="s", attribute_times=True)
+
+    moment = datetime(2026, 11, 21, 5, 39, 0, 500000, tzinfo=UTC)
+    assert parsed.attribute_times == {"a": moment, "b": moment}
+    assert orjson.dumps(parsed.entity) == (
+        b'{"id":"i","type":"t","a":{"type":"Number","value":1.0,"metadata":{"unit":{"type":"Text","value":"km"}}},'
+        b'"b":{"type":"Number","value":2,"metadata":{}},'
+        b'"c":{"type":"Number","value":3,"metadata":{"dateModified":{"type":"Text","value":"on Monday"}}},'
+        b'"d":{"type":"Number","value":4},"e":5}'
+    )
+    assert parse_entity(body, service="s").attribute_times is None
+    assert orjson.dumps(parse_entity(body, service="s").entity) == body
+
+
 def test_the_key_values_form_of_a_key_only_walk_is_understood() -> None:
     parsed = parse_entity(b'{"id":"car1","type":"car","servicePath":"/4wheels"}', service="vehicles")
     assert (parsed.identity, parsed.attributes) == (ContextIdentity("vehicles", "/4wheels", "car1", "car"), {})

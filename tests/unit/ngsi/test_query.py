@@ -52,6 +52,13 @@ def test_a_walk_for_identities_leaves_user_attributes_out() -> None:
     assert parameters["attrs"] == "dateCreated,dateModified,servicePath"
 
 
+def test_times_of_attributes_are_asked_for_as_metadata_beside_the_users_own() -> None:
+    asked = EntityQuery("/a", attribute_times=True)
+    assert asked.page_parameters(since=None, offset=0, limit=5)["metadata"] == "dateModified,*"
+    nobody = EntityQuery("/a", attribute_times=True, identities_only=True)
+    assert "metadata" not in nobody.page_parameters(since=None, offset=0, limit=5)
+
+
 def test_a_count_asks_for_the_total_with_the_smallest_page() -> None:
     query = EntityQuery("/a", types=("car",), q="speed>20", field="dateModified", since="2026-01-01T00:00:00.000Z")
     assert query.count_parameters() == {

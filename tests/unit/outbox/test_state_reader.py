@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,8 @@ from contexture.outbox.state_files import ROWS_IN_GROUP, StateFile, merged
 from contexture.outbox.state_index import INDEXED, StateLookup
 from contexture.outbox.storage import Storage
 
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC) - datetime(1970, 1, 1, tzinfo=UTC)
+MICROSECOND = timedelta(microseconds=1)
 MANY = 5 * ROWS_IN_GROUP
 NAMES = [f"car{number}" for number in range(12)]
 ROWS = st.lists(
@@ -148,6 +151,18 @@ def test_many_at_once_are_looked_up_in_one_reading(state: State):
     assert len(found) == 400
     lookup.contents(many, many)
     assert reader.groups_read == 5
+
+
+def test_contents_are_looked_up_with_their_times_where_that_is_asked_for(state: State):
+    reader = state.reader(write_files(state, [Held(f"car{number}") for number in range(20)], [Held("car7", "b")]))
+    asked = hashes("car7", "van1", "car3")
+    noon = NOON // MICROSECOND
+
+    found = StateLookup(reader, times=True).contents_and_times(asked, asked)
+
+    assert found == [(b"b".ljust(32), noon), (None, None), (b"a".ljust(32), noon)]
+    empty = State(state.storage, "none")
+    assert StateLookup(empty.reader(empty.pointer()), times=True).contents_and_times(asked, asked) == [(None, None)] * 3
 
 
 def test_nothing_is_read_for_a_state_that_is_empty(state: State):

@@ -100,6 +100,7 @@ KEEPING = {
     "source.overlap_seconds": 5,
     "source.walk_deadline_seconds": 5,
     "topics.collision": "quarantine",
+    "source.suppress_unchanged": False,
     "source.parallel_readers": 3,
     "source.pause_milliseconds": 250,
     "topics.replication_factor": 3,

@@ -67,6 +67,7 @@ def test_a_minimal_file_has_every_documented_default(written):
             "page_size": 1000,
             "overlap_seconds": 60,
             "walk_deadline_seconds": 3600,
+            "suppress_unchanged": True,
             "parallel_readers": 2,
             "pause_milliseconds": 0,
         },
