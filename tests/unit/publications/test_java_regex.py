@@ -40,6 +40,18 @@ from contexture.publications.name_files.java_replacement import replacement
         (r"a]}", "a]}", True),
         (r"\cA\e\t", "\x01\x1b\t", True),
         (r"a{2,3}+", "aaa", True),
+        (r"[\w-.]+", "a-b.c_1", True),
+        (r"[\w-.]", "/", False),
+        (r"[+--]+", "+,-", True),
+        (r"[+--]", ".", False),
+        (r"[--/]+", "-./", True),
+        (r"[a-c-e]+", "b-e", True),
+        (r"[a-c-e]", "d", False),
+        (r"[-a]", "-", True),
+        (r"[a-]", "-", True),
+        (r"\B", "", True),
+        (r"é\b", "é", True),
+        (r"é\b1", "é1", False),
     ],
 )
 def test_a_translated_expression_matches_as_in_java(pattern: str, text: str, matches: bool) -> None:
@@ -63,6 +75,9 @@ def test_a_translated_expression_matches_as_in_java(pattern: str, text: str, mat
         ("a{", "'{' at position 2 is no count"),
         ("[]a]", "']' at position 2 begins a class"),
         ("a[b", "'[' at position 2 is never closed"),
+        (r"[!-\p{Alpha}]", "'-' at position 3 begins a range that ends with no character"),
+        (r"[a-\d]", "'-' at position 3 begins a range"),
+        ("[a--b]", "bad character range"),
         (r"\y", r"'\y' at position 1"),
         ("*a", "nothing to repeat"),
         ("(a", "missing )"),
@@ -90,6 +105,26 @@ def test_replacements_are_those_of_java(pattern: str, text: str, name: str, expa
     match = compiled.fullmatch(name)
     assert match is not None
     assert replacement(text, compiled).expand(match) == expanded
+
+
+@pytest.mark.parametrize(
+    ("pattern", "name", "replaced"),
+    [
+        (".*", "a", "xx"),
+        ("^(.*)", "a", "x"),
+        (".+", "ab", "x"),
+        ("a", "banana", "bxnxnx"),
+        ("a*", "baac", "xbxxcx"),
+        ("|b", "bb", "xbxbx"),
+        ("a??", "aa", "xaxax"),
+        ("(?<=a)", "ab", "axb"),
+        ("z", "a", "a"),
+        (".*", "", "x"),
+    ],
+)
+def test_every_match_is_replaced_as_in_java(pattern: str, name: str, replaced: str) -> None:
+    compiled = compile_java(pattern)
+    assert replacement("x", compiled).everywhere(compiled, name) == replaced
 
 
 @pytest.mark.parametrize("text", ["a$", "a\\", "$1", "${room}", "$x"])

@@ -43,8 +43,11 @@ def ngsiv2_attribute(instance: object) -> object:
 
 
 def instances(name: str, attribute: object) -> Iterator[tuple[str | None, object]]:
-    """The instances of an attribute, each with its datasetId; the default instance has none (clause 4.5.5)."""
-    if type(attribute) is not list:
+    """The instances of an attribute, each with its datasetId; the default instance has none (clause 4.5.5).
+
+    A list of anything else, as in the simplified form, is one thing that the rules find no attribute in.
+    """
+    if type(attribute) is not list or not attribute or not all(type(item) is dict for item in attribute):
         yield _dataset_of(attribute), attribute
         return
     for instance in attribute:

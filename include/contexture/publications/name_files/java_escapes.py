@@ -28,8 +28,9 @@ _SETS = {
 }
 _SAME = frozenset("dDwWsS")
 _ANCHORS = {
-    "b": r"\b",
-    "B": r"\B",
+    # Up to Java 18, under which Cygnus runs, boundaries know the letters of all languages, as \w does not.
+    "b": r"(?u:\b)",
+    "B": r"(?!(?u:\b))",
     "A": r"\A",
     "z": r"\Z",
     "Z": r"(?=(?:\r\n|[\n\r\x85\u2028\u2029])?\Z)",

@@ -3,7 +3,7 @@
 Translated: named groups, `\\Q...\\E`, POSIX classes (`\\p{Alpha}`), `\\h \\v \\R`, `\\x{h} \\0n \\cX \\e \\a`, the
 line ends of Java in `.` and `$`, possessive quantifiers, atomic groups, `(?i)` and `(?s)` at the beginning, `(?i:...)`.
 Refused: class intersections and unions (`[a&&b]`, `[a[b]]`), Unicode classes (`\\p{L}`), other flags, `\\G \\X \\N`,
-and what Java itself refuses. `\\d \\w \\s \\b` know ASCII only, as in Java.
+and what Java itself refuses. `\\d \\w \\s` know ASCII only, and `\\b` all letters, as in Java.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from contexture.publications.name_files import java_escapes as escapes
 _GROUP_OPENERS = ("(?:", "(?=", "(?!", "(?<=", "(?<!", "(?>", "(?i:", "(?-i:")
 _NAMED_GROUP = re.compile(r"\(\?<([A-Za-z][A-Za-z0-9]*)>")
 _FLAGS = re.compile(r"\(\?([is]{1,2})\)")
+_RANGE = re.compile(r"-[^\]]", re.DOTALL)
 _COUNT = re.compile(r"\{\d+(?:,\d*)?\}")
 _ANY = r"[^\n\r\x85\u2028\u2029]"
 _END = r"(?=(?:\r\n|[\n\r\x85\u2028\u2029])?\Z)"
@@ -42,6 +43,11 @@ def compile_java(pattern: str) -> re.Pattern[str]:
         return re.compile(translated, re.ASCII)
     except (re.error, OverflowError, RecursionError) as error:
         raise refused(pattern, 0, str(error), "is the reason why it can't be used") from None
+
+
+def _is_character(member: str) -> bool:
+    """Whether a member of a class stands for one character, so that a range can begin or end with it."""
+    return len(member) == 1 or member.startswith("\\U")
 
 
 class _Translation:
@@ -145,11 +151,22 @@ class _Translation:
         if self._pattern.startswith("]", self._at):
             raise refused(self._pattern, self._at, "']'", r"begins a class; write \]")
         while self._at < len(self._pattern) and self._pattern[self._at] != "]":
-            out.append(self._member())
+            out.append(self._members())
         if self._at == len(self._pattern):
             raise refused(self._pattern, start, "'['", "is never closed")
         self._at += 1
         return "".join(out) + "]"
+
+    def _members(self) -> str:
+        """One member of a class, or a range; a hyphen after a set, as in `[\\w-.]`, is one itself."""
+        first, hyphen = self._member(), self._at
+        if not _is_character(first) or not _RANGE.match(self._pattern, hyphen):
+            return first
+        self._at += 1
+        last = self._member()
+        if not _is_character(last):
+            raise refused(self._pattern, hyphen, "'-'", "begins a range that ends with no character")
+        return f"{first}-{last}"
 
     def _member(self) -> str:
         at, character = self._at, self._pattern[self._at]
@@ -158,8 +175,8 @@ class _Translation:
                 raise refused(self._pattern, at, name)
         if character != "\\":
             self._at += 1
-            # Python reserves `--`, `||` and `~~` in classes.
-            return f"\\{character}" if character in "&|~" else character
+            # Python reserves `--`, `&&`, `||` and `~~` in classes.
+            return f"\\U{ord(character):08x}" if character in "-&|~" else character
         token = escapes.read(self._pattern, at)
         if token is None or token.inside is None:
             raise refused(self._pattern, at, f"{self._pattern[at : at + 2]!r} in a class".replace("\\\\", "\\"))

@@ -20,6 +20,18 @@ class Replacement:
         """The text that stands for a match; a group that took no part is empty."""
         return "".join(text + (match[group] or "" if group != "" else "") for text, group in self.parts)
 
+    def everywhere(self, pattern: re.Pattern[str], text: str) -> str:
+        """The text with every match replaced, one after the other, as Java's `replaceAll` does.
+
+        Python would take a match of nothing and a longer one at the same place; Java goes on after the first.
+        """
+        out, done, at = list[str](), 0, 0
+        while at <= len(text) and (match := pattern.search(text, at)) is not None:
+            out += (text[done : match.start()], self.expand(match))
+            done = match.end()
+            at = done + (match.start() == done)
+        return "".join((*out, text[done:]))
+
 
 def replacement(text: str, pattern: re.Pattern[str]) -> Replacement:
     r"""The replacement of a text for matches of a pattern.

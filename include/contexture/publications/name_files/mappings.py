@@ -50,7 +50,7 @@ class _Rename:
         if not isinstance(self.new, Replacement):
             return name if self.new is None else self.new
         if compat:
-            return self.pattern.sub(self.new.expand, name)
+            return self.new.everywhere(self.pattern, name)
         match = self.pattern.fullmatch(name)
         return name if match is None else self.new.expand(match)
 

@@ -11,6 +11,7 @@ import pytest
 from contexture.events import AttributeName, ContextIdentity, content_hash
 from contexture.ngsi import EntityError, ParsedEntity, parse_entity
 from contexture.ngsi.linked_data.entity import narrowed
+from contexture.ngsi.rules import RuleOptions, check_entity
 from samples_location import samples_or_skip
 
 
@@ -100,6 +101,14 @@ def test_instances_of_one_attribute_are_told_apart_by_their_dataset() -> None:
 def test_two_instances_that_nothing_tells_apart_are_refused() -> None:
     with pytest.raises(EntityError, match="two instances of 'speed'"):
         parsed(speed=[{"type": "Property", "value": 1}, {"type": "Property", "value": 2}])
+
+
+@pytest.mark.parametrize("value", [[], ["x"], ["x", "y"], [{"type": "Property", "value": 1}, 5]])
+def test_a_list_of_something_else_than_instances_is_left_to_the_rules(value: list[object]) -> None:
+    entity = parsed(a=value)
+
+    assert entity.attributes == {"a": value}
+    assert [each.rule for each in check_entity(entity, RuleOptions(linked_data=True))] == ["attr-shape"]
 
 
 def test_the_order_in_which_a_broker_lists_types_scopes_and_instances_changes_nothing() -> None:
