@@ -1,0 +1,126 @@
+"""An installation that is stopped and started again: the same Airflow, the same Kafka, the same files."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any, TypeVar
+
+import httpx
+
+from contexture.outbox.lifecycle import Outboxes
+from contexture.outbox.manifest import Manifest
+from contexture.outbox.storage import Storage
+from contexture.sandbox.airflow.client import DagRun
+from contexture.sandbox.demo.comparison import concluded
+from contexture.sandbox.stack import Stack, StackOptions
+
+PATIENCE_SECONDS = 600.0
+"""For what takes half a minute on a machine that does nothing else."""
+
+Found = TypeVar("Found")
+
+
+@contextmanager
+def installation(publications: Path, home: Path, *, entities: int) -> Iterator[Installation]:
+    """A started installation; everything of it is ended with the block."""
+    with Stack(StackOptions(publications, home, entities=entities), progress=print) as stack:
+        yield Installation(stack)
+
+
+@dataclass
+class Installation:
+    """Contexture with everything behind it, in the hands of its operator."""
+
+    stack: Stack
+
+    @property
+    def publications(self) -> Path:
+        """The folder of publication files."""
+        return self.stack.publications
+
+    def stop(self) -> None:
+        """Ends Airflow and Kafka; files and databases stay."""
+        self.stack.airflow.stop()
+        self.stack.kafka.stop()
+
+    def start(self) -> None:
+        """Starts them again on what they left."""
+        self.stack.kafka.start()
+        self.stack.airflow.start()
+
+    def runs(self, dag_id: str, prefix: str = "") -> list[DagRun]:
+        """The runs of a DAG whose id begins like that, oldest first."""
+        return [run for run in self.stack.client.runs(dag_id) if run.run_id.startswith(prefix)]
+
+    def finished(self, dag_id: str, *, number: int, prefix: str = "", seconds: float = PATIENCE_SECONDS) -> DagRun:
+        """The `number`th of these runs, counted from 1, when it has come to its end."""
+        run = until(lambda: _at(self.runs(dag_id, prefix), number), f"run {number} of {dag_id}", seconds)
+        return self.stack.client.await_run(run.dag_id, run.run_id, seconds=seconds)
+
+    def log(self, run: DagRun, task: str, *, try_number: int = 1) -> str:
+        """The log of one try of a task."""
+        return self.stack.client.log(run.dag_id, run.run_id, task, try_number=try_number)
+
+    def published(self, publication: str) -> list[Manifest]:
+        """The concluded outboxes in the order they were sent."""
+        return [manifest for _, manifest in concluded(Outboxes(self.storage, publication))]
+
+    @property
+    def storage(self) -> Storage:
+        """The files below CONTEXTURE_HOME."""
+        return Storage(str(self.stack.options.home))
+
+    def airflow(self, *words: str) -> str:
+        """What a command of Airflow's own command line prints."""
+        done = subprocess.run(
+            ["airflow", *words],
+            env=self.stack.settings.environment(),
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=120,
+        )
+        assert done.returncode == 0, f"{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
+        return done.stdout + done.stderr
+
+    def ask(self, method: str, path: str, body: Any = None) -> httpx.Response:
+        """Asks Airflow's REST interface as a browser does: with the token of the user's login."""
+        login, url = self.stack.settings.login, self.stack.settings.url
+        token = httpx.post(f"{url}/auth/token", json={"username": login.user, "password": login.password}).json()
+        headers = {"Authorization": f"Bearer {token['access_token']}"}
+        return httpx.request(method, f"{url}{path}", json=body, headers=headers, timeout=30)
+
+    def import_errors(self) -> list[str]:
+        """What Airflow shows as import errors."""
+        return [error["stack_trace"] for error in self.ask("GET", "/api/v2/importErrors").json()["import_errors"]]
+
+    def asset_events(self, asset: str) -> list[dict[str, Any]]:
+        """The events of an asset, oldest first."""
+        assets = self.ask("GET", f"/api/v2/assets?name_pattern={asset}").json()["assets"]
+        (identity,) = [found["id"] for found in assets if found["name"] == asset]
+        events = self.ask("GET", f"/api/v2/assets/events?asset_id={identity}&order_by=timestamp").json()
+        return list(events["asset_events"])
+
+
+def until(look: Callable[[], Found | None], what: str, seconds: float) -> Found:
+    """What `look` finds in the end."""
+    deadline = time.monotonic() + seconds
+    while (found := look()) is None:
+        assert time.monotonic() < deadline, f"no {what} within {seconds:.0f} s"
+        time.sleep(0.7)
+    return found
+
+
+def cron_of_minutes(first: datetime, count: int) -> str:
+    """A schedule that fires in `count` minutes of each hour, from that of `first` on."""
+    return f"{','.join(str((first.minute + after) % 60) for after in range(count))} * * * *"
+
+
+def _at(runs: list[DagRun], number: int) -> DagRun | None:
+    return runs[number - 1] if len(runs) >= number else None

@@ -1,0 +1,256 @@
+"""What happens to publications whose files change while everything is stopped, and to intervals sent again later.
+
+One installation for all tests of this file: started, stopped, edited, started again on the same data.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from contexture.kafka import read_committed
+from contexture.outbox.manifest import Manifest
+from contexture.sandbox.airflow.client import DagRun
+from contexture.sandbox.demo.comparison import Comparison, compare
+from e2e.installation import PATIENCE_SECONDS, Installation, cron_of_minutes, installation, until
+
+pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(1800)]
+
+ENTITIES = 60
+RESYNC = "resync__"
+
+CARS = """\
+name: cars
+source: {kind: ngsi, connection: context_broker, service: vehicles, service_path: /4wheels, types: [car]}
+topics: {data_model: dm-by-service-path}
+resync: {on_startup: pending, on_config_change: full}
+"""
+HISTORY = """\
+name: history
+schedule: null
+source: {kind: ngsi, connection: context_broker, service: city, service_path: /lighting, detect_deletions: false}
+topics: {data_model: dm-by-service-path, keep: history}
+resync: {on_startup: none, on_config_change: full}
+"""
+SILENT = """\
+name: NAME
+source: {kind: ngsi, connection: context_broker, service: city, service_path: /mobility}
+resync: {on_startup: none, on_config_change: full}
+"""
+ADDED = """\
+name: added
+source: {kind: ngsi, connection: context_broker, service: vehicles, service_path: /2wheels}
+topics: {data_model: dm-by-service-path}
+resync: {on_startup: full}
+"""
+
+
+@dataclass
+class Story:
+    """What was seen of two starts."""
+
+    platform: Installation
+    first_load: datetime
+    resynchronised: DagRun
+    cars: list[DagRun] = field(default_factory=list)
+    cars_settled: str = ""
+    changes_told: list[list[str]] = field(default_factory=list)
+    added: DagRun | None = None
+    replayed: DagRun | None = None
+    refused: DagRun | None = None
+    refused_stage: str = ""
+    comparisons: dict[str, Comparison] = field(default_factory=dict)
+
+
+@pytest.fixture(scope="module")
+def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
+    """Two starts of one installation, told once for all tests."""
+    folder = tmp_path_factory.mktemp("restart")
+    publications = folder / "publications"
+    publications.mkdir()
+    write(publications, cars=CARS, history=HISTORY)
+    write(publications, removed=SILENT.replace("NAME", "removed"), broken=SILENT.replace("NAME", "broken"))
+    with installation(publications, folder / "home", entities=ENTITIES) as platform:
+        first_start(platform)
+        platform.stop()
+        first_load = platform.published("history")[0].received_from
+        assert first_load is not None
+        edit(platform.publications, first_load)
+        platform.start()
+        yield second_start(platform, first_load)
+
+
+def first_start(platform: Installation) -> None:
+    """Loads cars by their start-up policy and history by hand."""
+    platform.stack.client.await_dags(["publish_cars", "publish_history", "resynchronise"])
+    run = platform.stack.client.trigger("publish_history")
+    assert platform.finished("publish_cars", number=1).state == "success"
+    assert platform.stack.client.await_run(run.dag_id, run.run_id, seconds=PATIENCE_SECONDS).state == "success"
+
+
+def edit(publications: Path, first_load: datetime) -> None:
+    """What is done to the files while nothing runs."""
+    write(publications, cars=CARS.replace("dm-by-service-path", "dm-by-service"), added=ADDED)
+    # With a schedule alone nothing is sent again. The minute of the first load is over when Airflow looks, and not the
+    # latest, which it would run by itself.
+    time.sleep(max(0.0, (minute(first_load) + timedelta(minutes=2) - datetime.now(UTC)).total_seconds()))
+    write(publications, history=HISTORY.replace("null", f'"{cron_of_minutes(first_load, 3)}"'))
+    write(publications, broken="name: broken\nsource: {kind: ngsi, conection: context_broker}\n")
+    (publications / "removed.yaml").unlink()
+
+
+def second_start(platform: Installation, first_load: datetime) -> Story:
+    """Watches what the start does by itself, then sends two intervals again."""
+    story = Story(platform, first_load, platform.finished("resynchronise", number=2))
+    backfill_by_command_line(platform, minute(first_load))
+    story.cars = [platform.finished("publish_cars", number=number) for number in (1, 2)]
+    story.changes_told = [
+        [change["publication"] for change in event["extra"]["payload"]["config_changed"]]
+        for event in platform.asset_events("resync_requested")
+    ]
+    story.cars_settled = platform.log(story.cars[1], "settle")
+    story.added = platform.finished("publish_added", number=1)
+    story.replayed = platform.finished("publish_history", prefix="backfill__", number=1)
+    # The minute after it has a run already, one that read the source in another minute.
+    scheduled = platform.finished("publish_history", prefix="scheduled__", number=1)
+    backfill_as_the_ui_does(platform, minute(first_load) + timedelta(minutes=1))
+    story.refused = until(
+        lambda: as_backfill(platform, scheduled), "end of the scheduled run as a backfill", PATIENCE_SECONDS
+    )
+    story.refused_stage = platform.log(story.refused, "stage", try_number=2)
+    for name in ("cars", "added", "history"):
+        story.comparisons[name] = compare(platform.storage, name, platform.stack.kafka_settings())
+    return story
+
+
+def backfill_by_command_line(platform: Installation, at: datetime) -> None:
+    """As the how-to has it."""
+    day = f"{at:%Y-%m-%dT%H:%M}"
+    words = ("--dag-id", "publish_history", "--from-date", day, "--to-date", day)
+    platform.airflow("backfill", "create", *words, "--reprocess-behavior", "completed", "--max-active-runs", "1")
+
+
+def backfill_as_the_ui_does(platform: Installation, at: datetime) -> None:
+    """The request of Airflow's page, once the backfill before it is over."""
+    body = {
+        "dag_id": "publish_history",
+        "dag_run_conf": None,
+        "from_date": f"{at:%Y-%m-%dT%H:%M}:00.000Z",
+        "to_date": f"{at:%Y-%m-%dT%H:%M}:00.000Z",
+        "max_active_runs": 1,
+        "reprocess_behavior": "completed",
+        "run_backwards": False,
+        "run_on_latest_version": True,
+    }
+
+    def accepted() -> bool | None:
+        answer = platform.ask("POST", "/api/v2/backfills", body)
+        # 409: Airflow takes one backfill of a DAG at a time, and closes it some time after its last run.
+        assert answer.status_code in {200, 409}, answer.text
+        return True if answer.status_code == 200 else None
+
+    until(accepted, "second backfill", PATIENCE_SECONDS)
+
+
+def as_backfill(platform: Installation, known: DagRun) -> DagRun | None:
+    """A run that Airflow has made a backfill of, when that has come to its end."""
+    run = platform.stack.client.run(known.dag_id, known.run_id)
+    return run if run.run_type == "backfill" and run.finished else None
+
+
+def write(folder: Path, **files: str) -> None:
+    for name, text in files.items():
+        (folder / f"{name}.yaml").write_text(text)
+
+
+def minute(at: datetime) -> datetime:
+    return at.astimezone(UTC).replace(second=0, microsecond=0)
+
+
+def full_outboxes(story: Story, publication: str) -> list[Manifest]:
+    return [manifest for manifest in story.platform.published(publication) if manifest.mode == "full"]
+
+
+def test_a_publication_that_was_changed_while_everything_was_stopped_is_sent_again_in_full(story: Story) -> None:
+    first, second = story.cars
+    assert (first.state, second.state) == ("success", "success")
+    assert second.run_id.startswith(f"{RESYNC}asset_triggered__")
+    assert "full run 2: the publication has changed" in story.cars_settled
+    before, after = full_outboxes(story, "cars")
+    assert after.fingerprint != before.fingerprint
+    assert after.records == before.records > 0
+
+
+def test_the_watch_told_each_start_once_and_the_change_with_the_second(story: Story) -> None:
+    assert story.changes_told == [[], ["cars"]]
+
+
+def test_it_is_sent_again_once(story: Story) -> None:
+    assert len(story.platform.runs("publish_cars")) == 2
+
+
+def test_a_publication_whose_schedule_alone_was_edited_is_not_resynchronised(story: Story) -> None:
+    assert story.platform.runs("publish_history", RESYNC) == []
+    assert len(full_outboxes(story, "history")) == 1
+
+
+def test_a_file_that_was_added_is_loaded_by_its_start_up_policy(story: Story) -> None:
+    assert story.added is not None
+    assert story.added.run_id.startswith(RESYNC)
+    assert story.added.state == "success"
+    (loaded,) = full_outboxes(story, "added")
+    assert loaded.records > 0
+
+
+def test_a_file_that_was_removed_starts_nothing(story: Story) -> None:
+    assert story.resynchronised.state == "success"
+    assert story.platform.runs("publish_removed") == []
+
+
+def test_a_file_that_was_broken_is_shown_with_its_line_and_starts_nothing(story: Story) -> None:
+    (error,) = story.platform.import_errors()
+    assert "broken.yaml:2" in error
+    assert "conection" in error
+    assert "connection" in error
+    assert story.platform.runs("publish_broken") == []
+
+
+def test_what_was_sent_over_both_starts_is_in_kafka_once(story: Story) -> None:
+    assert {name: found.equal for name, found in story.comparisons.items()} == {
+        "cars": True,
+        "added": True,
+        "history": True,
+    }
+
+
+def test_an_archived_interval_is_sent_again_by_airflows_command_line(story: Story) -> None:
+    assert story.replayed is not None
+    assert (story.replayed.run_type, story.replayed.state) == ("backfill", "success")
+    first, *_ = story.platform.published("history")
+    (replay,) = [manifest for manifest in story.platform.published("history") if manifest.mode == "backfill"]
+    assert replay.records == first.records > 0
+    marks = Counter(
+        dict(record.headers).get("contexture-backfill")
+        for record in read_committed(story.platform.stack.kafka_settings(), topics_of(story, first))
+    )
+    assert marks[minute(story.first_load).isoformat().encode()] == first.records
+
+
+def test_an_interval_without_archive_fails_says_so_and_sends_nothing(story: Story) -> None:
+    assert story.refused is not None
+    assert (story.refused.run_type, story.refused.state) == ("backfill", "failed")
+    assert "nothing of history is archived between" in story.refused_stage
+    assert "to send what the source holds now, run the publication in mode full instead" in story.refused_stage
+    assert len([manifest for manifest in story.platform.published("history") if manifest.mode == "backfill"]) == 1
+
+
+def topics_of(story: Story, manifest: Manifest) -> set[str]:
+    from contexture_airflow.steps.sending import topic_counts
+
+    return set(topic_counts(story.platform.storage, manifest))
