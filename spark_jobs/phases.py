@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
-from contexture.ngsi.connection import BrokerConnection
 from contexture.outbox.layout import PublicationFolder
 from contexture.outbox.manifest import Manifest
 from contexture.outbox.orders import StageOrder
 from contexture.outbox.state import State
 from contexture.outbox.storage import Storage
 from spark_jobs.judgement import judge_outbox
+from spark_jobs.landing import land
 from spark_jobs.preparation.phase import Stopwatch, prepare
-from spark_jobs.pull import pull
 from spark_jobs.session import start_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-CONNECTION_VARIABLE = "CONTEXTURE_SOURCE_CONNECTION"
 
 
 def pull_and_prepare(order: StageOrder, watch: Stopwatch) -> Manifest:
@@ -35,9 +31,8 @@ def pull_and_prepare(order: StageOrder, watch: Stopwatch) -> Manifest:
 def _phases(spark: SparkSession, order: StageOrder, watch: Stopwatch) -> Manifest:
     storage = Storage(order.home)
     pointer = State(storage, order.publication.name).pointer()
-    connection = BrokerConnection.from_json(os.environ[CONNECTION_VARIABLE])
     with watch.step("pull"):
-        landing = pull(spark, order, connection, pointer.watermark)
+        landing = land(spark, order, pointer.watermark)
     manifest = prepare(spark, order, landing, watch)
     with watch.step("judge"):
         judge_outbox(spark, order, landing, manifest)

@@ -17,7 +17,7 @@ def run_request(context: Context) -> RunRequest:
     from contexture_airflow.steps.run import RunRequest
 
     params = context["params"]
-    names = ("mode", "reason", "confirm_shrink", "republish", "dry_run")
+    names = ("mode", "reason", "confirm_shrink", "republish", "dry_run", "retry_quarantine", "retry_rules")
     given = {name: params[name] for name in names if name in params}
     return RunRequest(run_id=context["dag_run"].run_id, interval=_interval(context), **given)
 

@@ -64,6 +64,20 @@ def run_params() -> dict[str, Param]:
             title="Send again",
             description="Prepare a new outbox even if the same one was sent already",
         ),
+        "retry_quarantine": Param(
+            None,
+            type=["null", "string"],
+            title="Retry a quarantine",
+            description="Id of an outbox (or of a run): what its rules held back is tried again instead of reading the "
+            "source",
+        ),
+        "retry_rules": Param(
+            [],
+            type="array",
+            items={"type": "string"},
+            title="Only of these rules",
+            description="With a quarantine to retry: only what one of these rules held back; empty: everything",
+        ),
         "dry_run": Param(
             False,
             type="boolean",

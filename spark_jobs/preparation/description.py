@@ -68,6 +68,8 @@ def described(preparation: Preparation, landing: LandingManifest, findings: Find
         deletes=planned.deletes,
         absent=planned.absent,
         collisions=planned.collisions,
+        skipped_newer=planned.skipped_newer,
+        retried=landing.retried,
         of_snapshot=rejecting,
     )
 

@@ -19,6 +19,7 @@ from contexture.batches import plan as plan_batches
 from contexture.changes import Comparison, ShrinkGuard, Verdict, compare
 from contexture.kafka.partitioner import shards_for
 from contexture.ngsi.rules.catalogue import severities
+from contexture.outbox.lifecycle import Outboxes
 from contexture.outbox.schemas import STATE
 from contexture.outbox.state import State, StatePointer
 from contexture.outbox.state_reader import StateReader
@@ -27,6 +28,7 @@ from spark_jobs.preparation.collisions import find_collisions, note_collisions, 
 from spark_jobs.preparation.conflicts import RULE as DUPLICATE
 from spark_jobs.preparation.event_plan import EventPlan
 from spark_jobs.preparation.marks import marked
+from spark_jobs.preparation.outdated import outdated
 from spark_jobs.preparation.settings import Preparation
 
 NARROW = [
@@ -52,6 +54,7 @@ class Plan:
         dropped: identities that vanish beyond the shrink limit, where that is no error.
         contradictions: events that contradict another one, whether refused or not.
         collisions: events whose topic is another identity's, whether refused or not.
+        skipped_newer: accepted events that were tried again, and are left out because the target holds newer ones.
     """
 
     conflicting: Any
@@ -63,6 +66,7 @@ class Plan:
     dropped: int = 0
     contradictions: int = 0
     collisions: int = 0
+    skipped_newer: int = 0
 
 
 def plan(preparation: Preparation, *, tells_absence: bool, confirmed_shrink: bool) -> Plan:
@@ -79,7 +83,7 @@ def plan(preparation: Preparation, *, tells_absence: bool, confirmed_shrink: boo
     storage = Storage(preparation.home)
     pointer = StatePointer.model_validate_json(preparation.pointer_json)
     reader = State(storage, preparation.publication.name).reader(pointer)
-    snapshot = _snapshot(storage, preparation)
+    snapshot, skipped = _without_outdated(storage, preparation, _snapshot(storage, preparation), reader)
     collisions = find_collisions(preparation.publication, snapshot, reader)
     note_collisions(storage, preparation, snapshot, collisions)
     collided = np.array([found.row for found in collisions if found.refused], dtype=np.int64)
@@ -103,6 +107,7 @@ def plan(preparation: Preparation, *, tells_absence: bool, confirmed_shrink: boo
         dropped=dropped,
         contradictions=comparison.contradictions,
         collisions=len(collisions),
+        skipped_newer=skipped,
     )
 
 
@@ -124,11 +129,25 @@ def _snapshot(storage: Storage, preparation: Preparation) -> Any:
     return table.sort_by("event").combine_chunks()
 
 
+def _without_outdated(
+    storage: Storage, preparation: Preparation, snapshot: Any, reader: StateReader
+) -> tuple[Any, int]:
+    """The snapshot without retried events that the target holds newer, and how many of these were accepted."""
+    retry = preparation.order.retry
+    if retry is None:
+        return snapshot, 0
+    refused_by = Outboxes(storage, preparation.publication.name).manifest(retry.outbox)
+    rows = outdated(snapshot, reader, refused_by.sequence)
+    skipped = int((np.asarray(snapshot.column("verdict"))[rows] <= Verdict.UNCHANGED).sum())
+    return snapshot.take(pa.array(np.delete(np.arange(snapshot.num_rows), rows))), skipped
+
+
 def _compared(preparation: Preparation, snapshot: Any, held: Any, tells_absence: bool) -> Comparison:
     last_wins = severities(preparation.publication.quality.rules).get(DUPLICATE) != "error"
     comparison = compare(snapshot, held, tells_absence=tells_absence, last_wins=last_wins)
-    if preparation.publication.source.detect_deletions:
+    if preparation.publication.source.detect_deletions and preparation.order.retry is None:
         return comparison
+    # What is tried again was read some time ago: what it lacks may have come since.
     return replace(comparison, removed=comparison.removed[:0])
 
 

@@ -26,9 +26,9 @@ def snapshot_violations(storage: Storage, preparation: Preparation, landing: Lan
     """How often a snapshot breaks each rule about the whole of it; rules that are off are left out."""
     wanted = severities(preparation.publication.quality.rules)
     found: dict[str, int] = {}
-    if "count-zero" in wanted:
+    if "count-zero" in wanted and landing.knows_source:
         found["count-zero"] = int(_is_emptied(preparation, landing))
-    if "count-mismatch" in wanted:
+    if "count-mismatch" in wanted and landing.knows_source:
         found["count-mismatch"] = _mismatch(_rows(storage, preparation, ["entity_hash"]), preparation, landing)
     if "dup-across-paths" in wanted:
         found["dup-across-paths"] = across_paths(_rows(storage, preparation, ["service_path", "id", "type"]))

@@ -28,11 +28,16 @@ BETWEEN = "ExpectColumnValuesToBeBetween"
 REGEX = "ExpectColumnValuesToMatchRegex"
 
 
-def suite(publication: Publication) -> tuple[Expected, ...]:
-    """All expectations of the publication, in the order in which a page shows them."""
+def suite(publication: Publication, *, of_snapshot: bool = True) -> tuple[Expected, ...]:
+    """All expectations of the publication, in the order in which a page shows them.
+
+    Args:
+        publication: whose.
+        of_snapshot: also those about what one read found as a whole: volume, shares, age, and no entity twice.
+    """
     return (
-        *_about_the_run(publication),
-        *_about_entities(publication),
+        *(_about_the_run(publication) if of_snapshot else ()),
+        *(expected for expected in _about_entities(publication) if of_snapshot or expected.kind != UNIQUE),
         *_about_attributes(publication),
         *own_expectations(publication),
     )

@@ -35,6 +35,7 @@ class RunSummary:
         quarantined_by_rule: refused entities by the rule that refused them.
         warnings_by_rule: violations that do not refuse, by rule.
         of_snapshot: how often the snapshot breaks rules about the whole of it that are errors.
+        retried: only chosen events were tried again, so that nothing follows for the source as a whole.
         collisions: events whose topic is another identity's.
         collided: the first few of them.
     """
@@ -49,6 +50,7 @@ class RunSummary:
     quarantined_by_rule: Mapping[str, int] = field(default_factory=dict)
     warnings_by_rule: Mapping[str, int] = field(default_factory=dict)
     of_snapshot: Mapping[str, int] = field(default_factory=dict)
+    retried: bool = False
     collisions: int = 0
     collided: Sequence[SharedTopic] = ()
 

@@ -14,8 +14,9 @@ from contexture.outbox.conclusion import conclude
 from contexture.outbox.layout import PublicationFolder
 from contexture.outbox.lifecycle import Outboxes
 from contexture.outbox.manifest import LandingManifest, Manifest
-from contexture.outbox.orders import StageOrder
+from contexture.outbox.orders import Retry, StageOrder
 from contexture.outbox.reader import OutboxShardReader
+from contexture.outbox.retrying import land_quarantined
 from contexture.outbox.state import State
 from contexture.outbox.storage import Storage
 from contexture.publications import Publication, fingerprint
@@ -66,10 +67,29 @@ class Preparer:
 
     def concluded(self, entities: Sequence[Entity], **options: Any) -> Manifest:
         """The outbox of a new run, concluded."""
-        manifest = self.prepare(entities, **options)
+        return self.conclude(self.prepare(entities, **options))
+
+    def conclude(self, manifest: Manifest) -> Manifest:
+        """Concludes an outbox, which is given back."""
         Outboxes(self.storage, self.publication.name).move(manifest.outbox, "approved", reason="a test says so")
         conclude(self.storage, manifest, cluster="c", target="t")
         return manifest
+
+    def retry(self, outbox: str, **asked: Any) -> Manifest:
+        """The outbox of a new run that tries again what another one's run refused, concluded."""
+        self.runs += 1
+        retry = Retry(outbox=outbox)
+        order = StageOrder(
+            publication=self.publication,
+            fingerprint=fingerprint(self.publication),
+            home=self.storage.root,
+            run=f"run{self.runs}",
+            mode="changes",
+            sequence=self.runs,
+            retry=retry,
+        )
+        land_quarantined(order, retry)
+        return self.conclude(self.again(order.run, retry=retry, **asked))
 
     def records(self, manifest: Manifest) -> list[dict[str, Any]]:
         """All records, shard by shard in sending order."""

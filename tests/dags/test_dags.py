@@ -96,7 +96,15 @@ def test_a_schedule_has_data_intervals_for_backfills(found: Any) -> None:
 
 def test_the_form_of_a_run(found: Any) -> None:
     params = found["dags"]["publish_vehicles"]["params"]
-    assert list(params) == ["mode", "reason", "confirm_shrink", "republish", "dry_run"]
+    assert list(params) == [
+        "mode",
+        "reason",
+        "confirm_shrink",
+        "republish",
+        "retry_quarantine",
+        "retry_rules",
+        "dry_run",
+    ]
     assert params["mode"]["enum"] == ["auto", "full", "changes"]
     assert all(param["title"] and param["description"] for param in params.values())
 

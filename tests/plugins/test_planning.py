@@ -8,6 +8,7 @@ import pytest
 
 from builders.fake_target import FakeTarget
 from builders.outboxes import NOON, publication
+from contexture.errors import ConfigurationError
 from contexture.outbox.state import StatePointer
 from contexture_airflow.steps.planning import decide, difference
 from contexture_airflow.steps.run import RunRequest
@@ -34,6 +35,8 @@ KNOWN = {
         ({}, {"owes_full": "an outbox was abandoned"}, "none", None, "full"),
         ({"mode": "changes"}, {"owes_full": "an outbox was abandoned"}, "none", None, "full"),
         ({"mode": "changes"}, {"outbox": None}, "none", None, "full"),
+        ({"retry_quarantine": "a"}, {"owes_full": "an outbox was abandoned"}, "full", CHANGED, "changes"),
+        ({"retry_quarantine": "a", "mode": "full"}, {}, "full", None, "changes"),
         ({"interval": (NOON, NOON)}, {"owes_full": "an outbox was abandoned"}, "full", CHANGED, "backfill"),
     ],
 )
@@ -63,3 +66,9 @@ def test_a_publication_that_reads_everything_stays_full() -> None:
 )
 def test_a_difference_is_told(pointer: dict[str, Any], told: str | None) -> None:
     assert difference(StatePointer.model_validate({**KNOWN, **pointer}), "aaaa", FakeTarget()) == told
+
+
+def test_quarantined_events_are_not_tried_again_before_anything_was_published() -> None:
+    asked = RunRequest(run_id="a", retry_quarantine="b")
+    with pytest.raises(ConfigurationError, match="nothing was published yet"):
+        decide(publication(), StatePointer(), asked, None)

@@ -1,4 +1,4 @@
-"""`contexture quarantine`: what the row rules hold back."""
+"""`contexture quarantine`: what the row rules hold back, and trying it again."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import typer
 app = typer.Typer(
     add_completion=False,
     no_args_is_help=True,
-    help="Look at what rules hold back. Exit codes: 0 done; 2 there is no such publication or outbox; 3 the storage "
-    "did not answer.",
+    help="Look at what rules hold back, and try it again. Exit codes: 0 done; 2 there is no such publication or "
+    "outbox, or nothing to try; 3 the storage or Airflow did not answer.",
 )
 
 
 @app.callback()
 def quarantine() -> None:
-    """Look at what rules hold back."""
+    """Look at what rules hold back, and try it again."""
 
 
 @app.command("show")
@@ -27,15 +27,41 @@ def show_quarantine(
     outbox: Annotated[str | None, typer.Option(help="Only of this outbox, by its id or the beginning of it.")] = None,
     rule: Annotated[str | None, typer.Option(help="Only what breaks this rule.")] = None,
     limit: Annotated[int, typer.Option(min=0, help="How many rows to show; all are counted.")] = 20,
+    everything: Annotated[bool, typer.Option("--all", help="Also what was tried again already.")] = False,
     bodies: Annotated[bool, typer.Option(help="Show the entities too; they may be personal data.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document for scripts.")] = False,
 ) -> None:
     """Show which entities were refused, by which rule and why; counts by rule come first."""
     from contexture.cli import quarantine_rows
+    from contexture.cli.quarantine_rows import Wanted
 
-    held = quarantine_rows.read(publication, outbox, rule, limit=limit, bodies=bodies)
+    held = quarantine_rows.read(publication, outbox, Wanted(rule, everything, bodies), limit=limit)
     if as_json:
         typer.echo(json.dumps(held.as_dict(), ensure_ascii=True, indent=2))
         return
     for line in held.lines():
+        typer.echo(line)
+
+
+@app.command("retry")
+def retry_quarantine(
+    outbox: Annotated[str, typer.Argument(metavar="ID", help="An outbox, or its first four characters or more.")],
+    *,
+    rule: Annotated[list[str] | None, typer.Option(help="Only what breaks this rule; again for more.")] = None,
+    reason: Annotated[str | None, typer.Option(help="Why; kept with the run.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON document for scripts.")] = False,
+) -> None:
+    """Start a run that tries again what an outbox's run refused, instead of reading the source.
+
+    Airflow is found by CONTEXTURE_AIRFLOW_URL and who asks by CONTEXTURE_AIRFLOW_TOKEN, or CONTEXTURE_AIRFLOW_USER and
+    CONTEXTURE_AIRFLOW_PASSWORD; without an address the command to start the run is printed. What passes is published,
+    unless the target holds something newer; what is refused again stays, with the new reason.
+    """
+    from contexture.cli import quarantine_retry
+
+    told = quarantine_retry.start(outbox, tuple(rule or ()), reason)
+    if as_json:
+        typer.echo(json.dumps(told.as_dict(), indent=2))
+        return
+    for line in told.lines():
         typer.echo(line)

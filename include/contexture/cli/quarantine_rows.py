@@ -7,11 +7,10 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-import pyarrow.parquet as pq
-
 from contexture.cli import home
 from contexture.errors import ConfigurationError
 from contexture.outbox.lifecycle import Outboxes
+from contexture.outbox.retrying import Quarantine
 
 _SHOWN = ("path", "id", "type", "rule", "severity", "message")
 _CHARACTERS = 200
@@ -43,13 +42,24 @@ class HeldBack:
             identity = " ".join(printable(row[name] or "?") for name in ("path", "id", "type"))
             yield f"{row['outbox'][:12] if row['outbox'] else '?'}  {identity}"
             yield f"  {printable(row['rule'] or '')} ({row['severity']}): {printable(row['message'] or '')}"
+            if "retried" in row:
+                yield f"  tried again by outbox {row['retried']}"
             if "body" in row:
                 yield f"  {printable(row['body'] or '', limit=None)}"
         if sum(self.counts.values()) > len(self.rows):
             yield f"{len(self.rows)} of {sum(self.counts.values())} rows shown; --limit shows more"
 
 
-def read(publication: str | None, outbox: str | None, rule: str | None, *, limit: int, bodies: bool) -> HeldBack:
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which rows: of one rule or all, also those that were tried again, with their bodies."""
+
+    rule: str | None = None
+    retried: bool = False
+    bodies: bool = False
+
+
+def read(publication: str | None, outbox: str | None, wanted: Wanted, *, limit: int) -> HeldBack:
     """The refused rows of the outboxes that are kept, the newest outbox first.
 
     Raises:
@@ -57,8 +67,8 @@ def read(publication: str | None, outbox: str | None, rule: str | None, *, limit
     """
     held = HeldBack()
     for owner, name in _chosen(publication, outbox):
-        for row in _rows(owner, name, bodies=bodies):
-            if rule is not None and row["rule"] != rule:
+        for row in _rows(owner, name, wanted):
+            if wanted.rule is not None and row["rule"] != wanted.rule:
                 continue
             held.counts[owner.folder.publication, str(row["rule"])] += 1
             if len(held.rows) < limit:
@@ -86,16 +96,15 @@ def _chosen(publication: str | None, outbox: str | None) -> list[tuple[Outboxes,
     return [(owner, status.outbox) for owner in owners for status in reversed(owner.all())]
 
 
-def _rows(owner: Outboxes, outbox: str, *, bodies: bool) -> Iterator[dict[str, str | None]]:
-    folder, storage = owner.folder.quarantine(outbox), owner.storage
-    columns = [*_SHOWN, "body"] if bodies else list(_SHOWN)
-    for name in storage.files(folder, ".parquet"):
-        relative = f"{folder}/{name}"
-        with storage.translating(relative):
-            table = pq.read_table(
-                storage.path(relative), columns=columns, filesystem=storage.filesystem, partitioning=None
-            )
-        for row in table.to_pylist():
-            if bodies:
+def _rows(owner: Outboxes, outbox: str, wanted: Wanted) -> Iterator[dict[str, str | None]]:
+    quarantine = Quarantine(owner.storage, owner.folder, outbox)
+    retried = quarantine.retried()
+    columns = ["ordinal", *_SHOWN, *(["body"] if wanted.bodies else [])]
+    for path in quarantine.files:
+        for row in quarantine.table(path, columns).to_pylist():
+            again = retried.get(row.pop("ordinal"))
+            if again is not None and not wanted.retried:
+                continue
+            if wanted.bodies:
                 row["body"] = (row["body"] or b"").decode("utf-8", "replace")
-            yield row
+            yield row if again is None else {**row, "retried": again}

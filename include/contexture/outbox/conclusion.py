@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from contexture.outbox.layout import PublicationFolder
 from contexture.outbox.lifecycle import ENDS, Outboxes
 from contexture.outbox.manifest import Manifest
+from contexture.outbox.retrying import mark_retried
 from contexture.outbox.state import SORTED_FORMAT, State, StatePointer
 from contexture.outbox.state_advance import advance
 from contexture.outbox.storage import Storage
@@ -18,7 +19,8 @@ from contexture.outbox.storage import Storage
 def conclude(storage: Storage, manifest: Manifest, *, cluster: str | None, target: str | None) -> StatePointer:
     """Makes what the outbox sent the state that the next run compares with, then marks the outbox concluded.
 
-    The caller has seen every shard committed. A backfill's outbox touches neither state nor watermark.
+    The caller has seen every shard committed. A backfill's outbox touches neither state nor watermark; one that tried
+    quarantined events again leaves the watermark, the fingerprint and the target as they are.
 
     Raises:
         ConfigurationError: the outbox is not approved; state stays as it is.
@@ -32,6 +34,7 @@ def conclude(storage: Storage, manifest: Manifest, *, cluster: str | None, targe
         before, pointer = pointer, _advance(state, pointer, manifest, cluster, target)
         state.point(pointer)
         _remove_unused(state, {*before.files, *pointer.files})
+    mark_retried(storage, manifest)
     outboxes.move(manifest.outbox, "concluded", reason=f"{manifest.records} records committed")
     return pointer
 
@@ -69,6 +72,8 @@ def _remove(storage: Storage, folder: PublicationFolder, outbox: str, run: str) 
 def _advance(
     state: State, pointer: StatePointer, manifest: Manifest, cluster: str | None, target: str | None
 ) -> StatePointer:
+    # A retry tells nothing of the source as a whole: what a changed publication or target owes stays owed.
+    known = pointer if manifest.retried is not None else None
     written = advance(state, pointer, state.folder.state_delta(manifest.outbox), manifest.sequence)
     return StatePointer(
         generation=pointer.generation + 1,
@@ -78,9 +83,9 @@ def _advance(
         rows=written.rows,
         identities=written.identities,
         watermark=manifest.watermark or pointer.watermark,
-        fingerprint=manifest.fingerprint,
-        cluster=cluster,
-        target=target,
+        fingerprint=known.fingerprint if known else manifest.fingerprint,
+        cluster=known.cluster if known else cluster,
+        target=known.target if known else target,
         owes_full=None if manifest.mode == "full" else pointer.owes_full,
         concluded_at=datetime.now(UTC),
         format=SORTED_FORMAT,

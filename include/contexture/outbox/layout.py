@@ -44,6 +44,10 @@ class PublicationFolder:
         """What the stage job answered."""
         return f"{self.orders(run)}/result.json"
 
+    def chosen(self, run: str) -> str:
+        """Which quarantined events the run tries again."""
+        return f"{self.orders(run)}/chosen.parquet"
+
     def mailed(self, run: str) -> str:
         """Says that people were mailed about the run's failure."""
         return f"{self.orders(run)}/mailed"
@@ -91,6 +95,10 @@ class PublicationFolder:
     def quarantine(self, outbox: str) -> str:
         """Events the run refused."""
         return f"{self.publication}/quarantine/{outbox}"
+
+    def retried(self, outbox: str) -> str:
+        """Which of these events were tried again: a file for each outbox that did."""
+        return f"{self.quarantine(outbox)}/retried"
 
     def report(self, outbox: str) -> str:
         """The data quality report of the run."""

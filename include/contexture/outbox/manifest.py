@@ -27,7 +27,8 @@ class LandingManifest(Document):
     """How one pull went.
 
     `complete`: the walk ended normally between two healthy probes, and identities are known well enough to tell
-    absence. `watermark_to`: the greatest modification time the broker showed, as it wrote it.
+    absence. `watermark_to`: the greatest modification time the broker showed, as it wrote it. `retried`: the outbox
+    whose quarantined events these are, where the source was not read.
     """
 
     run: str
@@ -45,6 +46,12 @@ class LandingManifest(Document):
     broker_time: datetime | None
     files: Mapping[str, str]
     digest: str
+    retried: str | None = None
+
+    @property
+    def knows_source(self) -> bool:
+        """Whether the source was asked how much it holds."""
+        return self.retried is None
 
 
 class ShardManifest(Document):
@@ -62,7 +69,8 @@ class Manifest(Document):
     """What an outbox holds. Nothing in it depends on the clock: preparing again gives the same document.
 
     `of_snapshot`: how often the snapshot breaks each rule about the whole of it that is an error here.
-    `collisions`: events whose topic is that of another identity, refused or not.
+    `collisions`: events whose topic is that of another identity, refused or not. `retried`: the outbox whose
+    quarantined events were tried again; `skipped_newer`: those left out because the target holds something newer.
     """
 
     format_version: int = FORMAT_VERSION
@@ -96,6 +104,7 @@ class Manifest(Document):
     replayed: int = 0
     skipped_newer: int = 0
     interval: tuple[datetime, datetime] | None = None
+    retried: str | None = None
     of_snapshot: Mapping[str, int] = {}
 
     @property

@@ -9,6 +9,13 @@ from contexture.outbox.manifest import Document, Mode
 from contexture.publications import Publication
 
 
+class Retry(Document):
+    """Quarantined events of an outbox that are tried again: those that a rule of these refused, or all."""
+
+    outbox: str
+    rules: tuple[str, ...] = ()
+
+
 class StageOrder(Document):
     """One stage.
 
@@ -17,6 +24,7 @@ class StageOrder(Document):
         mode: what to read and send.
         sequence: the number the outbox will carry.
         interval: the data interval of a backfill, whose archive is replayed; None otherwise.
+        retry: what is tried again instead of reading the source; None otherwise.
     """
 
     publication: Publication
@@ -28,6 +36,7 @@ class StageOrder(Document):
     republish: bool = False
     confirm_shrink: bool = False
     interval: tuple[datetime, datetime] | None = None
+    retry: Retry | None = None
 
 
 class StageResult(Document):

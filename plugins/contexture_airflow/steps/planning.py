@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from itertools import count
 
+from contexture.errors import ConfigurationError
 from contexture.outbox.layout import PublicationFolder, run_name
 from contexture.outbox.lifecycle import Outboxes
 from contexture.outbox.manifest import Mode
+from contexture.outbox.retrying import resolve
 from contexture.outbox.state import State, StatePointer
 from contexture.outbox.storage import Storage
 from contexture.publications import Publication, fingerprint
@@ -23,6 +25,8 @@ def plan_run(
         run: folder of the run when it has one already.
     """
     pointer = State(storage, publication.name).pointer()
+    if request.retry_quarantine is not None and request.interval is None:
+        resolve(storage, publication.name, request.retry_quarantine, request.retry_rules)
     own = fingerprint(publication)
     mode, why = decide(publication, pointer, request, difference(pointer, own, target))
     return RunPlan(
@@ -40,6 +44,8 @@ def decide(
     """The mode of a run and why it is that."""
     if request.interval is not None:
         return "backfill", f"the archive of {request.interval[0]:%Y-%m-%d %H:%M} is sent again"
+    if request.retry_quarantine is not None:
+        return _retry(pointer, request.retry_quarantine)
     if pointer.owes_full:
         return "full", f"a full run is owed: {pointer.owes_full}"
     if pointer.outbox is None:
@@ -50,6 +56,16 @@ def decide(
         return "full", changed
     own: Mode = "full" if publication.source.mode == "full" else "changes"
     return own, f"the publication's own mode{f' ({changed})' if changed else ''}"
+
+
+def _retry(pointer: StatePointer, outbox: str) -> tuple[Mode, str]:
+    # Whatever else is due stays due: conclude does not take this run for one that read the source.
+    if pointer.outbox is None:
+        raise ConfigurationError(
+            "nothing was published yet, so there is nothing to compare quarantined events with",
+            next_step="start a run without retry_quarantine: it reads everything anyway",
+        )
+    return "changes", f"what {outbox} holds back is tried again"
 
 
 def difference(pointer: StatePointer, own_fingerprint: str, target: Target) -> str | None:

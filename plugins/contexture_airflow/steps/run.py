@@ -41,6 +41,8 @@ class RunRequest(Handover):
     republish: bool = False
     dry_run: bool = False
     interval: Interval | None = None
+    retry_quarantine: str | None = None
+    retry_rules: tuple[str, ...] = ()
 
 
 class RunPlan(Handover):

@@ -7,7 +7,8 @@ from typing import Final
 
 from contexture.errors import ConfigurationError, DefectError, RetriableError, from_dict
 from contexture.outbox.layout import PublicationFolder
-from contexture.outbox.orders import StageOrder, StageResult
+from contexture.outbox.orders import Retry, StageOrder, StageResult
+from contexture.outbox.retrying import resolve
 from contexture.outbox.state import State
 from contexture.outbox.storage import Storage
 from contexture.publications import Publication, fingerprint
@@ -59,9 +60,16 @@ def place_order(
         republish=request.republish,
         confirm_shrink=request.confirm_shrink,
         interval=request.interval,
+        retry=_retry(storage, publication, request),
     )
     storage.write(folder.order(plan.run), order.to_json())
     return PlacedOrder(publication.name, plan.run, storage.uri(folder.order(plan.run)))
+
+
+def _retry(storage: Storage, publication: Publication, request: RunRequest) -> Retry | None:
+    if request.retry_quarantine is None or request.interval is not None:
+        return None
+    return resolve(storage, publication.name, request.retry_quarantine, request.retry_rules)
 
 
 def answer(storage: Storage, order: PlacedOrder, submit_failure: Exception | None) -> Staged:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from builders.outboxes import outbox, publication
+from contexture.cli.airflow import Airflow
 from contexture.outbox.layout import PublicationFolder
 from contexture.outbox.schemas import QUARANTINE
 from contexture.outbox.storage import Storage
@@ -18,9 +20,9 @@ from contexture.outbox.storage import Storage
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 
 
-def refused(entity_id: str, rule: str, message: str = "wrong") -> dict[str, object]:
+def refused(entity_id: str, rule: str, message: str = "wrong", ordinal: int = 1) -> dict[str, object]:
     return {
-        "ordinal": 1,
+        "ordinal": ordinal,
         "operation": "upsert",
         "scope": "vehicles",
         "path": "/4wheels",
@@ -43,7 +45,7 @@ def held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     rows = [
         refused("car1", "bool-string"),
         refused("car1", "number-string"),
-        refused("car2\x1b[2J\u202e", "number-string"),
+        refused("car2\x1b[2J\u202e", "number-string", ordinal=2),
     ]
     folder = PublicationFolder(owner.name).quarantine(manifest.outbox)
     with storage.replacing(f"{folder}/0.parquet") as path:
@@ -92,3 +94,59 @@ def test_a_publication_or_outbox_that_is_not_there_is_named(contexture, held):
     assert (done.code, "publication city has no files" in done.err) == (2, True)
     done = contexture("quarantine", "show", "city", "--outbox", held)
     assert (done.code, "is one of vehicles, not of city" in done.err) == (2, True)
+
+
+@pytest.fixture
+def no_airflow(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CONTEXTURE_AIRFLOW_URL", raising=False)
+
+
+@pytest.mark.usefixtures("no_airflow")
+def test_without_airflows_address_the_command_to_start_is_printed(contexture, held):
+    done = contexture("quarantine", "retry", held[:6], "--rule", "number-string", "--reason", "it's relaxed")
+
+    first, command = done.out.splitlines()
+    assert done.code == 0
+    assert first.startswith(f"2 events of outbox {held} can be tried again")
+    *words, conf = shlex.split(command)
+    assert words == ["airflow", "dags", "trigger", "publish_vehicles", "--conf"]
+    assert json.loads(conf) == {
+        "retry_quarantine": held,
+        "retry_rules": ["number-string"],
+        "reason": "it's relaxed",
+    }
+
+
+@pytest.mark.usefixtures("no_airflow")
+def test_a_rule_that_holds_nothing_back_is_told(contexture, held):
+    done = contexture("quarantine", "retry", held, "--rule", "stale")
+    assert (done.code, f"outbox {held} holds nothing back by stale" in done.err) == (2, True)
+
+
+def test_airflow_is_asked_for_the_run(contexture, held, monkeypatch):
+    asked = []
+    monkeypatch.setenv("CONTEXTURE_AIRFLOW_URL", "http://127.0.0.1:8080")
+    monkeypatch.setenv("CONTEXTURE_AIRFLOW_TOKEN", "t")
+    monkeypatch.setattr(Airflow, "is_paused", lambda _self, dag: dag == "publish_vehicles")
+    monkeypatch.setattr(Airflow, "trigger", lambda _self, dag, conf: asked.append((dag, conf)) or "manual__1")
+
+    done = contexture("quarantine", "retry", held)
+
+    assert asked == [("publish_vehicles", {"retry_quarantine": held})]
+    assert done.out.splitlines() == [
+        f"started publish_vehicles for 2 events of outbox {held}: "
+        "http://127.0.0.1:8080/dags/publish_vehicles/runs/manual__1",
+        "publish_vehicles is paused: the run waits until it is resumed (airflow dags unpause publish_vehicles)",
+    ]
+
+
+def test_what_was_tried_again_is_shown_only_when_asked_for(contexture, held, tmp_path):
+    folder = PublicationFolder("vehicles")
+    with Storage(str(tmp_path)).replacing(f"{folder.retried(held)}/outbox2.parquet") as path:
+        pq.write_table(pa.table({"ordinal": [1]}), path)
+
+    assert contexture("quarantine", "show").out.splitlines()[0] == "vehicles  number-string  1"
+    everything = contexture("quarantine", "show", "--all").out.splitlines()
+    assert everything[:2] == ["vehicles  bool-string  1", "vehicles  number-string  2"]
+    assert everything.count("  tried again by outbox outbox2") == 2
+    assert "can be tried again" not in contexture("quarantine", "retry", held, "--rule", "bool-string").out

@@ -1,0 +1,75 @@
+"""Starting a run that tries quarantined events again, or saying how to."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from contexture.cli import home
+from contexture.cli.airflow import URL_VARIABLE, Airflow, AirflowAccess
+from contexture.outbox.retrying import Quarantine, resolve
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """What was asked for.
+
+    Attributes:
+        dag: the DAG of the publication.
+        outbox: whose quarantine it is.
+        events: how many events are tried again.
+        run: the id of the started run; None: it was not started.
+        page: the run's page in Airflow.
+        paused: the DAG is paused, so that the run waits.
+        command: starts the run where Airflow's own command line is.
+    """
+
+    dag: str
+    outbox: str
+    events: int
+    run: str | None
+    page: str | None
+    paused: bool
+    command: str
+
+    def as_dict(self) -> dict[str, Any]:
+        """As one JSON document."""
+        return asdict(self)
+
+    def lines(self) -> Iterator[str]:
+        """As lines of text."""
+        events = "1 event" if self.events == 1 else f"{self.events} events"
+        if self.run is None:
+            yield f"{events} of outbox {self.outbox} can be tried again; {URL_VARIABLE} is not set, so start it with:"
+            yield self.command
+            return
+        yield f"started {self.dag} for {events} of outbox {self.outbox}: {self.page}"
+        if self.paused:
+            yield f"{self.dag} is paused: the run waits until it is resumed (airflow dags unpause {self.dag})"
+
+
+def start(outbox: str, rules: tuple[str, ...], reason: str | None) -> Started:
+    """Starts the run through Airflow's REST interface, where its address is known.
+
+    Raises:
+        ConfigurationError: there is no such outbox, nothing of it is held back, or Airflow refuses us.
+        RetriableError: the storage or Airflow did not answer.
+    """
+    found = home.find_outbox(home.open_home(), outbox)
+    owner, dag = found.outboxes, f"publish_{found.publication}"
+    retry = resolve(owner.storage, found.publication, found.status.outbox, rules)
+    events = len(Quarantine(owner.storage, owner.folder, retry.outbox).chosen(rules))
+    conf: dict[str, object] = {"retry_quarantine": retry.outbox}
+    conf |= {"retry_rules": list(rules)} if rules else {}
+    conf |= {"reason": reason} if reason else {}
+    command = shlex.join(["airflow", "dags", "trigger", dag, "--conf", json.dumps(conf)])
+    if not os.environ.get(URL_VARIABLE):
+        return Started(dag, retry.outbox, events, None, None, False, command)
+    airflow = Airflow(AirflowAccess.from_environment())
+    paused = airflow.is_paused(dag)
+    run = airflow.trigger(dag, conf)
+    return Started(dag, retry.outbox, events, run, airflow.page(dag, run), paused, command)

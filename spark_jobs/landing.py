@@ -1,0 +1,33 @@
+"""Where the landing of a run comes from: its source, or quarantined events that are tried again."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from contexture.ngsi.connection import BrokerConnection
+from contexture.outbox.manifest import LandingManifest
+from contexture.outbox.orders import StageOrder
+from contexture.outbox.retrying import land_quarantined
+from spark_jobs.pull import pull
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+CONNECTION_VARIABLE = "CONTEXTURE_SOURCE_CONNECTION"
+
+
+def land(spark: SparkSession, order: StageOrder, watermark: str | None) -> LandingManifest:
+    """The landing of a run; it is made once, whatever is tried again after it.
+
+    Args:
+        spark: the session that reads a source.
+        order: what to land.
+        watermark: the newest change that is known.
+
+    Raises:
+        ContextureError: the source, the storage or the order is at fault.
+    """
+    if order.retry is not None:
+        return land_quarantined(order, order.retry)
+    return pull(spark, order, BrokerConnection.from_json(os.environ[CONNECTION_VARIABLE]), watermark)

@@ -1,0 +1,31 @@
+"""Events that are tried again although the target holds something newer by now."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from contexture.outbox.state_reader import StateReader
+
+
+def outdated(snapshot: Any, reader: StateReader, sequence: int) -> Any:
+    """Rows of the snapshot whose identity the target holds newer: by the time of change, or, where that is the same or
+    not known, because it was sent by a later run than the one that refused the event.
+
+    Args:
+        snapshot: with `identity_hash`, `entity_hash` and `modified_at`.
+        reader: the state.
+        sequence: of the outbox whose run refused the events.
+    """
+    columns = ["identity_hash", "modified_at", "sequence"]
+    held = reader.of_entities(snapshot.column("entity_hash"), columns)
+    places = pc.index_in(snapshot.column("identity_hash"), value_set=held.column("identity_hash").combine_chunks())
+    rows = held.take(places.combine_chunks() if isinstance(places, pa.ChunkedArray) else places)
+    newer = pc.greater(rows.column("modified_at"), snapshot.column("modified_at"))
+    older = pc.less(rows.column("modified_at"), snapshot.column("modified_at"))
+    sent_later = pc.greater(rows.column("sequence"), sequence)
+    is_outdated = pc.or_(pc.fill_null(newer, False), pc.and_(sent_later, pc.invert(pc.fill_null(older, False))))
+    return np.flatnonzero(np.asarray(pc.fill_null(is_outdated, False)))
