@@ -78,7 +78,10 @@ def _pull(
     # Also a run that reads changes alone knows how much the source holds: an empty answer must not look healthy.
     counted = telling or _whole(order.publication).walks()
     storage, folder = Storage(order.home), PublicationFolder(order.publication.name).landing(order.run)
-    with open_broker(connection, selection.service, patience=selection.patience) as broker:
+    with open_broker(connection, selection.service, selection.dialect, patience=selection.patience) as broker:
+        # Whoever is asked about its flavour is asked once, not by every task.
+        selection = selection.spoken_to(broker.flavour)
+        queries = tuple(broker.describe(walk.query) for walk in walks)
         before = _health(broker, counted)
         expected = dict(zip((walk.number for walk in telling), before.counts, strict=False))
         shares = shared(broker, walks, expected, int(selection.parallel_readers))
@@ -97,7 +100,7 @@ def _pull(
         run=order.run,
         mode=order.mode,
         source=connection.address,
-        queries=tuple(walk.query.describe() for walk in walks),
+        queries=queries,
         watermark_from=watermark,
         watermark_to=_watermark(watermark, landed.newest(before.time + _DATE_RESOLUTION)),
         rows=landed.rows,
@@ -132,6 +135,9 @@ def selection_of(order: StageOrder, watermark: str | None) -> Selection:
 def _whole(publication: Publication) -> Selection:
     source = publication.source
     return Selection(
+        api=source.api,
+        flavour=source.flavour,
+        context=source.context or "",
         service=source.service,
         service_path=",".join(source.service_path),
         types=",".join(source.types),

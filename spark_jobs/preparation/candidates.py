@@ -45,7 +45,7 @@ def parts(row: LandedRow, parsed: ParsedEntity, warnings: str | None) -> Iterato
     """Each attribute of the entity as an event."""
     entity_hash = identity_hash(identity_key(parsed.identity))
     for part, (name, value) in enumerate(parsed.attributes.items()):
-        attribute = AttributeName(name)
+        attribute = parsed.attribute_name(name)
         key = identity_key(parsed.identity, attribute)
         content, hashed = content_hash({name: value}), identity_hash(key)
         modified_at = _own_time(parsed, name, row.modified_at)

@@ -34,6 +34,7 @@ class EntityEvaluator:
     def __init__(self, preparation: Preparation, lookup: StateLookup) -> None:
         publication = preparation.publication
         self._service = publication.source.service
+        self._form = publication.source.api
         self._by_attribute = preparation.by_attribute
         self._holding = Holding(preparation, lookup)
         self._render = renderer(publication)
@@ -63,7 +64,11 @@ class EntityEvaluator:
             return
         try:
             parsed = parse_entity(
-                row.body, service=self._service, service_path_hint=row.path, attribute_times=self._by_attribute
+                row.body,
+                service=self._service,
+                service_path_hint=row.path,
+                form=self._form,
+                attribute_times=self._by_attribute,
             )
         except EntityError as error:
             self._refuse(rows, row, self._shown_identity(row), unreadable(error, self._options))
@@ -117,7 +122,9 @@ class EntityEvaluator:
     def _rendered(self, candidate: Candidate) -> Rendered | Violation:
         parsed, received_at_ms = candidate.parsed, candidate.row.received_at // 1000
         try:
-            rendered = self._render(parsed.identity, parsed.entity, candidate.attribute, received_at_ms)
+            rendered = self._render(
+                parsed.identity, parsed.entity, candidate.attribute, received_at_ms, parsed.linked_data
+            )
         except TopicNameError as error:
             return Violation("topic-length", "error", error.message[:200])
         except RejectedError as error:

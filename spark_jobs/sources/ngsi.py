@@ -95,9 +95,9 @@ class NgsiReader(DataSourceReader):
         from contexture.ngsi.opening import open_broker
         from spark_jobs.sources.sharing import counted, shared
 
-        walks = self._selection.walks()
-        with open_broker(self._connection, self._selection.service, patience=self._selection.patience) as broker:
-            return list(shared(broker, walks, counted(broker, walks), int(self._selection.parallel_readers)))
+        selection, walks = self._selection, self._selection.walks()
+        with open_broker(self._connection, selection.service, selection.dialect, patience=selection.patience) as broker:
+            return list(shared(broker, walks, counted(broker, walks), int(selection.parallel_readers)))
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of one share, a record batch for each page.
@@ -115,13 +115,13 @@ class NgsiReader(DataSourceReader):
     def _rows(self, share: Share) -> Iterator[pa.RecordBatch]:
         from contexture.ngsi.opening import open_broker
 
-        patience = self._selection.patience
+        selection, patience = self._selection, self._selection.patience
         ends: dict[int, float] = {}
-        with open_broker(self._connection, self._selection.service, patience=patience) as broker:
+        with open_broker(self._connection, selection.service, selection.dialect, patience=patience) as broker:
             for walk in share.walks:
                 now = patience.clock()
                 # Slices of one walk share its time.
-                end = ends.setdefault(walk.number, now + float(self._selection.walk_deadline_seconds))
+                end = ends.setdefault(walk.number, now + float(selection.walk_deadline_seconds))
                 yield from self._walked(broker, walk, end - now)
 
     def _walked(self, broker: Broker, walk: Walk, seconds: float) -> Iterator[pa.RecordBatch]:

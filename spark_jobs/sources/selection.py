@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Literal
 
 from pyspark.sql.datasource import InputPartition
 
 from contexture.errors import ConfigurationError
+from contexture.ngsi.opening import Dialect, flavour_named
 from contexture.ngsi.query import MAX_PAGE_SIZE, EntityQuery
 from contexture.ngsi.transport import Patience
 
@@ -46,8 +47,11 @@ class Selection:
 
     Attributes:
         url: the broker's address, when it needs no secret; else the connection comes by the environment.
+        api: ngsiv2, or ngsi-ld.
+        flavour: with ngsi-ld, whose habits the broker has: orion-ld, scorpio, stellio, or auto to ask it.
+        context: with ngsi-ld, URL of the @context that names are written by.
         service: the tenant; the default one when empty.
-        service_path: one walk for each.
+        service_path: one walk for each; with ngsi-ld the scopes that one walk selects.
         mode: full goes along the time of creation, changes along that of modification, from `since` on.
         identities: adds walks that only tell who is there (rows with operation `present` and no body).
         attribute_times: asks for the time of each attribute's own change (metadata `dateModified`).
@@ -56,6 +60,9 @@ class Selection:
     """
 
     url: str = ""
+    api: str = "ngsiv2"
+    flavour: str = "auto"
+    context: str = ""
     service: str = ""
     service_path: str = "/#"
     types: str = ""
@@ -77,6 +84,8 @@ class Selection:
     pause_milliseconds: str = "0"
 
     def __post_init__(self) -> None:
+        if self.api not in {"ngsiv2", "ngsi-ld"}:
+            raise _mistake("api", self.api, "ngsiv2 or ngsi-ld")
         if self.mode not in {"full", "changes"}:
             raise _mistake("mode", self.mode, "full or changes")
         for name in ("identities", "attribute_times"):
@@ -116,6 +125,15 @@ class Selection:
         """How its readers treat the broker."""
         return Patience(pause_seconds=int(self.pause_milliseconds) / 1000)
 
+    @property
+    def dialect(self) -> Dialect:
+        """How the broker is spoken to."""
+        return Dialect("ngsi-ld" if self.api == "ngsi-ld" else "ngsiv2", flavour_named(self.flavour), self.context)
+
+    def spoken_to(self, flavour: str) -> Selection:
+        """The same selection of a broker whose flavour is known."""
+        return replace(self, flavour=flavour) if self.api == "ngsi-ld" else self
+
     def walks(self) -> tuple[Walk, ...]:
         """The walks of the read, in the order of their rows.
 
@@ -123,7 +141,11 @@ class Selection:
             ConfigurationError: a part of the selection is none that a broker takes.
         """
         kinds = [(self.mode == "changes", True), *([(False, False)] if self.identities == "true" else [])]
-        planned = [(path, *kind) for path in _parts(self.service_path) for kind in kinds]
+        paths = _parts(self.service_path)
+        # An entity may have several scopes, so that walks apart would meet it more than once.
+        if self.api == "ngsi-ld":
+            paths = (",".join(paths),)
+        planned = [(path, *kind) for path in paths for kind in kinds]
         return tuple(
             Walk(number, self._query(path, changes=changes, bodies=bodies), bodies)
             for number, (path, changes, bodies) in enumerate(planned)

@@ -19,7 +19,7 @@ Files = Annotated[
     typer.Argument(help="Files or folders; without one $CONTEXTURE_PUBLICATIONS, else include/publications."),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON document for scripts.")]
-Sample = Annotated[Path | None, typer.Option(help="Entities for the preview: a JSON file, normalized NGSIv2.")]
+Sample = Annotated[Path | None, typer.Option(help="Entities for the preview: a JSON file, in the source's form.")]
 Source = Annotated[str | None, typer.Option(help="Address of the context broker for the preview.")]
 Entities = Annotated[int, typer.Option(min=1, max=1000, help="How many entities of the source to preview.")]
 

@@ -23,14 +23,14 @@ def connection() -> None:
 def try_connection(
     connection_id: Annotated[str, typer.Argument(metavar="ID", help="Id of an Airflow connection.")],
     *,
-    service: Annotated[str, typer.Option(help="Context broker: the Fiware-Service to ask.")] = "",
+    service: Annotated[str, typer.Option(help="Context broker: the Fiware-Service or tenant to ask.")] = "",
     timeout_seconds: Annotated[float, typer.Option("--timeout", min=0.1, help="Seconds for each step.")] = 15.0,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document for scripts.")] = False,
 ) -> None:
     """Test a connection as Airflow takes it from the environment: AIRFLOW_CONN_KAFKA_DEFAULT for kafka_default.
 
     Kafka: reach the brokers, make topics (validated only), use transactions; nothing is left behind. A context broker:
-    one question that its database has to answer. Secrets are never shown.
+    one question that its database has to answer, and which broker it is. Secrets are never shown.
 
     Exit codes: 0 it works; 1 a step failed; 2 the connection isn't there or can't be used; 3 it could not be reached.
     """

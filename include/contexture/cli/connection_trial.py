@@ -4,11 +4,19 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from contexture.cli import connections
 from contexture.errors import ConfigurationError, ContextureError, RetriableError
 from contexture.ngsi.connection_fields import ConnectionFields
 from contexture.outbox.manifest import Document
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from contexture.ngsi import BrokerConnection
+    from contexture.ngsi.entity import EntityForm
+    from contexture.ngsi.linked_data.flavour import Flavour
 
 _KINDS = ("kafka", "http", "https")
 
@@ -78,18 +86,41 @@ def _try_kafka(connection_id: str, fields: ConnectionFields, timeout_seconds: fl
 
 
 def _try_broker(connection_id: str, fields: ConnectionFields, service: str, timeout_seconds: float) -> Outcome:
-    from contexture.ngsi import ContextBroker
-    from contexture.ngsi.transport import Patience
-
     broker = replace(connections.context_broker(connection_id, fields), timeout_seconds=timeout_seconds)
-    patience = Patience(attempts=1, first_wait_seconds=0.1, longest_wait_seconds=0.1)
     started, unreachable = time.monotonic(), False
     try:
-        with ContextBroker(broker, service, patience=patience) as client:
-            detail, passed = f"its database answers; its clock says {client.probe().isoformat()}", True
+        flavour, api, clock = _asked(broker, service)
+        detail, passed = f"its database answers; its clock says {clock.isoformat()}", True
     except ContextureError as error:
         detail, passed, unreachable = str(error), False, isinstance(error, RetriableError)
-    step = Step(name="probe", passed=passed, detail=detail, seconds=time.monotonic() - started)
+    steps = [Step(name="probe", passed=passed, detail=detail, seconds=time.monotonic() - started)]
+    if passed:
+        steps.append(Step(name="flavour", passed=True, detail=f"{flavour}, asked by source.api {api}", seconds=0.0))
     return Outcome(
-        connection=connection_id, kind=fields.kind, target=broker.address, unreachable=unreachable, steps=(step,)
+        connection=connection_id, kind=fields.kind, target=broker.address, unreachable=unreachable, steps=tuple(steps)
     )
+
+
+def _asked(broker: BrokerConnection, service: str) -> tuple[Flavour, EntityForm, datetime]:
+    """Which broker it is, the interface it answered by, and its clock."""
+    from contexture.ngsi import Dialect, open_broker
+    from contexture.ngsi.flavour import detect
+    from contexture.ngsi.linked_data.flavour import SPEAKS_LINKED_DATA
+    from contexture.ngsi.transport import Patience
+
+    patience = Patience(attempts=1, first_wait_seconds=0.1, longest_wait_seconds=0.1)
+    flavour = detect(broker, patience=patience)
+
+    def ask(api: EntityForm) -> tuple[Flavour, EntityForm, datetime]:
+        with open_broker(broker, service, Dialect(api, flavour), patience=patience) as client:
+            return flavour, api, client.probe()
+
+    if flavour in SPEAKS_LINKED_DATA:
+        return ask("ngsi-ld")
+    try:
+        return ask("ngsiv2")
+    except ConfigurationError:
+        if flavour != "unknown":
+            raise
+    # Whoever hides which broker it is may speak either.
+    return ask("ngsi-ld")

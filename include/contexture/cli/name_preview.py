@@ -56,9 +56,12 @@ def asked_entity(publication: Publication, text: str, service_path: str | None) 
 def asked_of_sample(publication: Publication, samples: Samples) -> tuple[list[AskedName], list[str]]:
     """The entities of a sample, or each of their attributes; and what is wrong with those that can't be read."""
     asked, refused = list[AskedName](), list[str]()
+    source = publication.source
     for each in samples.entities:
         try:
-            parsed = parse_entity(each.body, service=publication.source.service, service_path_hint=each.service_path)
+            parsed = parse_entity(
+                each.body, service=source.service, service_path_hint=each.service_path, form=source.api
+            )
         except EntityError as error:
             refused.append(str(error))
             continue
@@ -74,7 +77,8 @@ def tells_attributes(publication: Publication) -> bool:
 def _names_of(parsed: ParsedEntity) -> Iterator[AskedName]:
     for name, member in parsed.attributes.items():
         kind = member.get("type") if isinstance(member, dict) else None
-        yield AskedName(parsed.identity, name, kind if isinstance(kind, str) else "")
+        attribute = parsed.attribute_name(name).name
+        yield AskedName(parsed.identity, attribute, kind if isinstance(kind, str) else "")
 
 
 def show_names(publication: Publication, asked: Iterable[AskedName]) -> list[ShownName]:
@@ -107,5 +111,8 @@ def _shown(namer: TopicNamer, asked: AskedName) -> ShownName:
 
 
 def _path(publication: Publication) -> str:
+    if publication.source.api == "ngsi-ld":
+        # It has no service paths.
+        return "/"
     first = publication.source.service_path[0]
     return first if not scope.is_wildcard(first) else first.removesuffix("#").rstrip("/") or "/"

@@ -104,9 +104,11 @@ def preview(publication: Publication, samples: Samples) -> Preview:
 def _accepted(
     publication: Publication, sample: SampleEntity, options: RuleOptions, outcome: _Outcome
 ) -> ParsedEntity | None:
-    service = publication.source.service
+    source = publication.source
     try:
-        parsed = parse_entity(sample.body, service=service, service_path_hint=sample.service_path)
+        parsed = parse_entity(
+            sample.body, service=source.service, service_path_hint=sample.service_path, form=source.api
+        )
     except EntityError as error:
         outcome.refused.extend(Refused("", each.rule, each.message) for each in unreadable(error, options))
         return None
@@ -123,10 +125,10 @@ def _render(
 ) -> None:
     received_at_us = round(sample.received_at.timestamp() * 1_000_000)
     by_attribute = publication.topics.data_model == "dm-by-attribute"
-    parts: Iterable[AttributeName | None] = map(AttributeName, parsed.attributes) if by_attribute else (None,)
+    parts: Iterable[AttributeName | None] = map(parsed.attribute_name, parsed.attributes) if by_attribute else (None,)
     for part in parts:
         try:
-            rendered = render(parsed.identity, parsed.entity, part, received_at_us // 1000)
+            rendered = render(parsed.identity, parsed.entity, part, received_at_us // 1000, parsed.linked_data)
             outcome.events.append(_Event(parsed.identity.id, received_at_us, rendered))
         except TopicNameError as error:
             outcome.refused.append(Refused(parsed.identity.id, "topic-length", error.message))

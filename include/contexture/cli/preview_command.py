@@ -22,7 +22,7 @@ File = Annotated[Path, typer.Argument(help="The publication's file.")]
 Entity = Annotated[list[str] | None, typer.Option("--entity", metavar="ID=TYPE", help="An entity; again for more.")]
 Attribute = Annotated[list[str] | None, typer.Option("--attribute", help="With dm-by-attribute; again for more.")]
 ServicePath = Annotated[str | None, typer.Option("--path", help="Service path of the entities.")]
-Sample = Annotated[Path | None, typer.Option(help="Entities from a JSON file, normalized NGSIv2.")]
+Sample = Annotated[Path | None, typer.Option(help="Entities from a JSON file, normalized as the source has them.")]
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON document for scripts.")]
 
 

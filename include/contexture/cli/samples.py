@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from contexture.errors import ConfigurationError
-from contexture.ngsi import Broker, BrokerConnection, EntityQuery, open_broker
+from contexture.ngsi import Broker, BrokerConnection, Dialect, EntityQuery, open_broker
 from contexture.ngsi.listing import listed
 from contexture.ngsi.transport import Patience
 from contexture.publications import scope
@@ -56,7 +56,8 @@ def from_file(path: Path, publication: Publication) -> Samples:
         raise ConfigurationError(f"{path} can't be read: {error.strerror}", next_step="check the path") from None
     except (ValueError, RecursionError) as error:
         raise ConfigurationError(
-            f"{path} holds no entities: {error}", next_step="write a JSON array of entities in normalized NGSIv2"
+            f"{path} holds no entities: {error}",
+            next_step=f"write a JSON array of entities in the normalized form of {publication.source.api}",
         ) from None
     paths = publication.source.service_path
     service_path = None if len(paths) > 1 or scope.is_wildcard(paths[0]) else paths[0]
@@ -80,9 +81,12 @@ def from_broker(connection: BrokerConnection, publication: Publication, limit: i
         ContextureError: the broker can't be reached, or refuses.
     """
     entities: list[SampleEntity] = []
-    with open_broker(connection, publication.source.service, patience=_PATIENCE) as broker:
+    source = publication.source
+    with open_broker(connection, source.service, Dialect.of(source), patience=_PATIENCE) as broker:
         reference_time = broker.probe()
-        for path in publication.source.service_path:
+        # Scopes of NGSI-LD are selected at once, for an entity may have several.
+        paths = (",".join(source.service_path),) if source.api == "ngsi-ld" else source.service_path
+        for path in paths:
             entities.extend(_of_path(broker, publication, path, limit - len(entities)))
             if len(entities) >= limit:
                 break

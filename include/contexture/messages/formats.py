@@ -14,13 +14,13 @@ from contexture.topics import TopicNamer
 ServiceOf = Callable[[ContextIdentity, "str | None"], str]
 
 
-def body_makers(_publication: Publication, namer: TopicNamer) -> dict[str, BodyMaker]:
+def body_makers(publication: Publication, namer: TopicNamer) -> dict[str, BodyMaker]:
     """The makers of a publication's bodies, by `message.format`."""
     return {
         "ngsiv2": _ngsiv2,
         "cygnus-lines": cygnus_line_maker(namer.header_service),
         "ngsiv1": _ngsiv1,
-        "ngsi-ld": ngsi_ld_maker(None),
+        "ngsi-ld": ngsi_ld_maker(publication.source.context),
     }
 
 

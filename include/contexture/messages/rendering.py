@@ -11,6 +11,7 @@ from contexture.events import AttributeName, ContextIdentity
 from contexture.messages.content import BodyMaker, Content
 from contexture.messages.formats import body_makers
 from contexture.messages.keys import KeyMaker, key_maker
+from contexture.ngsi.linked_data.attributes import instance_key
 from contexture.publications import Publication
 from contexture.topics import TopicNamer
 
@@ -69,7 +70,7 @@ class Renderer:
 
 def type_of(entity: Mapping[str, object], attribute: AttributeName) -> str:
     """The NGSI type of an entity's attribute; empty where it has none."""
-    member = entity.get(attribute.name)
+    member = entity.get(instance_key(attribute.name, attribute.dataset_id))
     attribute_type = member.get("type") if isinstance(member, Mapping) else None
     return attribute_type if isinstance(attribute_type, str) else ""
 

@@ -5,16 +5,20 @@ from __future__ import annotations
 import ssl
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
 import httpx
+import msgspec
 
 from contexture.errors import ConfigurationError, ContextureError, RejectedError, RetriableError
 
 RETRIED_STATUSES = frozenset({429, 500, 502, 503, 504})
 _UNAUTHORISED = frozenset({401, 403})
 BROKER = "the context broker"
+_PROBLEMS = "https://uri.etsi.org/ngsi-ld/errors/"
+_PROBLEM_BYTES = 65_536
 
 
 class BrokerUnavailableError(RetriableError):
@@ -93,8 +97,38 @@ def _is_certificate_refused(error: BaseException | None) -> bool:
     return False
 
 
-def refusal(address: str, response: httpx.Response, parameters: Mapping[str, str]) -> ContextureError:
-    """What an answer other than 200 means."""
+class _Problem(msgspec.Struct):
+    type: str = ""
+
+
+def problem_named(response: httpx.Response) -> str:
+    """The name of the NGSI-LD problem (RFC 7807) that an answer tells, such as BadRequestData; "" where it tells none.
+
+    Its own words may quote data and are left out.
+    """
+    length = response.headers.get("content-length", "")
+    is_short = length.isascii() and length.isdigit() and int(length) <= _PROBLEM_BYTES
+    if not is_short or "json" not in response.headers.get("content-type", ""):
+        return ""
+    try:
+        kind = msgspec.json.decode(response.read(), type=_Problem).type
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return ""
+    name = kind.removeprefix(_PROBLEMS)
+    return name if kind != name and name.isalnum() else ""
+
+
+def refusal(
+    address: str, response: httpx.Response, parameters: Mapping[str, str], *, path: str = "/v2", problem: str = ""
+) -> ContextureError:
+    """What an answer other than 200 means.
+
+    Args:
+        address: who was asked, without secrets.
+        parameters: the URL parameters; their values are not shown.
+        path: what was asked for.
+        problem: the name of the NGSI-LD problem, where the answer tells one.
+    """
     status = response.status_code
     correlator = response.headers.get("fiware-correlator", "")
     if status in RETRIED_STATUSES:
@@ -104,13 +138,13 @@ def refusal(address: str, response: httpx.Response, parameters: Mapping[str, str
             correlator=correlator,
             retry_after_seconds=retry_after_seconds(response.headers.get("retry-after", "")),
         )
-    if status > 500:
+    if status > 500 and status != httpx.codes.NOT_IMPLEMENTED:
         return RetriableError(
             f"the context broker at {address} answered {status}",
             next_step="look into the broker's log and that of the proxy before it; the run is retried",
             correlator=correlator,
         )
-    return _configuration(address, status, parameters, correlator)
+    return _configuration(address, status, correlator, _Refused(path, tuple(parameters), problem))
 
 
 def retry_after_seconds(header: str) -> float:
@@ -124,16 +158,37 @@ def retry_after_seconds(header: str) -> float:
     return max(0.0, (moment.replace(tzinfo=moment.tzinfo or UTC) - datetime.now(UTC)).total_seconds())
 
 
-def _configuration(address: str, status: int, parameters: Mapping[str, str], correlator: str) -> ConfigurationError:
-    if status in _UNAUTHORISED:
+@dataclass(frozen=True, slots=True)
+class _Refused:
+    """A question that was refused, without its values."""
+
+    path: str
+    parameters: tuple[str, ...]
+    problem: str
+
+    @property
+    def api_root(self) -> str:
+        return f"/{self.path.split('/')[1]}"
+
+    @property
+    def named(self) -> str:
+        return f" {self.problem}" if self.problem else ""
+
+
+def _configuration(address: str, status: int, correlator: str, refused: _Refused) -> ConfigurationError:
+    if refused.problem == "NonexistentTenant":
+        message = f"the context broker at {address} has no such tenant ({status}{refused.named})"
+        next_step = "correct the publication's source.service, or let the broker know the tenant"
+    elif status in _UNAUTHORISED and refused.problem != "TooManyResults":
         message = f"the context broker at {address} refuses our credentials ({status})"
         next_step = "put valid credentials into the headers of the connection, and give them the right to read"
         if status == httpx.codes.UNAUTHORIZED:
             return TokenRefusedError(message, next_step=next_step, correlator=correlator)
-    elif status == 400:
-        message = f"the context broker at {address} does not take the request ({status}; {', '.join(parameters)})"
+    elif status == 400 or refused.problem:
+        asked = ", ".join(refused.parameters)
+        message = f"the context broker at {address} does not take the request ({status}{refused.named}; {asked})"
         next_step = "correct service, service_path and the selection in the publication's source"
     else:
         message = f"what is at {address} does not answer as a context broker ({status})"
-        next_step = "correct the address in the connection: what stands before /v2"
+        next_step = f"correct the address in the connection: what stands before {refused.api_root}"
     return ConfigurationError(message, next_step=next_step, correlator=correlator)

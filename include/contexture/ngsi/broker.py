@@ -13,6 +13,7 @@ import httpx
 
 from contexture.errors import ConfigurationError
 from contexture.ngsi.connection import BrokerConnection
+from contexture.ngsi.linked_data.flavour import Flavour
 from contexture.ngsi.listing import listed
 from contexture.ngsi.query import EntityQuery
 from contexture.ngsi.sighting import Sighting
@@ -53,6 +54,7 @@ class Broker(ABC):
         transport: stands in for the network in tests.
 
     Attributes:
+        flavour: which broker it is, where that matters to how it is read.
         walks_prove_themselves: whether a walk that ended has met all that the broker counts, or has failed; else the
             reader has to compare and to `sweep`.
 
@@ -74,6 +76,7 @@ class Broker(ABC):
     ) -> None:
         self.address = connection.address
         self.service = service
+        self.flavour: Flavour = "unknown"
         self._patience = patience or Patience()
         self._transport = Transport(connection, self._patience, transport)
 
@@ -97,6 +100,10 @@ class Broker(ABC):
             RetriableError: the broker or its database is ill.
             ConfigurationError: it refuses us, or does not speak this interface.
         """
+
+    @abstractmethod
+    def describe(self, query: EntityQuery) -> str:
+        """A walk in one line, for the manifest; holds no secret."""
 
     @abstractmethod
     def count(self, query: EntityQuery) -> int:

@@ -33,6 +33,10 @@ class ContextBroker(Broker):
         """
         return self._transport.get("/v2/subscriptions", self._scope("/#"), {"limit": "1"}, deadline).broker_time
 
+    def describe(self, query: EntityQuery) -> str:
+        """A walk in one line, for the manifest; holds no secret."""
+        return query.describe()
+
     def count(self, query: EntityQuery) -> int:
         """How many entities a query selects; a hint only, for the broker counts apart from what it shows.
 

@@ -76,7 +76,7 @@ def parse_entity(
         service: the service it was read from.
         service_path_hint: its service path where that is known; else the body says, and if it doesn't, the root path.
         form: how the body is written; the entity comes in NGSIv2's normalized form from both.
-        attribute_times: metadata `dateModified` is the broker's, and no part of the entity.
+        attribute_times: metadata `dateModified` is the broker's, and no part of the entity; NGSI-LD's always is.
 
     Raises:
         EntityError: the body isn't one JSON object.
@@ -85,7 +85,7 @@ def parse_entity(
     if form == "ngsi-ld":
         from contexture.ngsi.linked_data.entity import linked_data_entity
 
-        return linked_data_entity(entity, body, service=service)
+        return linked_data_entity(entity, body, service=service, attribute_times=attribute_times)
     shadowed: list[str] = []
     created_at = _take_time(entity, "dateCreated", shadowed)
     modified_at = _take_time(entity, "dateModified", shadowed)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import httpx
 
@@ -12,8 +13,11 @@ from contexture.ngsi.connection import BrokerConnection
 from contexture.ngsi.entity import EntityForm
 from contexture.ngsi.flavour import detect
 from contexture.ngsi.linked_data.client import LinkedDataBroker
-from contexture.ngsi.linked_data.flavour import Flavour
+from contexture.ngsi.linked_data.flavour import FLAVOURS, Flavour
 from contexture.ngsi.transport import Patience
+
+if TYPE_CHECKING:
+    from contexture.publications.source import Source
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +33,18 @@ class Dialect:
     api: EntityForm = "ngsiv2"
     flavour: Flavour | None = None
     context: str = ""
+
+    @classmethod
+    def of(cls, source: Source) -> Dialect:
+        """How a publication says that its source is spoken to."""
+        return cls(source.api, flavour_named(source.flavour), source.context or "")
+
+
+def flavour_named(text: str) -> Flavour | None:
+    """What a publication's `source.flavour` means: None for `auto`; a broker of no known habits for other words."""
+    if text == "auto":
+        return None
+    return next((flavour for flavour in FLAVOURS if flavour == text), "unknown")
 
 
 def open_broker(

@@ -18,6 +18,7 @@ from contexture.ngsi.answers import (
     PageTooLargeError,
     TokenRefusedError,
     page_timeout,
+    problem_named,
     refusal,
     translated,
 )
@@ -174,7 +175,9 @@ class Transport:
             )
             with request as response:
                 if response.status_code != httpx.codes.OK:
-                    raise refusal(self._address, response, question.parameters)
+                    # Only NGSI-LD's problems have names that are worth reading the answer for.
+                    problem = problem_named(response) if question.path.startswith("/ngsi-ld") else ""
+                    raise refusal(self._address, response, question.parameters, path=question.path, problem=problem)
                 return self._read(response)
 
     def _read(self, response: httpx.Response) -> Answer:

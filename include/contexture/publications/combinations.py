@@ -7,15 +7,19 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from contexture.publications.findings import Finding
+from contexture.publications.linked_data_combinations import LINKED_DATA_CHECKS
 from contexture.publications.problems import looks_secret
 from contexture.publications.record_combinations import RECORD_CHECKS, Findings
 
 if TYPE_CHECKING:
     from contexture.publications.publication import Publication
 
-_REGISTRY_ONLY = ("select", "flavour", "media_type", "registrations")
+_REGISTRY_ONLY = ("select", "media_type", "registrations")
+_REGISTRIES, _BROKERS = frozenset(("fmr",)), frozenset(("orion", "orion-ld", "scorpio", "stellio"))
 _LEGACY_RELEASE = re.compile(r"0\.|1\.0*[0-2](\.|$)")
 _BROKER_ONLY = (
+    "api",
+    "context",
     "service_path",
     "types",
     "id_pattern",
@@ -41,6 +45,9 @@ def _source_kind(publication: Publication) -> Findings:
     for key in foreign:
         if key in source.model_fields_set and getattr(source, key) != type(source).model_fields[key].default:
             yield Finding(("source", key), f"`{key}` needs `kind: {kind}`", "leave it out", (("source", "kind"),))
+    if source.flavour in (_REGISTRIES if source.kind == "ngsi" else _BROKERS):
+        message = f"`flavour: {source.flavour}` needs `kind: {kind}`"
+        yield Finding(("source", "flavour"), message, "write `flavour: auto`, or leave it out", (("source", "kind"),))
     if source.kind == "ngsi" and "service" not in source.model_fields_set:
         yield Finding(
             ("source", "service"),
@@ -179,5 +186,6 @@ _CHECKS: tuple[Callable[[Publication], Findings], ...] = (
     _name_files,
     _secret_configuration,
     _topic_configuration,
+    *LINKED_DATA_CHECKS,
     *RECORD_CHECKS,
 )

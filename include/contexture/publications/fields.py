@@ -14,6 +14,7 @@ from pydantic import (
     StrictFloat,
     StrictInt,
     StrictStr,
+    ValidationInfo,
 )
 
 from contexture.publications import cron, scope
@@ -40,13 +41,26 @@ def _as_config_value(value: object) -> object:
     return str(value) if isinstance(value, int | float) else value
 
 
+def _is_linked_data(info: ValidationInfo) -> bool:
+    # `api` stands before the fields that depend on it.
+    return bool(info.data) and info.data.get("api") == "ngsi-ld"
+
+
+def _as_service(value: object, info: ValidationInfo) -> object:
+    return scope.check_tenant(value) if _is_linked_data(info) else scope.check_service(value)
+
+
+def _as_service_path(value: object, info: ValidationInfo) -> object:
+    return scope.check_scope(value) if _is_linked_data(info) else scope.check_service_path(value)
+
+
 # For fields that are lists of texts; editors are told that one text will do.
 OneOrMany = BeforeValidator(_as_items, json_schema_input_type=str | list[str])
 
 Share = Annotated[StrictFloat, BeforeValidator(_as_float), Field(ge=0, le=1)]
 Schedule = Annotated[StrictStr, BeforeValidator(cron.check)]
-Service = Annotated[StrictStr, BeforeValidator(scope.check_service)]
-ServicePath = Annotated[StrictStr, BeforeValidator(scope.check_service_path)]
+Service = Annotated[StrictStr, BeforeValidator(_as_service)]
+ServicePath = Annotated[StrictStr, BeforeValidator(_as_service_path)]
 ServicePaths = Annotated[tuple[ServicePath, ...], OneOrMany, Field(min_length=1), AfterValidator(scope.merged)]
 Texts = Annotated[tuple[Text, ...], OneOrMany]
 ConfigValue = Annotated[StrictStr, BeforeValidator(_as_config_value, json_schema_input_type=str | float | bool)]

@@ -16,6 +16,8 @@ CHANGES_RECORDS: Mapping[str, str] = {
     "name": "names the ledger and the state: another name is another publication",
     "source.kind": "another kind of source has other content",
     "source.connection": "another source has other content",
+    "source.api": "another interface writes entities in another way",
+    "source.context": "names of types and attributes follow from it",
     "source.service": "part of the identity and of topic names",
     "source.service_path": "selects what is published",
     "source.types": "selects what is published",

@@ -48,8 +48,10 @@ def same_for_all_of_a_topic(publication: Publication) -> bool:
 
 
 def _identity(publication: Publication) -> frozenset[str]:
-    by_attribute = publication.topics.data_model == "dm-by-attribute"
-    return IDENTITY_FIELDS | {"attribute"} if by_attribute else IDENTITY_FIELDS
+    if publication.topics.data_model != "dm-by-attribute":
+        return IDENTITY_FIELDS
+    # NGSI-LD has several instances of an attribute, which share a topic.
+    return IDENTITY_FIELDS | ({"attribute", "datasetId"} if publication.source.api == "ngsi-ld" else {"attribute"})
 
 
 def _of_topic(publication: Publication) -> frozenset[str]:
@@ -66,6 +68,9 @@ def _of_topic(publication: Publication) -> frozenset[str]:
 
 def _of_selection(publication: Publication) -> frozenset[str]:
     source = publication.source
+    # NGSI-LD has no service paths, and an entity may have several types.
+    if source.api == "ngsi-ld":
+        return frozenset(("service", "service_path"))
     one_path = len(source.service_path) == 1 and not scope.is_wildcard(source.service_path[0])
     fixed = {"service": True, "service_path": one_path, "type": len(source.types) == 1}
     return frozenset(name for name, is_fixed in fixed.items() if is_fixed)

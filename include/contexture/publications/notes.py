@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from contexture.publications import keys, scope
 from contexture.publications.delivery import KEY_NONE
 from contexture.publications.findings import Finding
+from contexture.publications.linked_data_combinations import linked_data_notes
 from contexture.publications.name_files import GroupingRules
 from contexture.publications.topics import CYGNUS_2_19
 
@@ -28,6 +29,7 @@ def notes(data: object, publication: Publication) -> Iterator[Finding]:
     yield from _vague_deletions(publication)
     yield from _key_by_value(publication)
     yield from _rules_left_out(publication)
+    yield from linked_data_notes(publication)
 
 
 def _cygnus_parameters(publication: Publication) -> Iterator[Finding]:

@@ -1,4 +1,7 @@
-"""What a service and a service path may look like, and when one path lies inside another (NGSIv2, as in Orion)."""
+"""What a service and a service path may look like, and when one path lies inside another: NGSIv2 as in Orion, NGSI-LD.
+
+NGSI-LD has tenants in place of services, and scopes in place of service paths.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,8 @@ import re
 _SERVICE = re.compile(r"^[a-z0-9_]{0,50}$")
 _LEVEL = re.compile(r"^[A-Za-z0-9_]{1,50}$")
 _LEVELS_MAX = 10
+_TENANT = re.compile(r"[!-~]{0,200}")
+_ANY_LEVEL = "+"
 
 
 def check_service(value: object) -> object:
@@ -22,12 +27,36 @@ def check_service(value: object) -> object:
     return value.lower()
 
 
+def check_tenant(value: object) -> object:
+    """An NGSI-LD tenant as it is: brokers differ in what they take. The empty one is the default tenant.
+
+    Raises:
+        ValueError: what no header can say.
+    """
+    if isinstance(value, str) and not _TENANT.fullmatch(value):
+        raise ValueError(f"{value!r} is no tenant: at most 200 visible ASCII characters without spaces")
+    return value
+
+
+def check_scope(value: object) -> object:
+    """The scope without a trailing slash (GS CIM 009, 4.18 and 4.19).
+
+    Raises:
+        ValueError: not `/`, `/a/b`, or one of these with the wildcards `+` for a level and `#` for all below.
+    """
+    return _checked_path(value, wildcards=(_ANY_LEVEL,))
+
+
 def check_service_path(value: object) -> object:
     """The path without a trailing slash.
 
     Raises:
         ValueError: not `/`, `/a/b`, or one of these followed by the wildcard `#`.
     """
+    return _checked_path(value, wildcards=())
+
+
+def _checked_path(value: object, *, wildcards: tuple[str, ...]) -> object:
     if not isinstance(value, str):
         return value
     if "," in value:
@@ -37,7 +66,8 @@ def check_service_path(value: object) -> object:
     if not value.startswith("/"):
         raise ValueError(f"{value!r} is no service path: it starts with /")
     levels = value.removesuffix("/")[1:].split("/") if value != "/" else []
-    _check_levels(value, levels[:-1] if levels[-1:] == ["#"] else levels)
+    named = levels[:-1] if levels[-1:] == ["#"] else levels
+    _check_levels(value, [level for level in named if level not in wildcards])
     return "/" + "/".join(levels)
 
 

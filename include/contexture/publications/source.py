@@ -20,6 +20,7 @@ from contexture.publications.fields import (
     Texts,
 )
 
+_ADDRESS = re.compile(r"https?://[!#-;=?-~]+")
 _WALKED = frozenset({"dateCreated", "dateModified"})
 _BUILTINS = frozenset({"dateExpires", "servicePath"})
 _STATEMENT = re.compile(r"(?:[^;']|'[^']*'?)+")
@@ -35,6 +36,13 @@ def _check_pattern(pattern: str) -> str:
     if "(?" in pattern:
         raise ValueError(f"{pattern!r}: brokers take POSIX extended expressions, which have no (?...) groups")
     return pattern
+
+
+def _check_context(address: str) -> str:
+    # It stands in a header, between < and >.
+    if not _ADDRESS.fullmatch(address):
+        raise ValueError(f"{address!r} is no address of a @context: write http(s)://... without spaces and quotes")
+    return address
 
 
 def _check_query(query: str) -> str:
@@ -76,9 +84,21 @@ class Source(Section):
         description="Id of the Airflow connection to the source; never an address or secret"
     )
 
-    service: Service = Field("", description='Fiware-Service; "" is the broker\'s default tenant')
+    # Before the fields whose syntax depends on it.
+    api: Literal["ngsiv2", "ngsi-ld"] = Field("ngsiv2", description="Broker: which interface is read")
+    flavour: Literal["auto", "orion", "orion-ld", "scorpio", "stellio", "fmr", "generic"] = Field(
+        "auto", description="Which product it is (orion to stellio: brokers, fmr: registry); auto asks it"
+    )
+    context: Annotated[StrictStr, AfterValidator(_check_context)] | None = Field(
+        None, description="With api ngsi-ld: URL of the @context that names of types and attributes are written by"
+    )
+    service: Service = Field(
+        "", description='Fiware-Service, or the tenant of NGSI-LD; "" is the broker\'s default tenant'
+    )
     service_path: ServicePaths = Field(
-        ("/#",), description="Fiware-ServicePath: one or a list; /# and /a/# select trees, which cover paths inside"
+        ("/#",),
+        description="Fiware-ServicePath, or scope of NGSI-LD: one or a list; /# and /a/# select trees, which cover "
+        "paths inside",
     )
     types: Names = Field((), description="Entity types; empty selects all")
     id_pattern: Annotated[StrictStr, AfterValidator(_check_pattern), Field(min_length=1)] | None = Field(
@@ -97,7 +117,6 @@ class Source(Section):
     coords: Text | None = Field(None, description="NGSI coords, latitude,longitude joined by ;")
 
     select: Names = Field((), description="Registry: selectors of structures, such as *=BIS:*(*)")
-    flavour: Literal["auto", "fmr", "generic"] = Field("auto", description="Registry: which interface it speaks")
     media_type: Text | None = Field(None, description="Registry: the form structures are asked for in")
     registrations: Flag = Field(False, description="Registry: publish data registrations too")
 

@@ -64,3 +64,28 @@ def test_another_type_is_refused(contexture, connect):
     done = contexture("connection", "test", "tried")
     assert done.code == 2
     assert "connection 'tried' has the type 'ssh'. Next: give it one of the types kafka, http, https" in done.err
+
+
+def test_which_context_broker_it_is_is_shown(contexture, connect):
+    with TestBroker() as broker:
+        broker.speak_linked_data("scorpio")
+        connect(conn_type="http", host=broker.url)
+        done = contexture("connection", "test", "tried", "--service", "city")
+    assert done.code == 0
+    assert ": scorpio, asked by source.api ngsi-ld\n" in done.out
+
+
+def test_an_orion_is_asked_as_one(contexture, connect):
+    with TestBroker() as broker:
+        connect(conn_type="http", host=broker.url)
+        done = contexture("connection", "test", "tried", "--json")
+    assert [step["detail"] for step in json.loads(done.out)["steps"]][1] == "orion, asked by source.api ngsiv2"
+
+
+def test_a_broker_that_hides_which_one_it_is_may_speak_either(contexture, connect):
+    with TestBroker() as broker:
+        broker.speak_linked_data("stellio")
+        broker.faults.fail(status=404, path="/actuator")
+        connect(conn_type="http", host=broker.url)
+        done = contexture("connection", "test", "tried", "--json")
+    assert [step["detail"] for step in json.loads(done.out)["steps"]][1] == "unknown, asked by source.api ngsi-ld"

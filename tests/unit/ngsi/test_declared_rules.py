@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import orjson
@@ -78,6 +79,17 @@ def test_intervals_pass_only_by_policy(value: str, allowed: bool, expected: list
         ('{"id":"urn:a:1","type":"T","fart_é":{"value":1}}', ["attr-syntax"], []),
         ('{"id":"urn:a:1","type":"T","1speed":{"value":1}}', [], ["attr-syntax"]),
         ('{"id":"urn:a:1","type":"T","@context":{"value":1}}', [], ["attr-syntax"]),
+        # Several types are one name, joined by commas.
+        ('{"id":"urn:a:1","type":"Asset,Car"}', [], []),
+        ('{"id":"urn:a:1","type":"Asset,a-b"}', [], ["type-syntax"]),
+        # An instance of several stands under the attribute's name and its datasetId.
+        ('{"id":"urn:a:1","type":"T","my_speed:urn:gps":{"value":1}}', [], []),
+        ('{"id":"urn:a:1","type":"T","scope":{"value":"/a"}}', [], []),
+        # The names of metadata are made of those of attributes of attributes.
+        ('{"id":"urn:a:1","type":"T","a":{"value":1,"metadata":{"https://a/b":{"value":1}}}}', ["attr-syntax"], []),
+        ('{"id":"urn:a:1","type":"T","a":{"value":1,"metadata":{"b":{}}}}', ["attr-shape"], ["attr-shape"]),
+        # NGSI-LD forbids no character in a value.
+        ('{"id":"urn:a:1","type":"T","a":{"value":"f(x)=<1>"}}', ["forbidden-char"], []),
     ],
 )
 def test_names_follow_the_interface_that_is_read(body: str, ngsiv2: list[str], linked_data: list[str]) -> None:
@@ -108,7 +120,38 @@ def test_the_smart_data_models_samples_break_exactly_these_rules(sample: str, ex
 def test_every_smart_data_models_sample_is_listed() -> None:
     folder = samples_or_skip() / "ngsi"
     there = {file.parent.relative_to(folder).as_posix() for file in folder.rglob("v2-normalized.json")}
-    assert there == set(SAMPLES)
+    assert there == set(SAMPLES) == set(LINKED_DATA_SAMPLES)
+
+
+# The same models as NGSI-LD examples, read the same way.
+LINKED_DATA_SAMPLES = {
+    # Ids and relationships are URIs; Properties have no type of their own that a value could belie.
+    "Device/Device": [],
+    # A URL with slashes is a URI; `Date-Time` is a type of nobody's, so its value is no moment.
+    "Environment/MosquitoDensity": [],
+    # deviceInfo below municipalityInfo is a Property with a value; every DateTime names its zone.
+    "Streetlighting/Streetlight": [],
+    "Transportation/BikeHireDockingStation": [],
+    # dateObserved is 2016-12-07T11:10:00, without a zone.
+    "Transportation/TrafficFlowObserved": ["datetime"],
+    "Weather/WeatherObserved": [],
+}
+
+
+@pytest.mark.parametrize(("sample", "expected"), LINKED_DATA_SAMPLES.items())
+def test_the_linked_data_samples_break_exactly_these_rules(sample: str, expected: list[str]) -> None:
+    body = (samples_or_skip() / "ngsi" / sample / "ld-normalized.jsonld").read_bytes()
+    found = check_entity(parse_entity(body, service="s", form="ngsi-ld"), options(syntax="ngsi-ld"))
+    assert [violation.rule for violation in found] == expected
+
+
+def test_an_entity_of_several_types_has_a_declared_one() -> None:
+    body = orjson.dumps({"id": "urn:a:1", "type": ["Car", "Asset"]})
+    declared = replace(options(syntax="ngsi-ld"), entity_types=frozenset(("Car",)))
+    entity = parse_entity(body, service="s", form="ngsi-ld")
+    assert check_entity(entity, declared) == []
+    other = replace(declared, entity_types=frozenset(("Bus",)))
+    assert [violation.rule for violation in check_entity(entity, other)] == ["unknown-type"]
 
 
 def test_a_sample_with_its_interval_allowed_is_clean() -> None:

@@ -59,6 +59,8 @@ def test_the_fingerprint_of_a_publication_never_changes_with_a_version_of_contex
 CHANGING = {
     "name": "cars",
     "source.connection": "other",
+    "source.api": "ngsi-ld",
+    "source.flavour": "orion-ld",
     "source.service": "city",
     "source.service_path": "/a",
     "source.types": "car",
@@ -147,7 +149,7 @@ def test_every_key_that_works_today_is_tried_in_one_direction():
         "source.geometry",
         "source.coords",
         "source.select",
-        "source.flavour",
+        "source.context",  # needs api beside it; tried below
         "source.media_type",
         "source.registrations",
         "topics.topics",
@@ -176,8 +178,10 @@ def test_keys_that_need_each_other_change_the_fingerprint():
         digest({**near, "source.georel": "coveredBy", "source.geometry": "polygon"}),
         digest({"topics.naming": "fixed", "topics.topics": ["A"]}),
         digest({"topics.naming": "fixed", "topics.topics": ["A", "B"]}),
+        digest({"source.api": "ngsi-ld", "source.context": "https://example.org/a.jsonld"}),
+        digest({"source.api": "ngsi-ld", "source.context": "https://example.org/b.jsonld"}),
     }
-    assert len(found) == 7
+    assert len(found) == 9
 
 
 def test_writing_a_default_out_changes_nothing():
@@ -201,6 +205,8 @@ def test_defaults_of_fingerprinted_keys_are_frozen():
         if ".".join(path) in CHANGES_RECORDS and not field.is_required():
             defaults[".".join(path)] = field.default
     assert defaults == {
+        "source.api": "ngsiv2",
+        "source.context": None,
         "source.service": "",
         "source.service_path": ("/#",),
         "source.types": (),

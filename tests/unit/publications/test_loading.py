@@ -46,6 +46,9 @@ def test_a_minimal_file_has_every_documented_default(written):
         "source": {
             "kind": "ngsi",
             "connection": "context_broker",
+            "api": "ngsiv2",
+            "flavour": "auto",
+            "context": None,
             "service": "vehicles",
             "service_path": ["/#"],
             "types": [],
@@ -58,7 +61,6 @@ def test_a_minimal_file_has_every_documented_default(written):
             "geometry": None,
             "coords": None,
             "select": [],
-            "flavour": "auto",
             "media_type": None,
             "registrations": False,
             "mode": "changes",
@@ -136,7 +138,7 @@ def test_an_unknown_key_names_its_place_and_the_nearest_valid_key(written):
     text = "name: vehicles\nsource:\n  kind: ngsi\n  conection: broker\n  connection: broker\n  service: a\n"
     ((line, column, location, message, hint),) = problems(written(text))
     assert (line, column, location, message) == (4, 3, "source.conection", "unknown key `conection`")
-    assert hint.startswith("did you mean `connection`? expected one of: kind, connection, service,")
+    assert hint.startswith("did you mean `connection`? expected one of: kind, connection, api,")
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import datetime
 from typing import ClassVar
 
@@ -13,9 +15,9 @@ from contexture.errors import ConfigurationError
 from contexture.ngsi.answers import PageTimeoutError, PageTooLargeError, TokenRefusedError
 from contexture.ngsi.broker import WALK_DEADLINE_SECONDS, Broker, Page
 from contexture.ngsi.connection import BrokerConnection
-from contexture.ngsi.linked_data.flavour import Flavour, largest_page
+from contexture.ngsi.linked_data.flavour import Flavour, held_itself, largest_page
 from contexture.ngsi.linked_data.paging import LinkedDataPage, OffsetWalk
-from contexture.ngsi.linked_data.questions import ENTITIES, TYPES, TypeQuestion, headers
+from contexture.ngsi.linked_data.questions import ENTITIES, SUBSCRIPTIONS, TYPES, TypeQuestion, headers, packed
 from contexture.ngsi.linked_data.sighting import sight_linked_data
 from contexture.ngsi.query import EntityQuery
 from contexture.ngsi.transport import Answer, Patience
@@ -61,16 +63,22 @@ class LinkedDataBroker(Broker):
         self._headers = headers(service, context)
 
     def probe(self, deadline: float | None = None) -> datetime:
-        """Asks for the types, which no broker knows without its database; returns the broker's clock, UTC.
+        """Asks for what a broker can't answer without its database; returns the broker's clock, UTC.
+
+        That is the list of types. Orion-LD is built on Orion, which answers it with "none" and 200 then (measured), so
+        it is asked for subscriptions too, as Orion is.
 
         Raises:
             RetriableError: the broker or its database is ill.
             ConfigurationError: it refuses us, or is no NGSI-LD broker.
         """
-        return self._transport.get(TYPES, self._headers, {}, deadline).broker_time
+        answer = self._transport.get(TYPES, self._headers, {}, deadline)
+        if self.flavour == "orion-ld":
+            answer = self._transport.get(SUBSCRIPTIONS, self._headers, {"limit": "1"}, deadline)
+        return answer.broker_time
 
     def count(self, query: EntityQuery) -> int:
-        """How many entities a query selects; one that has several of its types is counted for each.
+        """How many entities a query selects; one whose types are asked for apart is counted for each.
 
         Raises:
             ContextureError: as `walk`.
@@ -78,10 +86,11 @@ class LinkedDataBroker(Broker):
         return sum(self._counted(question, None) for question in self._questions(query, None))
 
     def walk(self, query: EntityQuery, *, deadline_seconds: float = WALK_DEADLINE_SECONDS) -> Iterator[Page]:
-        """Everything a query selects, type by type and page by page; what is there all the while is not missed.
+        """Everything a query selects, page by page; what is there all the while is not missed.
 
-        A walk along `dateModified` gives what changed since, or everything where the broker can't find that out. An
-        entity that changes during the walk, or has several of the types, may come twice.
+        Types are asked for by name, as many at once as an address has room for. A walk along `dateModified` gives what
+        changed since, or everything where the broker can't find that out. An entity that changes during the walk, or
+        whose types are asked for apart, may come twice.
 
         Raises:
             RetriableError: the broker is away or ill, took too long, or shows fewer entities than it counts.
@@ -90,7 +99,13 @@ class LinkedDataBroker(Broker):
         """
         deadline = self._patience.clock() + deadline_seconds
         for question in self._questions(query, deadline):
-            yield from self._walk_type(question, deadline)
+            yield from self._walk_types(question, deadline)
+
+    def describe(self, query: EntityQuery) -> str:
+        """The walk in one line, for the manifest; holds no secret."""
+        since = query.since if query.field == "dateModified" else None
+        asked = TypeQuestion(query, ",".join(query.types) or query.type_pattern or "every", since).selection()
+        return " ".join((ENTITIES, *(f"{name}={value}" for name, value in asked.items())))
 
     def types(self, deadline: float | None = None) -> tuple[str, ...]:
         """The types there are, for a query without any is refused as too broad."""
@@ -102,14 +117,19 @@ class LinkedDataBroker(Broker):
 
     def _questions(self, query: EntityQuery, deadline: float | None) -> Iterator[TypeQuestion]:
         since = query.since if query.field == "dateModified" else None
-        for name in query.types or self.types(deadline):
-            whole = TypeQuestion(query, name)
-            yield TypeQuestion(query, name, since) if since and self._finds_changes(whole, deadline) else whole
+        for names in packed(query.types or self._types_like(query.type_pattern, deadline)):
+            whole = TypeQuestion(query, names)
+            yield replace(whole, since=since) if since and self._finds_changes(whole, deadline) else whole
+
+    def _types_like(self, pattern: str | None, deadline: float | None) -> Iterator[str]:
+        """The types there are whose names match; NGSI-LD itself has no patterns of types."""
+        names = self.types(deadline)
+        return (name for name in names if pattern is None or re.search(pattern, name))
 
     def _finds_changes(self, whole: TypeQuestion, deadline: float | None) -> bool:
         """Whether the broker finds entities by the time of their change; some answer [] to that, or refuse it."""
         try:
-            found = self._counted(TypeQuestion(whole.query, whole.type, LONG_AGO), deadline)
+            found = self._counted(replace(whole, since=LONG_AGO), deadline)
         except TokenRefusedError:
             raise
         except ConfigurationError:
@@ -117,9 +137,10 @@ class LinkedDataBroker(Broker):
         return found > 0 or self._counted(whole, deadline) == 0
 
     def _counted(self, question: TypeQuestion, deadline: float | None) -> int:
-        return self._total_of(self._transport.get(ENTITIES, self._headers, question.count(), deadline))
+        parameters = {**question.count(), **held_itself(self.flavour)}
+        return self._total_of(self._transport.get(ENTITIES, self._headers, parameters, deadline))
 
-    def _walk_type(self, question: TypeQuestion, deadline: float) -> Iterator[Page]:
+    def _walk_types(self, question: TypeQuestion, deadline: float) -> Iterator[Page]:
         walk = OffsetWalk(min(question.query.page_size, largest_page(self.flavour)))
         while not walk.over:
             answer = self._answer(question, walk, deadline)
@@ -140,6 +161,7 @@ class LinkedDataBroker(Broker):
         offers = self.flavour in {"scorpio", "unknown"} and not walk.offset
         while True:
             parameters = question.page(offset=walk.offset, limit=walk.limit, entity_map=offers)
+            parameters |= held_itself(self.flavour)
             try:
                 return self._transport.get(ENTITIES, self._headers | named, parameters, deadline)
             except (PageTimeoutError, PageTooLargeError):

@@ -28,26 +28,30 @@ _NO_ATTRIBUTES = frozenset(("id", "type", "@context"))
 _PLAIN_MEMBERS = frozenset(("scope", "expiresAt"))
 
 
-def linked_data_entity(document: dict[str, object], body: bytes, *, service: str) -> ParsedEntity:
+def linked_data_entity(
+    document: dict[str, object], body: bytes, *, service: str, attribute_times: bool = False
+) -> ParsedEntity:
     """The entity of a document in NGSI-LD's normalized or concise form.
 
     Args:
         document: the entity, number literals kept.
         body: the bytes it was read from.
         service: the tenant it was read from.
+        attribute_times: whether the times of each instance's own last change are wanted.
 
     Raises:
         EntityError: two attributes would stand under one name.
     """
     attributes: dict[str, object] = {}
     datasets: dict[str, AttributeName] = {}
+    times: dict[str, datetime] | None = {} if attribute_times else None
     for name, value in document.items():
         if name in _NO_ATTRIBUTES or name in SYSTEM_MEMBERS:
             continue
         if name in _PLAIN_MEMBERS:
             attributes[name] = _plain(name, value)
         else:
-            _take(name, value, attributes, datasets)
+            _take(name, value, attributes, datasets, times)
     entity_id, kind = document.get("id"), type_name(document.get("type"))
     head: dict[str, object] = {name: value for name, value in (("id", entity_id), ("type", kind)) if value is not None}
     return ParsedEntity(
@@ -64,6 +68,7 @@ def linked_data_entity(document: dict[str, object], body: bytes, *, service: str
             if name not in SYSTEM_MEMBERS
         },
         datasets=datasets or None,
+        attribute_times=times,
     )
 
 
@@ -86,7 +91,13 @@ def narrowed(linked_data: dict[str, object], attribute: AttributeName) -> dict[s
     return {**{name: linked_data[name] for name in names if name in linked_data}, attribute.name: value}
 
 
-def _take(name: str, value: object, attributes: dict[str, object], datasets: dict[str, AttributeName]) -> None:
+def _take(
+    name: str,
+    value: object,
+    attributes: dict[str, object],
+    datasets: dict[str, AttributeName],
+    times: dict[str, datetime] | None,
+) -> None:
     # Brokers keep no order among instances: sorted, the same content always looks the same.
     for dataset_id, instance in sorted(instances(name, value), key=lambda item: item[0] or ""):
         key = instance_key(name, dataset_id)
@@ -96,6 +107,10 @@ def _take(name: str, value: object, attributes: dict[str, object], datasets: dic
         attributes[key] = ngsiv2_attribute(instance)
         if dataset_id is not None:
             datasets[key] = AttributeName(name, dataset_id)
+        if times is not None and isinstance(instance, dict):
+            modified_at = _moment(instance.get("modifiedAt"))
+            if modified_at is not None:
+                times[key] = modified_at
 
 
 def _plain(name: str, value: object) -> dict[str, object]:

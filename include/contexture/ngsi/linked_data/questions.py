@@ -3,57 +3,77 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from urllib.parse import quote
 
 from contexture.errors import ConfigurationError
 from contexture.ngsi.query import EntityQuery
 
 ENTITIES = "/ngsi-ld/v1/entities"
 TYPES = "/ngsi-ld/v1/types"
+SUBSCRIPTIONS = "/ngsi-ld/v1/subscriptions"
 EVERY_SCOPE = frozenset(("/", "/#"))
 """Service paths that select no scope: NGSI-LD has scopes in their place, and an entity may have none."""
 
 _GEOMETRIES = {"point": "Point", "line": "LineString", "polygon": "Polygon"}
+_RELATIONS = {"coveredBy": "within"}
+_TYPES_CHARACTERS = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class TypeQuestion:
-    """What is asked about the entities of one type.
+    """What is asked about the entities of some types.
 
     Attributes:
+        types: their names, joined by commas: entities of any of them.
         since: only what was modified from this time on; all where None.
     """
 
     query: EntityQuery
-    type: str
+    types: str
     since: str | None = None
 
     def page(self, *, offset: int, limit: int | None, entity_map: bool) -> dict[str, str]:
         """The parameters of one page; without a limit the broker chooses."""
-        asked = {"options": "sysAttrs", "count": "true", "offset": str(offset)}
+        # The simplified form is the smallest that has id and type.
+        asked = {"options": "keyValues" if self.query.identities_only else "sysAttrs"}
+        asked |= {"count": "true", "offset": str(offset)}
         if limit is not None:
             asked["limit"] = str(limit)
         if entity_map:
             asked["entityMap"] = "true"
-        return self._selection() | asked
+        return self.selection() | asked
 
     def count(self) -> dict[str, str]:
         """The parameters that ask how many there are."""
-        return self._selection() | {"limit": "0", "count": "true"}
+        return self.selection() | {"limit": "0", "count": "true"}
 
-    def _selection(self) -> dict[str, str]:
+    def selection(self) -> dict[str, str]:
+        """The parameters that say which entities are meant."""
         query = self.query
-        scope = query.service_path
         given = {
-            "type": self.type,
+            "type": self.types,
             "idPattern": query.id_pattern,
-            "q": _conditions(query.q, self.since),
+            "q": _conditions((query.q, query.mq), self.since),
             "attrs": ",".join(query.attributes),
-            "scopeQ": None if scope in EVERY_SCOPE else scope,
+            "scopeQ": None if EVERY_SCOPE.intersection(query.service_path.split(",")) else query.service_path,
             **_geographic(query),
         }
         return {name: value for name, value in given.items() if value}
+
+
+def packed(names: Iterable[str]) -> Iterator[str]:
+    """Types joined by commas, as many at once as an address has room for."""
+    held, length = list[str](), 0
+    for name in names:
+        if held and length + len(quote(name, safe="")) > _TYPES_CHARACTERS:
+            yield ",".join(held)
+            held, length = [], 0
+        held.append(name)
+        length += len(quote(name, safe="")) + 3
+    if held:
+        yield ",".join(held)
 
 
 def headers(tenant: str, context: str) -> dict[str, str]:
@@ -66,14 +86,17 @@ def headers(tenant: str, context: str) -> dict[str, str]:
     return sent
 
 
-def _conditions(q: str | None, since: str | None) -> str | None:
-    own = (q or "").strip().strip(";")
-    if since is None:
-        return own or None
-    reached = f"modifiedAt>={since}"
-    if not own:
-        return reached
-    return f"({own});{reached}" if "|" in own else f"{own};{reached}"
+def _conditions(given: Iterable[str | None], since: str | None) -> str | None:
+    """All conditions at once; alternatives of the user's stay together.
+
+    NGSIv2's conditions on metadata are such on attributes of attributes here, written alike (`speed.accuracy>0.9`).
+    """
+    parts = [part for part in ((text or "").strip().strip(";") for text in given) if part]
+    if since is not None:
+        parts.append(f"modifiedAt>={since}")
+    if len(parts) > 1:
+        parts = [f"({part})" if "|" in part else part for part in parts]
+    return ";".join(parts) or None
 
 
 def _geographic(query: EntityQuery) -> Mapping[str, str]:
@@ -91,6 +114,6 @@ def _geographic(query: EntityQuery) -> Mapping[str, str]:
             "source.coords are not numbers", next_step="write latitude,longitude joined by ;"
         ) from None
     shaped: object = {"point": points[0], "line": points, "polygon": [points]}[query.geometry]
-    relation = query.georel.replace("Distance:", "Distance==")
+    relation = _RELATIONS.get(query.georel, query.georel).replace("Distance:", "Distance==")
     coordinates = json.dumps(shaped, separators=(",", ":"))
     return {"georel": relation, "geometry": _GEOMETRIES[query.geometry], "coordinates": coordinates}

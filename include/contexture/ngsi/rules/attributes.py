@@ -31,7 +31,8 @@ def check_attributes(
             continue
         kind, metadata = attribute.get("type"), attribute.get("metadata")
         if metadata:
-            _check_metadata(name, metadata, found)
+            # The names of NGSI-LD's are made from those of attributes of attributes, of any depth.
+            _check_metadata(name, metadata, found, named_here=not linked_data)
         meaning = TYPE_MEANINGS.get(kind) if type(kind) is str else None
         if meaning is None:
             _check_other_type(name, kind, found)
@@ -63,13 +64,15 @@ def _check_other_type(name: str, kind: object, found: Findings) -> None:
         found.add("attr-syntax", f"the type {named(kind)} of {named(name)} {problem}")
 
 
-def _check_metadata(name: str, metadata: object, found: Findings) -> None:
+def _check_metadata(name: str, metadata: object, found: Findings, *, named_here: bool) -> None:
     if not isinstance(metadata, dict):
         found.add("attr-shape", f"the metadata of {named(name)} isn't an object")
         return
     for metadata_name, member in metadata.items():
         if not isinstance(member, dict) or "value" not in member:
             found.add("attr-shape", f"the metadata {named(metadata_name)} of {named(name)} has no value")
+            continue
+        if not named_here:
             continue
         kind = member.get("type")
         problem = type_problem(metadata_name) or (type_problem(kind) if isinstance(kind, str) else None)

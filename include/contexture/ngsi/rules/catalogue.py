@@ -64,7 +64,11 @@ RULES: tuple[Rule, ...] = (
     Rule("range", "warning", "numbers lie within quality.ranges"),
     Rule("enum", "warning", "values are among quality.allowed_values"),
     Rule("model", "warning", "the entity fits the JSON Schema that quality.models gives its type"),
-    Rule("forbidden-char", "warning", "text values hold none of the characters that NGSIv2 forbids"),
+    Rule(
+        "forbidden-char",
+        "warning",
+        "text values hold none of the characters that NGSIv2 forbids",
+    ),
     Rule("nesting", "error", "the body is nested 50 levels deep at most"),
     Rule("size", "error", "the body fits in a record"),
     Rule("topic-length", "error", "the topic's name is one that Kafka accepts", "record"),

@@ -11,7 +11,7 @@ from contexture.ngsi.rules.content import check_content
 from contexture.ngsi.rules.declared import check_declared
 from contexture.ngsi.rules.identifiers import (
     is_identifier,
-    linked_data_name_problem,
+    linked_data_type_problem,
     syntax_problem,
     type_problem,
     uri_problem,
@@ -74,13 +74,13 @@ def check_entity(parsed: ParsedEntity, options: RuleOptions, received_at: dateti
         parsed.attributes, now, found, allow_intervals=options.allow_intervals, linked_data=options.linked_data
     )
     check_declared(parsed, options, found)
-    check_content(parsed, options.maximum_bytes, found)
+    check_content(parsed, options.maximum_bytes, found, linked_data=options.linked_data)
     return found.violations
 
 
 def _check_identity(parsed: ParsedEntity, linked_data: bool, found: Findings) -> None:
     identity = parsed.identity
-    type_problem_of = linked_data_name_problem if linked_data else type_problem
+    type_problem_of = linked_data_type_problem if linked_data else type_problem
     if not is_identifier(identity.id) or linked_data:
         _tell_about_id(parsed, linked_data, found)
     if not identity.type:

@@ -16,8 +16,11 @@ _UNRESTRICTED = "TextUnrestricted"
 _SUSPICIOUS = b"<>'=;()\\"
 
 
-def check_content(parsed: ParsedEntity, maximum_bytes: int, found: Findings) -> None:
-    """Finds what breaks `size`, `nesting` and `forbidden-char`; a look at the bytes suffices for most entities."""
+def check_content(parsed: ParsedEntity, maximum_bytes: int, found: Findings, *, linked_data: bool = False) -> None:
+    """Finds what breaks `size`, `nesting` and `forbidden-char`; a look at the bytes suffices for most entities.
+
+    NGSI-LD forbids no character in a value.
+    """
     body = parsed.body
     size = len(body)
     if size > maximum_bytes:
@@ -25,7 +28,7 @@ def check_content(parsed: ParsedEntity, maximum_bytes: int, found: Findings) -> 
     # Each level opens a bracket, so as many levels need as many brackets.
     if body.count(b"{") + body.count(b"[") > DEEPEST_NESTING:
         _check_nesting(parsed, found)
-    if len(body.translate(None, _SUSPICIOUS)) < size:
+    if not linked_data and len(body.translate(None, _SUSPICIOUS)) < size:
         _check_texts(parsed, found)
 
 

@@ -10,7 +10,7 @@ from contexture.ngsi.rules.violation import Findings, named, shown
 
 def check_declared(parsed: ParsedEntity, options: RuleOptions, found: Findings) -> None:
     """Finds what breaks a declaration; a publication that declares nothing pays nothing."""
-    if options.entity_types and parsed.identity.type not in options.entity_types:
+    if options.entity_types and not _is_declared(parsed, options):
         found.add("unknown-type", f"the type {named(parsed.identity.type)} is none of source.types")
     if options.required_attributes:
         _check_required(parsed, options, found)
@@ -22,6 +22,14 @@ def check_declared(parsed: ParsedEntity, options: RuleOptions, found: Findings) 
         _check_values(parsed, options, found)
     if parsed.identity.type in options.models:
         _check_model(parsed, options, found)
+
+
+def _is_declared(parsed: ParsedEntity, options: RuleOptions) -> bool:
+    kind = parsed.identity.type
+    # An NGSI-LD entity of several types is selected by any of them.
+    return kind in options.entity_types or (
+        parsed.linked_data is not None and not options.entity_types.isdisjoint(kind.split(","))
+    )
 
 
 def _check_required(parsed: ParsedEntity, options: RuleOptions, found: Findings) -> None:

@@ -30,8 +30,10 @@ def syntax_problem(text: str) -> str | None:
 
 
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:[A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=%]+")
-_LINKED_DATA_RESERVED = frozenset(("id", "type", "@context", "scope", "*"))
+_LINKED_DATA_RESERVED = frozenset(("id", "type", "@context", "*"))
 _TERM = re.compile(r"[^\W\d_]\w*")
+# One instance of several has the name of the attribute, a colon, and its datasetId.
+_INSTANCE = re.compile(rf"{_TERM.pattern}:{_URI.pattern}")
 
 
 def uri_problem(text: str) -> str | None:
@@ -46,7 +48,17 @@ def linked_data_name_problem(name: str) -> str | None:
     """What keeps a text from being a type or an attribute in NGSI-LD (a term, or an IRI), or None."""
     if name in _LINKED_DATA_RESERVED:
         return "is reserved"
-    return None if _TERM.fullmatch(name) or _URI.fullmatch(name) else "is neither a term nor an IRI"
+    is_name = _TERM.fullmatch(name) or _URI.fullmatch(name) or _INSTANCE.fullmatch(name)
+    return None if is_name else "is neither a term nor an IRI"
+
+
+@lru_cache(_CACHED_NAMES)
+def linked_data_type_problem(name: str) -> str | None:
+    """What keeps a text from being the type of an NGSI-LD entity, or several joined by commas; None if nothing does."""
+    problem = linked_data_name_problem(name)
+    if problem is None or not any(map(linked_data_name_problem, name.split(","))):
+        return None
+    return problem
 
 
 @lru_cache(_CACHED_NAMES)

@@ -213,3 +213,130 @@ def test_a_broker_that_is_away_is_worth_another_try() -> None:
     broker = LinkedDataBroker(BrokerConnection("http://broker"), "", patience=QUICK, transport=transport)
     with pytest.raises(RetriableError):
         broker.probe()
+
+
+def params(network: LinkedDataNetwork, path: str = "/ngsi-ld/v1/entities") -> list[dict[str, str]]:
+    return [dict(request.url.params) for request in network.asked if request.url.path == path]
+
+
+def test_an_entity_of_several_types_is_counted_and_met_once() -> None:
+    network = LinkedDataNetwork("orion-ld")
+    network.face.load([device(1, ["Sensor", "Device"]), device(2), device(3, "Sensor")])
+    broker = reader(network, "orion-ld")
+    assert broker.count(EntityQuery()) == 3
+    assert [one[-1] for one in ids(broker.walk(EntityQuery()))] == ["1", "2", "3"]
+    assert {given["type"] for given in params(network)} == {"Device,Sensor"}
+
+
+def test_types_that_fill_an_address_are_asked_for_in_turn() -> None:
+    network = LinkedDataNetwork("scorpio")
+    names = [f"https://example.org/vocabulary/types/Kind{number}" for number in range(50)]
+    network.face.load(device(number, name) for number, name in enumerate(names))
+    assert len(ids(reader(network, "scorpio").walk(EntityQuery()))) == 50
+    asked = [given["type"] for given in params(network)]
+    assert [len(each.split(",")) for each in asked] == [17, 17, 16]
+
+
+def test_types_are_selected_by_a_pattern_that_the_broker_knows_nothing_of() -> None:
+    """NGSI-LD has no typePattern: the list of types is asked for first (clause 5.7.5), and looked through here."""
+    network = LinkedDataNetwork("stellio")
+    network.face.load([device(1, "Car"), device(2, "Cart"), device(3, "Bus")])
+    broker = reader(network, "stellio")
+    assert [one[-1] for one in ids(broker.walk(EntityQuery(type_pattern="^Car")))] == ["1", "2"]
+    assert broker.count(EntityQuery(type_pattern="^Train")) == 0
+    assert {given["type"] for given in params(network)} == {"Car,Cart"}
+
+
+def test_conditions_on_metadata_are_conditions_on_attributes_of_attributes() -> None:
+    """NGSIv2's mq and NGSI-LD's q write them alike (clause 4.9, attribute paths)."""
+    network = stocked("orion-ld", 1)
+    reader(network).count(EntityQuery(types=("Sensor",), q="level>1|level<0", mq="level.accuracy>0.9"))
+    assert params(network)[-1]["q"] == "(level>1|level<0);level.accuracy>0.9"
+
+
+def test_several_scopes_are_selected_at_once() -> None:
+    """Clause 4.19: a comma in scopeQ is an alternative."""
+    network = LinkedDataNetwork("orion-ld")
+    network.face.load([device(1, scope=["/Madrid/Gardens", "/Paris"]), device(2, scope="/Paris"), device(3)])
+    found = ids(reader(network).walk(EntityQuery(service_path="/Madrid/#,/Paris")))
+    assert [one[-1] for one in found] == ["1", "2"]
+
+
+def test_who_is_there_is_asked_for_in_the_smallest_form() -> None:
+    """Clause 4.5.4, the simplified representation (options=keyValues)."""
+    network = stocked("scorpio", 4)
+    (page,) = reader(network, "scorpio").walk(EntityQuery(identities_only=True))
+    assert json.loads(page.entities[0]) == {"id": "urn:ngsi-ld:Device:00000", "type": "Sensor", "level": 0}
+    assert {given["options"] for given in params(network)} == {"keyValues"}
+
+
+@pytest.mark.parametrize(
+    ("flavour", "local"), [("orion-ld", {"local"}), ("scorpio", {"localOnly"}), ("stellio", set())]
+)
+def test_what_others_hold_is_not_asked_for(flavour: Flavour, local: set[str]) -> None:
+    """Orion-LD takes local=true, Scorpio localOnly=true; of Stellio nothing like it is known."""
+    network = stocked(flavour, 3)
+    ids(reader(network, flavour).walk(EntityQuery()))
+    reader(network, flavour).count(EntityQuery())
+    assert all({"local", "localOnly"} & set(given) == local for given in params(network))
+
+
+@pytest.mark.parametrize("flavour", ["orion-ld", "scorpio", "stellio"])
+def test_a_broker_without_its_database_is_found_ill(flavour: Flavour) -> None:
+    """Orion answers "none" and 200 to lists then, and 500 to subscriptions (measured); Orion-LD is built on it."""
+    network = stocked(flavour, 3)
+    network.broker.faults.database_gone = True
+    with pytest.raises(RetriableError, match="answered 500"):
+        reader(network, flavour).probe()
+
+
+def test_a_database_that_goes_away_during_a_walk_is_no_end_of_it() -> None:
+    network = stocked("orion-ld", 60)
+
+    def lose(page: int) -> None:
+        network.broker.faults.database_gone = page >= 2
+
+    network.broker.faults.after_page = lose
+    with pytest.raises(RetriableError, match="answered 500"):
+        ids(reader(network, "orion-ld").walk(EntityQuery(types=("Device",), page_size=10)))
+
+
+def test_a_tenant_that_the_broker_does_not_know_is_named() -> None:
+    """Clause 5.5.3 and 6.3.3: 404 with the problem NonexistentTenant; Stellio's tenants are declared beforehand."""
+    network = stocked("stellio", 1)
+    with pytest.raises(ConfigurationError, match="has no such tenant") as raised:
+        reader(network, "stellio", tenant="nowhere").count(EntityQuery(types=("Device",)))
+    assert "source.service" in raised.value.next_step
+
+
+def test_a_refusal_is_told_by_the_name_of_its_problem_and_without_its_words() -> None:
+    """Clause 6.3.3, RFC 7807: the types stand below https://uri.etsi.org/ngsi-ld/errors/."""
+    problem = {"type": "https://uri.etsi.org/ngsi-ld/errors/BadRequestData", "title": "bad", "detail": "hunter2"}
+    transport = httpx.MockTransport(lambda _request: httpx.Response(400, json=problem))
+    broker = LinkedDataBroker(BrokerConnection("http://broker"), "", patience=QUICK, transport=transport)
+    with pytest.raises(ConfigurationError, match="does not take the request \\(400 BadRequestData; type, ") as raised:
+        broker.count(EntityQuery(types=("Device",)))
+    assert "hunter2" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        (httpx.Response(404, text="<html>"), "what stands before /ngsi-ld"),
+        (httpx.Response(404, json={"type": "about:blank"}), "what stands before /ngsi-ld"),
+        (httpx.Response(403, json=[1]), "put valid credentials"),
+        (httpx.Response(501, json={"type": "https://uri.etsi.org/ngsi-ld/errors/OperationNotSupported"}), "selection"),
+    ],
+)
+def test_whatever_refuses_is_told_what_to_do_about(answer: httpx.Response, expected: str) -> None:
+    transport = httpx.MockTransport(lambda _request: answer)
+    broker = LinkedDataBroker(BrokerConnection("http://broker"), "", patience=QUICK, transport=transport)
+    with pytest.raises(ConfigurationError) as raised:
+        broker.probe()
+    assert expected in raised.value.next_step
+
+
+def test_a_walk_is_described_without_what_is_secret() -> None:
+    broker = reader(LinkedDataNetwork("stellio"), "stellio", tenant="city")
+    query = EntityQuery(types=("Car", "Bus"), q="speed>50", field="dateModified", since="2026-01-02T00:00:00Z")
+    assert broker.describe(query) == "/ngsi-ld/v1/entities type=Car,Bus q=speed>50;modifiedAt>=2026-01-02T00:00:00Z"

@@ -167,3 +167,18 @@ def test_official_examples_lose_no_attribute() -> None:
         entity = parse_entity(body, service="", form="ngsi-ld")
         assert set(entity.attributes) == set(orjson.loads(body)) - {"id", "type", "@context"}
         assert all("value" in one for one in entity.attributes.values())  # type: ignore[operator]
+
+
+def test_each_instance_has_the_time_of_its_own_change_where_that_is_asked_for() -> None:
+    """Clause 4.8: attributes have modifiedAt too."""
+    gps = {"type": "Property", "value": 1, "datasetId": "urn:gps", "modifiedAt": "2026-01-02T00:00:00Z"}
+    plain = {"type": "Property", "value": 2, "modifiedAt": "2026-01-01T00:00:00Z"}
+    body = orjson.dumps({"id": "urn:a", "type": "Car", "speed": [gps, plain], "name": {"value": "x"}})
+
+    entity = parse_entity(body, service="city", form="ngsi-ld", attribute_times=True)
+
+    assert entity.attribute_times == {
+        "speed:urn:gps": datetime(2026, 1, 2, tzinfo=UTC),
+        "speed": datetime(2026, 1, 1, tzinfo=UTC),
+    }
+    assert parse_entity(body, service="city", form="ngsi-ld").attribute_times is None

@@ -35,12 +35,22 @@ class Document:
         """None, one or more (clause 4.18)."""
         return texts(self.content.get("scope", []))
 
-    def shown(self, *, system: bool) -> dict[str, object]:
-        """The entity as it is answered; `system` adds the broker's own times (`options=sysAttrs`)."""
+    def shown(self, *, system: bool, simplified: bool = False) -> dict[str, object]:
+        """The entity as it is answered.
+
+        Args:
+            system: adds the broker's own times (`options=sysAttrs`).
+            simplified: values alone (`options=keyValues`, clause 4.5.4).
+        """
+        content = self.content
+        if simplified:
+            content = {name: value if name in HEAD else _simple(value) for name, value in content.items()}
         if not system:
-            return dict(self.content)
+            return dict(content)
         times = {"createdAt": shown(self.created_us), "modifiedAt": shown(self.modified_us)}
-        dated = {name: value if name in HEAD else _dated(value, times) for name, value in self.content.items()}
+        if simplified:
+            return {**content, **times}
+        dated = {name: value if name in HEAD else _dated(value, times) for name, value in content.items()}
         return dated | times
 
 
@@ -64,6 +74,14 @@ class Documents:
 def texts(value: object) -> tuple[str, ...]:
     """A text, or a list of them."""
     return tuple(str(one) for one in value) if isinstance(value, list) else (str(value),)
+
+
+def _simple(attribute: object) -> object:
+    if isinstance(attribute, list):
+        return {"dataset": {str(one.get("datasetId", "@none")): _simple(one) for one in attribute}}
+    if not isinstance(attribute, dict):
+        return attribute
+    return next((attribute[member] for member in VALUE_MEMBERS if member in attribute), None)
 
 
 def _dated(value: object, times: Mapping[str, str]) -> object:

@@ -71,6 +71,16 @@ class LinkedDataFace:
         with self._broker.store.lock:
             return self._handler(call)(call, self._documents(call))
 
+    def _documents_without_database(self, call: Call) -> Documents:
+        """What a broker shows whose database is gone.
+
+        Raises:
+            Problem: 500; of an Orion-LD, which is an Orion, only where Orion says so.
+        """
+        if self.flavour.empty_without_database and call.segments[2:3] != ("subscriptions",):
+            return Documents()
+        raise Problem(500, "InternalError", "Database error")
+
     def _handler(self, call: Call) -> _Handler:
         resource = call.segments[2:3] + (("*",) if len(call.segments) > 3 else ())
         routes: dict[tuple[str, tuple[str, ...]], _Handler] = {
@@ -80,6 +90,7 @@ class LinkedDataFace:
             ("PATCH", ("entities", "*")): self._merge,
             ("DELETE", ("entities", "*")): self._delete,
             ("GET", ("types",)): self._types,
+            ("GET", ("subscriptions",)): self._subscriptions,
         }
         handler = routes.get((call.method, resource))
         if handler is None:
@@ -87,6 +98,8 @@ class LinkedDataFace:
         return handler
 
     def _documents(self, call: Call) -> Documents:
+        if self._broker.faults.database_gone:
+            return self._documents_without_database(call)
         tenant = call.headers.get("ngsild-tenant", "")
         if not tenant and self.flavour.version is not None:
             tenant = call.headers.get("fiware-service", "")
@@ -102,9 +115,8 @@ class LinkedDataFace:
         found, headers = self._mapped(call, self._ids(call, documents))
         page = found[asked.offset : asked.offset + asked.limit]
         held = [documents.held[one] for one in page if one in documents.held]
-        body = [document.shown(system=_asks_for_times(call)) for document in held]
         headers |= asked.headers(ENTITIES, call.parameters, len(found))
-        answer = json_answer([_compact(one, call) for one in body], headers=headers)
+        answer = json_answer([_compact(_shown(one, call), call) for one in held], headers=headers)
         self._broker.page_answered()
         return answer
 
@@ -126,7 +138,7 @@ class LinkedDataFace:
 
     def _show(self, call: Call, documents: Documents) -> Answer:
         document = _existing(call, documents)
-        return json_answer(_compact(document.shown(system=_asks_for_times(call)), call))
+        return json_answer(_compact(_shown(document, call), call))
 
     def _create(self, call: Call, documents: Documents) -> Answer:
         entity = _object(call)
@@ -151,6 +163,9 @@ class LinkedDataFace:
         shown = [_expanded(name, call) for name in names]
         return json_answer({"id": "urn:ngsi-ld:EntityTypeList:1", "type": "EntityTypeList", "typeList": shown})
 
+    def _subscriptions(self, _call: Call, _documents: Documents) -> Answer:
+        return json_answer([])
+
 
 def _existing(call: Call, documents: Documents) -> Document:
     document = documents.held.get(call.segments[3])
@@ -169,8 +184,9 @@ def _object(call: Call) -> dict[str, object]:
     return value
 
 
-def _asks_for_times(call: Call) -> bool:
-    return "sysAttrs" in call.parameters.get("options", "").split(",")
+def _shown(document: Document, call: Call) -> dict[str, object]:
+    options = call.parameters.get("options", "").split(",")
+    return document.shown(system="sysAttrs" in options, simplified="keyValues" in options)
 
 
 def _compact(entity: dict[str, object], call: Call) -> dict[str, object]:

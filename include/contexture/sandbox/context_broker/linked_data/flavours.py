@@ -19,6 +19,8 @@ class Flavour:
         order: how entities follow each other.
         entity_maps: whether it freezes the ids of a query (clause 5.14).
         finds_by_time: False answers a query by `modifiedAt` or `createdAt` with nothing at all.
+        empty_without_database: without its database it shows nothing, and says so only when asked for subscriptions, as
+            Orion does (measured there; that Orion-LD does is concluded from its being built on Orion).
         tenants_declared: a tenant that was never written to is refused.
         version: the body of `/version`; None where there is no such resource.
         info: the resource only this broker has, with its body.
@@ -32,6 +34,7 @@ class Flavour:
     order: Order
     entity_maps: bool = False
     finds_by_time: bool = True
+    empty_without_database: bool = False
     tenants_declared: bool = True
     version: dict[str, str] | None = None
     info: tuple[tuple[str, ...], dict[str, object]] | None = None
@@ -45,11 +48,12 @@ FLAVOURS = {
     flavour.name: flavour
     for flavour in (
         Flavour(
-            "orion-ld", 20, 1000, _ORION_LD, "too broad query", "creation",
+            "orion-ld", 20, 1000, _ORION_LD, "too broad query", "creation", empty_without_database=True,
             version={"orionld version": "1.10.0", "based on orion": "1.15.0-next"},
         ),
         Flavour(
-            "orion-ld-1.4", 20, 1000, _ORION_LD, "too broad query", "creation", finds_by_time=False,
+            "orion-ld-1.4", 20, 1000, _ORION_LD, "too broad query", "creation",
+            finds_by_time=False, empty_without_database=True,
             version={"orionld version": "1.4.0", "based on orion": "1.15.0-next"},
         ),
         Flavour(
