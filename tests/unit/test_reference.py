@@ -76,7 +76,7 @@ def examples() -> list[tuple[str, str]]:
 
 
 def test_there_are_examples_of_publications():
-    assert {name for name, _ in examples()} == {"README.md", "add-a-publication.md"}
+    assert {name for name, _ in examples()} == {"README.md", "add-a-publication.md", "read-an-ngsi-ld-broker.md"}
 
 
 @pytest.mark.parametrize(("name", "text"), examples())
