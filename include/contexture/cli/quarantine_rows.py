@@ -14,6 +14,15 @@ from contexture.outbox.retrying import Quarantine
 
 _SHOWN = ("path", "id", "type", "rule", "severity", "message")
 _CHARACTERS = 200
+# Names and sizes are Kafka's limits, which no setting of a rule lifts.
+_OF_KAFKA = {
+    "topic-length": "choose another topics.data_model or naming, or rename these entities in their source",
+    "size": "raise max.message.bytes in topics.config and the brokers' limit, or make these entities smaller",
+}
+_OF_THE_SOURCE = (
+    "correct these entities in their source, and the next run that reads them publishes them; where a rule is too "
+    "strict, set it in quality.rules"
+)
 
 
 @dataclass(slots=True)
@@ -48,6 +57,8 @@ class HeldBack:
                 yield f"  {printable(row['body'] or '', limit=None)}"
         if sum(self.counts.values()) > len(self.rows):
             yield f"{len(self.rows)} of {sum(self.counts.values())} rows shown; --limit shows more"
+        for step in _next_steps({rule for _, rule in self.counts}):
+            yield f"Next: {step}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +91,11 @@ def printable(text: str, limit: int | None = _CHARACTERS) -> str:
     """A text that does nothing to a terminal: escape and direction characters stand as their codes."""
     safe = "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in text)
     return safe if limit is None or len(safe) <= limit else f"{safe[: limit - 1]}…"
+
+
+def _next_steps(rules: set[str]) -> list[str]:
+    steps = [step for rule, step in _OF_KAFKA.items() if rule in rules]
+    return [*steps, _OF_THE_SOURCE] if rules - _OF_KAFKA.keys() else steps
 
 
 def _chosen(publication: str | None, outbox: str | None) -> list[tuple[Outboxes, str]]:

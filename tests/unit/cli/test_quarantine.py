@@ -17,6 +17,10 @@ from contexture.outbox.layout import PublicationFolder
 from contexture.outbox.schemas import QUARANTINE
 from contexture.outbox.storage import Storage
 
+CORRECT_THE_SOURCE = (
+    "Next: correct these entities in their source, and the next run that reads them publishes them; where a rule is "
+    "too strict, set it in quality.rules"
+)
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 
 
@@ -40,13 +44,18 @@ def refused(entity_id: str, rule: str, message: str = "wrong", ordinal: int = 1)
 def held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """An outbox whose run refused three rows."""
     monkeypatch.setenv("CONTEXTURE_HOME", str(tmp_path))
-    storage, owner = Storage(str(tmp_path)), publication()
-    manifest = outbox(storage, owner, 1, [])
     rows = [
         refused("car1", "bool-string"),
         refused("car1", "number-string"),
         refused("car2\x1b[2J\u202e", "number-string", ordinal=2),
     ]
+    return hold(Storage(str(tmp_path)), rows)
+
+
+def hold(storage: Storage, rows: list[dict[str, object]]) -> str:
+    """An outbox with these rows in quarantine."""
+    owner = publication()
+    manifest = outbox(storage, owner, 1, [])
     folder = PublicationFolder(owner.name).quarantine(manifest.outbox)
     with storage.replacing(f"{folder}/0.parquet") as path:
         pq.write_table(pa.Table.from_pylist(rows, schema=QUARANTINE), path)
@@ -65,6 +74,7 @@ def test_counts_come_first_and_data_cannot_speak_to_the_terminal(contexture, hel
         "  number-string (error): wrong",
         f"{held[:12]}  /4wheels car2\\x1b[2J\\u202e car",
         "  number-string (error): wrong",
+        CORRECT_THE_SOURCE,
     ]
 
 
@@ -75,7 +85,16 @@ def test_a_rule_and_a_limit_narrow_it_and_all_are_counted(contexture, held):
         f"{held[:12]}  /4wheels car1 car",
         "  number-string (error): wrong",
         "1 of 2 rows shown; --limit shows more",
+        CORRECT_THE_SOURCE,
     ]
+
+
+def test_what_kafka_refuses_needs_another_step(contexture, tmp_path, monkeypatch):
+    monkeypatch.setenv("CONTEXTURE_HOME", str(tmp_path))
+    hold(Storage(str(tmp_path)), [refused("c" * 240, "topic-length", "has 288 characters; Kafka accepts 249")])
+    assert contexture("quarantine", "show").out.splitlines()[-1] == (
+        "Next: choose another topics.data_model or naming, or rename these entities in their source"
+    )
 
 
 def test_bodies_are_shown_only_when_asked_for(contexture, held):
