@@ -49,7 +49,8 @@ def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
                 continue
             first = number
         if _continues(line):
-            parts.append(line[:-1])
+            # A backslash alone begins nothing: the next line may be blank, or a comment.
+            parts += [line[:-1]] if parts or line != "\\" else []
         else:
             yield first, "".join((*parts, line))
             parts = []

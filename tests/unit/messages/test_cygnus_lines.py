@@ -8,8 +8,9 @@ from typing import cast
 
 import pytest
 
-from contexture.events import parse_json
+from contexture.events import ContextIdentity, parse_json
 from contexture.messages import MessageError, cygnus_lines
+from contexture.ngsi import parse_notification
 
 RECORDED = Path(__file__).parents[2] / "samples" / "orion"
 CAR = {
@@ -237,6 +238,39 @@ def test_a_recorded_notification_is_the_line_that_the_rules_say() -> None:
         b'{"name":"when","type":"DateTime","value":"2026-01-02T03:04:05.000Z","metadatas":[]},'
         b'{"name":"location","type":"geo:json","value":{"type":"Point","coordinates":[2.1,41.3]},"metadatas":[]}'
         b'],"type":"car","id":"car1"}}'
+    )
+
+
+@pytest.mark.parametrize(
+    ("number", "car", "speed"),
+    [
+        (1, "car2", 20),
+        (2, "car3", 30),
+        (3, "car4", 40),
+        (4, "car5", 50),
+        (5, "car6", 60),
+        (6, "car7", 70),
+        (7, "car2", 20),
+        (8, "car3", 30),
+    ],
+)
+def test_every_other_recorded_notification_is_its_line(number: int, car: str, speed: int) -> None:
+    notified = json.loads((RECORDED / "notifications.json").read_text())[number]
+    (event,) = parse_notification(notified["headers"], json.dumps(notified["body"]).encode())
+    identity = event.identity
+    assert isinstance(identity, ContextIdentity)
+
+    line = cygnus_lines.line(
+        service=identity.service,
+        service_path=identity.service_path,
+        timestamp_ms=1429535775000,
+        entity=cast("dict[str, object]", parse_json(event.body or b"")),
+    )
+
+    assert line.decode() == (
+        '{"headers":[{"fiware-service":"vehicles"},{"fiware-servicePath":"/4wheels"},{"timestamp":1429535775000}],'
+        f'"body":{{"attributes":[{{"name":"speed","type":"Number","value":{speed},"metadatas":[]}}],'
+        f'"type":"car","id":"{car}"}}}}'
     )
 
 
