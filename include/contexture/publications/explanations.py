@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from contexture.publications.findings import Finding, Location
-from contexture.publications.outline import field_at, section_at
+from contexture.publications.outline import field_at, section_at, written_keys
 from contexture.publications.problems import looks_secret
 from contexture.publications.publication import Publication
 
@@ -83,7 +83,7 @@ def _unknown_key(location: Location) -> Finding:
         message = f"`{key}` looks like a secret; a secret belongs in an Airflow connection"
         return Finding(location, message, "remove it here, and change it if this file was ever shared", at_key=True)
     section = section_at(location[:-1])
-    known = list(section.model_fields) if section else []
+    known = written_keys(section) if section else []
     nearest = _nearest_elsewhere(key, location[:-1]) or _nearest(key, known)
     suggestion = f"did you mean `{nearest}`? " if nearest else ""
     hint = f"{suggestion}expected one of: {', '.join(known)}"

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, get_args, get_origin
 
+from pydantic.json_schema import SkipJsonSchema
+
 from contexture.publications.fields import Section
 from contexture.publications.publication import Publication
 
@@ -32,6 +34,11 @@ def field_at(location: Location) -> FieldInfo | None:
     return None
 
 
+def written_keys(section: type[Section]) -> list[str]:
+    """The keys of a section that people write; those that Contexture fills in are hidden from editors too."""
+    return [name for name, field in section.model_fields.items() if not _is_hidden(field)]
+
+
 def leaves(section: type[Section] = Publication, above: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
     """The path of every key that holds a value rather than a section, in the order of the model."""
     for name, field in section.model_fields.items():
@@ -40,6 +47,10 @@ def leaves(section: type[Section] = Publication, above: tuple[str, ...] = ()) ->
             yield from leaves(annotation, (*above, name))
         else:
             yield (*above, name)
+
+
+def _is_hidden(field: FieldInfo) -> bool:
+    return SkipJsonSchema in map(type, field.metadata)
 
 
 def _section_in(annotation: object) -> type[Section] | None:

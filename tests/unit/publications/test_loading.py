@@ -141,6 +141,15 @@ def test_an_unknown_key_names_its_place_and_the_nearest_valid_key(written):
     assert hint.startswith("did you mean `connection`? expected one of: kind, connection, api,")
 
 
+def test_keys_that_nobody_writes_are_not_offered(written):
+    text = MINIMAL + "topics: {grouping_rule: a}\nquality: {model_document: {}}\n"
+    names, quality = (problem[4] for problem in problems(written(text)))
+    assert names.startswith("did you mean `grouping_rules`? expected one of: naming, ")
+    assert "grouping_rules_content" not in names
+    assert quality.startswith("expected one of: rules, ")
+    assert "model_documents" not in quality
+
+
 @pytest.mark.parametrize(
     ("line", "suggestion"),
     [
