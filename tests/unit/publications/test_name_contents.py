@@ -84,6 +84,7 @@ def test_ends_of_lines_that_json_does_not_know_stay_in_texts() -> None:
         ('{"grouping_rules": [] # none\n}', "line 1, column 23", "a line of its own that begins with #"),
         ("{'grouping_rules': []}", "line 1, column 2", "names and texts in double quotes"),
         ("", "line 1, column 1", "names and texts in double quotes"),
+        (r'{"grouping_rules": ["a\.b"]}', "line 1, column 23", r"write \\ for each backslash of an expression"),
     ],
 )
 def test_what_is_no_json_is_told_by_its_place_in_the_file(text: str, place: str, correction: str) -> None:

@@ -144,6 +144,21 @@ def test_the_validity_codes_are_those_of_cygnus(rule: dict[str, object], code: i
         assert GroupingRules.from_json(grouping(RULE, rule), compat=True).dropped == (2,)
 
 
+@pytest.mark.parametrize(
+    ("rule", "message"),
+    [
+        ({"id": 1, "fields": ["entityId"]}, "lacks regex, destination, fiware_service_path (code 1)"),
+        ({**RULE, "destination": "", "fields": []}, "has nothing in fields, destination (code 2)"),
+        ({**RULE, "fiware_service_path": "rooms"}, "has the path 'rooms', which has no leading slash (code 4)"),
+        ({**RULE, "regex": "(a"}, "the regular expression '(a' can't be used: missing ), unterminated subpattern"),
+    ],
+)
+def test_what_is_wrong_with_a_rule_is_named(rule: dict[str, object], message: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        GroupingRules.from_json(grouping(rule))
+    assert message in caught.value.message
+
+
 @pytest.mark.parametrize("rule", [{**RULE, "id": "1"}, {**RULE, "regex": "("}, {**RULE, "regex": "[a&&b]"}])
 def test_what_stopped_cygnus_at_its_start_is_refused_also_in_compat(rule: dict[str, object]) -> None:
     with pytest.raises(ConfigurationError):
@@ -275,7 +290,15 @@ def test_grouping_wins_over_mappings_for_path_and_entity(compat: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["[]", "{", "{}", mappings(originalService="("), mappings(newService="a$"), mappings(servicePathMappings=[1])],
+    [
+        "[]",
+        "{",
+        "{}",
+        mappings(originalService="("),
+        mappings(newService="a$"),
+        mappings(servicePathMappings=[1]),
+        mappings(servicePathMappings={}),
+    ],
 )
 def test_a_wrong_mappings_file_is_refused_whole(text: str) -> None:
     with pytest.raises(ConfigurationError):

@@ -40,14 +40,17 @@ def _document(text: str) -> object:
     except json.JSONDecodeError as error:
         where = f"line {error.lineno}, column {error.colno}"
         raise ConfigurationError(
-            f"the file is no JSON: {error.msg} at {where}", next_step=_correction(written, error.pos)
+            f"the file is no JSON: {error.msg} at {where}", next_step=_correction(written, error)
         ) from None
     except RecursionError:
         raise ConfigurationError("the file is nested too deeply", next_step="correct it") from None
 
 
-def _correction(written: str, at: int) -> str:
-    """What to do about an error at a position."""
+def _correction(written: str, error: json.JSONDecodeError) -> str:
+    """What to do about an error."""
+    at = error.pos
+    if "escape" in error.msg:
+        return r"write \\ for each backslash of an expression, such as \\. for \."
     before = written[:at].rstrip()
     # Python tells a comma too many at the comma or after it, by its version.
     comma = at if written[at : at + 1] == "," else len(before) - 1

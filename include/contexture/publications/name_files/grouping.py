@@ -15,7 +15,6 @@ MEMBER = "grouping_rules"
 FIELDS: Mapping[str, str] = {"entityId": "id", "entityType": "type", "servicePath": "service_path"}
 
 VALID, MISSING, EMPTY, EXTRA, NO_SLASH = 0, 1, 2, 3, 4
-_REASONS = {MISSING: "lacks a member", EMPTY: "has an empty member", NO_SLASH: "has a path without a leading slash"}
 _REQUIRED = ("fields", "regex", "destination", "fiware_service_path")
 
 
@@ -90,13 +89,21 @@ def _rule(number: int, item: object, compat: bool) -> GroupingRule | None:
     if code not in {VALID, EXTRA}:
         if compat:
             return None
-        raise _wrong(number, f"{_REASONS[code]} (code {code})")
+        raise _wrong(number, f"{_reason(item, code)} (code {code})")
     if type(item.get("id")) is not int:
         raise _wrong(number, "has no whole number as id")
     regex, destination, path = (item[name] for name in _REQUIRED[1:])
     if not (isinstance(regex, str) and isinstance(destination, str) and isinstance(path, str)):
         raise _wrong(number, "has a regex, destination or path that is no text")
     return GroupingRule(item["id"], _fields(number, item["fields"], compat), compile_java(regex), destination, path)
+
+
+def _reason(rule: Mapping[str, object], code: int) -> str:
+    if code == MISSING:
+        return f"lacks {', '.join(name for name in _REQUIRED if name not in rule)}"
+    if code == EMPTY:
+        return f"has nothing in {', '.join(name for name in _REQUIRED if not rule[name])}"
+    return f"has the path {rule['fiware_service_path']!r}, which has no leading slash"
 
 
 def _fields(number: int, listed: object, compat: bool) -> tuple[str, ...]:

@@ -19,6 +19,7 @@ _NAMED_GROUP = re.compile(r"\(\?<([A-Za-z][A-Za-z0-9]*)>")
 _FLAGS = re.compile(r"\(\?([is]{1,2})\)")
 _RANGE = re.compile(r"-[^\]]", re.DOTALL)
 _COUNT = re.compile(r"\{\d+(?:,\d*)?\}")
+_NEXT_STEP = "write it in another way; the how-to on moving from Cygnus lists what is understood"
 _ANY = r"[^\n\r\x85\u2028\u2029]"
 _END = r"(?=(?:\r\n|[\n\r\x85\u2028\u2029])?\Z)"
 
@@ -27,7 +28,7 @@ def refused(pattern: str, position: int, construct: str, why: str = "isn't trans
     """The error that shows a construct and where it stands (counted from 1)."""
     return ConfigurationError(
         f"the regular expression {pattern!r}: {construct} at position {position + 1} {why}",
-        next_step="write it in another way; the how-to on moving from Cygnus lists what is understood",
+        next_step=_NEXT_STEP,
     )
 
 
@@ -42,7 +43,11 @@ def compile_java(pattern: str) -> re.Pattern[str]:
     try:
         return re.compile(translated, re.ASCII)
     except (re.error, OverflowError, RecursionError) as error:
-        raise refused(pattern, 0, str(error), "is the reason why it can't be used") from None
+        # Its position is that in the translation, which nobody has seen.
+        reason = error.msg if isinstance(error, re.error) else str(error)
+        raise ConfigurationError(
+            f"the regular expression {pattern!r} can't be used: {reason}", next_step=_NEXT_STEP
+        ) from None
 
 
 def _is_character(member: str) -> bool:

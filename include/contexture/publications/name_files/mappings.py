@@ -197,7 +197,8 @@ def _text(item: Mapping[str, object], member: str) -> str | None:
 
 
 def _below(item: Mapping[str, object], member: str, make: Callable[[Mapping[str, object]], T]) -> tuple[T, ...]:
-    return tuple(make(each) for each in _objects(item.get(member) or [], member))
+    listed = item.get(member)
+    return tuple(make(each) for each in _objects([] if listed is None else listed, member))
 
 
 def _objects(listed: object, member: str) -> list[dict[str, object]]:
