@@ -42,59 +42,59 @@ START = datetime(2025, 1, 1, tzinfo=UTC)
 
 def publish(publication: Publication) -> DAG:
     """The DAG of one publication."""
-    # Sends that are tried for ever (batch_ttl: -1) must not be ended by the clock of their task.
-    limits: dict[str, Any] = {"execution_timeout": None} if publication.batches.batch_ttl == -1 else {}
     with DAG(
-        dag_id=publication_dag_id(publication.name),
-        description=publication.description or f"Publishes {publication.name}",
-        doc_md=__doc__,
-        schedule=CronDataIntervalTimetable(publication.schedule, timezone="UTC") if publication.schedule else None,
-        start_date=START,
-        catchup=False,
-        max_active_runs=1,
-        params=run_params(),
-        tags={"contexture", "publication", publication.source.kind},
-        default_args=default_args()
-        | {"on_failure_callback": FailureNotifier(publication.name, publication.notify.mail)},
+        dag_id=publication_dag_id(publication.name), schedule=_timetable(publication.schedule), **_settings(publication)
     ) as dag:
         settle = SettleOperator(
-            task_id="settle",
-            doc_md=runbook(SettleOperator),
-            publication=publication,
-            pool=pools.BROKER,
-            **limits,
+            **_task("settle", SettleOperator, pools.BROKER), **_sender_limits(publication), publication=publication
         )
         stage = StagePublicationOperator(
-            task_id="stage",
-            doc_md=runbook(StagePublicationOperator),
-            publication=publication,
-            plan=settle.output,
-            pool=pools.SPARK,
+            **_task("stage", StagePublicationOperator, pools.SPARK), publication=publication, plan=settle.output
         )
         quality_gate = QualityGateOperator(
-            task_id="quality_gate",
-            doc_md=runbook(QualityGateOperator),
-            staged=stage.output,
-            pool=pools.BROKER,
+            **_task("quality_gate", QualityGateOperator, pools.BROKER), staged=stage.output
         )
-        publish = PublishOutboxOperator.partial(
-            task_id="publish",
-            doc_md=runbook(PublishOutboxOperator),
+        shards = PublishOutboxOperator.partial(
+            **_task("publish", PublishOutboxOperator, pools.BROKER),
+            **_sender_limits(publication),
             staged=stage.output,
-            pool=pools.BROKER,
             map_index_template="shard {{ task.shard }}",
-            **limits,
         ).expand(shard=quality_gate.output)
         conclude = ConcludeOperator(
-            task_id="conclude",
-            doc_md=runbook(ConcludeOperator),
+            **_task("conclude", ConcludeOperator, pools.BROKER),
             staged=stage.output,
             published=published(publication.name),
-            pool=pools.BROKER,
             trigger_rule="none_failed",
         )
-        settle >> stage >> quality_gate >> publish >> conclude
+        settle >> stage >> quality_gate >> shards >> conclude
     return dag
+
+
+def _timetable(schedule: str | None) -> CronDataIntervalTimetable | None:
+    return CronDataIntervalTimetable(schedule, timezone="UTC") if schedule else None
+
+
+def _settings(publication: Publication) -> dict[str, Any]:
+    notifier = FailureNotifier(publication.name, publication.notify.mail)
+    return {
+        "description": publication.description or f"Publishes {publication.name}",
+        "doc_md": __doc__,
+        "start_date": START,
+        "catchup": False,
+        "max_active_runs": 1,
+        "params": run_params(),
+        "tags": {"contexture", "publication", publication.source.kind},
+        "default_args": default_args() | {"on_failure_callback": notifier},
+    }
+
+
+def _task(task_id: str, operator: type, pool: str) -> dict[str, Any]:
+    return {"task_id": task_id, "doc_md": runbook(operator), "pool": pool}
+
+
+def _sender_limits(publication: Publication) -> dict[str, Any]:
+    # Sends that are tried for ever (batch_ttl: -1) must not be ended by the clock of their task.
+    return {"execution_timeout": None} if publication.batches.batch_ttl == -1 else {}
 
 
 for publication in publications(get_parsing_context().dag_id):
