@@ -5,13 +5,23 @@ Times are Unix milliseconds, as in the tables of registries that users query tod
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from sqlalchemy import BigInteger, Column, Index, Integer, MetaData, String, Table, Text
 
 METADATA: Final = MetaData()
 
 _NAME: Final = String(200)
+
+
+def _of_shard() -> tuple[Column[Any], ...]:
+    """The columns that say which shard of which outbox a row is about; part of its key."""
+    return (
+        Column("publication", _NAME, primary_key=True),
+        Column("outbox", _NAME, primary_key=True),
+        Column("shard", Integer, primary_key=True, autoincrement=False),
+    )
+
 
 SCHEMA_VERSION: Final = Table(
     "schema_version",
@@ -50,9 +60,7 @@ RUNS: Final = Table(
 TRANSACTIONS: Final = Table(
     "transactions",
     METADATA,
-    Column("publication", _NAME, primary_key=True),
-    Column("outbox", _NAME, primary_key=True),
-    Column("shard", Integer, primary_key=True, autoincrement=False),
+    *_of_shard(),
     Column("number", BigInteger, primary_key=True, autoincrement=False),
     Column("status", Integer, nullable=False),
     Column("records", BigInteger, nullable=False),
@@ -68,9 +76,7 @@ TRANSACTIONS: Final = Table(
 ATTEMPTS: Final = Table(
     "attempts",
     METADATA,
-    Column("publication", _NAME, primary_key=True),
-    Column("outbox", _NAME, primary_key=True),
-    Column("shard", Integer, primary_key=True, autoincrement=False),
+    *_of_shard(),
     Column("failed", Integer, primary_key=True, autoincrement=False),
     Column("attempt", Integer, nullable=False),
     Column("allowed", Integer),
