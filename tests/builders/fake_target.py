@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from builders.outboxes import NOON, Record
 from contexture.errors import ContextureError
-from contexture.kafka import AfterFailure, LedgerEntry, ShardReader, ShardResult
+from contexture.kafka import LedgerEntry, ShardResult
 from contexture.outbox.manifest import Manifest
 from contexture.publications import Publication
+from contexture_airflow.steps.target import Sending
 
 
 @dataclass
@@ -50,16 +51,11 @@ class FakeTarget:
         self.claims.append(manifest.outbox)
         return not self.is_superseded
 
-    def send(
-        self,
-        reader: ShardReader,
-        shards: int,
-        after_failure: AfterFailure,
-        committed: Callable[[LedgerEntry], None] = lambda entry: None,
-    ) -> ShardResult:
+    def send(self, sending: Sending) -> ShardResult:
+        reader = sending.reader
         while self.failures:
             failure = self.failures.pop(0)
-            delay_ms = after_failure(failure)
+            delay_ms = sending.after_failure(failure)
             if delay_ms is None:
                 raise failure
             self.waited_ms.append(delay_ms)
@@ -70,7 +66,7 @@ class FakeTarget:
             assert {row["topic"] for row in rows} <= self.topics, "topics are there before the first record"
             self.sent += [(row["topic"], row["key"], row["value"]) for row in rows]
         self.stand(reader.shard, reader.outbox_id, reader.sequence, reader.records)
-        committed(self.ledger[reader.shard])
+        sending.committed(self.ledger[reader.shard])
         return ShardResult(reader.shard, reader.outbox_id, reader.records - done, done, 1, 0, 0.0, superseded=False)
 
     def stand(self, shard: int, outbox: str, sequence: int, position: int) -> None:

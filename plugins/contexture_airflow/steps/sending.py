@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import pyarrow.parquet as pq
 
 from contexture.errors import ConfigurationError, RejectedError, RetriableError
@@ -15,7 +18,7 @@ from contexture.outbox.storage import Storage
 from contexture.publications import Publication
 from contexture_airflow.steps.attempting import ShardAttempts
 from contexture_airflow.steps.noting import NOWHERE, ShardNotes
-from contexture_airflow.steps.target import Target
+from contexture_airflow.steps.target import Sending, Target
 
 
 def send_shard(
@@ -34,6 +37,19 @@ def send_shard(
         AttemptsUsedUpError: no attempt is left; the outbox stays as it is.
         ContextureError: as `contexture.kafka.Publisher.publish`.
     """
+    _check_approved(storage, manifest)
+    attempts.wait_rest()
+    reader = OutboxShardReader(storage, manifest, shard)
+    notes = notes or ShardNotes(NOWHERE, manifest, shard)
+    notes.began()
+    with _noted_failure(attempts, notes):
+        result = target.send(Sending(reader, len(manifest.shards), attempts.after, notes.committed))
+    attempts.sent()
+    notes.ended(result)
+    return result
+
+
+def _check_approved(storage: Storage, manifest: Manifest) -> None:
     status = Outboxes(storage, manifest.publication).status(manifest.outbox).status
     if status not in {"approved", "concluded"}:
         raise ConfigurationError(
@@ -41,12 +57,12 @@ def send_shard(
             next_step="start a new run of the publication",
             outbox=manifest.outbox,
         )
-    attempts.wait_rest()
-    reader = OutboxShardReader(storage, manifest, shard)
-    notes = notes or ShardNotes(NOWHERE, manifest, shard)
-    notes.began()
+
+
+@contextmanager
+def _noted_failure(attempts: ShardAttempts, notes: ShardNotes) -> Iterator[None]:
     try:
-        result = target.send(reader, len(manifest.shards), attempts.after, notes.committed)
+        yield
     except (FencedError, SequenceTakenError):
         # Another sender is at it, and what is noted of the shard is its to note.
         raise
@@ -57,9 +73,6 @@ def send_shard(
     except RetriableError as failure:
         notes.failed(failure)
         raise
-    attempts.sent()
-    notes.ended(result)
-    return result
 
 
 def topic_counts(storage: Storage, manifest: Manifest) -> dict[str, int]:

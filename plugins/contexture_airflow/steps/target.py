@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from datetime import UTC
 from functools import cached_property
 from typing import Final, Protocol
@@ -33,6 +34,23 @@ Report = Callable[[str], None]
 _SHOWN_DRIFT: Final = 20
 
 
+@dataclass(frozen=True, slots=True)
+class Sending:
+    """One send of a shard.
+
+    Attributes:
+        reader: the shard.
+        shards: how many the outbox has.
+        after_failure: milliseconds to wait after a failure, as of `Publisher.publish`.
+        committed: is told of each committed transaction.
+    """
+
+    reader: ShardReader
+    shards: int
+    after_failure: AfterFailure
+    committed: Callable[[LedgerEntry], None] = lambda entry: None
+
+
 class Target(Protocol):
     """Where a publication's records go."""
 
@@ -60,14 +78,8 @@ class Target(Protocol):
         """No earlier outbox is sent any more in shards this one does not use; False when a later one was sent."""
         ...
 
-    def send(
-        self,
-        reader: ShardReader,
-        shards: int,
-        after_failure: AfterFailure,
-        committed: Callable[[LedgerEntry], None] = lambda entry: None,
-    ) -> ShardResult:
-        """Sends what is not yet sent of a shard; `after_failure` and `committed` as those of `Publisher.publish`."""
+    def send(self, sending: Sending) -> ShardResult:
+        """Sends what is not yet sent of a shard; raises as `Publisher.publish`."""
         ...
 
 
@@ -143,22 +155,16 @@ class KafkaTarget:
         claimed = claims.claim(manifest.outbox, manifest.sequence, shards=len(manifest.shards), used=used)
         return not claimed.superseded
 
-    def send(
-        self,
-        reader: ShardReader,
-        shards: int,
-        after_failure: AfterFailure,
-        committed: Callable[[LedgerEntry], None] = lambda entry: None,
-    ) -> ShardResult:
+    def send(self, sending: Sending) -> ShardResult:
         """Sends by the transactional protocol of `contexture.kafka`."""
         publisher = Publisher(
             self._settings,
             self._names,
-            shards=shards,
+            shards=sending.shards,
             broker_wait_seconds=self._wait_seconds,
             progress=self._tell,
         )
-        return publisher.publish(reader, attempts=after_failure, committed=committed)
+        return publisher.publish(sending.reader, attempts=sending.after_failure, committed=sending.committed)
 
     def _tell(self, progress: SendProgress) -> None:
         self._report(f"shard {progress.shard}: {progress.detail}")
