@@ -108,6 +108,9 @@ def test_scopes_are_selected_by_level_and_by_tree() -> None:
     assert [one[-1] for one in network.ids(scopeQ="/Madrid/#")] == ["1", "2"]
     assert [one[-1] for one in network.ids(scopeQ="/Madrid/+")] == ["2"]
     assert [one[-1] for one in network.ids(scopeQ="/Public")] == ["2"]
+    assert [one[-1] for one in network.ids(scopeQ="/Madrid,/Public")] == ["1", "2"]
+    assert [one[-1] for one in network.ids(scopeQ="/Madrid/+;/Public")] == ["2"]
+    assert network.ids(scopeQ="/Madrid;/Public") == []
 
 
 def test_scorpio_pages_through_ids_that_were_frozen() -> None:
@@ -166,6 +169,57 @@ def test_tenants_are_apart() -> None:
     assert network.ids(type="Device") == []
     unknown = network.ask("GET", "/ngsi-ld/v1/entities", headers={"NGSILD-Tenant": "nowhere"}, type="Device")
     assert (unknown.status_code, unknown.json()["type"]) == (404, ETSI + "NonexistentTenant")
+
+
+def test_scorpio_makes_a_tenant_when_it_is_first_asked_for() -> None:
+    # Scorpio: one database per tenant, made on demand; Stellio's tenants stand in its configuration
+    assert (
+        LinkedDataNetwork("scorpio")
+        .ask("GET", "/ngsi-ld/v1/types", headers={"NGSILD-Tenant": "new"})
+        .json()["typeList"]
+        == []
+    )
+    assert (
+        LinkedDataNetwork("stellio").ask("GET", "/ngsi-ld/v1/types", headers={"NGSILD-Tenant": "new"}).status_code
+        == 404
+    )
+
+
+def test_the_simplified_form_has_values_alone() -> None:
+    # Clause 4.5.4; several instances of an attribute stand under "dataset" (4.5.5)
+    network = LinkedDataNetwork("orion-ld")
+    gps = {"type": "Property", "value": 2, "datasetId": "urn:gps"}
+    owner = {"type": "Relationship", "object": "urn:a:1"}
+    network.face.load([device(1, owner=owner, speed=[{"type": "Property", "value": 1}, gps])])
+    assert network.list(type="Device", options="keyValues").json() == [
+        {
+            "id": "urn:ngsi-ld:Device:00001",
+            "type": "Device",
+            "level": 1,
+            "owner": "urn:a:1",
+            "speed": {"dataset": {"@none": 1, "urn:gps": 2}},
+        }
+    ]
+    (both,) = network.list(type="Device", options="keyValues,sysAttrs").json()
+    assert {"createdAt", "modifiedAt"} < set(both)
+
+
+@pytest.mark.parametrize(
+    ("flavour", "lists", "subscriptions"),
+    [
+        # Measured on Orion, which Orion-LD is built on: lists show nothing, subscriptions say what is wrong.
+        ("orion-ld", 200, 500),
+        # Not seen: taken to be what a failing database is to a web framework.
+        ("scorpio", 500, 500),
+        ("stellio", 500, 500),
+    ],
+)
+def test_a_database_that_is_gone_shows_where_it_does(flavour: str, lists: int, subscriptions: int) -> None:
+    network = stocked(flavour, 2)
+    network.broker.faults.database_gone = True
+    assert network.list(type="Device", count="true").status_code == lists
+    assert network.ask("GET", "/ngsi-ld/v1/types").status_code == lists
+    assert network.ask("GET", "/ngsi-ld/v1/subscriptions", limit="1").status_code == subscriptions
 
 
 def test_stellio_orders_by_id_and_the_others_by_creation() -> None:

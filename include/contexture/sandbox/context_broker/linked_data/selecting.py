@@ -64,8 +64,11 @@ def _attributes(text: str) -> Condition:
 
 
 def _scope(text: str) -> Condition:
-    patterns = [_scope_pattern(part) for part in re.split(r"[,|]", text)]
-    return lambda document: any(pattern.fullmatch(scope) for pattern in patterns for scope in document.scopes)
+    # Clause 4.19: `;` is and, `,` and `|` are or.
+    alternatives = [[_scope_pattern(part) for part in both.split(";")] for both in re.split(r"[,|]", text)]
+    return lambda document: any(
+        all(any(pattern.fullmatch(scope) for scope in document.scopes) for pattern in both) for both in alternatives
+    )
 
 
 def _scope_pattern(text: str) -> re.Pattern[str]:

@@ -1,0 +1,88 @@
+"""Runs of one publication from its broker to Kafka, by the steps of the tasks."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from contexture.kafka import ClientSettings
+from contexture.outbox.layout import PublicationFolder
+from contexture.outbox.lifecycle import Outboxes
+from contexture.outbox.manifest import Manifest
+from contexture.outbox.storage import Storage
+from contexture.publications import Publication
+from contexture.sandbox import java
+from contexture.sandbox.kafka import EmbeddedKafka
+from contexture_airflow.steps.attempting import attempts_of
+from contexture_airflow.steps.concluding import conclude_run
+from contexture_airflow.steps.gate import judge
+from contexture_airflow.steps.run import Interval, RunRequest
+from contexture_airflow.steps.sending import send_shard
+from contexture_airflow.steps.settling import settle
+from contexture_airflow.steps.staging import answer, place_order
+from contexture_airflow.steps.target import KafkaTarget, Target
+from spark_jobs import session, stage
+
+
+class Lasting:
+    """One session for several jobs, which they can not stop."""
+
+    def __init__(self, spark: Any) -> None:
+        self._spark = spark
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._spark, name)
+
+    def stop(self) -> None:
+        """Goes on."""
+
+
+@contextmanager
+def spark_session(folder: Path) -> Iterator[Any]:
+    """A session as the stage job starts it, in a folder of its own."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in {**java.find().environment(), "SPARK_LOCAL_IP": "127.0.0.1"}.items():
+            patch.setenv(name, value)
+        patch.setenv("PYSPARK_PYTHON", sys.executable)
+        patch.setenv("PYSPARK_DRIVER_PYTHON", sys.executable)
+        patch.chdir(folder)
+        started = session.start_session("whole runs")
+        yield started
+        started.stop()
+
+
+class WholeRuns:
+    """One publication, its storage and its Kafka; names are its own, for the broker is shared."""
+
+    def __init__(self, home: Path, kafka: EmbeddedKafka) -> None:
+        self.storage = Storage(str(home))
+        self.settings = ClientSettings.from_extra(kafka.client_settings())
+        self.name = f"cars-{uuid4().hex[:8]}"
+        self.folder = PublicationFolder(self.name)
+        self.topic = f"topic-{self.name}"
+
+    def target(self, owner: Publication, interval: Interval | None) -> Target:
+        """Kafka."""
+        return KafkaTarget(self.settings, owner, interval)
+
+    def ran(self, owner: Publication, **asked: Any) -> Manifest:
+        """One run, task by task."""
+        request = RunRequest(run_id=uuid4().hex, **asked)
+        plan = settle(self.storage, owner, request, self.target, print)
+        order = place_order(self.storage, owner, request, plan, self.target)
+        stage.main(["--order", order.uri])
+        staged = answer(self.storage, order, None)
+        outboxes = Outboxes(self.storage, self.name)
+        manifest = outboxes.manifest(staged.outbox)
+        for shard in judge(self.storage, staged, dry_run=False, target_for=self.target, report=print):
+            attempts = attempts_of(outboxes, manifest.outbox, shard, owner, report=print)
+            send_shard(self.storage, manifest, shard, self.target(owner, manifest.interval), attempts)
+        assert conclude_run(self.storage, staged, self.target, print, now=datetime.now(UTC)) is not None
+        return manifest

@@ -1,0 +1,126 @@
+"""NGSI-LD entities from their broker to Kafka and back, in the forms a record may have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from builders.outboxes import publication
+from builders.whole_runs import Lasting, WholeRuns, spark_session
+from contexture.kafka import read_committed
+from contexture.ngsi import BrokerConnection
+from contexture.publications import Publication
+from contexture.sandbox.context_broker import TestBroker
+from contexture.sandbox.context_broker.linked_data import LinkedDataFace
+from contexture.sandbox.kafka import EmbeddedKafka
+from spark_jobs import phases
+
+pytestmark = pytest.mark.integration
+
+CONTEXT = "https://example.org/context.jsonld"
+CORE = "https://uri.etsi.org/ngsi-ld/v1/ngsi-ld-core-context-v1.8.jsonld"
+
+# Names, kinds and literals as a broker holds them; the times are its own and never sent on.
+CAR = orjson.loads(
+    b'{"id":"urn:ngsi-ld:Car:1","type":["Car","Asset"],"scope":"/Madrid",'
+    b'"speed":[{"type":"Property","value":55.5,"unitCode":"KMH","observedAt":"2026-01-01T00:00:00Z"},'
+    b'{"type":"Property","value":54,"datasetId":"urn:ngsi-ld:gps"}],'
+    b'"driver":{"type":"Relationship","object":"urn:ngsi-ld:Person:7"},'
+    b'"location":{"type":"GeoProperty","value":{"type":"Point","coordinates":[-3.7,40.4]}}}'
+)
+
+
+class City(WholeRuns):
+    """A publication of an NGSI-LD broker's cars."""
+
+    def __init__(self, home: Path, kafka: EmbeddedKafka, face: LinkedDataFace) -> None:
+        super().__init__(home, kafka)
+        self.face = face
+
+    def publication(self, form: str) -> Publication:
+        source = {"kind": "ngsi", "connection": "b", "service": "City", "api": "ngsi-ld", "context": CONTEXT}
+        return publication(
+            name=self.name,
+            source=source,
+            topics={"naming": "fixed", "topics": [self.topic]},
+            message={"format": form},
+        )
+
+    def bodies(self) -> list[Any]:
+        """The newest value of each key that a read-committed reader sees, by key."""
+        newest = {record.key: record.value for record in read_committed(self.settings, [self.topic])}
+        return [orjson.loads(value) for _, value in sorted(newest.items()) if value is not None]
+
+
+@pytest.fixture(scope="module")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    with spark_session(tmp_path_factory.mktemp("spark")) as started:
+        yield started
+
+
+@pytest.fixture
+def city(tmp_path: Path, kafka: EmbeddedKafka, spark: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[City]:
+    monkeypatch.setattr(phases, "start_session", lambda _name: Lasting(spark))
+    with TestBroker() as broker:
+        face = broker.speak_linked_data("scorpio")
+        face.load([CAR], tenant="City", at="2026-01-01T00:00:00Z")
+        connection = BrokerConnection(broker.url, timeout_seconds=5)
+        monkeypatch.setenv("CONTEXTURE_SOURCE_CONNECTION", connection.to_json())
+        yield City(tmp_path, kafka, face)
+
+
+def test_what_is_read_back_from_kafka_is_the_sources_own_entity(city: City) -> None:
+    stays = {"id": "urn:ngsi-ld:Car:2", "type": "Car", "speed": {"type": "Property", "value": 1}}
+    city.face.load([stays], tenant="City", at="2026-01-01T00:00:00Z")
+
+    first = city.ran(city.publication("ngsi-ld"))
+    assert (first.read, first.records, first.warnings) == (2, 2, {})
+    assert city.bodies() == [linked(CAR), linked(stays)]
+
+    city.face.load([{**CAR, "scope": "/Paris"}], tenant="City")
+    city.ran(city.publication("ngsi-ld"))
+    assert city.bodies() == [linked({**CAR, "scope": "/Paris"}), linked(stays)]
+
+    city.face.remove("urn:ngsi-ld:Car:1", tenant="City")
+    assert [city.ran(city.publication("ngsi-ld")).deletes for _ in range(2)] == [0, 1]
+    assert city.bodies() == [linked(stays)]
+
+
+def linked(entity: dict[str, object]) -> dict[str, object]:
+    return {**entity, "@context": [CONTEXT, CORE]}
+
+
+def test_the_other_forms_tell_it_in_the_words_of_ngsiv2(city: City) -> None:
+    speed = {
+        "type": "Number",
+        "value": 55.5,
+        "metadata": {
+            "unitCode": {"type": "Text", "value": "KMH"},
+            "observedAt": {"type": "DateTime", "value": "2026-01-01T00:00:00Z"},
+        },
+    }
+
+    city.ran(city.publication("ngsiv2"))
+    (told,) = city.bodies()
+    assert (told["id"], told["type"], told["speed"]) == ("urn:ngsi-ld:Car:1", "Asset,Car", speed)
+    assert told["speed:urn:ngsi-ld:gps"]["value"] == 54
+    assert told["driver"] == {"type": "Relationship", "value": "urn:ngsi-ld:Person:7", "metadata": {}}
+    assert told["location"]["type"] == "geo:json"
+
+    city.ran(city.publication("cygnus-lines"), mode="full")
+    (line,) = city.bodies()
+    assert line["headers"][:2] == [{"fiware-service": "City"}, {"fiware-servicePath": "/"}]
+    assert line["body"]["type"] == "Asset,Car"
+    # In the order the entity has them; one entry for each instance.
+    assert [one["name"] for one in line["body"]["attributes"]] == [
+        "scope",
+        "speed",
+        "speed:urn:ngsi-ld:gps",
+        "driver",
+        "location",
+    ]
+    assert line["body"]["attributes"][1]["metadatas"][0] == {"name": "unitCode", "type": "Text", "value": "KMH"}
