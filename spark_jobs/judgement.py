@@ -105,6 +105,7 @@ def _summary(storage: Storage, order: StageOrder, landing: LandingManifest, mani
         retried=landing.retried is not None,
         collisions=manifest.collisions,
         collided=_collided(storage, manifest) if manifest.collisions else (),
+        notified=landing.notified,
     )
 
 

@@ -14,6 +14,7 @@ from contexture.ngsi.connection import BrokerConnection
 from contexture.ngsi.opening import open_broker
 from contexture.ngsi.paging import broker_text
 from contexture.ngsi.sighting import moment
+from contexture.outbox.inbox_claim import Claim
 from contexture.outbox.layout import PublicationFolder
 from contexture.outbox.manifest import LandingManifest
 from contexture.outbox.orders import StageOrder
@@ -21,6 +22,7 @@ from contexture.outbox.storage import Storage
 from contexture.publications import Publication
 from spark_jobs.failures import intended
 from spark_jobs.landed import Landed
+from spark_jobs.notified import nothing_read, with_notified
 from spark_jobs.session import parquet_microseconds
 from spark_jobs.sources.ngsi import ngsi_rows
 from spark_jobs.sources.selection import Selection, Walk
@@ -47,6 +49,8 @@ def pull(
 ) -> LandingManifest:
     """Reads the source into the run's landing folder; a run that has its manifest already is not read again.
 
+    What was notified before the read begins lands in front of it; a run in mode `notifications` lands nothing else.
+
     Args:
         spark: the session that reads and writes.
         order: what to read, and where to put it.
@@ -63,7 +67,9 @@ def pull(
         return LandingManifest.model_validate_json(storage.read(folder.landing_manifest(order.run)))
     except FileNotFoundError:
         storage.remove(folder.landing(order.run))
-    manifest = _pull(spark, order, connection, watermark)
+    claim = Claim.of_now(storage, order.publication.name)
+    read = nothing_read(order) if order.mode == "notifications" else _pull(spark, order, connection, watermark)
+    manifest = with_notified(storage, order, claim, read)
     storage.write(folder.landing_manifest(order.run), manifest.to_json())
     return manifest
 

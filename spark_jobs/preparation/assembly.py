@@ -22,6 +22,7 @@ from spark_jobs.preparation.event_plan import EventPlan
 from spark_jobs.preparation.grouping import LineGrouper, SingleRecords, tombstones
 from spark_jobs.preparation.rendered import rendered_folder
 from spark_jobs.preparation.settings import Preparation
+from spark_jobs.preparation.turns import PLACED, ToldDeletions
 
 ROWS = 20_000
 ROW_GROUP = 100_000
@@ -60,6 +61,7 @@ class ShardAssembler:
         self._shard = shard
         self._storage = Storage(preparation.home)
         self._plan = EventPlan.load(self._storage, preparation.work)
+        self._told = ToldDeletions(self._storage, preparation.work, shard)
         self._grouper = _grouper(preparation)
         self._position = 0
         self._bytes = 0
@@ -82,9 +84,14 @@ class ShardAssembler:
 
     def _write_upserts(self, records: Any, delta: Any) -> None:
         for table in self._rendered():
-            delta.write_table(self._state_rows(table))
-            self._append(records, self._grouper.records(table))
+            self._write_events(records, delta, self._told.merged(table))
+        self._write_events(records, delta, self._told.rest(PLACED))
         self._append(records, self._grouper.rest())
+
+    def _write_events(self, records: Any, delta: Any, table: Any) -> None:
+        if table.num_rows:
+            delta.write_table(self._state_rows(table).filter(table.column("final")))
+            self._append(records, self._grouper.records(table))
 
     def _rendered(self) -> Iterator[Any]:
         folder = rendered_folder(self._preparation.work, self._shard)
@@ -103,7 +110,8 @@ class ShardAssembler:
             gone = table.select(STATE.names)
             place = STATE.get_field_index("removed")
             delta.write_table(gone.set_column(place, STATE.field(place), pa.array([True] * gone.num_rows)).cast(STATE))
-            self._append(records, tombstones(table, self._preparation.reference_time, self._plan.batches))
+            first_batch = max(self._plan.batches, self._told.batches)
+            self._append(records, tombstones(table, self._preparation.reference_time, first_batch))
 
     def _append(self, records: Any, table: Any) -> None:
         if table is None or not table.num_rows:
@@ -127,7 +135,7 @@ class ShardAssembler:
         rows = table.num_rows
         columns = {name: table.column(name) for name in STATE.names if name in table.schema.names}
         columns["missing_since"] = pa.nulls(rows, STATE.field("missing_since").type)
-        columns["withheld"] = columns["removed"] = pa.array([False] * rows)
+        columns["withheld"] = pa.array([False] * rows)
         columns["sequence"] = pa.array(np.full(rows, self._preparation.order.sequence))
         return pa.table([columns[name] for name in STATE.names], names=STATE.names).cast(STATE)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -14,6 +13,9 @@ import pyarrow.dataset as ds
 
 from contexture.changes import Verdict
 from contexture.outbox.storage import Storage
+from spark_jobs.preparation.collisions import RULE as COLLISION
+from spark_jobs.preparation.conflicts import RULE as DUPLICATE
+from spark_jobs.preparation.planning import Plan
 from spark_jobs.preparation.settings import Preparation
 
 
@@ -28,15 +30,19 @@ class Counts:
     warnings: dict[str, int]
 
 
-def count(storage: Storage, preparation: Preparation, planned: Mapping[str, Any]) -> Counts:
-    """Counts the narrow rows of a preparation; `planned` are the numbers of events that planning refused, by rule."""
+def count(storage: Storage, preparation: Preparation, planned: Plan) -> Counts:
+    """Counts the narrow rows of a preparation, by the verdicts that planning has left them."""
     path = storage.path(f"{preparation.work}/evaluated")
     dataset = ds.dataset(path, filesystem=storage.filesystem, format="parquet")
     table = dataset.to_table(columns=["event", "verdict", "rules", "warnings"])
-    verdicts = np.asarray(table.column("verdict")).copy()
-    for events in planned.values():
-        verdicts[np.isin(table.column("event").to_numpy(), events)] = Verdict.QUARANTINED
-    refused = _by_rule(table.column("rules")) | {rule: len(events) for rule, events in planned.items() if len(events)}
+    verdicts, numbers = np.asarray(table.column("verdict")).copy(), table.column("event").to_numpy()
+    verdicts[np.isin(numbers, planned.told)] = Verdict.SEND
+    verdicts[np.isin(numbers, planned.told_before) & (verdicts <= Verdict.UNCHANGED)] = Verdict.UNCHANGED
+    by_planning = {DUPLICATE: planned.conflicting, COLLISION: planned.collided}
+    for events in by_planning.values():
+        verdicts[np.isin(numbers, events)] = Verdict.QUARANTINED
+    refused = _by_rule(table.column("rules"))
+    refused |= {rule: len(events) for rule, events in by_planning.items() if len(events)}
     return Counts(
         accepted=int((verdicts <= Verdict.UNCHANGED).sum()),
         unchanged=int((verdicts == Verdict.UNCHANGED).sum()),

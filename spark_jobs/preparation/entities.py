@@ -5,14 +5,18 @@ Works on many rows at a time, so that state is asked once for all of them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
+
+import msgspec
 
 from contexture.changes import Verdict
 from contexture.errors import RejectedError
-from contexture.events import ContextIdentity, identity_hash, identity_key
+from contexture.events import ContextIdentity, identity_hash, identity_key, parse_json
 from contexture.messages.rendering import Rendered, renderer, type_of
 from contexture.ngsi.entity import EntityError, ParsedEntity, parse_entity
+from contexture.ngsi.notifications import notified_form
+from contexture.ngsi.notifications.parsed import parse_notified
 from contexture.ngsi.rules import RuleOptions, Violation, check_entity, unreadable
 from contexture.outbox.state_index import StateLookup
 from contexture.topics import TopicNameError
@@ -35,6 +39,7 @@ class EntityEvaluator:
         publication = preparation.publication
         self._service = publication.source.service
         self._form = publication.source.api
+        self._in_turn = preparation.in_turn
         self._by_attribute = preparation.by_attribute
         self._holding = Holding(preparation, lookup)
         self._render = renderer(publication)
@@ -53,23 +58,22 @@ class EntityEvaluator:
     def _evaluate(self, landed: Iterator[LandedRow], rows: EvaluatedRows) -> None:
         candidates = [candidate for row in landed for candidate in self._candidates(row, rows)]
         for candidate, is_held in zip(candidates, self._holding.has(candidates), strict=True):
-            if is_held:
-                self._tell(rows, candidate, Verdict.UNCHANGED)
+            verdict = Verdict.UNCHANGED if is_held else Verdict.SEND
+            # Where events are told in turn, one that equals state may follow on another that does not.
+            if verdict == Verdict.SEND or self._in_turn:
+                self._send(rows, candidate, verdict)
             else:
-                self._send(rows, candidate)
+                self._tell(rows, candidate, verdict)
 
     def _candidates(self, row: LandedRow, rows: EvaluatedRows) -> Iterator[Candidate]:
         if row.operation == "present":
             self._note(rows, row, Verdict.PRESENT, self._shown_identity(row))
             return
+        if row.operation == "delete":
+            self._note(rows, row, Verdict.DELETE, self._shown_identity(row))
+            return
         try:
-            parsed = parse_entity(
-                row.body,
-                service=self._service,
-                service_path_hint=row.path,
-                form=self._form,
-                attribute_times=self._by_attribute,
-            )
+            row, parsed = self._parsed(row)
         except EntityError as error:
             self._refuse(rows, row, self._shown_identity(row), unreadable(error, self._options))
             return
@@ -90,7 +94,23 @@ class EntityEvaluator:
             # Nothing to send, but it was read whole: what state holds of its attributes is gone.
             self._note(rows, row, Verdict.UNCHANGED, parsed.identity, warnings=warnings)
 
-    def _send(self, rows: EvaluatedRows, candidate: Candidate) -> None:
+    def _parsed(self, row: LandedRow) -> tuple[LandedRow, ParsedEntity]:
+        form = notified_form(row.media_type)
+        if form is None:
+            return row, parse_entity(
+                row.body,
+                service=self._service,
+                service_path_hint=row.path,
+                form=self._form,
+                attribute_times=self._by_attribute,
+            )
+        parsed = parse_notified(row.body, form, self._service, row.path)
+        if parsed.modified_at is None:
+            return row, parsed
+        # A pull takes the time from each page as a whole; here it is known only now, and only if it was asked for.
+        return msgspec.structs.replace(row, modified_at=round(parsed.modified_at.timestamp() * 1_000_000)), parsed
+
+    def _send(self, rows: EvaluatedRows, candidate: Candidate, verdict: Verdict) -> None:
         rendered = self._rendered(candidate)
         if isinstance(rendered, Violation):
             rows.refusals.append(Refusal(candidate.row.number, rendered.rule, rendered.severity, rendered.message))
@@ -98,7 +118,7 @@ class EntityEvaluator:
             return
         row = candidate.row
         moment = candidate.modified_at if candidate.modified_at is not None else row.received_at
-        self._tell(rows, candidate, Verdict.SEND, topic=rendered.topics[0], meaning=self._meaning(candidate))
+        self._tell(rows, candidate, verdict, topic=rendered.topics[0], meaning=self._meaning(candidate))
         rows.rendered_rows.append(
             (
                 event_number(row.ordinal, candidate.part),
@@ -123,7 +143,12 @@ class EntityEvaluator:
         parsed, received_at_ms = candidate.parsed, candidate.row.received_at // 1000
         try:
             rendered = self._render(
-                parsed.identity, parsed.entity, candidate.attribute, received_at_ms, parsed.linked_data
+                parsed.identity,
+                parsed.entity,
+                candidate.attribute,
+                received_at_ms,
+                parsed.linked_data,
+                _context_element(candidate.row),
             )
         except TopicNameError as error:
             return Violation("topic-length", "error", error.message[:200])
@@ -156,6 +181,7 @@ class EntityEvaluator:
                 candidate.content_hash if rule is None else None,
                 candidate.modified_at,
                 row.received_at,
+                notified_form(row.media_type) is not None,
                 rule,
                 candidate.warnings if part == 0 else None,
                 candidate.key.decode(),
@@ -183,16 +209,24 @@ class EntityEvaluator:
         rules: str | None = None,
         warnings: str | None = None,
     ) -> None:
-        """Takes down an entity that has no content to send: a sighting, a refusal, one without attributes."""
+        """Takes down an entity without content to send: a sighting, a deletion, a refusal, one without attributes."""
         key = identity_key(identity)
         hashed = identity_hash(key)
         event = (event_number(row.ordinal, 0), 0, verdict.value, hashed, hashed, None)
-        found = (row.modified_at, row.received_at, rules, warnings)
+        found = (row.modified_at, row.received_at, notified_form(row.media_type) is not None, rules, warnings)
         names = (key.decode(), identity.service_path, identity.id, identity.type, None, None)
         rows.narrow_rows.append((*event, *found, *names, *self._judged.nothing))
 
     def _shown_identity(self, row: LandedRow) -> ContextIdentity:
         return ContextIdentity(self._service, row.path, row.id, row.type)
+
+
+def _context_element(row: LandedRow) -> Mapping[str, object] | None:
+    """The NGSIv1 element as it was received, where the row came as one."""
+    if notified_form(row.media_type) != "ngsiv1":
+        return None
+    element = parse_json(row.body)
+    return element if isinstance(element, dict) else None
 
 
 def _too_many(parsed: ParsedEntity) -> Violation:

@@ -21,6 +21,7 @@ _EVENT_FIELDS = [
     pa.field("content_hash", pa.binary(32)),
     pa.field("modified_at", pa.timestamp("us", tz="UTC")),
     pa.field("received_at", pa.timestamp("us", tz="UTC"), nullable=False),
+    pa.field("notified", pa.bool_(), nullable=False),
     pa.field("rules", pa.string()),
     pa.field("warnings", pa.string()),
     pa.field("identity", pa.string(), nullable=False),

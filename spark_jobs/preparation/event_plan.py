@@ -22,11 +22,13 @@ class EventPlan:
         events: their numbers, rising.
         batch: the batch of each, counted from 0.
         sub_batch: the sub-batch of each within its batch, counted from 0.
+        final: whether the target has the content of the event in the end, so that state does.
     """
 
     events: Any
     batch: Any
     sub_batch: Any
+    final: Any
 
     @property
     def batches(self) -> int:
@@ -34,7 +36,7 @@ class EventPlan:
         return int(self.batch[-1]) + 1 if len(self.batch) else 0
 
     def placed(self, rendered: Any) -> Any:
-        """The rendered events that are sent, with their `batch` and `sub_batch`; the others are left out."""
+        """The rendered events that are sent, with `batch`, `sub_batch` and `final`; the others are left out."""
         numbers = rendered.column("event").to_numpy()
         places = np.searchsorted(self.events, numbers)
         places[places == len(self.events)] = 0
@@ -42,12 +44,13 @@ class EventPlan:
         if not kept.all():
             rendered, places = rendered.filter(pa.array(kept)), places[kept]
         placed = rendered.append_column("batch", pa.array(self.batch[places]))
-        return placed.append_column("sub_batch", pa.array(self.sub_batch[places]))
+        placed = placed.append_column("sub_batch", pa.array(self.sub_batch[places]))
+        return placed.append_column("final", pa.array(self.final[places].astype(bool)))
 
     def save(self, storage: Storage, work: str) -> None:
         """Writes the plan to the work folder."""
         content = io.BytesIO()
-        np.save(content, np.stack([self.events, self.batch, self.sub_batch]).astype(np.int64))
+        np.save(content, np.stack([self.events, self.batch, self.sub_batch, self.final]).astype(np.int64))
         storage.write(f"{work}/{_FILE}", content.getvalue())
 
     @classmethod

@@ -29,7 +29,7 @@ class _Line(NamedTuple):
     """What a record needs of one of its events."""
 
     key: bytes | None
-    value: bytes
+    value: bytes | None
     timestamp: datetime | None
 
 
@@ -90,7 +90,8 @@ class LineGrouper:
         for (sub_batch, topic), lines in sorted(self._lines.items()):
             for part in self._parts(lines):
                 last = part[-1]
-                value = join(line.value for line in part)
+                # A tombstone stands in a batch of its own.
+                value = None if last.value is None else join(line.value for line in part if line.value is not None)
                 record = {"topic": topic, "key": last.key, "value": value, "timestamp": last.timestamp}
                 self._done.append({**record, "batch": self._batch, "sub_batch": sub_batch, "events": len(part)})
         self._lines = {}
@@ -100,10 +101,11 @@ class LineGrouper:
         size = 0
         for line in lines:
             # One byte joins a line to the one before.
-            size += len(line.value) + 1
+            line_size = len(line.value or b"") + 1
+            size += line_size
             if part and size - 1 + len(line.key or b"") > self._maximum_bytes:
                 yield part
-                part, size = [], len(line.value) + 1
+                part, size = [], line_size
             part.append(line)
         yield part
 

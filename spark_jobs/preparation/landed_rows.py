@@ -20,6 +20,7 @@ class LandedRow(msgspec.Struct, frozen=True, gc=False):
     id: str
     type: str
     body: bytes
+    media_type: str
     modified_at: int | None
     received_at: int
 
@@ -31,6 +32,7 @@ def landed_rows(rows: Any, first: int) -> Iterator[LandedRow]:
         rows.column("operation"),
         *(pc.fill_null(rows.column(name), absent) for name, absent in (("path", "/"), ("id", ""), ("type", ""))),
         pc.fill_null(rows.column("body"), b""),
+        pc.fill_null(rows.column("media_type"), ""),
         rows.column("modified_at").cast(pa.int64()),
         rows.column("received_at").cast(pa.int64()),
     ]

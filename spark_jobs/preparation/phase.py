@@ -19,6 +19,7 @@ from typing import Any
 import orjson
 import pyarrow.parquet as pq
 
+from contexture.outbox.inbox_claim import hand_over
 from contexture.outbox.lifecycle import Outboxes
 from contexture.outbox.manifest import LandingManifest, Manifest
 from contexture.outbox.orders import StageOrder
@@ -26,7 +27,6 @@ from contexture.outbox.schemas import FORMAT_VERSION, LANDING
 from contexture.outbox.state import State
 from contexture.outbox.storage import Storage
 from spark_jobs.preparation.assembly import SUMMARY, assembly
-from spark_jobs.preparation.collisions import RULE as COLLISION
 from spark_jobs.preparation.conflicts import RULE as DUPLICATE
 from spark_jobs.preparation.conflicts import quarantine_conflicts
 from spark_jobs.preparation.counting import count
@@ -85,6 +85,7 @@ def prepare(spark: Any, order: StageOrder, landing: LandingManifest, watch: Stop
 def _prepared(spark: Any, preparation: Preparation, landing: LandingManifest, watch: Stopwatch) -> Manifest:
     storage = Storage(preparation.home)
     _clear(storage, preparation)
+    hand_over(storage, preparation.publication.name, preparation.order.run, preparation.outbox)
     with watch.step("evaluate"):
         evaluate(spark, preparation)
     with watch.step("plan"):
@@ -93,7 +94,7 @@ def _prepared(spark: Any, preparation: Preparation, landing: LandingManifest, wa
         quarantine_conflicts(storage, preparation, planned.conflicting)
     with watch.step("assemble"):
         shards = assemble(spark, preparation)
-    counts = count(storage, preparation, {DUPLICATE: planned.conflicting, COLLISION: planned.collided})
+    counts = count(storage, preparation, planned)
     with watch.step("snapshot"):
         broken = snapshot_violations(storage, preparation, landing)
         broken |= {"count-drop": planned.dropped, DUPLICATE: planned.contradictions}
@@ -149,6 +150,7 @@ def _preparation(storage: Storage, order: StageOrder, landing: LandingManifest) 
         outbox=outbox_id(order, landing.digest, pointer.generation),
         pointer_json=pointer.to_json(),
         reference_time=landing.finished_at,
+        in_turn=landing.notified > 0,
     )
 
 

@@ -17,7 +17,6 @@ import pyarrow.parquet as pq
 
 from contexture.batches import plan as plan_batches
 from contexture.changes import Comparison, ShrinkGuard, Verdict, compare
-from contexture.kafka.partitioner import shards_for
 from contexture.ngsi.rules.catalogue import severities
 from contexture.outbox.lifecycle import Outboxes
 from contexture.outbox.schemas import STATE
@@ -30,10 +29,11 @@ from spark_jobs.preparation.event_plan import EventPlan
 from spark_jobs.preparation.marks import marked
 from spark_jobs.preparation.outdated import outdated
 from spark_jobs.preparation.settings import Preparation
+from spark_jobs.preparation.turns import Turns, latest_rows, shards_of
 
 NARROW = [
     *("event", "verdict", "identity_hash", "entity_hash", "content_hash"),
-    *("modified_at", "received_at", "topic", "meaning"),
+    *("modified_at", "received_at", "topic", "meaning", "notified"),
 ]
 COMPARED = ["identity_hash", "entity_hash", "missing_since", "withheld"]
 HELD_ROWS = ("first_absent", "vanished", "removed", "returned", "withheld", "released")
@@ -55,6 +55,8 @@ class Plan:
         contradictions: events that contradict another one, whether refused or not.
         collisions: events whose topic is another identity's, whether refused or not.
         skipped_newer: accepted events that were tried again, and are left out because the target holds newer ones.
+        told, told_before: events that are sent, and those that are not, because each was compared with the one before
+            it, and not with state alone.
     """
 
     conflicting: Any
@@ -67,6 +69,8 @@ class Plan:
     contradictions: int = 0
     collisions: int = 0
     skipped_newer: int = 0
+    told: Any = ()
+    told_before: Any = ()
 
 
 def plan(preparation: Preparation, *, tells_absence: bool, confirmed_shrink: bool) -> Plan:
@@ -92,22 +96,26 @@ def plan(preparation: Preparation, *, tells_absence: bool, confirmed_shrink: boo
     held = reader.table(COMPARED) if tells_absence else reader.of_entities(snapshot["entity_hash"], COMPARED)
     comparison, touched = _touched(reader, held, _compared(preparation, snapshot, held, tells_absence))
     dropped = _guarded(preparation, len(comparison.vanished), pointer.identities, confirmed=confirmed_shrink)
-    sent = _sent(preparation, snapshot, comparison)
+    turns = _turns(preparation, reader, snapshot, comparison)
+    sent = _sent(storage, preparation, snapshot, comparison, turns)
     sent.save(storage, preparation.work)
-    deleted = np.union1d(comparison.vanished, comparison.removed)
-    _write_state(storage, preparation, touched, comparison, deleted)
-    verdicts = np.asarray(snapshot.column("verdict"))
+    gone = _gone(touched, comparison, turns)
+    _write_deletions(storage, preparation, gone)
+    _write_marks(storage, preparation, touched, comparison)
+    verdicts, events = np.asarray(snapshot.column("verdict")), snapshot.column("event").to_numpy()
     return Plan(
-        conflicting=snapshot.column("event").to_numpy()[comparison.conflicting],
-        collided=snapshot.column("event").to_numpy()[collided],
+        conflicting=events[comparison.conflicting],
+        collided=events[collided],
         repeated=int((verdicts[comparison.superseded] <= Verdict.UNCHANGED).sum()),
         upserts=len(sent.events),
-        deletes=len(deleted),
+        deletes=gone.num_rows + (turns.told.num_rows if turns else 0),
         absent=len(comparison.first_absent),
         dropped=dropped,
         contradictions=comparison.contradictions,
         collisions=len(collisions),
         skipped_newer=skipped,
+        told=events[turns.succession.sent] if turns else (),
+        told_before=events[turns.succession.unchanged] if turns else (),
     )
 
 
@@ -144,27 +152,70 @@ def _without_outdated(
 
 def _compared(preparation: Preparation, snapshot: Any, held: Any, tells_absence: bool) -> Comparison:
     last_wins = severities(preparation.publication.quality.rules).get(DUPLICATE) != "error"
-    comparison = compare(snapshot, held, tells_absence=tells_absence, last_wins=last_wins)
+    latest = latest_rows(snapshot) if preparation.in_turn else None
+    compared = snapshot if latest is None else snapshot.take(pa.array(latest))
+    comparison = compare(compared, held, tells_absence=tells_absence, last_wins=last_wins)
+    if latest is not None:
+        numbered = {name: latest[getattr(comparison, name)] for name in ("superseded", "conflicting")}
+        comparison = replace(comparison, **numbered)
     if preparation.publication.source.detect_deletions and preparation.order.retry is None:
         return comparison
     # What is tried again was read some time ago: what it lacks may have come since.
     return replace(comparison, removed=comparison.removed[:0])
 
 
-def _sent(preparation: Preparation, snapshot: Any, comparison: Comparison) -> EventPlan:
+def _turns(preparation: Preparation, reader: StateReader, snapshot: Any, comparison: Comparison) -> Turns | None:
+    if not preparation.in_turn:
+        return None
+    return Turns.of(preparation, reader, snapshot, np.union1d(comparison.superseded, comparison.conflicting))
+
+
+def _sent(
+    storage: Storage, preparation: Preparation, snapshot: Any, comparison: Comparison, turns: Turns | None
+) -> EventPlan:
     kept = np.asarray(pc.equal(snapshot.column("verdict"), Verdict.SEND)).copy()
+    final = np.ones(len(kept), dtype=bool)
     kept[comparison.superseded] = False
     kept[comparison.conflicting] = False
+    if turns is not None:
+        kept[turns.succession.looked_at] = final[turns.succession.looked_at] = False
+        kept[turns.succession.sent] = final[turns.succession.final] = True
     sent = snapshot.select(["event", "received_at", "topic"]).filter(pa.array(kept))
-    topics = sent.column("topic").combine_chunks().dictionary_encode()
+    events = sent.column("event").to_numpy()
+    cuts = [] if turns is None else np.searchsorted(np.flatnonzero(kept), turns.told_by)
+    batch, sub_batch, told = _batches(preparation, sent, cuts)
+    if turns is not None:
+        turns.save(storage, preparation, snapshot, told)
+    return EventPlan(events, batch, sub_batch, final[kept])
+
+
+def _batches(preparation: Preparation, sent: Any, cuts: Any) -> tuple[Any, Any, list[int]]:
+    """Batch and sub-batch of each event, and the batch that each deletion among them has for itself.
+
+    Args:
+        preparation: what is prepared.
+        sent: the events.
+        cuts: how many of them stand before each deletion; never falling.
+    """
+    topics = sent.column("topic").combine_chunks().dictionary_encode().indices.to_numpy().astype(np.int64)
+    arrived = sent.column("received_at").cast(pa.int64()).to_numpy()
     batches = preparation.publication.batches
-    planned = plan_batches(
-        sent.column("received_at").cast(pa.int64()).to_numpy(),
-        topics.indices.to_numpy().astype(np.int64),
-        batch_size=batches.batch_size,
-        batch_timeout_seconds=batches.batch_timeout,
-    )
-    return EventPlan(sent.column("event").to_numpy(), planned.batch, planned.sub_batch)
+    batch, sub_batch = np.empty(len(topics), np.int64), np.empty(len(topics), np.int64)
+    told: list[int] = []
+    start = following = 0
+    for cut in [*cuts, len(topics)]:
+        if cut > start:
+            planned = plan_batches(
+                arrived[start:cut],
+                topics[start:cut],
+                batch_size=batches.batch_size,
+                batch_timeout_seconds=batches.batch_timeout,
+            )
+            batch[start:cut], sub_batch[start:cut] = planned.batch + following, planned.sub_batch
+            start, following = cut, following + int(planned.batch[-1]) + 1
+        told.append(following)
+        following += 1
+    return batch, sub_batch, told[:-1]
 
 
 def _touched(reader: StateReader, held: Any, comparison: Comparison) -> tuple[Comparison, Any]:
@@ -178,19 +229,23 @@ def _touched(reader: StateReader, held: Any, comparison: Comparison) -> tuple[Co
     return replace(comparison, **{name: np.searchsorted(touched, found) for name, found in rows.items()}), whole
 
 
-def _write_state(storage: Storage, preparation: Preparation, held: Any, comparison: Comparison, deleted: Any) -> None:
-    _write_deletions(storage, preparation, held.take(pa.array(deleted)))
+def _gone(held: Any, comparison: Comparison, turns: Turns | None) -> Any:
+    """The state rows whose tombstones follow on all other records."""
+    gone = held.take(pa.array(np.union1d(comparison.vanished, comparison.removed)))
+    if turns is None:
+        return gone
+    return pa.concat_tables(
+        [gone.filter(pc.invert(pc.is_in(gone["identity_hash"], value_set=turns.ended))), turns.at_end]
+    )
+
+
+def _write_marks(storage: Storage, preparation: Preparation, held: Any, comparison: Comparison) -> None:
     rows = marked(held, comparison, preparation.reference_time)
     _write(storage, f"{preparation.folder.state_delta(preparation.outbox)}/marks.parquet", rows)
 
 
 def _write_deletions(storage: Storage, preparation: Preparation, gone: Any) -> None:
-    topics, keys = gone.column("topics").to_pylist(), gone.column("key").to_pylist()
-    by = [
-        names[0].encode() if key is None or preparation.joins_lines else key
-        for names, key in zip(topics, keys, strict=True)
-    ]
-    shards = pa.array(shards_for(by, preparation.publication.publish.shards), pa.int32())
+    shards = pa.array(shards_of(gone, preparation), pa.int32())
     _write(storage, f"{preparation.work}/deletions.parquet", gone.append_column("shard", shards))
 
 

@@ -15,6 +15,8 @@ import pyarrow.parquet as pq
 
 from contexture.outbox.storage import Storage
 
+_LEAST = 1 << 63
+
 
 class RunFiles:
     """Writes tables that begin with a column `event`, a file per folder for each run of consecutive ordinals."""
@@ -44,7 +46,8 @@ class RunFiles:
 
     def _writer(self, folder: str, first: Any) -> pq.ParquetWriter:
         if folder not in self._open:
-            name = f"{folder}/{first.column('event')[0].as_py():020d}.parquet"
+            # Events of what was notified have numbers below zero, which do not sort as text.
+            name = f"{folder}/{first.column('event')[0].as_py() + _LEAST:020d}.parquet"
             path = self._stack.enter_context(self._storage.replacing(name))
             writer = pq.ParquetWriter(path, first.schema, filesystem=self._storage.filesystem, compression="lz4")
             self._open[folder] = self._stack.enter_context(writer)

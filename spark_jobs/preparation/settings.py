@@ -25,12 +25,15 @@ class Preparation:
         outbox: id of the outbox that is being made.
         pointer_json: the state to compare with, as its pointer's JSON.
         reference_time: the time that rules about age refer to: the end of the pull, never the clock.
+        in_turn: some of the events were notified, so that each is compared with the one before it, and not with what
+            the target holds before all of them.
     """
 
     order: StageOrder
     outbox: str
     pointer_json: bytes
     reference_time: datetime
+    in_turn: bool = False
 
     @property
     def publication(self) -> Publication:

@@ -29,7 +29,8 @@ def snapshot_violations(storage: Storage, preparation: Preparation, landing: Lan
     if "count-zero" in wanted and landing.knows_source:
         found["count-zero"] = int(_is_emptied(preparation, landing))
     if "count-mismatch" in wanted and landing.knows_source:
-        found["count-mismatch"] = _mismatch(_rows(storage, preparation, ["entity_hash"]), preparation, landing)
+        rows = _rows(storage, preparation, ["entity_hash"], read=True)
+        found["count-mismatch"] = _mismatch(rows, preparation, landing)
     if "dup-across-paths" in wanted:
         found["dup-across-paths"] = across_paths(_rows(storage, preparation, ["service_path", "id", "type"]))
     if "type-drift" in wanted:
@@ -77,11 +78,15 @@ def _is_emptied(preparation: Preparation, landing: LandingManifest) -> bool:
     return landing.source_count == 0 and held > 0 and not preparation.order.confirm_shrink
 
 
-def _rows(storage: Storage, preparation: Preparation, columns: list[str], *, accepted: bool = False) -> Any:
-    """Columns of what was read, one row per entity."""
+def _rows(
+    storage: Storage, preparation: Preparation, columns: list[str], *, accepted: bool = False, read: bool = False
+) -> Any:
+    """Columns of what arrived, one row per entity each time: what was accepted of it, or was read and not notified."""
     path = storage.path(f"{preparation.work}/evaluated")
     dataset = ds.dataset(path, filesystem=storage.filesystem, format="parquet")
     chosen = ds.field("part") == 0
     if accepted:
         chosen &= ds.field("verdict") <= int(Verdict.UNCHANGED)
+    if read:
+        chosen &= ~ds.field("notified")
     return dataset.to_table(columns=columns, filter=chosen)

@@ -43,7 +43,7 @@ def judge(
     storage = Storage(report)
     storage.remove("verdict.json")
     storage.remove("data_docs")
-    expectations = suite(publication, of_snapshot=not summary.retried)
+    expectations = suite(publication, of_snapshot=not summary.retried, in_turn=summary.notified > 0)
     with project() as gx:
         outcomes = gx.judge_summary(summary.row(), expectations)
         if summary.accepted:

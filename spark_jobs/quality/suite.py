@@ -28,16 +28,18 @@ BETWEEN = "ExpectColumnValuesToBeBetween"
 REGEX = "ExpectColumnValuesToMatchRegex"
 
 
-def suite(publication: Publication, *, of_snapshot: bool = True) -> tuple[Expected, ...]:
+def suite(publication: Publication, *, of_snapshot: bool = True, in_turn: bool = False) -> tuple[Expected, ...]:
     """All expectations of the publication, in the order in which a page shows them.
 
     Args:
         publication: whose.
         of_snapshot: also those about what one read found as a whole: volume, shares, age, and no entity twice.
+        in_turn: rows were notified one after the other, so that an entity may have several.
     """
+    is_told_once = of_snapshot and not in_turn
     return (
         *(_about_the_run(publication) if of_snapshot else ()),
-        *(expected for expected in _about_entities(publication) if of_snapshot or expected.kind != UNIQUE),
+        *(expected for expected in _about_entities(publication) if is_told_once or expected.kind != UNIQUE),
         *_about_attributes(publication),
         *own_expectations(publication),
     )

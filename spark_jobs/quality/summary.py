@@ -38,6 +38,7 @@ class RunSummary:
         retried: only chosen events were tried again, so that nothing follows for the source as a whole.
         collisions: events whose topic is another identity's.
         collided: the first few of them.
+        notified: how many of the entities read were notified; one entity may be among them again and again.
     """
 
     read: int
@@ -53,6 +54,7 @@ class RunSummary:
     retried: bool = False
     collisions: int = 0
     collided: Sequence[SharedTopic] = ()
+    notified: int = 0
 
     @property
     def quarantined_share(self) -> float:

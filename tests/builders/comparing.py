@@ -18,6 +18,7 @@ SNAPSHOT = pa.schema(
         ("identity_hash", pa.binary(16)),
         ("entity_hash", pa.binary(16)),
         ("content_hash", pa.binary()),
+        ("notified", pa.bool_()),
         ("modified_at", MOMENT),
     ]
 )
@@ -25,6 +26,7 @@ STATE = pa.schema(
     [
         ("identity_hash", pa.binary(16)),
         ("entity_hash", pa.binary(16)),
+        ("content_hash", pa.binary()),
         ("missing_since", MOMENT),
         ("withheld", pa.bool_()),
     ]
@@ -38,6 +40,7 @@ class Told(NamedTuple):
     verdict: Verdict = Verdict.SEND
     content: str | None = "new"
     minute: int | None = 0
+    notified: bool = False
 
 
 class Held(NamedTuple):
@@ -46,6 +49,7 @@ class Held(NamedTuple):
     identity: str
     missing: bool = False
     withheld: bool = False
+    content: str = "old"
 
 
 def hashed(name: str) -> bytes:
@@ -66,6 +70,7 @@ def snapshot(rows: Iterable[Told]) -> Any:
             "identity_hash": hashed(row.identity),
             "entity_hash": hashed(entity(row.identity)),
             "content_hash": row.content.encode() if row.content and row.verdict <= Verdict.UNCHANGED else None,
+            "notified": row.notified,
             "modified_at": None if row.minute is None else MORNING + timedelta(minutes=row.minute),
         }
         for row in rows
@@ -79,6 +84,7 @@ def state(rows: Iterable[Held]) -> Any:
         {
             "identity_hash": hashed(row.identity),
             "entity_hash": hashed(entity(row.identity)),
+            "content_hash": row.content.encode(),
             "missing_since": MORNING if row.missing else None,
             "withheld": row.withheld,
         }

@@ -3,7 +3,7 @@
 Works on narrow Arrow tables (hashes, times and verdicts, never bodies), one row per event, so that a million
 identities cost some tens of megabytes. Nothing here reads or writes.
 
-The snapshot's columns: `verdict`, `identity_hash`, `entity_hash`, `content_hash`, `modified_at`.
+The snapshot's columns: `verdict`, `identity_hash`, `entity_hash`, `content_hash`, `modified_at`, `notified`.
 The state's columns: `identity_hash`, `entity_hash`, `missing_since`, `withheld`.
 """
 
@@ -30,6 +30,7 @@ class Verdict(IntEnum):
     UNCHANGED = 1
     QUARANTINED = 2
     PRESENT = 3
+    DELETE = 4
 
 
 class _Told(NamedTuple):
@@ -85,7 +86,7 @@ def compare(snapshot: Any, state: Any, *, tells_absence: bool, last_wins: bool =
     unmet = pc.and_not(untold, _in(state, told.column("entity_hash"), "entity_hash", among=untold))
     gone = unmet if tells_absence and snapshot.num_rows else _nowhere(state)
     marked, withheld = state.column("missing_since").is_valid(), state.column("withheld")
-    removed, refused = _removed(told, state, untold), _refused(told, state)
+    removed, refused = _removed(_read_whole(told), state, untold), _refused(told, state)
     accepted = _in(state, _accepted(told), among=withheld)
     return Comparison(
         superseded=superseded,
@@ -98,6 +99,12 @@ def compare(snapshot: Any, state: Any, *, tells_absence: bool, last_wins: bool =
         released=_rows(accepted),
         contradictions=contradictions,
     )
+
+
+def _read_whole(told: Any) -> Any:
+    """The events of entities that were read; one that was notified may have been told in part."""
+    notified = told.column("notified")
+    return told.filter(pc.invert(notified)) if pc.any(notified).as_py() else told
 
 
 def _settled(snapshot: Any, superseded: Any, conflicting: Any) -> Any:
@@ -154,7 +161,9 @@ def _rows(mask: Any) -> Any:
 def _repeats(snapshot: Any, *, last_wins: bool) -> tuple[Any, Any, int]:
     """Rows that lose against another row of the same identity, those refused for a contradiction, and how many rows
     contradict each other."""
-    events = np.flatnonzero(np.asarray(pc.not_equal(snapshot.column("verdict"), Verdict.PRESENT)))
+    # What was notified is told in turn (see `succession`), so that nothing of it contradicts anything.
+    repeatable = pc.and_not(pc.not_equal(snapshot.column("verdict"), Verdict.PRESENT), snapshot.column("notified"))
+    events = np.flatnonzero(np.asarray(repeatable))
     hashes = snapshot.column("identity_hash").take(pa.array(events))
     if _all_differ(hashes):
         return events[:0], events[:0], 0

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
+from contexture.outbox.inbox_claim import release
 from contexture.outbox.layout import PublicationFolder
 from contexture.outbox.lifecycle import ENDS, Outboxes
 from contexture.outbox.manifest import Manifest
@@ -35,6 +36,8 @@ def conclude(storage: Storage, manifest: Manifest, *, cluster: str | None, targe
         state.point(pointer)
         _remove_unused(state, {*before.files, *pointer.files})
     mark_retried(storage, manifest)
+    # After the state: what it tells must not be told again. Before the status: once that stands, nobody comes back here.
+    release(storage, manifest.publication, manifest.outbox)
     outboxes.move(manifest.outbox, "concluded", reason=f"{manifest.records} records committed")
     return pointer
 

@@ -1,8 +1,4 @@
-"""Reading a publication's inbox, and taking out of it what a run has taken over.
-
-Nothing calls this yet: the stage that reads it comes with `source.mode: notifications`, which publications can't ask
-for today.
-"""
+"""Reading a publication's inbox, and taking out of it what a run has taken over (see `inbox_claim`)."""
 
 from __future__ import annotations
 

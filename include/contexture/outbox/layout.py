@@ -28,6 +28,10 @@ class PublicationFolder:
         """Says that the pull is complete, and how it went."""
         return f"{self.landing(run)}/manifest.json"
 
+    def landing_claim(self, run: str) -> str:
+        """Which files of the inbox are in the landing."""
+        return f"{self.landing(run)}/inbox.json"
+
     def work(self, run: str) -> str:
         """What prepare writes on the way; removed when the outbox stands."""
         return f"{self.publication}/work/{run}"
@@ -79,6 +83,10 @@ class PublicationFolder:
     def shard(self, outbox: str, shard: int) -> str:
         """The Parquet files of one shard."""
         return f"{self.outbox(outbox)}/shard={shard}"
+
+    def outbox_claim(self, outbox: str) -> str:
+        """Which files of the inbox the outbox was made of."""
+        return f"{self.outbox(outbox)}/inbox.json"
 
     def topics(self, outbox: str) -> str:
         """The topics an outbox writes to, with their counts of records."""

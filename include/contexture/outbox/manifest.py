@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict
 
 from contexture.outbox.schemas import FORMAT_VERSION
 
-Mode = Literal["changes", "full", "backfill"]
+Mode = Literal["changes", "full", "notifications", "backfill"]
 
 
 class Document(BaseModel):
@@ -27,8 +27,9 @@ class LandingManifest(Document):
     """How one pull went.
 
     `complete`: the walk ended normally between two healthy probes, and identities are known well enough to tell
-    absence. `watermark_to`: the greatest modification time the broker showed, as it wrote it. `retried`: the outbox
-    whose quarantined events these are, where the source was not read.
+    absence. `watermark_to`: the greatest modification time the broker showed, as it wrote it. `notified`: rows that
+    come from the inbox; in mode `notifications` there are no others. `retried`: the outbox whose quarantined events
+    these are, where the source was not read.
     """
 
     run: str
@@ -47,11 +48,12 @@ class LandingManifest(Document):
     files: Mapping[str, str]
     digest: str
     retried: str | None = None
+    notified: int = 0
 
     @property
     def knows_source(self) -> bool:
         """Whether the source was asked how much it holds."""
-        return self.retried is None
+        return self.retried is None and self.mode != "notifications"
 
 
 class ShardManifest(Document):

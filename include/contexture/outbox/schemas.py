@@ -26,7 +26,8 @@ LANDING = pa.schema(
         pa.field("received_at", _UTC_MICROSECONDS, nullable=False),
     ]
 )
-"""One row per source object as it arrived. `operation`: `upsert`, or `present`: its identity was seen, not its body."""
+"""One row per source object as it arrived. `operation`: `upsert`; `present`: its identity was seen, not its body;
+`delete`: the source said that it is gone. The `media_type` of a notified row says so, and in which form its body is."""
 
 OUTBOX = pa.schema(
     [

@@ -38,7 +38,6 @@ class Unsupported:
 
 UNSUPPORTED = (
     Unsupported("source", "kind", ("sdmx",), "publish a context broker with `kind: ngsi`"),
-    Unsupported("source", "mode", ("notifications",), "use `mode: changes` with a frequent schedule"),
     Unsupported("topics", "routes", (), "use `naming: fixed` with `topics: [...]`"),
     Unsupported("message", "format", ("sdmx",), "use one of ngsiv2, cygnus-lines, ngsiv1 and ngsi-ld"),
     Unsupported(

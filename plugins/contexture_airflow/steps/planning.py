@@ -54,8 +54,7 @@ def decide(
         return request.mode, request.reason or "asked for"
     if changed and publication.resync.on_config_change == "full":
         return "full", changed
-    own: Mode = "full" if publication.source.mode == "full" else "changes"
-    return own, f"the publication's own mode{f' ({changed})' if changed else ''}"
+    return publication.source.mode, f"the publication's own mode{f' ({changed})' if changed else ''}"
 
 
 def _retry(pointer: StatePointer, outbox: str) -> tuple[Mode, str]:

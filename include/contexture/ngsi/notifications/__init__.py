@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contexture.ngsi.notifications.errors import NotificationError
+from contexture.ngsi.notifications.media_types import media_type_of, notified_form
 from contexture.ngsi.notifications.notification import Form, Notification, NotifiedEntity
 from contexture.ngsi.notifications.reading import MAXIMUM_BYTES, parse_notification, read_notification
 
@@ -12,6 +13,8 @@ __all__ = [
     "Notification",
     "NotificationError",
     "NotifiedEntity",
+    "media_type_of",
+    "notified_form",
     "parse_notification",
     "read_notification",
 ]

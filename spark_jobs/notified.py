@@ -1,0 +1,141 @@
+"""Landing what was notified: the inbox's files that a run claims, as rows in the order in which they arrived.
+
+Their ordinals lie below those of everything that is read, so that they are told first. One stream through the driver: the
+files of several receivers overlap in time, and only together they are in order. Memory holds the rows of one row group.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from contexture.ngsi.notifications import NotificationError, media_type_of, read_notification
+from contexture.outbox.inbox_claim import Claim, keep_claim
+from contexture.outbox.inbox_entry import InboxEntry
+from contexture.outbox.inbox_reader import InboxReader
+from contexture.outbox.layout import PublicationFolder
+from contexture.outbox.manifest import LandingManifest
+from contexture.outbox.orders import StageOrder
+from contexture.outbox.schemas import LANDING
+from contexture.outbox.storage import Storage
+from spark_jobs.landed import Landed
+from spark_jobs.sources.landing_rows import WALK_BITS
+
+FIRST_ORDINAL = -(1 << WALK_BITS)
+FILE = "part-notified.parquet"
+ROWS_AT_ONCE = 5_000
+BYTES_AT_ONCE = 32 << 20
+
+Row = dict[str, object]
+
+
+def nothing_read(order: StageOrder) -> LandingManifest:
+    """The landing of a run that takes only what was notified, before any of it is there."""
+    now = datetime.now(UTC)
+    return LandingManifest(
+        run=order.run,
+        mode=order.mode,
+        source="inbox",
+        queries=(),
+        watermark_from=None,
+        watermark_to=None,
+        rows=0,
+        present=0,
+        source_count=0,
+        complete=False,
+        started_at=now,
+        finished_at=now,
+        broker_time=None,
+        files={},
+        digest="",
+    )
+
+
+def with_notified(storage: Storage, order: StageOrder, claim: Claim, read: LandingManifest) -> LandingManifest:
+    """Adds the claimed notifications to a landing, and the claim itself; a claim of nothing changes no pull.
+
+    Raises:
+        RetriableError: the storage failed; no manifest says that they are there.
+        ConfigurationError: a file of the inbox is damaged.
+    """
+    if not claim.files and read.knows_source:
+        return read
+    folder = PublicationFolder(order.publication.name).landing(order.run)
+    keep_claim(storage, order.publication.name, order.run, claim)
+    entries = InboxReader(storage, order.publication.name).entries(claim.inbox_files)
+    arrived = _write(storage, f"{folder}/{FILE}", _rows(entries, order.publication.source.service))
+    landed = Landed.look(storage, folder)
+    return read.model_copy(
+        update={
+            "rows": landed.rows,
+            "notified": arrived.rows,
+            "started_at": min(read.started_at, arrived.first_at or read.started_at),
+            "files": landed.files,
+            # The same notifications may be claimed again, when an outbox of them was rejected: that is another landing.
+            "digest": hashlib.sha256(f"{landed.digest} {order.run}".encode()).hexdigest(),
+        }
+    )
+
+
+class _Arrived(NamedTuple):
+    """How many rows, and when the first of them arrived."""
+
+    rows: int = 0
+    first_at: datetime | None = None
+
+
+def _write(storage: Storage, path: str, rows: Iterable[Row]) -> _Arrived:
+    arrived = _Arrived()
+    with (
+        storage.replacing(path) as temporary,
+        pq.ParquetWriter(temporary, LANDING, filesystem=storage.filesystem, compression="zstd") as file,
+    ):
+        for chunk in _chunks(rows):
+            table = pa.Table.from_pylist(chunk, schema=LANDING)
+            file.write_table(table)
+            arrived = _Arrived(arrived.rows + table.num_rows, arrived.first_at or table["received_at"][0].as_py())
+    return arrived
+
+
+def _chunks(rows: Iterable[Row]) -> Iterator[list[Row]]:
+    chunk: list[Row] = []
+    size = 0
+    for row in rows:
+        chunk.append(row)
+        size += len(row["body"])  # type: ignore[arg-type]  # always bytes
+        if len(chunk) == ROWS_AT_ONCE or size >= BYTES_AT_ONCE:
+            yield chunk
+            chunk, size = [], 0
+    if chunk:
+        yield chunk
+
+
+def _rows(entries: Iterable[InboxEntry], service: str) -> Iterator[Row]:
+    ordinal = FIRST_ORDINAL
+    for entry in entries:
+        for told in _told(entry):
+            yield {**told, "ordinal": ordinal, "scope": service, "received_at": entry.received_at}
+            ordinal += 1
+
+
+def _told(entry: InboxEntry) -> Iterator[Row]:
+    try:
+        notification = read_notification(entry.headers, entry.body, default_service="", maximum_bytes=len(entry.body))
+    except NotificationError:
+        # It was readable when it was taken. The row rules refuse it, so that it is seen and not lost.
+        yield {"operation": "upsert", "body": entry.body, "media_type": media_type_of("ngsiv2")}
+        return
+    for entity in notification.entities:
+        yield {
+            "operation": entity.operation,
+            "path": entity.service_path,
+            "id": entity.id,
+            "type": entity.type,
+            "body": entity.body,
+            "media_type": media_type_of(notification.form),
+        }
