@@ -1,7 +1,7 @@
 """Landing what was notified: the inbox's files that a run claims, as rows in the order in which they arrived.
 
-Their ordinals lie below those of everything that is read, so that they are told first. One stream through the driver: the
-files of several receivers overlap in time, and only together they are in order. Memory holds the rows of one row group.
+Their ordinals lie below those of everything that is read, so that they are told first. One stream through the driver:
+the files of several receivers overlap in time, and only together they are in order. Memory holds one row group.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Events told in turn: what planning makes of notifications, and the tombstones that stand among other records.
 
-A deletion that was notified is told where it happened, between what was told of its identity before and after. Its topics
-and key are those that were used last: by an earlier event of the same run, or else by state.
+A deletion that was notified is told where it happened, between what was told of its identity before and after. Its
+topics and key are those that were used last: by an earlier event of the same run, or else by state.
 """
 
 from __future__ import annotations

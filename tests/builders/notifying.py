@@ -35,7 +35,9 @@ def body(*entities: Mapping[str, object]) -> bytes:
     return orjson.dumps({"subscriptionId": "6b012e71afd7828e1405bc64", "data": list(entities)})
 
 
-def notify(storage: Storage, *bodies: bytes, publication: str = "vehicles", headers: Mapping[str, str] = HEADERS) -> None:
+def notify(
+    storage: Storage, *bodies: bytes, publication: str = "vehicles", headers: Mapping[str, str] = HEADERS
+) -> None:
     """Keeps these notifications, one after the other; the publication's next run takes them."""
     writer = InboxWriter(open_shelf(storage, publication))
     for each in bodies:

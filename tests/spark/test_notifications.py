@@ -190,7 +190,9 @@ def test_a_deletion_is_told_where_it_happened(runs: Callable[..., Runs]) -> None
     cars = runs()
     cars.notify(entity(1, speed=1), entity(2, speed=2), entity(3, speed=3))
     cars.concluded()
-    cars.notify(gone(1), entity(2, speed=20), gone(2), entity(2, speed=2), gone(3), entity(4, speed=4), gone(4), gone(5))
+    cars.notify(
+        gone(1), entity(2, speed=20), gone(2), entity(2, speed=2), gone(3), entity(4, speed=4), gone(4), gone(5)
+    )
 
     manifest = cars.concluded()
 
@@ -265,7 +267,8 @@ def test_without_deletions_an_entity_that_is_gone_stays(runs: Callable[..., Runs
 
 def test_what_was_legacy_is_written_as_it_was_received(runs: Callable[..., Runs]) -> None:
     cars = runs(message={"format": "cygnus-lines"})
-    element = b'{"type":"car","isPattern":"false","id":"car1","attributes":[{"name":"speed","type":"float","value":"112.9"}]}'
+    speed = b'{"name":"speed","type":"float","value":"112.9"}'
+    element = b'{"type":"car","isPattern":"false","id":"car1","attributes":[%b]}' % speed
     told = b'{"subscriptionId":"s","originator":"o","contextResponses":[{"contextElement":%b}]}' % element
     notify(cars.storage, told, headers=LEGACY)
     (row,) = cars.rows(cars.concluded())

@@ -4,8 +4,8 @@ Each event is compared with what was told of its identity just before: by state,
 A value that comes back is told again, for it is a change; only what repeats its predecessor is left out. Nothing is
 inferred from what an event lacks.
 
-Works on narrow Arrow tables, as `comparison` does. Only entities that were notified are looked at, so that the cost goes
-with the notifications and not with what was read beside them.
+Works on narrow Arrow tables, as `comparison` does. Only entities that were notified are looked at, so that the cost is
+that of the notifications, however much was read beside them.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ def conclude(storage: Storage, manifest: Manifest, *, cluster: str | None, targe
         state.point(pointer)
         _remove_unused(state, {*before.files, *pointer.files})
     mark_retried(storage, manifest)
-    # After the state: what it tells must not be told again. Before the status: once that stands, nobody comes back here.
+    # After the state, which knows what was told; before the status, for once that stands nobody comes back here.
     release(storage, manifest.publication, manifest.outbox)
     outboxes.move(manifest.outbox, "concluded", reason=f"{manifest.records} records committed")
     return pointer

@@ -48,6 +48,9 @@ def _source_kind(publication: Publication) -> Findings:
     if source.flavour in (_REGISTRIES if source.kind == "ngsi" else _BROKERS):
         message = f"`flavour: {source.flavour}` needs `kind: {kind}`"
         yield Finding(("source", "flavour"), message, "write `flavour: auto`, or leave it out", (("source", "kind"),))
+    if source.kind == "sdmx" and source.mode == "notifications":
+        message = "`mode: notifications` needs `kind: ngsi`: a registry notifies nobody"
+        yield Finding(("source", "mode"), message, "use `mode: changes`", (("source", "kind"),))
     if source.kind == "ngsi" and "service" not in source.model_fields_set:
         yield Finding(
             ("source", "service"),

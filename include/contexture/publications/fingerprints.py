@@ -60,6 +60,7 @@ CHANGES_NO_RECORD: Mapping[str, str] = {
     "description": "for people",
     "schedule": "when, not what",
     "source.mode": "how much is read at once; what differs from the target stays the same",
+    "source.notifier_connection": "who may notify, not what",
     "source.shrink_limit.share": "a guard that stops a run",
     "source.shrink_limit.count": "a guard that stops a run",
     "source.page_size": "how it is read, not what",

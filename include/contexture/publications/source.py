@@ -124,6 +124,10 @@ class Source(Section):
         "changes",
         description="changes: what differs from the target; full: everything; notifications: what was notified",
     )
+    notifier_connection: ConnectionId = Field(
+        "contexture_notify",
+        description="Notifications: id of the Airflow connection with the secret that whoever notifies has to show",
+    )
     detect_deletions: Flag = Field(True, description="Publish a tombstone for what vanished from the source")
     shrink_limit: ShrinkLimit = Field(ShrinkLimit.model_construct(), description="What may vanish in one run")
     page_size: Annotated[Positive, Field(le=1000)] = Field(1000, description="Entities asked for in one request")

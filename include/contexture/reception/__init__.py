@@ -1,7 +1,7 @@
 """Taking notifications of context brokers over HTTP, and acknowledging them once they are kept for good.
 
-An ASGI application and what it is made of. Nothing serves it yet: a server and a command come with
-`source.mode: notifications`, which publications can't ask for today.
+An ASGI application and what it is made of, and a server for it alone (`contexture notify serve`). Airflow's API server
+serves the same application through the plugin.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A 200 says that the notification is kept for good. The other answers say what is wrong as NGSIv2 words errors:
 
-    400  no notification, another service, or a path outside the selection      401  no valid credentials
+    400  no notification, another service, a path or type outside the selection  401  no valid credentials
     404  no such publication                                                    405  another method than POST
     413  too large                                                              415  not JSON, not UTF-8, compressed
     503  can't be kept now; `Retry-After` says when to come again, and nothing of it was kept
@@ -28,10 +28,17 @@ _LARGE_BYTES = 64 << 10
 _CHALLENGE = {"WWW-Authenticate": 'Bearer realm="contexture", Basic realm="contexture"'}
 
 
-def reception(targets: Mapping[str, Target]) -> Starlette:
-    """The application that takes notifications for these publications, by their names."""
-    path = "/contexture/notify/{publication}"
-    return Starlette(routes=[Route(path, _Notify(targets).answer, methods=["POST"])])
+PREFIX = "/contexture/notify"
+
+
+def reception(targets: Mapping[str, Target], *, prefix: str = PREFIX) -> Starlette:
+    """The application that takes notifications for these publications, by their names.
+
+    Args:
+        targets: by name.
+        prefix: what stands before the name; nothing where a server of many applications has taken it off.
+    """
+    return Starlette(routes=[Route(f"{prefix}/{{publication}}", _Notify(targets).answer, methods=["POST"])])
 
 
 class _Notify:

@@ -33,6 +33,7 @@ class Target:
         access: who may notify it.
         inbox: where its notifications go.
         maximum_bytes: of one notification.
+        types: the entity types of the publication's selection; empty is all.
     """
 
     service: str
@@ -40,12 +41,13 @@ class Target:
     access: Access
     inbox: Inbox
     maximum_bytes: int = MAXIMUM_BYTES
+    types: tuple[str, ...] = ()
 
     def check(self, notification: Notification) -> None:
         """Refuses what the publication didn't select.
 
         Raises:
-            NotificationError: another service, or a path outside the selection.
+            NotificationError: another service, or a path or type outside the selection.
         """
         if notification.service.lower() != self.service:
             raise _foreign(
@@ -59,6 +61,16 @@ class Target:
                 raise _foreign(
                     f"the service path {path[:60]!r} is outside the publication's selection",
                     "correct the subscription's service path or its URL",
+                )
+        self._check_types(notification)
+
+    def _check_types(self, notification: Notification) -> None:
+        # A full run would not find such an entity, and would take it for gone.
+        for entity in notification.entities:
+            if self.types and entity.type not in self.types:
+                raise _foreign(
+                    f"the type {entity.type[:60]!r} is outside the publication's selection",
+                    "correct the types in the subscription's subject, or those of the publication",
                 )
 
 

@@ -148,7 +148,9 @@ ENTITIES = st.sampled_from(["car1", "car2", "car3"])
 IDENTITIES = st.one_of(ENTITIES, st.tuples(ENTITIES, st.sampled_from(["speed", "colour"])).map(".".join))
 READ = [verdict for verdict in Verdict if verdict != Verdict.DELETE]
 """A deletion is never read: see `test_succession.py`."""
-TOLD = st.builds(Told, IDENTITIES, st.sampled_from(READ), st.sampled_from(["a", "b"]), st.sampled_from([None, 0, 1]), st.just(False))
+TOLD = st.builds(
+    Told, IDENTITIES, st.sampled_from(READ), st.sampled_from(["a", "b"]), st.sampled_from([None, 0, 1]), st.just(False)
+)
 SNAPSHOTS = st.lists(TOLD, max_size=8)
 STATES = st.lists(st.builds(Held, IDENTITIES, st.booleans(), st.booleans()), max_size=8, unique_by=lambda row: row[0])
 

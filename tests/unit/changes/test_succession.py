@@ -106,7 +106,10 @@ def test_an_attribute_that_was_not_notified_is_not_taken_for_gone() -> None:
         ([notified("car1", "b"), read("car1", "b")], {"sent": [0], "unchanged": [1], "final": [0]}),
         # It equals state, and still has to follow on what was notified.
         ([notified("car1", "b"), read("car1", "old", Verdict.UNCHANGED)], {"sent": [0, 1], "final": [1]}),
-        ([gone("car1"), read("car1", "old", Verdict.UNCHANGED)], {"sent": [1], "final": [1], "deletions": [(0, "car1")]}),
+        (
+            [gone("car1"), read("car1", "old", Verdict.UNCHANGED)],
+            {"sent": [1], "final": [1], "deletions": [(0, "car1")]},
+        ),
     ],
 )
 def test_what_was_read_follows_on_what_was_notified(told, expected) -> None:

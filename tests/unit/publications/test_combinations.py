@@ -140,7 +140,6 @@ def test_a_service_is_never_guessed():
 @pytest.mark.parametrize(
     ("sections", "what"),
     [
-        ({"source": {"mode": "notifications"}}, "source.mode: not yet supported: `mode: notifications`"),
         ({"topics": {"routes": [{"select": "*", "topics": "A"}]}}, "topics.routes: not yet supported: `routes: [...]`"),
         ({"message": {"envelope": "cloudevents-binary"}}, "message.envelope: not yet supported"),
         ({"message": {"envelope": "cloudevents-structured"}}, "message.envelope: not yet supported"),
@@ -168,6 +167,14 @@ def test_a_service_is_never_guessed():
 )
 def test_what_comes_later_is_refused_and_never_ignored(sections, what):
     assert what in refusal(**sections)
+
+
+def test_a_registry_notifies_nobody():
+    registry = {"kind": "sdmx", "mode": "notifications"}
+    assert "source.mode: `mode: notifications` needs `kind: ngsi`" in refusal(source=registry)
+    assert Publication.model_validate(
+        {"name": "a", "source": {"kind": "ngsi", "connection": "b", "service": "c", "mode": "notifications"}}
+    )
 
 
 def test_a_registry_has_no_entities():
