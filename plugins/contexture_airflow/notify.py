@@ -100,21 +100,11 @@ def notifier_access(connection_id: str) -> Access:
     Raises:
         ConfigurationError: there is no such connection, or no password in it.
     """
-    from airflow.exceptions import AirflowNotFoundException
-    from airflow.models.connection import Connection
-
     from contexture.errors import ConfigurationError
     from contexture.reception import Credentials
+    from contexture_airflow.connections import connection
 
-    try:
-        # The API server is no task: it looks into the environment, the secrets backends, and its own database.
-        found = Connection.get_connection_from_secrets(connection_id)
-    except AirflowNotFoundException as error:
-        raise ConfigurationError(
-            f"there is no Airflow connection {connection_id!r}",
-            next_step="add it under Admin, Connections, with the secret as its password",
-            connection=connection_id,
-        ) from error
+    found = connection(connection_id)
     if not found.password:
         raise ConfigurationError(
             f"the Airflow connection {connection_id!r} has no password",

@@ -106,7 +106,6 @@ def test_a_publication_without_a_secret_takes_nothing(
     home: Path, monkeypatch: pytest.MonkeyPatch, set_connection: SetConnection, fields: dict[str, str] | None
 ) -> None:
     monkeypatch.delenv("AIRFLOW_CONN_CONTEXTURE_NOTIFY")
-    monkeypatch.setattr("airflow.models.connection.Connection.get_connection_from_secrets", without_database)
     if fields is not None:
         set_connection("contexture_notify", **fields)
     server = ApiServer(NotifyEndpoint(Receptions().build))
@@ -118,17 +117,6 @@ def test_a_publication_without_a_secret_takes_nothing(
     assert kept(home) == []
     with pytest.raises(ConfigurationError, match="contexture_notify"):
         notifier_access("contexture_notify")
-
-
-def without_database(connection_id: str) -> object:
-    """Looks where the API server looks first, and not into a database that tests do not have."""
-    from airflow.exceptions import AirflowNotFoundException
-    from airflow.secrets.environment_variables import EnvironmentVariablesBackend
-
-    found = EnvironmentVariablesBackend().get_connection(connection_id)
-    if found is None:
-        raise AirflowNotFoundException(connection_id)
-    return found
 
 
 def test_a_publication_that_is_added_is_notified_soon_and_one_inbox_stays(home: Path) -> None:

@@ -96,6 +96,7 @@ KEEPING = {
     "description": "other words",
     "schedule": "@daily",
     "source.mode": "full",
+    "source.notifier_connection": "orion",
     "source.shrink_limit.share": 0.5,
     "source.shrink_limit.count": 5,
     "source.page_size": 10,

@@ -65,6 +65,7 @@ def test_a_minimal_file_has_every_documented_default(written):
             "registrations": False,
             "mode": "changes",
             "detect_deletions": True,
+            "notifier_connection": "contexture_notify",
             "shrink_limit": {"share": 0.2, "count": 10},
             "page_size": 1000,
             "overlap_seconds": 60,
