@@ -104,7 +104,7 @@ class EntityEvaluator:
                 form=self._form,
                 attribute_times=self._by_attribute,
             )
-        parsed = parse_notified(row.body, form, self._service, row.path)
+        parsed = parse_notified(row.body, form, self._service, row.path, attribute_times=self._by_attribute)
         if parsed.modified_at is None:
             return row, parsed
         # A pull takes the time from each page as a whole; here it is known only now, and only if it was asked for.

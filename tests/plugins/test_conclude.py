@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 
 from builders.fake_target import FakeTarget
+from builders.notifying import notify
 from builders.outboxes import NOON, outbox, publication, records
 from contexture.errors import ConfigurationError
+from contexture.outbox.inbox_claim import Claim, hand_over, keep_claim
 from contexture.outbox.layout import PublicationFolder
 from contexture.outbox.lifecycle import Outboxes
 from contexture.outbox.manifest import Manifest
@@ -90,6 +92,38 @@ def test_a_dry_run_concludes_nothing(storage: Storage) -> None:
     manifest = outbox(storage, VEHICLES, 1, [records("car1")])
     Outboxes(storage, "vehicles").move("outbox1", "rejected", reason="dry run")
     assert conclude(storage, manifest, FakeTarget()) is None
+
+
+def claimed(storage: Storage, manifest: Manifest) -> None:
+    """Makes the outbox one of everything that waits in the inbox."""
+    keep_claim(storage, "vehicles", manifest.run, Claim.of_now(storage, "vehicles"))
+    hand_over(storage, "vehicles", manifest.run, manifest.outbox)
+
+
+def waiting(storage: Storage) -> int:
+    return len(Claim.of_now(storage, "vehicles").files)
+
+
+def test_notifications_leave_the_inbox_when_they_are_in_kafka(storage: Storage) -> None:
+    notify(storage, b"one", b"two")
+    manifest, kafka = approved(storage, 1, "car1"), FakeTarget()
+    claimed(storage, manifest)
+    notify(storage, b"three")
+    with pytest.raises(ConfigurationError, match="0 of 1 records"):
+        conclude(storage, manifest, kafka)
+    assert waiting(storage) == 3
+    kafka.stand(0, "outbox1", 1, 1)
+    conclude(storage, manifest, kafka)
+    assert waiting(storage) == 1
+
+
+def test_notifications_of_a_superseded_outbox_are_there_for_the_next_run(storage: Storage) -> None:
+    notify(storage, b"one")
+    manifest, kafka = approved(storage, 1, "car1"), FakeTarget()
+    claimed(storage, manifest)
+    kafka.stand(0, "a later one", 2, 1)
+    assert conclude(storage, manifest, kafka) is None
+    assert waiting(storage) == 1
 
 
 def test_runs_older_than_the_archive_are_removed(storage: Storage) -> None:

@@ -48,10 +48,16 @@ def test_the_mode_follows_from_request_state_and_policy(
     assert decide(vehicles, StatePointer.model_validate({**KNOWN, **pointer}), asked, changed)[0] == mode
 
 
-def test_a_publication_that_reads_everything_stays_full() -> None:
-    source = {**publication().source.model_dump(exclude_defaults=True), "mode": "full"}
+@pytest.mark.parametrize("mode", ["full", "notifications"])
+def test_a_publication_has_a_mode_of_its_own(mode: str) -> None:
+    source = {**publication().source.model_dump(exclude_defaults=True), "mode": mode}
     pointer = StatePointer.model_validate(KNOWN)
-    assert decide(publication(source=source), pointer, RunRequest(run_id="a"), None)[0] == "full"
+    assert decide(publication(source=source), pointer, RunRequest(run_id="a"), None)[0] == mode
+
+
+def test_the_first_run_of_what_is_notified_reads_everything() -> None:
+    source = {**publication().source.model_dump(exclude_defaults=True), "mode": "notifications"}
+    assert decide(publication(source=source), StatePointer(), RunRequest(run_id="a"), None)[0] == "full"
 
 
 @pytest.mark.parametrize(

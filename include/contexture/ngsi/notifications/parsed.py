@@ -11,8 +11,10 @@ from contexture.ngsi.notifications.legacy import normalized
 from contexture.ngsi.notifications.notification import Form
 
 
-def parse_notified(body: bytes, form: Form, service: str, service_path: str) -> ParsedEntity:
-    """The entity of a notified body, whatever form it was sent in.
+def parse_notified(
+    body: bytes, form: Form, service: str, service_path: str, *, attribute_times: bool = False
+) -> ParsedEntity:
+    """The entity of a notified body, whatever form it was sent in; arguments as `parse_entity`.
 
     Raises:
         EntityError: the body isn't an entity of that form.
@@ -20,7 +22,7 @@ def parse_notified(body: bytes, form: Form, service: str, service_path: str) -> 
     if form == "ngsi-ld":
         return parse_entity(body, service=service, service_path_hint=service_path, form="ngsi-ld")
     if form == "ngsiv2":
-        return parse_entity(body, service=service, service_path_hint=service_path)
+        return parse_entity(body, service=service, service_path_hint=service_path, attribute_times=attribute_times)
     return parse_entity(_normalized(body), service=service, service_path_hint=service_path)
 
 
