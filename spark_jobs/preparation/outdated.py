@@ -13,10 +13,11 @@ from contexture.outbox.state_reader import StateReader
 
 def outdated(snapshot: Any, reader: StateReader, sequence: int) -> Any:
     """Rows of the snapshot whose identity the target holds newer: by the time of change, or, where that is the same or
-    not known, because it was sent by a later run than the one that refused the event.
+    not known, because it was sent by a later run than the one that refused the event. An entity may be notified several
+    times before one run: what that run sent of it counts as newer then, for nothing tells which came last.
 
     Args:
-        snapshot: with `identity_hash`, `entity_hash` and `modified_at`.
+        snapshot: with `identity_hash`, `entity_hash`, `modified_at` and `notified`.
         reader: the state.
         sequence: of the outbox whose run refused the events.
     """
@@ -26,6 +27,7 @@ def outdated(snapshot: Any, reader: StateReader, sequence: int) -> Any:
     rows = held.take(places.combine_chunks() if isinstance(places, pa.ChunkedArray) else places)
     newer = pc.greater(rows.column("modified_at"), snapshot.column("modified_at"))
     older = pc.less(rows.column("modified_at"), snapshot.column("modified_at"))
-    sent_later = pc.greater(rows.column("sequence"), sequence)
+    sent_before = pc.if_else(snapshot.column("notified"), pa.scalar(sequence - 1), pa.scalar(sequence))
+    sent_later = pc.greater(rows.column("sequence"), sent_before)
     is_outdated = pc.or_(pc.fill_null(newer, False), pc.and_(sent_later, pc.invert(pc.fill_null(older, False))))
     return np.flatnonzero(np.asarray(pc.fill_null(is_outdated, False)))
