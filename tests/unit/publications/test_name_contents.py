@@ -76,10 +76,10 @@ def test_ends_of_lines_that_json_does_not_know_stay_in_texts() -> None:
     [
         (
             '# rules\n\n{"grouping_rules": [\n  {"id": 1},\n]}',
-            "line 5, column 1",
+            "line 4, column 12",
             "remove the comma before the closing",
         ),
-        ('{"grouping_rules": [\n],\n}', "line 3, column 1", "remove the comma before the closing bracket"),
+        ('{"grouping_rules": [\n],\n}', "line 2, column 2", "remove the comma before the closing bracket"),
         ('{"grouping_rules": [ // none\n]}', "line 1, column 22", "a line of its own that begins with #"),
         ('{"grouping_rules": [] # none\n}', "line 1, column 23", "a line of its own that begins with #"),
         ("{'grouping_rules': []}", "line 1, column 2", "names and texts in double quotes"),

@@ -38,25 +38,33 @@ def _document(text: str) -> object:
     try:
         return json.loads(written)
     except json.JSONDecodeError as error:
-        where = f"line {error.lineno}, column {error.colno}"
-        raise ConfigurationError(
-            f"the file is no JSON: {error.msg} at {where}", next_step=_correction(written, error)
-        ) from None
+        raise _no_json(written, error) from None
     except RecursionError:
         raise ConfigurationError("the file is nested too deeply", next_step="correct it") from None
 
 
+def _no_json(written: str, error: json.JSONDecodeError) -> ConfigurationError:
+    """What is wrong, where, and what to do about it, in the same words whatever Python's version."""
+    comma = _needless_comma(written, error.pos)
+    if comma is not None:
+        found = json.JSONDecodeError("a comma without anything after it", written, comma)
+        correction = "remove the comma before the closing bracket"
+    else:
+        found, correction = error, _correction(written, error)
+    place = f"line {found.lineno}, column {found.colno}"
+    return ConfigurationError(f"the file is no JSON: {found.msg} at {place}", next_step=correction)
+
+
+def _needless_comma(written: str, at: int) -> int | None:
+    # Python 3.13 tells it at the comma, its predecessors at what comes after.
+    comma = at if written[at : at + 1] == "," else len(written[:at].rstrip()) - 1
+    return comma if _TRAILING_COMMA.match(written, max(comma, 0)) else None
+
+
 def _correction(written: str, error: json.JSONDecodeError) -> str:
-    """What to do about an error."""
-    at = error.pos
     if "escape" in error.msg:
         return r"write \\ for each backslash of an expression, such as \\. for \."
-    before = written[:at].rstrip()
-    # Python tells a comma too many at the comma or after it, by its version.
-    comma = at if written[at : at + 1] == "," else len(before) - 1
-    if _TRAILING_COMMA.match(written, max(comma, 0)):
-        return "remove the comma before the closing bracket"
-    if _COMMENTS.match(written, at):
+    if _COMMENTS.match(written, error.pos):
         return "put the comment on a line of its own that begins with #"
     return "correct it there; JSON has its names and texts in double quotes"
 
