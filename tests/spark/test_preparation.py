@@ -309,6 +309,22 @@ def test_an_entity_whose_id_is_no_text_is_quarantined_under_the_one_it_landed_wi
     assert topics(manifest, runs) == [f"{PREFIX}car1xffffcar"]
 
 
+def test_what_is_no_json_is_quarantined_and_stops_nobody(preparer: Prepare) -> None:
+    runs = preparer(quality={"max_quarantined_share": 1.0})
+    broken = [
+        b'{"id":"car2\\ud800","type":"car"}',
+        b'{"speed":{"type":"Number","value":1E400},"id":"car3\\ud800","type":"car"}',
+        b'{"id":"car4","type":"car","speed":{"type":"Number","value":NaN}}',
+        b'{"id":"car5\xff","type":"car"}',
+    ]
+
+    manifest = runs.prepare([car(1, 10), *broken, car(6, 60)])
+
+    assert told(manifest, runs) == [("car1", 10), ("car6", 60)]
+    assert manifest.quarantined == {"body": 4}
+    assert [row["body"] for row in runs.quarantine(manifest)] == broken
+
+
 def test_contradicting_entities_are_both_quarantined(preparer: Prepare) -> None:
     runs = preparer()
     runs.concluded([car(1, 10), car(2, 20)])

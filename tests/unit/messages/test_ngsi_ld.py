@@ -97,6 +97,8 @@ def test_ids_become_uris(entity_id: str, entity_type: str, uri: str) -> None:
             '{"type":"LanguageProperty","languageMap":{"en":"x"}}',
         ),
         ('{"type":"ListProperty","value":[1]}', '{"type":"ListProperty","valueList":[1]}'),
+        ('{"type":["a"],"value":1}', '{"type":"Property","value":1}'),
+        ('{"type":{},"value":null}', '{"type":"Property","value":{"@type":"@json","@value":null}}'),
     ],
 )
 def test_each_type_becomes_its_kind(attribute: str, expected: str) -> None:

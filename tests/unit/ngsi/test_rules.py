@@ -372,6 +372,14 @@ def test_an_event_that_cannot_be_taken_apart_breaks_a_rule(body: bytes, rule: st
     assert [(violation.rule, violation.severity) for violation in found] == [(rule, "error")]
 
 
+@pytest.mark.parametrize("setting", ["off", "warning"])
+def test_what_cannot_be_read_is_never_let_through(setting: str) -> None:
+    options = RuleOptions(severities=severities({"nesting": setting}))  # type: ignore[dict-item]
+    body = b'{"a":' * 300 + b"1" + b"}" * 300
+    found = check(Event("upsert", ContextIdentity("s", "/", "i", "t"), None, body, None, NOW), options)
+    assert [(violation.rule, violation.severity) for violation in found] == [("body", "error")]
+
+
 def test_deletions_and_structures_break_no_rule_of_entities() -> None:
     assert check(Event("delete", ContextIdentity("s", "/", "", ""), None, None, None, NOW)) == []
     assert check(Event("upsert", StructureIdentity("urn"), None, b"<x/>", None, NOW)) == []

@@ -84,9 +84,12 @@ def _reference(text: str, target: str) -> str:
 
 
 def _place(kind: object, value: object) -> Mapping[str, object] | None:
+    # A type that is no text is a warning only, so it may be anything.
+    if not isinstance(kind, str):
+        return None
     if kind in {"geo:json", "GeoProperty"}:
         return geometry(value)
-    return legacy_geometry(kind, value) if isinstance(kind, str) and kind.startswith("geo:") else None
+    return legacy_geometry(kind, value) if kind.startswith("geo:") else None
 
 
 def _value(kind: object, value: object) -> object:

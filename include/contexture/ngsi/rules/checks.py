@@ -46,10 +46,10 @@ def check(event: Event, options: RuleOptions = _DEFAULTS) -> list[Violation]:
 
 
 def unreadable(error: EntityError, options: RuleOptions = _DEFAULTS) -> list[Violation]:
-    """The rule that a body breaks which can't be taken apart."""
-    found = Findings(options.severities)
-    found.add(str(error.context["rule"]), error.message)
-    return found.violations
+    """The rule that a body breaks which can't be taken apart: an error, for there is nothing to publish."""
+    rule = str(error.context["rule"])
+    # Where the publication lets the rule pass, it is still no body that could be sent.
+    return [Violation(rule if options.severities.get(rule) == "error" else "body", "error", error.message)]
 
 
 def check_entity(parsed: ParsedEntity, options: RuleOptions, received_at: datetime | None = None) -> list[Violation]:
