@@ -126,7 +126,8 @@ def _check_count(missing: list[TopicSpec], max_new_topics: int) -> None:
         raise KafkaConfigurationError(
             f"{len(missing)} new topics would be made, more than topics.max_new_topics ({max_new_topics}); "
             f"the first is {missing[0].name}",
-            next_step="look at the names with `contexture check`; raise topics.max_new_topics if they are right",
+            next_step="look at the names with `contexture check`; give topics.data_model one that makes fewer of them "
+            "(dm-by-entity-type, dm-by-service-path), or raise topics.max_new_topics if they are right",
         )
 
 

@@ -184,8 +184,9 @@ def test_topics_are_made_once_and_differences_are_told(settings, name):
 
 def test_too_many_new_topics_are_a_mistake_and_none_is_made(settings, name):
     specs = [TopicSpec(f"{name}.{n}") for n in range(11)]
-    with pytest.raises(KafkaConfigurationError, match=r"11 new topics.*max_new_topics"):
+    with pytest.raises(KafkaConfigurationError, match=r"11 new topics.*max_new_topics") as refused:
         ensure_topics(settings, specs, max_new_topics=10)
+    assert "data_model" in refused.value.next_step
     assert len(ensure_topics(settings, specs, max_new_topics=11).created) == 11
 
 
