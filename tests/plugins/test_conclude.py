@@ -10,7 +10,7 @@ import pytest
 from builders.fake_target import FakeTarget
 from builders.notifying import notify
 from builders.outboxes import NOON, outbox, publication, records
-from contexture.errors import ConfigurationError
+from contexture.errors import ConfigurationError, RetriableError
 from contexture.outbox.inbox_claim import Claim, hand_over, keep_claim
 from contexture.outbox.layout import PublicationFolder
 from contexture.outbox.lifecycle import Outboxes
@@ -19,6 +19,7 @@ from contexture.outbox.state import State
 from contexture.outbox.storage import Storage
 from contexture_airflow.steps.concluding import conclude_run
 from contexture_airflow.steps.run import Staged
+from fakes.full_disk import FullDisk
 
 VEHICLES = publication()
 
@@ -69,6 +70,19 @@ def test_a_publish_task_that_was_only_marked_as_success_is_found_out(storage: St
     with pytest.raises(ConfigurationError, match=rf"{position or 0} of 2 records of shard 0 are in Kafka"):
         conclude(storage, manifest, kafka)
     assert State(storage, "vehicles").pointer().sequence == 0
+
+
+def test_a_full_disk_leaves_what_was_sent_to_be_concluded_when_there_is_room(storage: Storage) -> None:
+    manifest, kafka = approved(storage, 1, "car1"), FakeTarget()
+    kafka.stand(0, "outbox1", 1, 1)
+    with_room, storage.filesystem = storage.filesystem, FullDisk(storage.filesystem)
+    with pytest.raises(RetriableError, match=r"No space left on device\. Next: make room or repair"):
+        conclude(storage, manifest, kafka)
+    storage.filesystem = with_room
+    assert Outboxes(storage, "vehicles").status("outbox1").status == "approved"
+    assert State(storage, "vehicles").pointer().sequence == 0
+    assert conclude(storage, manifest, kafka) is not None
+    assert State(storage, "vehicles").pointer().generation == 1
 
 
 def test_a_superseded_outbox_is_abandoned_and_state_stays(storage: Storage) -> None:

@@ -123,7 +123,7 @@ class Storage:
         except OSError as error:
             raise RetriableError(
                 f"the storage could not read or write {relative!r}: {error.strerror or error}",
-                next_step=f"make room or repair {self.root}, then retry the task; nothing was sent or lost",
+                next_step=f"make room or repair {self.root}, then retry the task: nothing is lost or sent twice",
                 home=self.root,
                 path=relative,
             ) from error

@@ -102,7 +102,9 @@ def test_a_full_disk_is_retriable_and_says_where_to_make_room(tmp_path: Path):
         storage.write("p/state/CURRENT", b"new")
 
     assert error.value.message == ("the storage could not read or write 'p/state/CURRENT': No space left on device")
-    assert error.value.next_step == (f"make room or repair {tmp_path}, then retry the task; nothing was sent or lost")
+    assert error.value.next_step == (
+        f"make room or repair {tmp_path}, then retry the task: nothing is lost or sent twice"
+    )
     assert storage.read("p/state/CURRENT") == b"old"
     assert [path.name for path in (tmp_path / "p" / "state").iterdir()] == ["CURRENT"]
 
