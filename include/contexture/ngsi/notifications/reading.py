@@ -8,9 +8,11 @@ from datetime import UTC, datetime
 import orjson
 
 from contexture.events import ContextIdentity, Event, content_hash
+from contexture.ngsi.entity import EntityError
 from contexture.ngsi.linked_data.entity import SERVICE_PATH as LINKED_DATA_PATH
 from contexture.ngsi.linked_data.entity import type_name
 from contexture.ngsi.notifications.deletions import linked_data_operation, take_operation
+from contexture.ngsi.notifications.errors import refused
 from contexture.ngsi.notifications.forms import Entity, entities_of, form_of, text_of
 from contexture.ngsi.notifications.headers import DEFAULT_SERVICE, DEFAULT_SERVICE_PATH, read_headers
 from contexture.ngsi.notifications.json_body import read_json
@@ -104,7 +106,10 @@ def _event(notification: Notification, entity: NotifiedEntity, received_at: date
     if entity.operation == "delete":
         identity = ContextIdentity(notification.service, entity.service_path, entity.id, entity.type)
         return Event("delete", identity, None, None, None, received_at)
-    parsed = parse_notified(entity.body, notification.form, notification.service, entity.service_path)
+    try:
+        parsed = parse_notified(entity.body, notification.form, notification.service, entity.service_path)
+    except EntityError as error:
+        raise refused(error.message, error.next_step) from error
     return Event(
         operation="upsert",
         identity=parsed.identity,

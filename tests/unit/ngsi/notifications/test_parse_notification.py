@@ -274,6 +274,12 @@ def test_a_context_in_the_notification_goes_with_its_entities() -> None:
     assert orjson.loads(event.body or b"")["@context"] == ["https://a.example"]
 
 
+def test_two_instances_that_nothing_tells_apart_are_refused() -> None:
+    entity = {"id": "urn:a", "type": "B", "c": [{"type": "Property", "value": 1}, {"type": "Property", "value": 2}]}
+    body = orjson.dumps({"type": "Notification", "data": [entity]})
+    assert refusal({}, body) == (400, "two instances of 'c' stand under the name 'c'")
+
+
 def test_a_linked_data_entity_that_was_deleted_is_a_delete() -> None:
     entity = {"id": "urn:a", "type": "B", "deletedAt": "2026-01-02T03:04:05Z"}
     (event,) = parse_notification({}, orjson.dumps({"type": "Notification", "data": [entity]}))
