@@ -1,0 +1,169 @@
+"""From a broker's HTTP notification to topics on a real Kafka: posted, staged, published, concluded, read back."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import httpx
+import orjson
+import pytest
+
+from builders.notifying import HEADERS, body, entity, gone
+from builders.outboxes import publication
+from builders.reception_server import serving
+from contexture.kafka import ClientSettings, read_committed
+from contexture.ngsi import BrokerConnection
+from contexture.outbox.lifecycle import Outboxes
+from contexture.outbox.manifest import Manifest
+from contexture.outbox.orders import StageResult
+from contexture.outbox.storage import Storage
+from contexture.publications import Publication
+from contexture.reception import Credentials
+from contexture.reception.publications import Inboxes, target_of
+from contexture.sandbox import java
+from contexture.sandbox.context_broker import SeedEntity, TestBroker
+from contexture.sandbox.kafka import EmbeddedKafka
+from contexture_airflow.steps.attempting import attempts_of
+from contexture_airflow.steps.concluding import conclude_run
+from contexture_airflow.steps.gate import judge
+from contexture_airflow.steps.run import Interval, RunRequest, Staged
+from contexture_airflow.steps.sending import send_shard
+from contexture_airflow.steps.settling import settle
+from contexture_airflow.steps.staging import answer, place_order
+from contexture_airflow.steps.target import KafkaTarget, Target
+from spark_jobs import stage
+
+pytestmark = pytest.mark.integration
+
+TOKEN = {"Authorization": "Bearer s3cret"}
+RECORDED = Path(__file__).parents[1] / "samples" / "orion" / "notifications.json"
+
+
+class Cars:
+    """One publication that is notified, from its endpoint to its topic; names are its own, for Kafka is shared."""
+
+    def __init__(self, home: Path, kafka: EmbeddedKafka, url: str, name: str) -> None:
+        self.name = name
+        self.storage = Storage(str(home))
+        self.settings = ClientSettings.from_extra(kafka.client_settings())
+        self.outboxes = Outboxes(self.storage, name)
+        self.publication = cars(name)
+        self.url = url
+        self.runs = 0
+        self.log: list[str] = []
+
+    def post(self, *bodies: bytes) -> list[int]:
+        return [httpx.post(self.url, content=each, headers=HEADERS | TOKEN).status_code for each in bodies]
+
+    def target(self, owner: Publication, interval: Interval | None) -> Target:
+        return KafkaTarget(self.settings, owner, interval, self.log.append)
+
+    def run(self, mode: str = "auto") -> Manifest:
+        """A whole run, task by task."""
+        self.runs += 1
+        request = RunRequest.model_validate({"run_id": f"run{self.runs}", "mode": mode})
+        plan = settle(self.storage, self.publication, request, self.target, self.log.append)
+        order = place_order(self.storage, self.publication, request, plan, self.target)
+        assert stage.main(["--order", order.uri]) == 0, StageResult.model_validate_json(
+            self.storage.read(f"{self.name}/runs/{plan.run}/result.json")
+        ).error
+        staged = answer(self.storage, order, None)
+        for shard in judge(self.storage, staged, dry_run=False, target_for=self.target, report=self.log.append):
+            self.send(staged, shard)
+        assert conclude_run(self.storage, staged, self.target, self.log.append, now=datetime.now(UTC)) is not None
+        return self.outboxes.manifest(staged.outbox)
+
+    def send(self, staged: Staged, shard: int) -> None:
+        target = self.target(self.publication, None)
+        attempts = attempts_of(self.outboxes, staged.outbox, shard, self.publication, report=self.log.append)
+        send_shard(self.storage, self.outboxes.manifest(staged.outbox), shard, target, attempts)
+
+    def told(self) -> list[tuple[str, Any]]:
+        """Id and speed of each record in the topic, in order; None for a tombstone."""
+        return [(orjson.loads(each.key or b"")[2], speed(each.value)) for each in self.records()]
+
+    def records(self) -> list[Any]:
+        return list(read_committed(self.settings, [self.name]))
+
+
+def cars(name: str) -> Publication:
+    source = {
+        "kind": "ngsi",
+        "connection": "context_broker",
+        "service": "vehicles",
+        "service_path": "/4wheels",
+        "types": ["car"],
+        "mode": "notifications",
+    }
+    topics = {"naming": "fixed", "topics": [name], "keep": "latest"}
+    return publication(name=name, source=source, topics=topics, publish={"shards": 1})
+
+
+def speed(value: bytes | None) -> float | None:
+    return None if value is None else orjson.loads(value)["speed"]["value"]
+
+
+@pytest.fixture
+def broker(monkeypatch: pytest.MonkeyPatch) -> Iterator[TestBroker]:
+    # Spark's own processes look for Python and Java where this one does.
+    for name, value in java.find().environment().items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
+    monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
+    with TestBroker() as started:
+        connection = BrokerConnection(started.url, timeout_seconds=5)
+        monkeypatch.setenv("CONTEXTURE_SOURCE_CONNECTION", connection.to_json())
+        yield started
+
+
+@pytest.fixture
+def notified(tmp_path: Path, kafka: EmbeddedKafka, broker: TestBroker) -> Iterator[Cars]:
+    name = f"cars-{uuid4().hex[:8]}"
+    inboxes = Inboxes(Storage(str(tmp_path)))
+    target = target_of(cars(name), Credentials.of(tokens=["s3cret"]), inboxes)
+    with serving({name: target}) as url:
+        yield Cars(tmp_path, kafka, f"{url}/contexture/notify/{name}", name)
+    inboxes.close()
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+def test_what_a_broker_notifies_is_in_kafka_once_and_in_order(notified: Cars, broker: TestBroker) -> None:
+    broker.load(SeedEntity("vehicles", "/4wheels", entity(number, speed=number)) for number in (1, 2))
+    first = notified.run()
+    assert (first.mode, sorted(notified.told())) == ("full", [("car1", 1), ("car2", 2)])
+
+    told = [body(entity(1, speed=10)), body(entity(2, speed=2)), body(entity(1, speed=1)), body(gone(2))]
+    assert notified.post(*told) == [200, 200, 200, 200]
+    second = notified.run()
+    assert (second.mode, second.read, second.unchanged, second.upserts, second.deletes) == ("notifications", 4, 1, 2, 1)
+    assert notified.told()[2:] == [("car1", 10), ("car1", 1), ("car2", None)]
+
+    assert notified.run().records == 0
+    assert len(notified.records()) == 5
+
+    repaired = notified.run("full")
+    assert (repaired.mode, sorted(notified.told()[5:])) == ("full", [("car1", 1), ("car2", 2)])
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+def test_the_recorded_notifications_of_an_orion_are_told(notified: Cars, broker: TestBroker) -> None:
+    broker.load([SeedEntity("vehicles", "/4wheels", entity(9, speed=9))])
+    notified.run()
+    recorded = orjson.loads(RECORDED.read_bytes())
+    bodies = [orjson.dumps(each["body"]) for each in recorded]
+    for each, content in zip(recorded, bodies, strict=True):
+        headers = {name: value for name, value in each["headers"].items() if name not in {"Host", "Content-Length"}}
+        assert httpx.post(notified.url, content=content, headers=headers | TOKEN).status_code == 200
+
+    manifest = notified.run()
+
+    # The last two repeat what was told before: without alterationType a deletion looks like an update.
+    assert (manifest.read, manifest.unchanged, manifest.upserts) == (9, 2, 7)
+    assert notified.told() == [("car9", 9), ("car1", 112.9), *((f"car{number}", 10 * number) for number in range(2, 8))]
