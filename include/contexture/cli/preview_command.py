@@ -64,12 +64,26 @@ def preview_names(
 def _asked(publication: Publication, entities: list[str], attributes: list[str], path: str | None) -> list[AskedName]:
     from contexture.cli.name_preview import AskedName, asked_entity, tells_attributes
 
+    if path is not None:
+        path = _path_of_entities(path)
     by_attribute = tells_attributes(publication)
     if entities and by_attribute and not attributes:
         raise typer.BadParameter("dm-by-attribute names topics of attributes: give --attribute NAME")
     identities = [asked_entity(publication, text, path) for text in entities]
     names: list[str | None] = [*attributes] if by_attribute else [None]
     return [AskedName(identity, name) for identity in identities for name in names]
+
+
+def _path_of_entities(path: str) -> str:
+    from contexture.publications import scope
+
+    try:
+        checked = scope.check_service_path(path)
+    except ValueError as error:
+        raise typer.BadParameter(f"--path: {error}") from None
+    if scope.is_wildcard(path):
+        raise typer.BadParameter(f"--path: {path} selects many paths: give the one that the entities are in")
+    return str(checked)
 
 
 def _of_sample(publication: Publication, path: Path | None) -> tuple[list[AskedName], list[str]]:

@@ -168,3 +168,12 @@ def test_the_default_tenant_gets_its_name_by_a_mapping(publication, tmp_path):
             f"topics: {{data_model: {model}, enable_name_mappings: true, name_mappings: names.json, keep: history}}\n"
         )
         assert f"  {topic} ({len(topic)} characters)" in run(str(path), "--entity", "car1=car")
+
+
+@pytest.mark.parametrize(
+    ("path", "told"),
+    [("4wheels", "starts with /"), ("", "starts with /"), ("/a/#", "selects many paths"), ("/*", "the wildcard is #")],
+)
+def test_a_path_that_no_entity_is_in_is_refused(publication, path: str, told: str):
+    output = run(publication(), "--entity", "car1=car", "--path", path, code=2)
+    assert told in " ".join(output.replace("│", " ").split())
