@@ -2,10 +2,12 @@
 
 NGSI-LD promises no order and its times can't be a cursor everywhere. What makes page numbers safe:
 
-- pages overlap by one row. When the first row of a page was not seen before, something ahead of it went away and
-  others took its place: the walk steps back until it meets a row it knows;
-- at the end there must be as many distinct ids as the broker counts, or the walk is repeated with another page size,
-  for a broker without a stable order shows other rows on other pages;
+- pages overlap. When the first row of a page is not one of those that were met without a gap from the first row on,
+  something ahead of it went away and others took its place: the walk steps back until it meets such a row, and lets
+  pages overlap by more, so that it gets on though entities go away between any two of them;
+- rows have to rise by id, or by time of creation and id: an order that nobody's writing changes. From a broker without
+  one, which may show other rows on other pages, as many distinct ids have to come as it counts, or the walk is
+  repeated with another page size;
 - where the broker freezes the ids (EntityMap), pages are taken one after the other.
 """
 
@@ -13,9 +15,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from contexture.errors import RetriableError
-from contexture.ngsi.sighting import Sighting
+from contexture.ngsi.sighting import Sighting, moment
 
 MAX_WALKS = 3
 _EMPTY_PAGES = 2
@@ -45,6 +48,10 @@ class OffsetWalk:
         self.entity_map = ""
         self.over = False
         self._seen: dict[str, str | None] = {}
+        self._met_without_gap: set[str] = set()
+        self._overlap = 1
+        self._rises_by_id = self._rises_by_creation = True
+        self._first_total: int | None = None
         self._walks = 1
         self._empty_pages = 0
 
@@ -59,31 +66,50 @@ class OffsetWalk:
             self._restart("the broker gave up the list of entities that was read")
             return self._sift(page.rows)
         self.entity_map = page.entity_map
-        shifted = self._shifted(page.rows)
-        self._learn_size(page)
         fresh = self._sift(page.rows)
-        if shifted:
-            self.offset = max(0, self.offset - (self.limit or 1))
-        elif self._ends(page):
+        if self._is_beyond(page):
+            self._step_back(page)
+            return fresh
+        self._learn_size(page)
+        self._learn_order(page.rows)
+        if self._first_total is None:
+            self._first_total = page.total
+        self._met_without_gap.update(row.id for row in page.rows if row.id is not None)
+        if self._ends(page):
             self._finish(page)
         else:
             self.offset += self._stride(page)
         return fresh
 
-    def _shifted(self, rows: Sequence[Sighting]) -> bool:
-        """Whether rows may have moved ahead of the page; an empty page says so only at first, or walks had no end."""
+    def _is_beyond(self, page: LinkedDataPage) -> bool:
+        """Whether rows that were not met may lie between those met without a gap and this page."""
         if self.offset == 0 or self.entity_map:
             return False
-        if not rows:
+        if not page.rows:
+            return page.total > 0
+        return page.rows[0].id is not None and page.rows[0].id not in self._met_without_gap
+
+    def _step_back(self, page: LinkedDataPage) -> None:
+        """Goes to an earlier page; this one's rows say nothing about where the walk is."""
+        if not page.rows:
             self._empty_pages += 1
-            return self._empty_pages <= _EMPTY_PAGES
-        return rows[0].id is not None and rows[0].id not in self._seen
+            if self._empty_pages > _EMPTY_PAGES:
+                self._restart(f"{page.total} entities are counted, but pages show only {len(self._met_without_gap)}")
+                return
+        limit = self.limit or 1
+        self.offset = max(0, min(self.offset, page.total) - limit)
+        self._overlap = min(max(1, limit // 2), 4 * self._overlap)
 
     def _learn_size(self, page: LinkedDataPage) -> None:
         """A full page tells the size that the broker really gives."""
         rows = len(page.rows)
         if rows and self.offset == 0 and rows < page.total and (self.limit is None or rows < self.limit):
             self.limit = rows
+
+    def _learn_order(self, rows: Sequence[Sighting]) -> None:
+        ids = [row.id or "" for row in rows]
+        self._rises_by_id &= all(one < other for one, other in pairwise(ids))
+        self._rises_by_creation &= all(_was_created_before(one, other) for one, other in pairwise(rows))
 
     def _sift(self, rows: Sequence[Sighting]) -> tuple[int, ...]:
         fresh = []
@@ -103,20 +129,32 @@ class OffsetWalk:
         if self.entity_map:
             # What vanished from a frozen list leaves a gap in its page.
             return self.limit or max(1, len(page.rows))
-        return max(1, len(page.rows) - 1)
+        return max(1, len(page.rows) - self._overlap)
 
     def _finish(self, page: LinkedDataPage) -> None:
-        if self.entity_map or len(self._seen) >= page.total or any(row.id is None for row in page.rows):
+        met, counted = len(self._met_without_gap), min(page.total, self._first_total or 0)
+        is_ordered = self.entity_map or self._rises_by_id or self._rises_by_creation
+        if is_ordered or met >= counted or any(row.id is None for row in page.rows):
             self.over = True
         else:
-            self._restart(f"{page.total} entities are counted, but pages show only {len(self._seen)}")
+            self._restart(f"{page.total} entities are counted, but pages show only {met}")
 
     def _restart(self, why: str) -> None:
         if self._walks >= MAX_WALKS:
             raise _restless(why)
         self._walks += 1
         self.offset, self.entity_map, self._empty_pages = 0, "", 0
+        self._met_without_gap.clear()
+        self._rises_by_id = self._rises_by_creation = True
+        self._first_total = None
         self.limit = max(2, (self.limit or 2) * 2 // 3)
+
+
+def _was_created_before(one: Sighting, other: Sighting) -> bool:
+    first, second = moment(one.created), moment(other.created)
+    if first is None or second is None or one.id is None or other.id is None:
+        return False
+    return (first, one.id) < (second, other.id)
 
 
 def _restless(why: str) -> RetriableError:

@@ -36,8 +36,8 @@ class TypeQuestion:
 
     def page(self, *, offset: int, limit: int | None, entity_map: bool) -> dict[str, str]:
         """The parameters of one page; without a limit the broker chooses."""
-        # The simplified form is the smallest that has id and type.
-        asked = {"options": "keyValues" if self.query.identities_only else "sysAttrs"}
+        # The simplified form is the smallest that has id, type and the time of creation.
+        asked = {"options": "keyValues,sysAttrs" if self.query.identities_only else "sysAttrs"}
         asked |= {"count": "true", "offset": str(offset)}
         if limit is not None:
             asked["limit"] = str(limit)

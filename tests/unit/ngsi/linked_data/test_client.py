@@ -266,8 +266,10 @@ def test_who_is_there_is_asked_for_in_the_smallest_form() -> None:
     """Clause 4.5.4, the simplified representation (options=keyValues)."""
     network = stocked("scorpio", 4)
     (page,) = reader(network, "scorpio").walk(EntityQuery(identities_only=True))
-    assert json.loads(page.entities[0]) == {"id": "urn:ngsi-ld:Device:00000", "type": "Sensor", "level": 0}
-    assert {given["options"] for given in params(network)} == {"keyValues"}
+    shown = json.loads(page.entities[0])
+    assert set(shown) == {"id", "type", "level", "createdAt", "modifiedAt"}
+    assert (shown["id"], shown["level"]) == ("urn:ngsi-ld:Device:00000", 0)
+    assert {given["options"] for given in params(network)} == {"keyValues,sysAttrs"}
 
 
 @pytest.mark.parametrize(
