@@ -69,6 +69,7 @@ def _cars(first: int, end: int) -> Any:
         "key": pa.array(keys, pa.binary()),
         "modified_at": pa.array([MODIFIED_AT] * count, STATE.field("modified_at").type),
         "missing_since": pa.nulls(count, STATE.field("missing_since").type),
+        "expires_at": pa.nulls(count, STATE.field("expires_at").type),
         "withheld": pa.array([False] * count),
         "sequence": pa.array(np.zeros(count, dtype=np.int64)),
         "removed": pa.array([False] * count),

@@ -131,6 +131,7 @@ class EntityEvaluator:
                 candidate.entity_hash,
                 candidate.content_hash,
                 candidate.modified_at,
+                candidate.parsed.expires_at,
             )
         )
 
@@ -180,6 +181,7 @@ class EntityEvaluator:
                 candidate.entity_hash,
                 candidate.content_hash if rule is None else None,
                 candidate.modified_at,
+                candidate.parsed.expires_at,
                 row.received_at,
                 notified_form(row.media_type) is not None,
                 rule,
@@ -213,7 +215,7 @@ class EntityEvaluator:
         key = identity_key(identity)
         hashed = identity_hash(key)
         event = (event_number(row.ordinal, 0), 0, verdict.value, hashed, hashed, None)
-        found = (row.modified_at, row.received_at, notified_form(row.media_type) is not None, rules, warnings)
+        found = (row.modified_at, None, row.received_at, notified_form(row.media_type) is not None, rules, warnings)
         names = (key.decode(), identity.service_path, identity.id, identity.type, None, None)
         rows.narrow_rows.append((*event, *found, *names, *self._judged.nothing))
 

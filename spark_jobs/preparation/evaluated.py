@@ -20,6 +20,7 @@ _EVENT_FIELDS = [
     pa.field("entity_hash", pa.binary(16), nullable=False),
     pa.field("content_hash", pa.binary(32)),
     pa.field("modified_at", pa.timestamp("us", tz="UTC")),
+    pa.field("expires_at", pa.timestamp("us", tz="UTC")),
     pa.field("received_at", pa.timestamp("us", tz="UTC"), nullable=False),
     pa.field("notified", pa.bool_(), nullable=False),
     pa.field("rules", pa.string()),

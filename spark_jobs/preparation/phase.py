@@ -90,7 +90,9 @@ def _prepared(spark: Any, preparation: Preparation, landing: LandingManifest, wa
         evaluate(spark, preparation)
     with watch.step("plan"):
         confirmed = preparation.order.confirm_shrink
-        planned = plan(preparation, tells_absence=landing.complete, confirmed_shrink=confirmed)
+        planned = plan(
+            preparation, tells_absence=landing.complete, confirmed_shrink=confirmed, as_of=landing.broker_time
+        )
         quarantine_conflicts(storage, preparation, planned.conflicting)
     with watch.step("assemble"):
         shards = assemble(spark, preparation)

@@ -7,6 +7,7 @@ assemble the shards find it: which events to send in which batches, and which id
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any
 
 import numpy as np
@@ -33,10 +34,10 @@ from spark_jobs.preparation.turns import Turns, latest_rows, shards_of
 
 NARROW = [
     *("event", "verdict", "identity_hash", "entity_hash", "content_hash"),
-    *("modified_at", "received_at", "topic", "meaning", "notified"),
+    *("modified_at", "expires_at", "received_at", "topic", "meaning", "notified"),
 ]
-COMPARED = ["identity_hash", "entity_hash", "missing_since", "withheld"]
-HELD_ROWS = ("first_absent", "vanished", "removed", "returned", "withheld", "released")
+COMPARED = ["identity_hash", "entity_hash", "missing_since", "withheld", "expires_at"]
+HELD_ROWS = ("first_absent", "vanished", "removed", "returned", "withheld", "released", "rescheduled")
 """Fields of a comparison that number rows of state."""
 
 
@@ -73,13 +74,14 @@ class Plan:
     told_before: Any = ()
 
 
-def plan(preparation: Preparation, *, tells_absence: bool, confirmed_shrink: bool) -> Plan:
+def plan(preparation: Preparation, *, tells_absence: bool, confirmed_shrink: bool, as_of: datetime | None) -> Plan:
     """Compares, guards, plans batches, and writes the plan.
 
     Args:
         preparation: what is prepared.
         tells_absence: the snapshot is complete enough to tell what is gone.
         confirmed_shrink: a person has confirmed that much may be deleted.
+        as_of: the source's clock when it was read.
 
     Raises:
         ConfigurationError: more identities vanish than may.
@@ -94,8 +96,10 @@ def plan(preparation: Preparation, *, tells_absence: bool, confirmed_shrink: boo
     snapshot = refusing(snapshot, collided)
     tells_absence = tells_absence and preparation.publication.source.detect_deletions
     held = reader.table(COMPARED) if tells_absence else reader.of_entities(snapshot["entity_hash"], COMPARED)
-    comparison, touched = _touched(reader, held, _compared(preparation, snapshot, held, tells_absence))
-    dropped = _guarded(preparation, len(comparison.vanished), pointer.identities, confirmed=confirmed_shrink)
+    comparison, touched = _touched(reader, held, _compared(preparation, snapshot, held, tells_absence, as_of))
+    # What has said that it would end is no sign of a broken read.
+    vanishing = len(comparison.vanished) - comparison.expired
+    dropped = _guarded(preparation, vanishing, pointer.identities, confirmed=confirmed_shrink)
     turns = _turns(preparation, reader, snapshot, comparison)
     sent = _sent(storage, preparation, snapshot, comparison, turns)
     sent.save(storage, preparation.work)
@@ -150,17 +154,23 @@ def _without_outdated(
     return snapshot.take(pa.array(np.delete(np.arange(snapshot.num_rows), rows))), skipped
 
 
-def _compared(preparation: Preparation, snapshot: Any, held: Any, tells_absence: bool) -> Comparison:
+def _compared(
+    preparation: Preparation, snapshot: Any, held: Any, tells_absence: bool, as_of: datetime | None
+) -> Comparison:
     last_wins = severities(preparation.publication.quality.rules).get(DUPLICATE) != "error"
     latest = latest_rows(snapshot) if preparation.in_turn else None
     compared = snapshot if latest is None else snapshot.take(pa.array(latest))
-    comparison = compare(compared, held, tells_absence=tells_absence, last_wins=last_wins)
+    comparison = compare(compared, held, tells_absence=tells_absence, last_wins=last_wins, as_of=as_of)
     if latest is not None:
         numbered = {name: latest[getattr(comparison, name)] for name in ("superseded", "conflicting")}
         comparison = replace(comparison, **numbered)
-    if preparation.publication.source.detect_deletions and preparation.order.retry is None:
+    if preparation.order.retry is not None:
+        # What is tried again was read some time ago: what it lacks may have come since, and its end have moved.
+        return replace(
+            comparison, removed=comparison.removed[:0], rescheduled=comparison.rescheduled[:0], ends=comparison.ends[:0]
+        )
+    if preparation.publication.source.detect_deletions:
         return comparison
-    # What is tried again was read some time ago: what it lacks may have come since.
     return replace(comparison, removed=comparison.removed[:0])
 
 

@@ -22,6 +22,7 @@ RENDERED = pa.schema(
         pa.field("entity_hash", pa.binary(16), nullable=False),
         pa.field("content_hash", pa.binary(32), nullable=False),
         pa.field("modified_at", pa.timestamp("us", tz="UTC")),
+        pa.field("expires_at", pa.timestamp("us", tz="UTC")),
     ]
 )
 """One event with everything its records and its row of state need."""

@@ -26,7 +26,10 @@ from spark_jobs.preparation.settings import Preparation
 
 _FILE = "told_deletions.parquet"
 _HELD = ["identity_hash", "entity_hash", "content_hash"]
-_OF_RENDERED = ["event", "topics", "key", "identity", "identity_hash", "entity_hash", "content_hash", "modified_at"]
+_OF_RENDERED = [
+    *("event", "topics", "key", "identity", "identity_hash", "entity_hash", "content_hash"),
+    *("modified_at", "expires_at"),
+]
 
 TOLD = pa.schema(
     [

@@ -20,6 +20,7 @@ SNAPSHOT = pa.schema(
         ("content_hash", pa.binary()),
         ("notified", pa.bool_()),
         ("modified_at", MOMENT),
+        ("expires_at", MOMENT),
     ]
 )
 STATE = pa.schema(
@@ -29,6 +30,7 @@ STATE = pa.schema(
         ("content_hash", pa.binary()),
         ("missing_since", MOMENT),
         ("withheld", pa.bool_()),
+        ("expires_at", MOMENT),
     ]
 )
 
@@ -41,6 +43,7 @@ class Told(NamedTuple):
     content: str | None = "new"
     minute: int | None = 0
     notified: bool = False
+    ends: int | None = None
 
 
 class Held(NamedTuple):
@@ -50,11 +53,17 @@ class Held(NamedTuple):
     missing: bool = False
     withheld: bool = False
     content: str = "old"
+    ends: int | None = None
 
 
 def hashed(name: str) -> bytes:
     """Sixteen bytes that stand for a name."""
     return name.encode().ljust(16, b"\0")
+
+
+def at(minute: int | None) -> datetime | None:
+    """So many minutes after the morning."""
+    return None if minute is None else MORNING + timedelta(minutes=minute)
 
 
 def entity(identity: str) -> str:
@@ -71,7 +80,8 @@ def snapshot(rows: Iterable[Told]) -> Any:
             "entity_hash": hashed(entity(row.identity)),
             "content_hash": row.content.encode() if row.content and row.verdict <= Verdict.UNCHANGED else None,
             "notified": row.notified,
-            "modified_at": None if row.minute is None else MORNING + timedelta(minutes=row.minute),
+            "modified_at": at(row.minute),
+            "expires_at": at(row.ends),
         }
         for row in rows
     ]
@@ -87,6 +97,7 @@ def state(rows: Iterable[Held]) -> Any:
             "content_hash": row.content.encode(),
             "missing_since": MORNING if row.missing else None,
             "withheld": row.withheld,
+            "expires_at": at(row.ends),
         }
         for row in rows
     ]

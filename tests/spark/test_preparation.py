@@ -154,6 +154,24 @@ def test_an_entity_absent_in_two_runs_gets_a_tombstone_and_leaves_the_state(prep
     assert runs.state.pointer().identities == 1
 
 
+def ending(number: int, minute: int) -> dict[str, object]:
+    return {**car(number, 10), "dateExpires": {"type": "DateTime", "value": f"2026-03-01T08:{minute:02}:00.000Z"}}
+
+
+def test_entities_that_said_when_they_end_need_no_second_absence_and_no_confirmation(preparer: Prepare) -> None:
+    runs = preparer()
+    runs.concluded([car(1, 10), *(ending(number, 1) for number in range(2, 20))])
+    assert runs.held("expires_at")[identity(2)] == (seconds(1),)
+
+    prolonged = runs.concluded([car(1, 10), *(ending(number, 1 + 29 * (number == 2)) for number in range(2, 20))])
+    gone = runs.concluded([car(1, 10)])
+
+    assert (prolonged.upserts, prolonged.unchanged) == (0, 19)
+    assert told(gone, runs) == [(f"car{number}", None) for number in sorted(range(3, 20), key=str)]
+    assert (gone.deletes, gone.absent) == (17, 1)
+    assert set(runs.held()) == {identity(1), identity(2)}
+
+
 def test_an_entity_that_returns_must_be_absent_twice_again(preparer: Prepare) -> None:
     runs = preparer()
     runs.concluded([car(1, 10), car(2, 20)])

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from contexture.changes.comparison import Comparison, Verdict, compare
+from contexture.changes.comparison import Comparison, compare
 from contexture.changes.shrink import ShrinkGuard
 from contexture.changes.succession import Deletion, Place, Succession, follow, overtaken
+from contexture.changes.verdicts import Verdict
 
 __all__ = [
     "Comparison",

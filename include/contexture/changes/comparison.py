@@ -3,34 +3,25 @@
 Works on narrow Arrow tables (hashes, times and verdicts, never bodies), one row per event, so that a million
 identities cost some tens of megabytes. Nothing here reads or writes.
 
-The snapshot's columns: `verdict`, `identity_hash`, `entity_hash`, `content_hash`, `modified_at`, `notified`.
-The state's columns: `identity_hash`, `entity_hash`, `missing_since`, `withheld`.
+The snapshot's columns: `verdict`, `identity_hash`, `entity_hash`, `content_hash`, `modified_at`, `expires_at`,
+`notified`. The state's columns: `identity_hash`, `entity_hash`, `missing_since`, `withheld`, `expires_at`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from enum import IntEnum
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from contexture.changes.expiry import expired, rescheduled
 from contexture.changes.hashes import hash_words
+from contexture.changes.verdicts import Verdict
 
 _BEFORE_ALL = datetime.min.replace(tzinfo=UTC)
-
-
-class Verdict(IntEnum):
-    """What prepare found about one event of the snapshot."""
-
-    SEND = 0
-    UNCHANGED = 1
-    QUARANTINED = 2
-    PRESENT = 3
-    DELETE = 4
 
 
 class _Told(NamedTuple):
@@ -50,13 +41,17 @@ class Comparison:
         conflicting: accepted events that tell other content for the same identity and the same time; none is right,
             unless the last one is to win: then the others are `superseded`, and this is empty.
         first_absent: held identities whose entity is missing for the first time.
-        vanished: held identities whose entity was missing before and is missing again: their tombstones are due.
+        vanished: held identities whose entity was missing before and is missing again, or has said that it would end
+            by now: their tombstones are due.
         removed: held identities whose entity was read whole without them: their tombstones are due at once, for what
             is read shows it, and an entity that does not change again is not read again.
         returned: held identities whose mark of absence no longer holds.
         withheld: held identities whose newest content was refused; the target keeps what it has.
         released: held identities whose newest content is accepted again and equals what the target has.
+        rescheduled: held identities whose entity ends at another time than state says, with the same content.
+        ends: the times that `rescheduled` end at now.
         contradictions: how many events contradict another one, whoever wins.
+        expired: how many of the vanished have said that they would.
     """
 
     superseded: Any
@@ -67,10 +62,15 @@ class Comparison:
     returned: Any
     withheld: Any
     released: Any
+    rescheduled: Any
+    ends: Any
     contradictions: int = 0
+    expired: int = 0
 
 
-def compare(snapshot: Any, state: Any, *, tells_absence: bool, last_wins: bool = False) -> Comparison:
+def compare(
+    snapshot: Any, state: Any, *, tells_absence: bool, last_wins: bool = False, as_of: datetime | None = None
+) -> Comparison:
     """Compares one snapshot with state.
 
     Args:
@@ -78,6 +78,8 @@ def compare(snapshot: Any, state: Any, *, tells_absence: bool, last_wins: bool =
         state: the state's rows.
         tells_absence: the snapshot is complete, so that what it lacks is gone. An empty snapshot never tells absence.
         last_wins: of events that contradict each other the last is believed, instead of none.
+        as_of: the source's clock when it was read; an entity that was to end by then and is gone needs no second
+            absence.
     """
     superseded, conflicting, contradictions = _repeats(snapshot, last_wins=last_wins)
     told = _settled(snapshot, superseded, conflicting)
@@ -88,16 +90,21 @@ def compare(snapshot: Any, state: Any, *, tells_absence: bool, last_wins: bool =
     marked, withheld = state.column("missing_since").is_valid(), state.column("withheld")
     removed, refused = _removed(_read_whole(told), state, untold), _refused(told, state)
     accepted = _in(state, _accepted(told), among=withheld)
+    ended = pc.and_(gone, expired(state, as_of))
+    moved, ends = rescheduled(told, state)
     return Comparison(
         superseded=superseded,
         conflicting=conflicting,
-        first_absent=_rows(pc.and_not(gone, marked)),
-        vanished=_rows(pc.and_(gone, marked)),
+        first_absent=_rows(pc.and_not(pc.and_not(gone, marked), ended)),
+        vanished=_rows(pc.or_(pc.and_(gone, marked), ended)),
         removed=_rows(removed),
         returned=_rows(pc.and_not(marked, pc.or_(unmet, removed))),
         withheld=_rows(pc.and_not(refused, withheld)),
         released=_rows(accepted),
+        rescheduled=moved,
+        ends=ends,
         contradictions=contradictions,
+        expired=int(pc.sum(ended).as_py() or 0),
     )
 
 

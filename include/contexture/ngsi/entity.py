@@ -43,6 +43,7 @@ class ParsedEntity(msgspec.Struct, frozen=True):
         linked_data: the NGSI-LD entity as received, without the broker's own members; None where it was NGSIv2.
         datasets: of attributes that are one of several instances (datasetId): their name in `attributes` to theirs.
         attribute_times: name to the broker's time of the attribute's own last change, where that was asked for.
+        expires_at: when the broker will delete it, UTC, where it said so.
     """
 
     identity: ContextIdentity
@@ -55,6 +56,7 @@ class ParsedEntity(msgspec.Struct, frozen=True):
     linked_data: dict[str, object] | None = None
     datasets: Mapping[str, AttributeName] | None = None
     attribute_times: Mapping[str, datetime] | None = None
+    expires_at: datetime | None = None
 
     def attribute_name(self, key: str) -> AttributeName:
         """What the attribute that stands under `key` is called in its source."""
@@ -89,7 +91,7 @@ def parse_entity(
     shadowed: list[str] = []
     created_at = _take_time(entity, "dateCreated", shadowed)
     modified_at = _take_time(entity, "dateModified", shadowed)
-    _take_time(entity, "dateExpires", shadowed)
+    expires_at = _take_time(entity, "dateExpires", shadowed)
     path = _take_service_path(entity, service_path_hint, shadowed) or _ROOT
     entity_id, entity_type = entity.get("id"), entity.get("type")
     identity = ContextIdentity(
@@ -108,6 +110,7 @@ def parse_entity(
         tuple(shadowed) if shadowed else (),
         body,
         attribute_times=_take_attribute_times(attributes) if attribute_times else None,
+        expires_at=expires_at,
     )
 
 

@@ -14,7 +14,7 @@ from contexture.errors import ConfigurationError
 KeysetField = Literal["dateCreated", "dateModified"]
 
 MAX_PAGE_SIZE = 1000
-BUILTINS = ("dateCreated", "dateModified", "servicePath")
+BUILTINS = ("dateCreated", "dateModified", "dateExpires", "servicePath")
 
 _CONDITIONS = re.compile(r"(?:'[^']*'|[^;'])+|'")
 _CONDITION_NAME = re.compile(r"\s*!?\s*([^=!<>~:]*)")

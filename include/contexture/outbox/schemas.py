@@ -77,7 +77,9 @@ STATE = pa.schema(
         pa.field("withheld", pa.bool_(), nullable=False),
         pa.field("sequence", pa.int64(), nullable=False),
         pa.field("removed", pa.bool_(), nullable=False),
+        pa.field("expires_at", _UTC_MICROSECONDS),
     ]
 )
 """What the target holds. `identity_hash` tells an attribute's row from its entity's (`entity_hash`); a row that is
-`removed` stands only in deltas; `sequence` is that of the outbox that last sent it."""
+`removed` stands only in deltas; `sequence` is that of the outbox that last sent it; `expires_at` is when the source
+will delete it, where it said so (files of earlier versions lack the column)."""

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from contexture.outbox.schemas import STATE
 from contexture.outbox.state import SORTED_FORMAT, State, StatePointer
 from contexture.outbox.state_files import StateFile, merged, writing
-from contexture.outbox.state_rows import KEYS, latest
+from contexture.outbox.state_rows import KEYS, completed, latest
 from contexture.outbox.storage import Storage
 
 MERGE_SHARE = 0.2
@@ -95,10 +95,10 @@ def _chunks(storage: Storage, folder: str, rows_in_chunk: int) -> Iterator[Any]:
         parts.append(batch)
         rows += batch.num_rows
         if rows >= rows_in_chunk:
-            yield pa.Table.from_batches(parts).cast(STATE)
+            yield completed(pa.Table.from_batches(parts), STATE.names).cast(STATE)
             parts, rows = [], 0
     if rows:
-        yield pa.Table.from_batches(parts).cast(STATE)
+        yield completed(pa.Table.from_batches(parts), STATE.names).cast(STATE)
 
 
 def _batches(storage: Storage, folder: str, rows: int) -> Iterator[Any]:

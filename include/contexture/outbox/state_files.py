@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from contexture.changes.hashes import first_word, hash_words
 from contexture.outbox.schemas import STATE
-from contexture.outbox.state_rows import KEYS, latest
+from contexture.outbox.state_rows import KEYS, completed, latest
 from contexture.outbox.storage import Storage
 
 ROWS_IN_GROUP = 2_000
@@ -58,7 +58,7 @@ class StateFile:
             self._storage.translating(self._relative),
             pq.ParquetFile(self._path, filesystem=self._storage.filesystem, metadata=self._metadata) as file,
         ):
-            return file.read_row_groups(groups.tolist(), columns=list(columns)).select(list(columns))
+            return completed(file.read_row_groups(groups.tolist(), columns=list(columns)), columns)
 
     @property
     def _path(self) -> str:

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from contexture.changes.hashes import hash_words
 from contexture.outbox.schemas import STATE
 from contexture.outbox.state_files import StateFile, merged, with_keys
-from contexture.outbox.state_rows import latest
+from contexture.outbox.state_rows import completed, latest
 from contexture.outbox.storage import Storage
 
 
@@ -86,7 +86,7 @@ class StateReader:
     def _whole(self, path: str, columns: Sequence[str]) -> Any:
         with self._storage.translating(path):
             known, filesystem = self._storage.path(path), self._storage.filesystem
-            return pq.read_table(known, columns=list(columns), filesystem=filesystem, partitioning=None)
+            return completed(pq.read_table(known, filesystem=filesystem, partitioning=None), columns)
 
 
 def _words(hashes: Any) -> Any:

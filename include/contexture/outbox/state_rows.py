@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,9 +10,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from contexture.changes.hashes import hash_words
+from contexture.outbox.schemas import STATE
 
 KEYS = ("identity_hash", "entity_hash", "removed")
 """Columns without which rows can be neither sorted nor merged."""
+
+
+def completed(table: Any, columns: Sequence[str]) -> Any:
+    """These columns of a table; one that a file of an earlier version lacks is null."""
+    for name in columns:
+        if name not in table.column_names:
+            table = table.append_column(STATE.field(name), pa.nulls(table.num_rows, STATE.field(name).type))
+    return table.select(list(columns))
 
 
 def latest(table: Any, *, keep_removed: bool = False) -> Any:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from builders.comparing import Held, Told, entity, snapshot, state
+from builders.comparing import Held, Told, at, entity, snapshot, state
 from contexture.changes import Verdict, compare
 
 OF_SNAPSHOT = ("superseded", "conflicting")
@@ -17,16 +17,21 @@ QUARANTINED = Verdict.QUARANTINED
 UNCHANGED = Verdict.UNCHANGED
 
 
-def compared(told: list[Told], held: list[Held], *, tells_absence: bool = True) -> dict[str, list[str] | list[int]]:
+def compared(
+    told: list[Told], held: list[Held], *, tells_absence: bool = True, as_of: int | None = None
+) -> dict[str, list[str] | list[int]]:
     """What is not empty: row numbers of the snapshot, identities of the state."""
-    found = compare(snapshot(told), state(held), tells_absence=tells_absence)
-    names = [field.name for field in fields(found) if field.name != "contradictions"]
+    found = compare(snapshot(told), state(held), tells_absence=tells_absence, as_of=at(as_of))
+    names = [field.name for field in fields(found) if field.name not in {"ends", "expired", "contradictions"}]
     rows = {name: getattr(found, name).tolist() for name in names}
     return {
         name: numbers if name in OF_SNAPSHOT else [held[number].identity for number in numbers]
         for name, numbers in rows.items()
         if numbers
     }
+
+
+HELD_TO_END = [Held("car1", ends=5), Held("car2", ends=5)]
 
 
 def test_a_new_entity_changes_nothing_that_is_held():
@@ -148,11 +153,14 @@ ENTITIES = st.sampled_from(["car1", "car2", "car3"])
 IDENTITIES = st.one_of(ENTITIES, st.tuples(ENTITIES, st.sampled_from(["speed", "colour"])).map(".".join))
 READ = [verdict for verdict in Verdict if verdict != Verdict.DELETE]
 """A deletion is never read: see `test_succession.py`."""
-TOLD = st.builds(
-    Told, IDENTITIES, st.sampled_from(READ), st.sampled_from(["a", "b"]), st.sampled_from([None, 0, 1]), st.just(False)
-)
+MINUTES = st.sampled_from([None, 0, 1])
+TOLD = st.builds(Told, IDENTITIES, st.sampled_from(READ), st.sampled_from(["a", "b"]), MINUTES, st.just(False), MINUTES)
 SNAPSHOTS = st.lists(TOLD, max_size=8)
-STATES = st.lists(st.builds(Held, IDENTITIES, st.booleans(), st.booleans()), max_size=8, unique_by=lambda row: row[0])
+STATES = st.lists(
+    st.builds(Held, IDENTITIES, st.booleans(), st.booleans(), st.just("old"), MINUTES),
+    max_size=8,
+    unique_by=lambda row: row[0],
+)
 
 
 @settings(deadline=None)
@@ -213,6 +221,30 @@ def test_nothing_both_stays_and_goes(told: list[Told], held: list[Held], tells_a
         ("withheld", "removed"),
     ]
     assert [pair for pair in pairs if set(found.get(pair[0], [])) & set(found.get(pair[1], []))] == []
+
+
+def test_an_entity_that_was_to_end_by_now_and_is_gone_vanishes_at_once():
+    held = [Held("car1", ends=10), Held("car2", ends=11), Held("car3", missing=True, ends=9), Held("car4")]
+    assert compared([Told("van1")], held, as_of=10) == {"vanished": ["car1", "car3"], "first_absent": ["car2", "car4"]}
+    assert compare(snapshot([Told("van1")]), state(held), tells_absence=True, as_of=at(10)).expired == 2
+
+
+def test_an_entity_that_was_to_end_by_now_and_is_still_there_stays():
+    assert compared([Told("car1", PRESENT), Told("car2", UNCHANGED, ends=5)], HELD_TO_END, as_of=10) == {}
+
+
+def test_without_a_complete_read_or_a_clock_nothing_ends():
+    assert compared([Told("van1")], HELD_TO_END, tells_absence=False, as_of=10) == {}
+    assert compared([Told("van1")], HELD_TO_END) == {"first_absent": ["car1", "car2"]}
+    assert compared([], HELD_TO_END, as_of=10) == {}
+
+
+@pytest.mark.parametrize(("held", "told"), [(5, 20), (None, 20), (5, None)])
+def test_another_end_of_the_same_content_is_kept_in_mind(held: int | None, told: int | None):
+    rows = [Held("car1", ends=7), Held("car2", ends=held), Held("car3", ends=7)]
+    events = [Told("car2", UNCHANGED, ends=told), Told("car1", UNCHANGED, ends=7), Told("car3", ends=9)]
+    found = compare(snapshot(events), state(rows), tells_absence=True)
+    assert (found.rescheduled.tolist(), found.ends.to_pylist()) == ([1], [at(told)])
 
 
 def test_of_contradicting_events_none_counts_or_the_last():

@@ -53,7 +53,7 @@ def test_a_long_question_has_its_selection_in_a_body_and_its_paging_in_the_addre
     assert question.body is not None
     assert json.loads(question.body) == {
         "entities": [{"idPattern": "^urn:(a|b)", "type": "car"}, {"idPattern": "^urn:(a|b)", "type": "van"}],
-        "attrs": ["dateCreated", "dateModified", "servicePath", "speed"],
+        "attrs": ["dateCreated", "dateModified", "dateExpires", "servicePath", "speed"],
         "expression": {
             "q": f"name=={'x' * 2000};dateCreated>=2026-01-01T00:00:00.000Z",
             "mq": "speed.accuracy>0.9",

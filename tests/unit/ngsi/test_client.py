@@ -283,7 +283,7 @@ def test_a_place_in_the_order_shows_its_time() -> None:
         "limit": "1",
         "offset": "400",
         "options": "skipForwarding",
-        "attrs": "dateCreated,dateModified,servicePath",
+        "attrs": "dateCreated,dateModified,dateExpires,servicePath",
         "orderBy": "dateCreated,id,type",
         "type": "car",
     }

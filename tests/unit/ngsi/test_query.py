@@ -13,7 +13,7 @@ def test_the_first_page_of_a_full_walk_asks_without_a_condition() -> None:
         "limit": "1000",
         "offset": "0",
         "options": "skipForwarding",
-        "attrs": "dateCreated,dateModified,servicePath,*",
+        "attrs": "dateCreated,dateModified,dateExpires,servicePath,*",
         "orderBy": "dateCreated,id,type",
     }
 
@@ -34,7 +34,7 @@ def test_every_selection_becomes_its_own_parameter() -> None:
         "limit": "10",
         "offset": "7",
         "options": "skipForwarding",
-        "attrs": "dateCreated,dateModified,servicePath,speed,brand",
+        "attrs": "dateCreated,dateModified,dateExpires,servicePath,speed,brand",
         "orderBy": "dateModified,id,type",
         "type": "car,van",
         "idPattern": "^urn:",
@@ -49,7 +49,7 @@ def test_a_walk_for_identities_leaves_user_attributes_out() -> None:
     parameters = EntityQuery("/a", attributes=("speed",), identities_only=True).page_parameters(
         since=None, offset=0, limit=5
     )
-    assert parameters["attrs"] == "dateCreated,dateModified,servicePath"
+    assert parameters["attrs"] == "dateCreated,dateModified,dateExpires,servicePath"
 
 
 def test_times_of_attributes_are_asked_for_as_metadata_beside_the_users_own() -> None:
