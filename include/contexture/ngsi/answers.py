@@ -17,6 +17,19 @@ from contexture.errors import ConfigurationError, ContextureError, RejectedError
 RETRIED_STATUSES = frozenset({429, 500, 502, 503, 504})
 _UNAUTHORISED = frozenset({401, 403})
 BROKER = "the context broker"
+_ALERTS_ABOUT_OURS = tuple(
+    f"_ALERT_{name}"
+    for name in (
+        "CERTIFICATE_REQUIRED",
+        "BAD_CERTIFICATE",
+        "UNSUPPORTED_CERTIFICATE",
+        "CERTIFICATE_REVOKED",
+        "CERTIFICATE_EXPIRED",
+        "CERTIFICATE_UNKNOWN",
+        "UNKNOWN_CA",
+        "DECRYPT_ERROR",  # its signature is not that of the authority it names
+    )
+)
 _PROBLEMS = "https://uri.etsi.org/ngsi-ld/errors/"
 _PROBLEM_BYTES = 65_536
 
@@ -78,6 +91,12 @@ def _silence(address: str, error: httpx.TransportError, who: str) -> ContextureE
             f"the certificate of {who} at {address} is not trusted",
             next_step="put the bundle of its authority into the connection's verify",
         )
+    if _is_ours_wanted(error):
+        return ConfigurationError(
+            f"{who} at {address} wants a certificate of ours that it trusts",
+            next_step="put one that its authority signed, and is valid today, into the connection's certificate and "
+            "certificate_key",
+        )
     if isinstance(error, httpx.LocalProtocolError | httpx.UnsupportedProtocol):
         return ConfigurationError(
             f"the request to {who} at {address} is not HTTP ({type(error).__name__})",
@@ -116,6 +135,15 @@ def problem_named(response: httpx.Response) -> str:
         return ""
     name = kind.removeprefix(_PROBLEMS)
     return name if kind != name and name.isalnum() else ""
+
+
+def _is_ours_wanted(error: BaseException | None) -> bool:
+    """Whether the other side ended the handshake over our certificate, or for want of one (RFC 8446, 6.2)."""
+    while error is not None:
+        if isinstance(error, ssl.SSLError) and any(alert in str(error.reason) for alert in _ALERTS_ABOUT_OURS):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def refusal(

@@ -119,3 +119,55 @@ def test_a_long_selection_is_counted_and_walked_as_a_short_one() -> None:
         walked = [sighting.id for page in broker.walk(query) for sighting in page.sightings]
     assert sorted(map(str, walked)) == sorted(f"e{number}" for number in range(30) if number % 3 != 1)
     assert set(methods) == {"POST"}
+
+
+CLOSED = {
+    *("limit", "offset", "options", "attrs", "metadata", "orderBy", "q", "mq"),
+    *("type", "typePattern", "idPattern", "georel", "geometry", "coords"),
+}
+
+
+@pytest.mark.parametrize("filler", ["", "x" * 2000], ids=["by address", "by body"])
+def test_nothing_beyond_the_closed_list_is_ever_asked_for(filler: str) -> None:
+    """A broker answers everything to a parameter it doesn't know, and other forms of its answer lose types."""
+    asked: list[httpx.Request] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        asked.append(request)
+        return httpx.Response(200, json=[], headers={"fiware-total-count": "0"})
+
+    place = {"georel": "near;maxDistance:1", "geometry": "point", "coords": "1,2"}
+    queries = [
+        EntityQuery("/a", types=("t",), id_pattern="^a" + filler, q="a>1", mq="a.b>1", attributes=("a",), **place),
+        EntityQuery("/#", type_pattern="^t" + filler, attribute_times=True, field="dateModified", since="2026-01-01"),
+        EntityQuery("/a/#", attributes=("a" + filler,), identities_only=not filler, until="2026-01-01"),
+    ]
+    with ContextBroker(BrokerConnection("http://broker"), "s", transport=httpx.MockTransport(answer)) as broker:
+        for query in queries:
+            broker.count(query)
+            broker.time_at(query, 5)
+            list(broker.walk(query))
+            list(broker.sweep(query))
+
+    about_entities = [request for request in asked if request.url.path != "/v2/subscriptions"]
+    bodies = [json.loads(request.content) for request in about_entities if request.content]
+    given = {name for request in about_entities for name in request.url.params}
+    given |= {name for body in bodies for name in (*body, *body.get("expression", {}), *body["entities"][0])}
+    assert given <= CLOSED | {"entities", "expression"}
+    assert {request.url.params["options"] for request in about_entities} == {"skipForwarding", "count,skipForwarding"}
+    assert {request.headers["fiware-servicepath"] for request in about_entities} == {"/a", "/#", "/a/#"}
+    assert bool(bodies) is bool(filler)
+
+
+def test_a_long_question_that_takes_too_long_is_asked_for_in_halves() -> None:
+    limits: list[int] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        limits.append(int(request.url.params["limit"]))
+        if limits[-1] > 250:
+            raise httpx.ReadTimeout("slow")
+        return httpx.Response(200, json=[{"id": "a", "type": "t"}])
+
+    with ContextBroker(BrokerConnection("http://broker"), "s", transport=httpx.MockTransport(answer)) as broker:
+        pages = list(broker.walk(EntityQuery("/a", q="a>" + "1" * 2000)))
+    assert (limits, len(pages)) == ([1000, 500, 250], 1)

@@ -170,6 +170,27 @@ def test_a_refusal_is_a_configuration_error_and_not_asked_again(status: int, mes
     assert len(asked) == 1
 
 
+@pytest.mark.parametrize("status", [404, 405, 406, 409, 411, 413, 415, 422])
+def test_what_is_wrong_with_the_request_is_never_asked_again(status: int) -> None:
+    handle, asked = answering(httpx.Response(status, json={"error": "X", "description": "&lt;free text&gt;"}))
+    with pytest.raises(ConfigurationError) as raised:
+        broker(handle).probe()
+    assert len(asked) == 1
+    assert "free text" not in str(raised.value)
+
+
+def test_waits_grow_with_jitter() -> None:
+    waits = []
+    for _ in range(20):
+        clock = Clock()
+        handle, _ = answering(httpx.ConnectError("refused"))
+        with pytest.raises(RetriableError):
+            broker(handle, clock, attempts=4, first_wait_seconds=1.0, longest_wait_seconds=2.0).probe()
+        waits.append(clock.slept)
+    assert len({tuple(slept) for slept in waits}) > 1
+    assert all(0 <= seconds <= bound for slept in waits for seconds, bound in zip(slept, (1.0, 2.0, 2.0), strict=True))
+
+
 @pytest.mark.parametrize("content", ["<html>login</html>", '{"entities": []}', "[1, 2", "[" * 100_000])
 def test_what_is_no_list_of_entities_is_a_configuration_error(content: str) -> None:
     handle, _ = answering(httpx.Response(200, text=content))
