@@ -21,6 +21,7 @@ from bench.settings import QUICK, Bench, Setting, Sizes
 
 BENCHES = {
     "encode": "bench.encoding",
+    "split": "bench.splitting",
     "send": "bench.sending",
     "memory": "bench.sending",
     "prepare": "bench.preparing",

@@ -23,6 +23,8 @@ class Sizes:
         source_entities: in the brokers of `source`, ascending, three or more multiples of five.
         run_entities: in the whole run.
         single_core_items: names and entities of `encode`.
+        split_codes: in the messages of `split`, in one list or in many.
+        split_memory_bytes: about so many in the message whose splitting is held to its memory.
     """
 
     pairs: int = 5
@@ -34,6 +36,8 @@ class Sizes:
     source_entities: tuple[int, ...] = (10_000, 100_000, 1_000_000)
     run_entities: int = 1_000
     single_core_items: int = 200_000
+    split_codes: int = 50_000
+    split_memory_bytes: int = 290_000_000
 
 
 QUICK = Sizes(
@@ -46,6 +50,8 @@ QUICK = Sizes(
     source_entities=(500, 1_000, 3_000),
     run_entities=100,
     single_core_items=20_000,
+    split_codes=2_000,
+    split_memory_bytes=3_000_000,
 )
 """Shows that a bench works; says nothing about speed."""
 

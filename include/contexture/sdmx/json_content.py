@@ -21,9 +21,20 @@ from contexture.sdmx.references import References
 _PIECE_BYTES = 1 << 18
 _MEMBERS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _ELEMENTS = msgspec.json.Decoder(list[msgspec.Raw])
-# A number that a parser may write otherwise than it found it: with a point or an exponent, long, or minus zero.
-_DELICATE = re.compile(rb"[:\[,]\s*-?(?:\d+[.eE]|\d{16}|(?<=-)0)")
+_MINUS_ZERO = re.compile(rb"-0(?=[\s,\]}])")
+_SORTED = orjson.OPT_SORT_KEYS
 Members = Mapping[str, msgspec.Raw]
+
+
+class _DelicateNumberError(Exception):
+    """A number is there that a parser may write otherwise than it found it."""
+
+
+def _refuse_number(_: str) -> float:
+    raise _DelicateNumberError
+
+
+_VALUES = msgspec.json.Decoder(float_hook=_refuse_number)
 
 
 def members(content: bytes) -> Members:
@@ -71,11 +82,11 @@ def examine(found: Members, references: References) -> bytes:
 
 def _canonical(raw: memoryview) -> Iterator[bytes]:
     if len(raw) <= _PIECE_BYTES or bytes(raw[:1]) != b"[":
-        yield canonical_json(_exact(raw))
+        yield _canonical_text(raw)
         return
     separator = b"["
     for piece in _pieces(raw):
-        yield separator + canonical_json(_exact(b"[" + piece + b"]"))[1:-1]
+        yield separator + _canonical_text(b"[" + piece + b"]")[1:-1]
         separator = b","
     yield b"]"
 
@@ -94,8 +105,14 @@ def _pieces(array: memoryview) -> Iterator[bytes]:
         yield b",".join(joined)
 
 
-def _exact(raw: memoryview | bytes) -> object:
-    return parse_json(bytes(raw)) if _DELICATE.search(raw) else orjson.loads(raw)
+def _canonical_text(raw: memoryview | bytes) -> bytes:
+    try:
+        if not _MINUS_ZERO.search(raw):
+            return orjson.dumps(_VALUES.decode(raw), option=_SORTED)
+    except (_DelicateNumberError, orjson.JSONEncodeError):
+        # With a point, with an exponent, or longer than a machine's: such a number is kept as it is written.
+        pass
+    return canonical_json(parse_json(bytes(raw)))
 
 
 def _text(found: Members, key: str) -> str | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import orjson
 
@@ -11,7 +10,7 @@ from contexture.sdmx import json_content, references
 from contexture.sdmx.artefact import Artefact, Envelope, named, version_of
 from contexture.sdmx.encodings import Utf8Source
 from contexture.sdmx.errors import StructureMessageError
-from contexture.sdmx.findings import Finding
+from contexture.sdmx.findings import Finding, FindingCode
 from contexture.sdmx.formats import Format, is_fusion, json_format
 from contexture.sdmx.json_header import Header, LateHeader
 from contexture.sdmx.json_text import JsonText
@@ -160,5 +159,5 @@ class JsonReader:
             f"the message is JSON that {what}", next_step="look at what the registry answered, or ask for structures"
         )
 
-    def _report(self, code: Any, message: str, offset: int | None = None) -> None:
+    def _report(self, code: FindingCode, message: str, offset: int | None = None) -> None:
         self.findings.append(Finding(code, message, offset))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Protocol
 
 from contexture.sdmx.formats import Format
@@ -19,7 +20,8 @@ _URN_TEXT = re.compile(
     rb'urn:sdmx:(?<=["nrt ]urn:sdmx:)(?<!"urn":"urn:sdmx:)([A-Za-z.]+=[^"\\()\s]+\([^"\\()\s]*\))(\.?)[^"\\\s]*'
     rb'(?=(?:\\[nrt]| )*")'
 )
-_WITHOUT_REFERENCES = frozenset({"Codelist"})
+_WITHOUT_EXTENSIONS = frozenset({Format.SDMX_ML_1_0, Format.SDMX_ML_2_0, Format.SDMX_ML_2_1})
+"""Formats whose code lists, the largest of all artefacts, can't refer to anything."""
 _BY_PARENT = {
     "CodelistRef": "Codelist",
     "ConceptIdentity": "Concept",
@@ -28,25 +30,29 @@ _BY_PARENT = {
     "IncludedCodelist": "Codelist",
 }
 """What a reference of SDMX-ML 2.1 without a class is to, by the element around it; others have the class's own name."""
+_REMEMBERED = 1 << 14
 
 
 class EventReader(Protocol):
     """Reads references from what the parser told: names, each followed by its attributes, texts, and zeros for ends."""
 
-    def read(self, events: Sequence[Any]) -> Iterable[Urn]:
-        """The references in the next of them."""
+    def read(self, events: Sequence[Any]) -> Iterable[str]:
+        """URNs in the next of them."""
 
 
 class References:
     """Gathers the references of one artefact."""
 
-    def __init__(self, events: EventReader | None = None) -> None:
+    def __init__(self, events: EventReader | None = None, *, none: bool = False) -> None:
         self._events = events
-        self._found: set[Urn] = set()
+        self._none = none
+        self._found: set[str] = set()
         self._texts: set[tuple[bytes, bytes]] = set()
 
     def read(self, events: Sequence[Any], written: bytes) -> None:
         """Takes in what the parser told, and the JSON texts that it is written as."""
+        if self._none:
+            return
         self.read_text(written)
         if self._events:
             self._found.update(self._events.read(events))
@@ -57,15 +63,15 @@ class References:
 
     def but(self, *own: str | None) -> tuple[str, ...]:
         """URNs of all maintainable artefacts referred to, in alphabetical order, without the artefact's own."""
-        found = {str(urn) for urn in self._found}
+        found = set(self._found)
         found.update(filter(None, (_maintainable(text, item) for text, item in self._texts)))
         return tuple(sorted(found.difference(own)))
 
 
 def of_format(format_: Format, kind: str, agency: str | None) -> References:
     """References of an artefact of this format."""
-    if kind in _WITHOUT_REFERENCES:
-        return References()
+    if kind == "Codelist" and format_ in _WITHOUT_EXTENSIONS:
+        return References(none=True)
     if format_ is Format.SDMX_ML_2_1:
         return References(RefElements(kind))
     if format_ in {Format.SDMX_ML_1_0, Format.SDMX_ML_2_0}:
@@ -73,6 +79,7 @@ def of_format(format_: Format, kind: str, agency: str | None) -> References:
     return References()
 
 
+@lru_cache(_REMEMBERED)
 def _maintainable(text: bytes, item: bytes) -> str | None:
     try:
         # What follows the point doesn't matter: the item is in the artefact.
@@ -85,37 +92,53 @@ def _maintainable(text: bytes, item: bytes) -> str | None:
     return str(urn.maintainable())
 
 
+@lru_cache(_REMEMBERED)
+def _urn(kind: str, agency: str, identifier: str, version: str | None) -> str:
+    return str(Urn.of(kind, agency, identifier, version))
+
+
 class RefElements:
     """`Ref` of SDMX-ML 2.1: attributes name agency, id and version, and mostly the class."""
 
     def __init__(self, kind: str) -> None:
         self._kind = kind
-        self._around = ""
 
-    def read(self, events: Sequence[Any]) -> Iterable[Urn]:
+    def read(self, events: Sequence[Any]) -> Iterable[str]:
         """The references in the next events."""
-        for position, event in enumerate(events):
-            if type(event) is not dict:
-                continue
-            name = events[position - 1].rpartition(" ")[2]
-            if name == "Ref" and "agencyID" in event:
-                yield from self._reference(event)
-            self._around = name
+        position = _next(events, "Ref", 0)
+        while position >= 0:
+            attributes = events[position + 1]
+            if type(attributes) is dict and "agencyID" in attributes:
+                yield from self._reference(attributes, _around(events, position))
+            position = _next(events, "Ref", position + 1)
 
-    def _reference(self, attributes: Mapping[str, str]) -> Iterable[Urn]:
-        class_name = attributes.get("class") or self._class_around()
+    def _reference(self, attributes: Mapping[str, str], around: str) -> Iterable[str]:
+        class_name = attributes.get("class") or self._class_by(around)
         agency = attributes["agencyID"]
         parent = attributes.get("maintainableParentID")
         if parent is not None:
             if holder := HOLDERS.get(class_name):
-                yield Urn.of(holder, agency, parent, attributes.get("maintainableParentVersion"))
+                yield _urn(holder, agency, parent, attributes.get("maintainableParentVersion"))
         elif class_name in PACKAGES and "id" in attributes:
-            yield Urn.of(class_name, agency, attributes["id"], attributes.get("version"))
+            yield _urn(class_name, agency, attributes["id"], attributes.get("version"))
 
-    def _class_around(self) -> str:
-        if self._around == "Structure":
+    def _class_by(self, around: str) -> str:
+        if around == "Structure":
             return "MetadataStructure" if self._kind == "Metadataflow" else "DataStructure"
-        return _BY_PARENT.get(self._around, self._around)
+        return _BY_PARENT.get(around, around)
+
+
+def _next(events: Sequence[Any], name: str, start: int) -> int:
+    try:
+        return events.index(name, start)
+    except ValueError:
+        return -1
+
+
+def _around(events: Sequence[Any], position: int) -> str:
+    """The element around one that is the first in it."""
+    is_first = position > 1 and type(events[position - 1]) is dict
+    return str(events[position - 2]).rpartition(" ")[2] if is_first else ""
 
 
 class NamedParts:
@@ -127,7 +150,7 @@ class NamedParts:
         self._parts: dict[str, str] | None = None
         self._outside = 0
 
-    def read(self, events: Sequence[Any]) -> Iterable[Urn]:
+    def read(self, events: Sequence[Any]) -> Iterable[str]:
         """The references in the next events."""
         for position, event in enumerate(events):
             if type(event) is dict:
@@ -143,32 +166,32 @@ class NamedParts:
         if self._parts is None and name.endswith("Ref"):
             self._parts, self._outside = {}, len(self._open)
 
-    def _end(self) -> Iterable[Urn]:
+    def _end(self) -> Iterable[str]:
         if self._parts is not None and len(self._open) == self._outside:
             yield from self._reference(self._parts)
             self._parts = None
         self._open.pop()
 
-    def _components(self, attributes: Mapping[str, str]) -> Iterable[Urn]:
+    def _components(self, attributes: Mapping[str, str]) -> Iterable[str]:
         if "codelist" in attributes:
             agency, version = attributes.get("codelistAgency"), attributes.get("codelistVersion")
-            yield from self._urn("Codelist", agency, attributes["codelist"], version)
+            yield from self._named("Codelist", agency, attributes["codelist"], version)
         if "conceptSchemeRef" in attributes:
             agency = attributes.get("conceptSchemeAgency") or attributes.get("conceptAgency")
-            yield from self._urn("ConceptScheme", agency, attributes["conceptSchemeRef"], None)
+            yield from self._named("ConceptScheme", agency, attributes["conceptSchemeRef"], None)
 
-    def _reference(self, parts: Mapping[str, str]) -> Iterable[Urn]:
+    def _reference(self, parts: Mapping[str, str]) -> Iterable[str]:
         for part, identifier in parts.items():
             name = part.removesuffix("ID")
             kind = kind_of_element(name)
             if kind and name != part:
                 agency = parts.get(f"{name}AgencyID") or parts.get("AgencyID")
-                yield from self._urn(kind, agency, identifier, parts.get(f"{name}Version") or parts.get("Version"))
+                yield from self._named(kind, agency, identifier, parts.get(f"{name}Version") or parts.get("Version"))
 
-    def _urn(self, kind: str, agency: str | None, identifier: str, version: str | None) -> Iterable[Urn]:
+    def _named(self, kind: str, agency: str | None, identifier: str, version: str | None) -> Iterable[str]:
         agency = agency or self._agency
         if agency and identifier:
-            yield Urn.of(kind, agency, identifier, version)
+            yield _urn(kind, agency, identifier, version)
 
 
 def _is_name(events: Sequence[Any], position: int) -> bool:

@@ -4,8 +4,6 @@ The canonical form is the sequence of what the parser tells: for each element it
 its content, and an end. Prefixes, comments, processing instructions, the way characters are written and the order of
 attributes are not in it, nor is white space between elements of SDMX-ML. It is written as JSON texts, because orjson
 sorts and writes them faster than Python could.
-
-Each element costs two calls of Python; nothing else may happen there that can happen once for thousands of them.
 """
 
 from __future__ import annotations
@@ -19,106 +17,163 @@ import orjson
 
 from contexture.sdmx.limits import Limits
 from contexture.sdmx.references import References
-from contexture.sdmx.xml_names import XSI_TYPE, ShortNames
+from contexture.sdmx.xml_names import XSI_TYPE, is_foreign, shortened
 
-_EVENTS_AT_ONCE = 8192
-_END = 0
 Attributes = dict[str, str]
+Start = Callable[[str, Attributes], None]
+End = Callable[[str], None]
+Text = Callable[[str], None]
+Install = Callable[[Start, End, Text], None]
+"""Makes the parser call these three from now on."""
+
+_END = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Handlers:
-    """What the parser calls within the element."""
+class Surroundings:
+    """What is the same for all elements of a message.
 
-    start: Callable[[str, Attributes], None]
-    end: Callable[[str], None]
-    text: Callable[[str], None]
-
-
-@dataclass(frozen=True, slots=True)
-class Content:
-    """What is known of an element at its end."""
-
-    content_hash: bytes
-    empty: bool
-
-
-def collect(  # noqa: C901  # closures: with the attributes of an object, each element would cost a third more
-    attributes: Attributes,
-    name: str,
-    *,
-    names: ShortNames,
-    expand: Callable[[str], str],
-    references: References,
-    limits: Limits,
-    done: Callable[[Content], None],
-) -> Handlers:
-    """Handlers for what is inside an element that just began; `done` is called at its end.
-
-    Args:
-        attributes: of the element.
-        name: of the element, expanded.
-        names: shortens names; kept for the whole message.
-        expand: the name that a text such as `str:CodelistType` stands for where the parser is.
-        references: gets what the content refers to.
-        limits: of its depth.
-        done: gets the hash.
+    Attributes:
+        install: sets the parser's handlers.
+        names: short names by the parser's, as far as they are known; elements of other vocabularies are not in it.
+        expand: the short name that a text such as `str:CodelistType` stands for where the parser is.
+        limits: of depth.
     """
-    digest = sha256()
-    events: list[Any] = [names[name], _typed(attributes, expand)]
-    append = events.append
-    pieces: list[str] = []
-    foreign = names.foreign
-    deepest = limits.depth
-    depth = 1
-    leaf = True
-    nothing = True
-    foreign_from = 1 if name in foreign else 0
 
-    def start(name: str, attributes: Attributes) -> None:
-        nonlocal depth, leaf, foreign_from, nothing
-        if pieces:
-            text = pieces[0] if len(pieces) == 1 else "".join(pieces)
-            pieces.clear()
-            if foreign_from or not text.isspace():
-                append(text)
-        depth += 1
-        leaf = True
-        nothing = False
-        append(names[name])
-        append(_typed(attributes, expand) if XSI_TYPE in attributes else attributes)
-        if depth > deepest:
-            raise limits.too_deep()
-        if foreign and not foreign_from and name in foreign:
-            foreign_from = depth
+    install: Install
+    names: dict[str, str]
+    expand: Callable[[str], str]
+    limits: Limits
 
-    def end(_: str) -> None:
-        nonlocal depth, leaf, foreign_from, nothing
-        if pieces:
-            nothing = False
-            text = pieces[0] if len(pieces) == 1 else "".join(pieces)
-            pieces.clear()
-            if leaf or foreign_from or not text.isspace():
-                append(text)
-        append(_END)
-        leaf = False
-        if depth == foreign_from:
-            foreign_from = 0
-        depth -= 1
-        if not depth:
-            flush()
-            done(Content(digest.digest(), nothing))
-        elif len(events) > _EVENTS_AT_ONCE:
-            flush()
 
-    def flush() -> None:
-        written = orjson.dumps(events, option=orjson.OPT_SORT_KEYS)
-        digest.update(written[1:-1])
-        digest.update(b",")
-        references.read(events, written)
-        events.clear()
+class ContentCollector:
+    """Takes in one element from its start, which was seen, to its end, at which it calls `done`.
 
-    return Handlers(start, end, pieces.append)
+    Attributes:
+        references: what the content refers to, as far as it was flushed.
+    """
+
+    def __init__(self, surroundings: Surroundings, references: References, done: Callable[[], None]) -> None:
+        self.references = references
+        self._around = surroundings
+        self._done = done
+        self._digest = sha256()
+        self._events: list[Any] = []
+        self._pieces: list[str] = []
+        self._is_whole = True
+
+    @property
+    def content_hash(self) -> bytes:
+        """SHA-256 of the canonical form."""
+        return self._digest.digest()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is inside; for the moment of its end."""
+        return self._is_whole and len(self._events) == 3
+
+    def begin(self, name: str, attributes: Attributes) -> None:
+        """Takes over from the parser's start of the element."""
+        self._append_start(name, attributes)
+        if is_foreign(name):
+            self._install_foreign(depth=1, back=None)
+        else:
+            self._install_plain()
+
+    def flush(self) -> None:
+        """Hashes what is complete; called now and then, it keeps memory small."""
+        # A start stays, because white space after it may be all there is in its element.
+        kept = self._events[-2:] if self._events and type(self._events[-1]) is dict else []
+        del self._events[len(self._events) - len(kept) :]
+        if self._events:
+            written = orjson.dumps(self._events, option=orjson.OPT_SORT_KEYS)
+            self._digest.update(written[1:-1])
+            self._digest.update(b",")
+            self.references.read(self._events, written)
+            self._is_whole = False
+        self._events[:] = kept
+
+    def _install_plain(self) -> None:
+        # Called for each element, so all is in local variables, and what can happen once for many doesn't happen here.
+        events, pieces, names = self._events, self._pieces, self._around.names
+        append, pop = events.append, pieces.pop
+        expand, deepest = self._around.expand, self._around.limits.depth
+        depth = 1
+
+        def start(name: str, attributes: Attributes) -> None:
+            nonlocal depth
+            if pieces:
+                text = pop() if len(pieces) == 1 else self._text()
+                if not text.isspace():
+                    append(text)
+            depth += 1
+            if depth > deepest:
+                raise self._around.limits.too_deep()
+            try:
+                append(names[name])
+            except KeyError:
+                append(self._new_name(name, depth, (start, end, pieces.append)))
+            append(_typed(attributes, expand) if XSI_TYPE in attributes else attributes)
+
+        def end(_: str) -> None:
+            nonlocal depth
+            if pieces:
+                text = pop() if len(pieces) == 1 else self._text()
+                if not text.isspace() or (events and type(events[-1]) is dict):
+                    append(text)
+            append(_END)
+            depth -= 1
+            if not depth:
+                self._done()
+
+        self._around.install(start, end, pieces.append)
+
+    def _new_name(self, name: str, depth: int, back: tuple[Start, End, Text]) -> str:
+        short = shortened(name)
+        if is_foreign(name):
+            self._install_foreign(depth, back)
+        else:
+            self._around.names[name] = short
+        return short
+
+    def _install_foreign(self, depth: int, back: tuple[Start, End, Text] | None) -> None:
+        """Handlers within an element of another vocabulary: all white space counts there."""
+        outermost, limits = depth, self._around.limits
+
+        def start(name: str, attributes: Attributes) -> None:
+            nonlocal depth
+            self._append_text()
+            depth += 1
+            if depth > limits.depth:
+                raise limits.too_deep()
+            self._append_start(name, attributes)
+
+        def end(_: str) -> None:
+            nonlocal depth
+            self._append_text()
+            if back and depth == outermost:
+                # It is the end of an element that began under the other handlers.
+                self._around.install(*back)
+                back[1]("")
+                return
+            self._events.append(_END)
+            depth -= 1
+            if depth < outermost:
+                self._done()
+
+        self._around.install(start, end, self._pieces.append)
+
+    def _append_start(self, name: str, attributes: Attributes) -> None:
+        self._events += (shortened(name), _typed(attributes, self._around.expand))
+
+    def _append_text(self) -> None:
+        if self._pieces:
+            self._events.append(self._text())
+
+    def _text(self) -> str:
+        whole = "".join(self._pieces)
+        self._pieces.clear()
+        return whole
 
 
 def _typed(attributes: Attributes, expand: Callable[[str], str]) -> Attributes:

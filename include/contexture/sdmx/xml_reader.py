@@ -7,20 +7,22 @@ from collections.abc import Iterator
 from typing import Any
 from xml.parsers import expat
 
-from contexture.sdmx import references, xml_content, xml_layout
+from contexture.sdmx import references, xml_layout
 from contexture.sdmx.artefact import Artefact, Envelope, Identity, named, version_of
 from contexture.sdmx.encodings import Utf8Source
 from contexture.sdmx.errors import StructureMessageError
-from contexture.sdmx.findings import Finding
+from contexture.sdmx.findings import Finding, FindingCode
 from contexture.sdmx.formats import Format
 from contexture.sdmx.kinds import kind_of_element
 from contexture.sdmx.limits import Limits
-from contexture.sdmx.xml_envelope import START_TAG, Level, around
+from contexture.sdmx.xml_aside import pass_element
+from contexture.sdmx.xml_content import Attributes, ContentCollector, End, Start, Surroundings, Text
+from contexture.sdmx.xml_envelope import Level, around
 from contexture.sdmx.xml_layout import Role, Root
-from contexture.sdmx.xml_names import ShortNames, parted
+from contexture.sdmx.xml_names import parted, shortened
+from contexture.sdmx.xml_window import Window
 
-_CHUNK_BYTES = 1 << 18
-Attributes = dict[str, str]
+_CHUNK_BYTES = 1 << 17
 
 
 class XmlReader:
@@ -36,18 +38,14 @@ class XmlReader:
         self.findings: list[Finding] = []
         self._source = source
         self._limits = limits
-        self._bytes = bytearray()
-        self._base = 0
-        self._kept_from: int | None = 0
-        self._in_artefact = False
-        self._levels: list[Level] = []
+        self._window = Window(limits)
         self._root: Root
-        self._prolog = b""
-        self._header = b""
+        self._levels: list[Level] = []
+        self._prolog = self._header = self._comments = b""
         self._envelope: Envelope | None = None
-        self._comments = b""
         self._prefixes: dict[str, list[str]] = {}
-        self._names = ShortNames()
+        self._surroundings = Surroundings(self._install, {}, self._expand, limits)
+        self._collector: ContentCollector | None = None
         self._done: deque[Artefact] = deque()
         self._parser = self._new_parser()
 
@@ -59,14 +57,32 @@ class XmlReader:
             LimitExceededError: it is larger or deeper than it may be.
         """
         while chunk := self._source.read(_CHUNK_BYTES):
-            self._bytes += chunk
+            self._window.add(chunk)
             self._parse(chunk, final=False)
             while self._done:
                 yield self._done.popleft()
-            self._forget()
+            if self._collector:
+                self._collector.flush()
+            self._window.move(self._parser.CurrentByteIndex)
         self._parse(b"", final=True)
         while self._done:
             yield self._done.popleft()
+
+    def _new_parser(self) -> Any:
+        parser = expat.ParserCreate("utf-8", " ")
+        parser.buffer_text = True
+        parser.StartDoctypeDeclHandler = self._refuse_doctype
+        parser.StartNamespaceDeclHandler = self._declare
+        parser.EndNamespaceDeclHandler = self._forget_prefix
+        parser.CommentHandler = self._comment
+        parser.StartElementHandler = self._start
+        parser.EndElementHandler = self._end
+        parser.CharacterDataHandler = self._text
+        return parser
+
+    def _install(self, start: Start, end: End, text: Text) -> None:
+        parser = self._parser
+        parser.StartElementHandler, parser.EndElementHandler, parser.CharacterDataHandler = start, end, text
 
     def _parse(self, chunk: bytes, *, final: bool) -> None:
         try:
@@ -76,21 +92,6 @@ class XmlReader:
                 f"the XML is broken at line {error.lineno}, column {error.offset + 1}: {expat.ErrorString(error.code)}",
                 next_step="read it again; what a broken message leaves out is not absent",
             ) from None
-
-    def _new_parser(self) -> Any:
-        parser = expat.ParserCreate("utf-8", " ")
-        parser.buffer_text = True
-        parser.StartDoctypeDeclHandler = self._refuse_doctype
-        parser.StartNamespaceDeclHandler = self._declare
-        parser.EndNamespaceDeclHandler = self._forget_prefix
-        self._install(parser)
-        return parser
-
-    def _install(self, parser: Any) -> None:
-        parser.StartElementHandler = self._start
-        parser.EndElementHandler = self._end
-        parser.CharacterDataHandler = self._text
-        parser.CommentHandler = self._comment
 
     # What the parser calls between artefacts.
 
@@ -130,22 +131,21 @@ class XmlReader:
 
     def _comment(self, _: str) -> None:
         # What is said before a structure goes with it.
-        if self._levels and self._levels[-1].role in {Role.STRUCTURES, Role.CONTAINER}:
-            start = self._parser.CurrentByteIndex - self._base
-            self._comments += self._bytes[start : self._bytes.index(b"-->", start) + 3]
-            self._limits.check_envelope(len(self._comments))
+        if self._collector or not self._levels or self._levels[-1].role not in {Role.STRUCTURES, Role.CONTAINER}:
+            return
+        self._comments += self._window.comment(self._parser.CurrentByteIndex)
+        self._limits.check_envelope(len(self._comments))
 
     def _begin_message(self, name: str, position: int) -> None:
         self._root = xml_layout.root(name)
         self.format = self._root.format
-        self._prolog = bytes(self._bytes[: position - self._base])
-        self._kept_from = None
+        self._prolog = self._window.before(position)
+        self._window.release()
         self._push(self._root.role, name, position)
 
     def _push(self, role: Role, name: str, position: int) -> None:
-        tag = START_TAG.match(self._bytes, position - self._base)
         prefixes = {prefix: stack[-1] for prefix, stack in self._prefixes.items() if stack}
-        self._levels.append(Level(role, name, tag[0] if tag else b"", prefixes))
+        self._levels.append(Level(role, name, self._window.start_tag(position), prefixes))
         self._envelope, self._comments = None, b""
 
     # An artefact, from its start to its end.
@@ -159,24 +159,20 @@ class XmlReader:
             version=attributes.get("version"),
             declared_urn=attributes.get("urn"),
         )
-        gathered = references.of_format(self._root.format, identity.kind, identity.agency)
-        self._kept_from, self._in_artefact = position, True
-        handlers = xml_content.collect(
-            attributes,
-            name,
-            names=self._names,
-            expand=self._expand,
-            references=gathered,
-            limits=self._limits,
-            done=lambda content: self._end_artefact(identity, gathered, content),
+        self._window.keep(position, artefact=True)
+        self._collector = ContentCollector(
+            self._surroundings,
+            references.of_format(self._root.format, identity.kind, identity.agency),
+            lambda: self._end_artefact(identity, position),
         )
-        self._hand_over(handlers.start, handlers.end, handlers.text)
+        self._collector.begin(name, attributes)
 
-    def _end_artefact(self, identity: Identity, gathered: references.References, content: xml_content.Content) -> None:
-        start, end = self._span(empty=content.empty)
-        raw = bytes(self._bytes[start:end])
+    def _end_artefact(self, identity: Identity, offset: int) -> None:
+        collector = self._collector
+        assert collector is not None  # it is its end that calls this
+        raw = self._window.element(self._parser.CurrentByteIndex, empty=collector.is_empty)
         self._limits.check_artefact(len(raw))
-        offset = self._base + start
+        collector.flush()
         urn, findings = named(identity, offset)
         artefact = Artefact(
             urn=urn,
@@ -185,8 +181,8 @@ class XmlReader:
             agency=identity.agency,
             id=identity.id,
             version=version_of(identity),
-            references=gathered.but(urn, identity.declared_urn),
-            content_hash=content.content_hash,
+            references=collector.references.but(urn, identity.declared_urn),
+            content_hash=collector.content_hash,
             content=self._source.encoding.encoded(raw),
             format=self._root.format,
             envelope=self._around(),
@@ -194,8 +190,8 @@ class XmlReader:
             offset=offset,
         )
         self._done.append(artefact)
-        self._kept_from, self._in_artefact, self._comments = None, False, b""
-        self._install(self._parser)
+        self._collector, self._comments = None, b""
+        self._go_on()
 
     def _around(self) -> Envelope:
         encoding = self._source.encoding
@@ -208,72 +204,27 @@ class XmlReader:
     def _expand(self, qualified: str) -> str:
         prefix, _, local = qualified.strip().rpartition(":")
         stack = self._prefixes.get(prefix)
-        return self._names[f"{stack[-1]} {local}"] if stack and stack[-1] else local
+        return shortened(f"{stack[-1]} {local}") if stack and stack[-1] else local
 
     # A header, or what is no structure.
 
     def _begin_aside(self, role: Role, local: str, attributes: Attributes, position: int) -> None:
-        self._kept_from = position
-        depth, nothing = 1, True
+        def done(empty: bool) -> None:
+            if role is Role.HEADER:
+                self._header = self._window.element(self._parser.CurrentByteIndex, empty=empty)
+            elif role is Role.NOTICE:
+                status = attributes.get("status", "")[:40]
+                self._report("notice", f"the sender adds a {local} {status}".rstrip(), position)
+            else:
+                self._report("outside", f"{local[:80]} is no structure, and in no artefact", position)
+            self._go_on()
 
-        def start(_: str, __: Attributes) -> None:
-            nonlocal depth, nothing
-            depth += 1
-            nothing = False
-            if depth > self._limits.depth:
-                raise self._limits.too_deep()
+        self._window.keep(position, artefact=False)
+        pass_element(self._install, self._limits, done)
 
-        def end(_: str) -> None:
-            nonlocal depth
-            depth -= 1
-            if not depth:
-                self._end_aside(role, local, attributes, empty=nothing)
+    def _go_on(self) -> None:
+        self._window.release()
+        self._install(self._start, self._end, self._text)
 
-        def text(_: str) -> None:
-            nonlocal nothing
-            nothing = False
-
-        self._hand_over(start, end, text)
-
-    def _end_aside(self, role: Role, local: str, attributes: Attributes, *, empty: bool) -> None:
-        start, end = self._span(empty=empty)
-        if role is Role.HEADER:
-            self._header = bytes(self._bytes[start:end])
-        elif role is Role.NOTICE:
-            status = attributes.get("status", "")[:40]
-            self._report("notice", f"the sender adds a {local} {status}".rstrip(), self._base + start)
-        else:
-            self._report("outside", f"{local[:80]} is no structure, and in no artefact", self._base + start)
-        self._kept_from = None
-        self._install(self._parser)
-
-    # Bytes.
-
-    def _hand_over(self, start: Any, end: Any, text: Any) -> None:
-        self._parser.StartElementHandler = start
-        self._parser.EndElementHandler = end
-        self._parser.CharacterDataHandler = text
-        self._parser.CommentHandler = None
-
-    def _span(self, *, empty: bool) -> tuple[int, int]:
-        """Where the kept element stands in the bytes at hand; the parser is at its end."""
-        start = (self._kept_from or 0) - self._base
-        at = self._parser.CurrentByteIndex - self._base
-        # Behind `<a/>` the parser is behind it already; before `</a>` it is before.
-        if empty and self._bytes[at - 2 : at] == b"/>":
-            return start, at
-        return start, self._bytes.index(b">", at) + 1
-
-    def _forget(self) -> None:
-        position = self._kept_from
-        if position is None:
-            position = max(self._parser.CurrentByteIndex, self._base)
-        del self._bytes[: position - self._base]
-        self._base = position
-        if self._in_artefact:
-            self._limits.check_artefact(len(self._bytes))
-        else:
-            self._limits.check_envelope(len(self._bytes))
-
-    def _report(self, code: Any, message: str, offset: int) -> None:
+    def _report(self, code: FindingCode, message: str, offset: int) -> None:
         self.findings.append(Finding(code, message, offset))
