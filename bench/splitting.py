@@ -29,7 +29,7 @@ _MEBIBYTE = 1 << 20
 _ALLOWANCE_BYTES = 200 * _MEGABYTE
 _CODES_OF_A_STRUCTURE = 250
 _LARGEST_SHARE = 0.6
-_BYTES_OF_A_CODE = 250
+_BYTES_OF_A_CODE = 271
 
 
 def split(setting: Setting) -> list[Measure]:
