@@ -12,6 +12,7 @@ from contexture.cli.quarantine_rows import printable
 from contexture.cli.structure_files import Folder
 from contexture.sdmx import Artefact, Finding, Format, StructureMessageError, split
 from contexture.sdmx.encodings import ByteStream
+from contexture.sdmx.validation import SchemaValidator
 
 _HASH_SHOWN = 12
 
@@ -26,13 +27,16 @@ class Shown(Protocol):
         """What there is to say at the end; `error` where the message couldn't be gone through."""
 
 
-def tell(stream: ByteStream, media_type: str | None, shown: Shown, folder: Folder | None) -> bool:
+def tell(
+    stream: ByteStream, media_type: str | None, shown: Shown, folder: Folder | None, *, validate: bool = False
+) -> bool:
     """Splits the message and shows what is in it; False where it couldn't be split to its end."""
     parts, error = None, None
+    mark = SchemaValidator().marked if validate else None
     try:
         parts = split(stream, media_type)
         for artefact in parts:
-            shown.artefact(artefact, folder.write(artefact) if folder else None)
+            shown.artefact(mark(artefact) if mark else artefact, folder.write(artefact) if folder else None)
     except StructureMessageError as broken:
         error = broken
     shown.end(parts.format if parts else None, parts.findings if parts else (), error)

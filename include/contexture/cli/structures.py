@@ -25,12 +25,14 @@ def split_message(
     *,
     to: Annotated[Path | None, typer.Option(help="Folder that gets a message for each artefact.")] = None,
     media_type: Annotated[str | None, typer.Option(help="What its sender says that it is: a hint.")] = None,
+    validate: Annotated[bool, typer.Option("--validate", help="Also check each artefact against its schema.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document for scripts.")] = False,
 ) -> None:
     """Show the maintainable artefacts of a structure message: size, hash, number of references, URN.
 
     Every byte of an artefact is kept, and whatever is odd is told: URNs that differ from what they should be, unknown
-    kinds, what stands outside of artefacts. With --to each artefact is written in a complete message of its own.
+    kinds, what stands outside of artefacts. With --to each artefact is written in a complete message of its own. What
+    --validate finds is told and changes nothing: real registries send much that their schemas refuse.
 
     Exit codes: 0 the message was split to its end; 1 it is broken or no structure message; 2 there is no such file.
     """
@@ -38,5 +40,7 @@ def split_message(
 
     with structure_files.opened(file) as stream:
         shown = structure_rows.JsonDocument() if as_json else structure_rows.Lines()
-        told = structure_rows.tell(stream, media_type, shown, structure_files.Folder(to) if to else None)
+        told = structure_rows.tell(
+            stream, media_type, shown, structure_files.Folder(to) if to else None, validate=validate
+        )
     raise typer.Exit(exit_codes.OK if told else exit_codes.INVALID)

@@ -9,6 +9,7 @@ from contexture.sdmx.formats import Format
 from contexture.sdmx.limits import Limits
 from contexture.sdmx.splitting import Split, split
 from contexture.sdmx.urns import Urn
+from contexture.sdmx.validation import SchemaValidator
 
 __all__ = [
     "Artefact",
@@ -17,6 +18,7 @@ __all__ = [
     "Format",
     "LimitExceededError",
     "Limits",
+    "SchemaValidator",
     "Split",
     "StructureMessageError",
     "UnsplittableFormatError",

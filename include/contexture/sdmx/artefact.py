@@ -6,8 +6,6 @@ from dataclasses import dataclass, field
 
 from contexture.sdmx.findings import Finding
 from contexture.sdmx.formats import Format
-from contexture.sdmx.kinds import PACKAGES
-from contexture.sdmx.urns import DEFAULT_VERSION, Urn
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,17 +14,6 @@ class Envelope:
 
     before: bytes
     after: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class Identity:
-    """What an artefact says about itself, before any rule is applied."""
-
-    kind: str
-    agency: str | None
-    id: str | None
-    version: str | None
-    declared_urn: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,37 +62,3 @@ class Artefact:
     def message(self) -> bytes:
         """A complete structure message that holds this artefact alone, with the header of the message it came in."""
         return b"".join((self.envelope.before, self.content, self.envelope.after))
-
-
-def named(identity: Identity, offset: int) -> tuple[str | None, tuple[Finding, ...]]:
-    """The URN of an artefact, and what is odd about it."""
-    if identity.kind not in PACKAGES:
-        return _foreign(identity, offset)
-    if not identity.agency or not identity.id:
-        return None, (Finding("no-identity", f"a {identity.kind} without agency or id", offset),)
-    urn = str(Urn.of(identity.kind, identity.agency, identity.id, identity.version))
-    if identity.declared_urn in {None, urn}:
-        return urn, ()
-    return urn, (Finding("urn-differs", f"{urn} says of itself that it is {identity.declared_urn}", offset),)
-
-
-def version_of(identity: Identity) -> str:
-    """The version that the URN has."""
-    return identity.version or DEFAULT_VERSION
-
-
-def _foreign(identity: Identity, offset: int) -> tuple[str | None, tuple[Finding, ...]]:
-    if identity.kind in NOT_MAINTAINABLE:
-        found = Finding(
-            "not-maintainable", f"{identity.kind} {identity.id or 'without id'} is not maintainable", offset
-        )
-        return None, (found,)
-    found = Finding("unknown-kind", f"{identity.kind} {identity.id or 'without id'} is of an unknown kind", offset)
-    try:
-        return str(Urn.parse(identity.declared_urn or "")), (found,)
-    except ValueError:
-        return None, (found, Finding("no-identity", f"this {identity.kind} declares no URN", offset))
-
-
-NOT_MAINTAINABLE = frozenset({"Agency", "Concept"})
-"""What SDMX-ML 1.0 and 2.0 have beside maintainable artefacts."""

@@ -14,6 +14,7 @@ FindingCode = Literal[
     "notice",
     "late-header",
     "invalid",
+    "unchecked",
 ]
 """What was found.
 
@@ -25,7 +26,11 @@ FindingCode = Literal[
 - `notice`: the sender says something about the message as a whole, such as an error or a truncation.
 - `late-header`: the header follows the structures; messages around artefacts have none.
 - `invalid`: the schema of the format refuses the message around the artefact.
+- `unchecked`: the artefact is too large to be validated.
 """
+
+
+_AT_MOST = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,3 +49,11 @@ class Finding:
 
     def __str__(self) -> str:
         return f"{self.code}: {self.message}"
+
+
+def note(findings: list[Finding], finding: Finding) -> None:
+    """Adds a finding, as long as there are not too many to be read."""
+    if len(findings) < _AT_MOST:
+        findings.append(finding)
+    elif len(findings) == _AT_MOST:
+        findings.append(Finding(finding.code, f"there is more than these {_AT_MOST:,} findings", finding.offset))

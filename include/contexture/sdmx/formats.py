@@ -26,6 +26,11 @@ class Format(StrEnum):
         """What a registry is asked for to get it."""
         return MEDIA_TYPES[self]
 
+    @property
+    def is_json(self) -> bool:
+        """Whether its messages are JSON; they are XML else."""
+        return "JSON" in self.value
+
 
 MEDIA_TYPES = {
     Format.SDMX_ML_1_0: "application/vnd.sdmx.structure+xml;version=1.0",

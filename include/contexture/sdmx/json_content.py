@@ -14,8 +14,8 @@ import msgspec
 import orjson
 
 from contexture.events import canonical_json, parse_json
-from contexture.sdmx.artefact import Identity
 from contexture.sdmx.errors import StructureMessageError
+from contexture.sdmx.identity import Identity
 from contexture.sdmx.references import References
 
 _PIECE_BYTES = 1 << 18
@@ -50,14 +50,21 @@ def members(content: bytes) -> Members:
 
 
 def identity(kind: str, found: Members) -> Identity:
-    """What the artefact says about itself; SDMX-JSON and Fusion-JSON spell it differently."""
-    return Identity(
-        kind=kind,
-        agency=_text(found, "agencyID") or _text(found, "agencyId"),
-        id=_text(found, "id"),
-        version=_text(found, "version"),
-        declared_urn=_text(found, "urn") or _urn_of_links(found),
-    )
+    """What the artefact says about itself; SDMX-JSON and Fusion-JSON spell it differently.
+
+    Raises:
+        StructureMessageError: a text in it is no JSON.
+    """
+    try:
+        return Identity(
+            kind=kind,
+            agency=_text(found, "agencyID") or _text(found, "agencyId"),
+            id=_text(found, "id"),
+            version=_text(found, "version"),
+            declared_urn=_text(found, "urn") or _urn_of_links(found),
+        )
+    except ValueError as error:
+        raise _invalid(error) from None
 
 
 def examine(found: Members, references: References) -> bytes:

@@ -7,11 +7,12 @@ from collections.abc import Iterator
 import orjson
 
 from contexture.sdmx import json_content, references
-from contexture.sdmx.artefact import Artefact, Envelope, named, version_of
+from contexture.sdmx.artefact import Artefact, Envelope
 from contexture.sdmx.encodings import Utf8Source
 from contexture.sdmx.errors import StructureMessageError
-from contexture.sdmx.findings import Finding, FindingCode
+from contexture.sdmx.findings import Finding, FindingCode, note
 from contexture.sdmx.formats import Format, is_fusion, json_format
+from contexture.sdmx.identity import Body, artefact_of
 from contexture.sdmx.json_header import Header, LateHeader
 from contexture.sdmx.json_text import JsonText
 from contexture.sdmx.kinds import kind_of_container, kind_of_element
@@ -98,22 +99,8 @@ class JsonReader:
         identity = json_content.identity(kind, found)
         gathered = references.References()
         content_hash = json_content.examine(found, gathered)
-        urn, findings = named(identity, offset)
-        return Artefact(
-            urn=urn,
-            declared_urn=identity.declared_urn,
-            kind=kind,
-            agency=identity.agency,
-            id=identity.id,
-            version=version_of(identity),
-            references=gathered.but(urn, identity.declared_urn),
-            content_hash=content_hash,
-            content=self._source.encoding.encoded(content),
-            format=self.format or Format.SDMX_JSON_2_0,
-            envelope=envelope,
-            findings=findings,
-            offset=offset,
-        )
+        body = Body(self._source.encoding.encoded(content), content_hash, gathered, offset)
+        return artefact_of(identity, body, self.format or Format.SDMX_JSON_2_0, envelope)
 
     def _envelope(self, before: bytes, after: bytes) -> Envelope:
         encoding = self._source.encoding
@@ -160,4 +147,4 @@ class JsonReader:
         )
 
     def _report(self, code: FindingCode, message: str, offset: int | None = None) -> None:
-        self.findings.append(Finding(code, message, offset))
+        note(self.findings, Finding(code, message, offset))

@@ -22,8 +22,8 @@ PACKAGES: Mapping[str, str] = MappingProxyType(
             "mapping": "StructureSet",
             "metadatastructure": "MetadataStructure Metadataflow",
             "process": "Process",
-            "registry": "AttachmentConstraint ContentConstraint DataConstraint MetadataConstraint "
-            "MetadataProvisionAgreement ProvisionAgreement",
+            "registry": "AttachmentConstraint AvailabilityConstraint ContentConstraint DataConstraint "
+            "MetadataConstraint MetadataProvisionAgreement ProvisionAgreement",
             "structuremapping": "CategorySchemeMap ConceptSchemeMap OrganisationSchemeMap ReportingTaxonomyMap "
             "RepresentationMap StructureMap",
             "transformation": "CustomTypeScheme NamePersonalisationScheme RulesetScheme TransformationScheme "

@@ -8,11 +8,12 @@ from typing import Any
 from xml.parsers import expat
 
 from contexture.sdmx import references, xml_layout
-from contexture.sdmx.artefact import Artefact, Envelope, Identity, named, version_of
+from contexture.sdmx.artefact import Artefact, Envelope
 from contexture.sdmx.encodings import Utf8Source
 from contexture.sdmx.errors import StructureMessageError
-from contexture.sdmx.findings import Finding, FindingCode
+from contexture.sdmx.findings import Finding, FindingCode, note
 from contexture.sdmx.formats import Format
+from contexture.sdmx.identity import Body, Identity, artefact_of
 from contexture.sdmx.kinds import kind_of_element
 from contexture.sdmx.limits import Limits
 from contexture.sdmx.xml_aside import pass_element
@@ -58,15 +59,23 @@ class XmlReader:
         """
         while chunk := self._source.read(_CHUNK_BYTES):
             self._window.add(chunk)
-            self._parse(chunk, final=False)
-            while self._done:
-                yield self._done.popleft()
+            yield from self._parsed(chunk)
             if self._collector:
                 self._collector.flush()
             self._window.move(self._parser.CurrentByteIndex)
-        self._parse(b"", final=True)
+        yield from self._parsed(b"", final=True)
+
+    def _parsed(self, chunk: bytes, *, final: bool = False) -> Iterator[Artefact]:
+        broken = None
+        try:
+            self._parse(chunk, final=final)
+        except StructureMessageError as error:
+            broken = error
+        # What came to its end before is right all the same.
         while self._done:
             yield self._done.popleft()
+        if broken:
+            raise broken
 
     def _new_parser(self) -> Any:
         parser = expat.ParserCreate("utf-8", " ")
@@ -173,23 +182,8 @@ class XmlReader:
         raw = self._window.element(self._parser.CurrentByteIndex, empty=collector.is_empty)
         self._limits.check_artefact(len(raw))
         collector.flush()
-        urn, findings = named(identity, offset)
-        artefact = Artefact(
-            urn=urn,
-            declared_urn=identity.declared_urn,
-            kind=identity.kind,
-            agency=identity.agency,
-            id=identity.id,
-            version=version_of(identity),
-            references=collector.references.but(urn, identity.declared_urn),
-            content_hash=collector.content_hash,
-            content=self._source.encoding.encoded(raw),
-            format=self._root.format,
-            envelope=self._around(),
-            findings=findings,
-            offset=offset,
-        )
-        self._done.append(artefact)
+        body = Body(self._source.encoding.encoded(raw), collector.content_hash, collector.references, offset)
+        self._done.append(artefact_of(identity, body, self._root.format, self._around()))
         self._collector, self._comments = None, b""
         self._go_on()
 
@@ -227,4 +221,4 @@ class XmlReader:
         self._install(self._start, self._end, self._text)
 
     def _report(self, code: FindingCode, message: str, offset: int) -> None:
-        self.findings.append(Finding(code, message, offset))
+        note(self.findings, Finding(code, message, offset))

@@ -108,3 +108,13 @@ def test_a_file_that_is_not_there_is_named(contexture, tmp_path):
     done = contexture("structures", "split", str(tmp_path / "none.xml"))
     assert done.code == 2
     assert "none.xml: No such file or directory" in done.err
+
+
+def test_validity_is_told_on_request_and_changes_nothing(contexture, file):
+    plain, checked = (
+        contexture("structures", "split", str(file)),
+        contexture("structures", "split", str(file), "--validate"),
+    )
+    assert checked.code == 0
+    assert "invalid: line 2: Element 'Header': Missing child element(s)" in checked.out
+    assert [line for line in checked.out.splitlines() if "invalid:" not in line] == plain.out.splitlines()

@@ -182,6 +182,12 @@ def test_broken_json_is_refused(message, said):
         list(parts(message))
 
 
+def test_bytes_that_are_no_utf8_are_refused():
+    for broken in (b'{"id": "\xff"}', b'{"\xff": 1}', b'{"x": {"y": "\xff"}}'):
+        with pytest.raises(StructureMessageError, match="no valid JSON"):
+            list(split(BytesIO(b'{"meta": {}, "data": {"codelists": [' + broken + b"]}}")))
+
+
 def test_depth_is_limited():
     deep = '{"id": "A", "x": ' + "[" * 250 + "]" * 250 + "}"
     with pytest.raises(LimitExceededError, match="nested deeper than 200"):

@@ -240,6 +240,33 @@ def test_a_message_that_ends_in_the_middle_is_an_error_after_what_was_whole(cut)
         artefacts(message[:cut])
 
 
+def test_what_was_whole_before_an_error_is_given():
+    message = structures.ml("2.1", ("Codelists", structures.CODELIST_2_1), ("Dataflows", structures.DATAFLOW_2_1))
+    found = parts(message.replace("</str:Dataflow>", "</str:Wrong>"))
+    assert next(found).content == structures.CODELIST_2_1.encode()
+    with pytest.raises(StructureMessageError, match="mismatched tag"):
+        next(found)
+
+
+def test_findings_are_not_more_than_can_be_read():
+    message = structures.ml("2.1", ("Codelists", structures.CODELIST_2_1)).replace(
+        "</mes:Header>", "</mes:Header>" + "<o/>" * 5000
+    )
+    found = parts(message)
+    assert len(list(found)) == 1
+    assert len(found.findings) == 1001
+    assert found.findings[-1].message == "there is more than these 1,000 findings"
+
+
+def test_schemes_that_an_agency_has_one_of_need_neither_id_nor_version():
+    [artefact] = artefacts(structures.ml("3.0", ("AgencySchemes", '<str:AgencyScheme agencyID="X" version="7.0.0"/>')))
+    assert (artefact.urn, artefact.id, artefact.version) == (
+        f"{OF}base.AgencyScheme=X:AGENCIES(1.0)",
+        "AGENCIES",
+        "1.0",
+    )
+
+
 def test_entities_are_never_declared():
     bomb = '<!DOCTYPE x [<!ENTITY a "aaaa">]>'
     with pytest.raises(StructureMessageError, match="DOCTYPE"):

