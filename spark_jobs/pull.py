@@ -147,6 +147,7 @@ def _whole(publication: Publication) -> Selection:
         service=source.service,
         service_path=",".join(source.service_path),
         types=",".join(source.types),
+        ids=",".join(source.ids),
         id_pattern=source.id_pattern or "",
         type_pattern=source.type_pattern or "",
         q=source.query or "",

@@ -66,6 +66,7 @@ class Selection:
     service: str = ""
     service_path: str = "/#"
     types: str = ""
+    ids: str = ""
     id_pattern: str = ""
     type_pattern: str = ""
     q: str = ""
@@ -155,6 +156,7 @@ class Selection:
         return EntityQuery(
             service_path=service_path,
             types=_parts(self.types),
+            ids=_parts(self.ids),
             id_pattern=self.id_pattern or None,
             type_pattern=self.type_pattern or None,
             q=self.q or None,

@@ -98,6 +98,7 @@ def _of_path(broker: Broker, publication: Publication, path: str, limit: int) ->
     query = EntityQuery(
         service_path=path,
         types=source.types,
+        ids=source.ids,
         id_pattern=source.id_pattern,
         type_pattern=source.type_pattern,
         mq=source.metadata_query,

@@ -44,8 +44,17 @@ def _body(parameters: Mapping[str, str]) -> dict[str, object]:
 
 
 def _selectors(parameters: Mapping[str, str]) -> list[dict[str, str]]:
-    """One selector for each type: in a body a type is one name, never a list. Each needs a condition on the id."""
-    ids = {"idPattern": parameters.get("idPattern", _ANY_ID)}
+    """One selector for each id and type: in a body each is one name, never a list. The id always needs a condition."""
+    return [{**identifier, **kind} for identifier in _ids(parameters) for kind in _types(parameters)]
+
+
+def _ids(parameters: Mapping[str, str]) -> list[dict[str, str]]:
+    if "id" in parameters:
+        return [{"id": one} for one in parameters["id"].split(",")]
+    return [{"idPattern": parameters.get("idPattern", _ANY_ID)}]
+
+
+def _types(parameters: Mapping[str, str]) -> list[dict[str, str]]:
     if "type" in parameters:
-        return [{**ids, "type": name} for name in parameters["type"].split(",")]
-    return [{**ids, "typePattern": parameters["typePattern"]} if "typePattern" in parameters else ids]
+        return [{"type": name} for name in parameters["type"].split(",")]
+    return [{"typePattern": parameters["typePattern"]} if "typePattern" in parameters else {}]

@@ -35,6 +35,7 @@ class EntityQuery:
         until: where it ends: what has this time or an earlier one is met, and little beyond; to the end when None.
         page_size: entities asked for at once, 1 to 1000.
         identities_only: leaves the user attributes out.
+        ids: these entities alone.
         attribute_times: asks for the time of each attribute's own last change, as metadata `dateModified`.
 
     Raises:
@@ -57,6 +58,7 @@ class EntityQuery:
     mq: str | None = None
     until: str | None = None
     attribute_times: bool = False
+    ids: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.service_path.startswith("/"):
@@ -65,6 +67,8 @@ class EntityQuery:
             raise _mistake(f"a page of {self.page_size} is not between 1 and {MAX_PAGE_SIZE}", "source.page_size")
         if self.types and self.type_pattern:
             raise _mistake("types and type_pattern exclude each other", "source.types or type_pattern")
+        if self.ids and self.id_pattern:
+            raise _mistake("ids and id_pattern exclude each other", "source.ids or id_pattern")
         geo = (self.georel, self.geometry, self.coords)
         if any(geo) and not all(geo):
             raise _mistake("georel, geometry and coords go together", "source.georel, geometry and coords")
@@ -108,6 +112,7 @@ class EntityQuery:
         given = {
             "type": ",".join(self.types),
             "typePattern": self.type_pattern,
+            "id": ",".join(self.ids),
             "idPattern": self.id_pattern,
             "q": ";".join(part for part in ((self.q or "").strip().strip(";"), self._stretch(since)) if part),
             "mq": (self.mq or "").strip().strip(";"),

@@ -22,6 +22,7 @@ _BROKER_ONLY = (
     "context",
     "service_path",
     "types",
+    "ids",
     "id_pattern",
     "type_pattern",
     "query",
@@ -71,11 +72,12 @@ def _geography(publication: Publication) -> Findings:
         yield Finding(("source", present), message, "write all three, or none", involved)
 
 
-def _types_and_pattern(publication: Publication) -> Findings:
+def _lists_and_patterns(publication: Publication) -> Findings:
     source = publication.source
-    if source.types and source.type_pattern is not None:
-        message = "`type_pattern` and `types` exclude each other: brokers take one of them"
-        yield Finding(("source", "type_pattern"), message, "leave one out", (("source", "types"),))
+    for listed, pattern in (("types", "type_pattern"), ("ids", "id_pattern")):
+        if getattr(source, listed) and getattr(source, pattern) is not None:
+            message = f"`{pattern}` and `{listed}` exclude each other: brokers take one of them"
+            yield Finding(("source", pattern), message, "leave one out", (("source", listed),))
 
 
 def _required_attributes(publication: Publication) -> Findings:
@@ -180,7 +182,7 @@ def _topic_configuration(publication: Publication) -> Findings:
 _CHECKS: tuple[Callable[[Publication], Findings], ...] = (
     _source_kind,
     _geography,
-    _types_and_pattern,
+    _lists_and_patterns,
     _required_attributes,
     _entity_limits,
     _fixed_topics,

@@ -21,6 +21,7 @@ CHANGES_RECORDS: Mapping[str, str] = {
     "source.service": "part of the identity and of topic names",
     "source.service_path": "selects what is published",
     "source.types": "selects what is published",
+    "source.ids": "selects what is published",
     "source.id_pattern": "selects what is published",
     "source.type_pattern": "selects what is published",
     "source.query": "selects what is published",
@@ -106,7 +107,9 @@ CHANGES_NO_RECORD: Mapping[str, str] = {
 }
 
 # In these lists the order says nothing.
-_UNORDERED = frozenset({"source.service_path", "source.types", "source.attributes", "source.select", "topics.topics"})
+_UNORDERED = frozenset(
+    {"source.service_path", "source.types", "source.ids", "source.attributes", "source.select", "topics.topics"}
+)
 
 
 def canonical_json(publication: Publication) -> bytes:

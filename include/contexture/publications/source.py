@@ -101,8 +101,9 @@ class Source(Section):
         "paths inside",
     )
     types: Names = Field((), description="Entity types; empty selects all")
+    ids: Names = Field((), description="Entity ids; empty selects all")
     id_pattern: Annotated[StrictStr, AfterValidator(_check_pattern), Field(min_length=1)] | None = Field(
-        None, description="POSIX regular expression that entity ids must match"
+        None, description="POSIX regular expression that entity ids must match; in place of ids"
     )
     type_pattern: Annotated[StrictStr, AfterValidator(_check_pattern), Field(min_length=1)] | None = Field(
         None, description="POSIX regular expression that entity types must match; in place of types"

@@ -76,6 +76,11 @@ def test_metadata_asked_for_are_a_list_in_a_body() -> None:
         (EntityQuery("/a", attributes=("x" * 2000,)), [{"idPattern": ".*"}]),
         (EntityQuery("/a", type_pattern="x" * 2000), [{"idPattern": ".*", "typePattern": "x" * 2000}]),
         (EntityQuery("/a", id_pattern="x" * 2000), [{"idPattern": "x" * 2000}]),
+        (EntityQuery("/a", ids=("a", "b" * 2000)), [{"id": "a"}, {"id": "b" * 2000}]),
+        (
+            EntityQuery("/a", ids=("a", "b" * 2000), types=("t", "u")),
+            [{"id": one, "type": kind} for one in ("a", "b" * 2000) for kind in ("t", "u")],
+        ),
     ],
 )
 def test_what_is_not_selected_by_is_any(query: EntityQuery, selectors: list[dict[str, str]]) -> None:
@@ -123,7 +128,7 @@ def test_a_long_selection_is_counted_and_walked_as_a_short_one() -> None:
 
 CLOSED = {
     *("limit", "offset", "options", "attrs", "metadata", "orderBy", "q", "mq"),
-    *("type", "typePattern", "idPattern", "georel", "geometry", "coords"),
+    *("id", "type", "typePattern", "idPattern", "georel", "geometry", "coords"),
 }
 
 
@@ -140,7 +145,7 @@ def test_nothing_beyond_the_closed_list_is_ever_asked_for(filler: str) -> None:
     queries = [
         EntityQuery("/a", types=("t",), id_pattern="^a" + filler, q="a>1", mq="a.b>1", attributes=("a",), **place),
         EntityQuery("/#", type_pattern="^t" + filler, attribute_times=True, field="dateModified", since="2026-01-01"),
-        EntityQuery("/a/#", attributes=("a" + filler,), identities_only=not filler, until="2026-01-01"),
+        EntityQuery("/a/#", ids=("a",), attributes=("a" + filler,), identities_only=not filler, until="2026-01-01"),
     ]
     with ContextBroker(BrokerConnection("http://broker"), "s", transport=httpx.MockTransport(answer)) as broker:
         for query in queries:

@@ -77,6 +77,12 @@ def test_a_pattern_of_types_and_conditions_on_metadata_become_parameters() -> No
     assert "type" not in parameters
 
 
+def test_ids_are_a_list_and_exclude_a_pattern_of_ids() -> None:
+    assert EntityQuery("/a", ids=("car1", "car2")).count_parameters()["id"] == "car1,car2"
+    with pytest.raises(ConfigurationError, match="exclude each other"):
+        EntityQuery("/a", ids=("car1",), id_pattern="^car")
+
+
 def test_types_and_a_pattern_of_types_exclude_each_other() -> None:
     with pytest.raises(ConfigurationError, match="exclude each other"):
         EntityQuery("/a", types=("car",), type_pattern="^car")

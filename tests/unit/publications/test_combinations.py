@@ -66,6 +66,7 @@ LINES = {"format": "cygnus-lines"}
         ({"source": {"select": ["*"]}}, "`select` needs `kind: sdmx`"),
         ({"source": {"registrations": True}}, "`registrations` needs `kind: sdmx`"),
         ({"source": {"types": ["car"], "type_pattern": "^car"}}, "`type_pattern` and `types` exclude each other"),
+        ({"source": {"ids": ["car1"], "id_pattern": "^car"}}, "`id_pattern` and `ids` exclude each other"),
         ({"source": {"georel": "near;maxDistance:10", "coords": "1,2"}}, "missing: geometry"),
         (
             {"source": {"attributes": ["speed"]}, "quality": {"required_attributes": ["oil"]}},

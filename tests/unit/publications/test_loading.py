@@ -52,6 +52,7 @@ def test_a_minimal_file_has_every_documented_default(written):
             "service": "vehicles",
             "service_path": ["/#"],
             "types": [],
+            "ids": [],
             "id_pattern": None,
             "type_pattern": None,
             "metadata_query": None,

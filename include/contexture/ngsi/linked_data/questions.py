@@ -54,6 +54,7 @@ class TypeQuestion:
         query = self.query
         given = {
             "type": self.types,
+            "id": ",".join(query.ids),
             "idPattern": query.id_pattern,
             "q": _conditions((query.q, query.mq), self.since),
             "attrs": ",".join(query.attributes),
