@@ -130,7 +130,7 @@ def test_the_broker_is_asked_once_which_one_it_is(spark: SparkSession, broker: T
     manifest = runs(spark, tmp_path).landed(broker, "full")
 
     assert [request.path for request in broker.requests].count("/actuator/info") == 1
-    assert manifest.queries == ("/ngsi-ld/v1/entities type=every",)
+    assert manifest.queries == ("stellio /ngsi-ld/v1/entities type=every",)
 
 
 def test_an_entity_of_several_types_and_scopes_is_one(spark: SparkSession, broker: TestBroker, tmp_path: Path) -> None:

@@ -45,6 +45,15 @@ def _scopes(publication: Publication) -> Findings:
         yield Finding(("source", "service_path"), message, "leave the others out", (("source", "api"),))
 
 
+def _notified_scopes(publication: Publication) -> Findings:
+    source = publication.source
+    if source.api == "ngsi-ld" and source.mode == "notifications" and not _EVERYTHING.intersection(source.service_path):
+        # A full run would not find what another scope's notification brought, and would take it for gone.
+        message = "`mode: notifications` can't tell scopes apart"
+        involved = (("source", "api"), ("source", "mode"))
+        yield Finding(("source", "service_path"), message, "leave it out, or write `mode: changes`", involved)
+
+
 def _geography(publication: Publication) -> Findings:
     source = publication.source
     if source.api != "ngsi-ld":
@@ -103,4 +112,10 @@ def linked_data_notes(publication: Publication) -> Iterator[Finding]:
         yield Finding(("topics", "data_model"), message, "scopes are the attribute `scope` of each entity")
 
 
-LINKED_DATA_CHECKS: tuple[Callable[[Publication], Findings], ...] = (_interface, _scopes, _geography, _conditions)
+LINKED_DATA_CHECKS: tuple[Callable[[Publication], Findings], ...] = (
+    _interface,
+    _scopes,
+    _notified_scopes,
+    _geography,
+    _conditions,
+)

@@ -52,4 +52,11 @@ def target_of(publication: Publication, access: Access, inboxes: Inboxes) -> Tar
         RetriableError: its inbox can't be made.
     """
     source = publication.source
-    return Target(source.service, source.service_path, access, inboxes.of(publication.name), types=source.types)
+    return Target(
+        source.service,
+        source.service_path,
+        access,
+        inboxes.of(publication.name),
+        types=source.types,
+        keeps_case=source.api == "ngsi-ld",
+    )

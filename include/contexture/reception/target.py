@@ -34,6 +34,7 @@ class Target:
         inbox: where its notifications go.
         maximum_bytes: of one notification.
         types: the entity types of the publication's selection; empty is all.
+        keeps_case: whether the service is a tenant of NGSI-LD, which keeps its case; others are lower case.
     """
 
     service: str
@@ -42,6 +43,7 @@ class Target:
     inbox: Inbox
     maximum_bytes: int = MAXIMUM_BYTES
     types: tuple[str, ...] = ()
+    keeps_case: bool = False
 
     def check(self, notification: Notification) -> None:
         """Refuses what the publication didn't select.
@@ -49,7 +51,8 @@ class Target:
         Raises:
             NotificationError: another service, or a path or type outside the selection.
         """
-        if notification.service.lower() != self.service:
+        given = notification.service if self.keeps_case else notification.service.lower()
+        if given != self.service:
             raise _foreign(
                 f"the service {notification.service[:50]!r} is not the publication's",
                 "correct the subscription's service or its URL",
@@ -67,7 +70,9 @@ class Target:
     def _check_types(self, notification: Notification) -> None:
         # A full run would not find such an entity, and would take it for gone.
         for entity in notification.entities:
-            if self.types and entity.type not in self.types:
+            # An NGSI-LD entity of several types is selected by any of them.
+            names = entity.type.split(",") if notification.form == "ngsi-ld" else [entity.type]
+            if self.types and not set(names).intersection(self.types):
                 raise _foreign(
                     f"the type {entity.type[:60]!r} is outside the publication's selection",
                     "correct the types in the subscription's subject, or those of the publication",

@@ -33,6 +33,7 @@ def refusal(**source: object) -> str:
         ({"context": "context.jsonld"}, "is no address of a @context"),
         ({"context": "https://example.org/a b"}, "is no address of a @context"),
         ({"context": 'https://example.org/>; rel="x'}, "is no address of a @context"),
+        ({"service_path": "/Madrid", "mode": "notifications"}, "`mode: notifications` can't tell scopes apart"),
         ({"service_path": ["/", "/Madrid"]}, "the scope / selects everything, also what has no scope"),
         (
             {"georel": "coveredBy", "geometry": "box", "coords": "1,2;3,4"},
@@ -72,6 +73,7 @@ def test_what_ngsi_ld_excludes_is_refused_by_name(source: dict[str, object], exp
         {"georel": "within", "geometry": "polygon", "coords": "1,1;1,2;2,2;1,1"},
         {"service_path": ["/Madrid/+/Gardens", "/Paris/#"]},
         {"flavour": "orion-ld"},
+        {"mode": "notifications"},
         {"flavour": "generic"},
         {"type_pattern": "^Car"},
     ],

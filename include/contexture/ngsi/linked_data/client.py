@@ -102,10 +102,10 @@ class LinkedDataBroker(Broker):
             yield from self._walk_types(question, deadline)
 
     def describe(self, query: EntityQuery) -> str:
-        """The walk in one line, for the manifest; holds no secret."""
+        """The walk in one line, with the flavour that was found, for the manifest; holds no secret."""
         since = query.since if query.field == "dateModified" else None
         asked = TypeQuestion(query, ",".join(query.types) or query.type_pattern or "every", since).selection()
-        return " ".join((ENTITIES, *(f"{name}={value}" for name, value in asked.items())))
+        return " ".join((self.flavour, ENTITIES, *(f"{name}={value}" for name, value in asked.items())))
 
     def types(self, deadline: float | None = None) -> tuple[str, ...]:
         """The types there are, for a query without any is refused as too broad."""

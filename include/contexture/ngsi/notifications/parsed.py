@@ -20,7 +20,9 @@ def parse_notified(
         EntityError: the body isn't an entity of that form.
     """
     if form == "ngsi-ld":
-        return parse_entity(body, service=service, service_path_hint=service_path, form="ngsi-ld")
+        return parse_entity(
+            body, service=service, service_path_hint=service_path, form="ngsi-ld", attribute_times=attribute_times
+        )
     if form == "ngsiv2":
         return parse_entity(body, service=service, service_path_hint=service_path, attribute_times=attribute_times)
     return parse_entity(_normalized(body), service=service, service_path_hint=service_path)

@@ -341,4 +341,7 @@ def test_whatever_refuses_is_told_what_to_do_about(answer: httpx.Response, expec
 def test_a_walk_is_described_without_what_is_secret() -> None:
     broker = reader(LinkedDataNetwork("stellio"), "stellio", tenant="city")
     query = EntityQuery(types=("Car", "Bus"), q="speed>50", field="dateModified", since="2026-01-02T00:00:00Z")
-    assert broker.describe(query) == "/ngsi-ld/v1/entities type=Car,Bus q=speed>50;modifiedAt>=2026-01-02T00:00:00Z"
+    assert (
+        broker.describe(query)
+        == "stellio /ngsi-ld/v1/entities type=Car,Bus q=speed>50;modifiedAt>=2026-01-02T00:00:00Z"
+    )

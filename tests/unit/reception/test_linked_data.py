@@ -1,0 +1,55 @@
+"""Which NGSI-LD notifications a publication takes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import orjson
+import pytest
+
+from contexture.ngsi.notifications import Notification, NotificationError, read_notification
+from contexture.outbox.inbox_files import open_shelf
+from contexture.outbox.inbox_writer import InboxWriter
+from contexture.outbox.storage import Storage
+from contexture.publications import Publication
+from contexture.reception import Target, ThisMachineOnly
+from contexture.reception.publications import Inboxes, target_of
+
+ACCESS = ThisMachineOnly(without_credentials=True)
+
+
+def notified(tenant: str, kind: str | list[str] = "Car") -> Notification:
+    entity = {"id": "urn:a:1", "type": kind, "speed": {"type": "Property", "value": 1}}
+    body = {"id": "urn:n:1", "type": "Notification", "subscriptionId": "urn:s:1", "data": [entity]}
+    headers = {"content-type": "application/json", "ngsild-tenant": tenant}
+    return read_notification(headers, orjson.dumps(body))
+
+
+@pytest.fixture
+def target(tmp_path: Path) -> Target:
+    writer = InboxWriter(open_shelf(Storage(str(tmp_path)), "air"))
+    writer.close()
+    return Target("City", ("/#",), ACCESS, writer, types=("Car",), keeps_case=True)
+
+
+def test_a_tenant_keeps_its_case(target: Target) -> None:
+    target.check(notified("City"))
+    with pytest.raises(NotificationError, match="'city' is not the publication's"):
+        target.check(notified("city"))
+    replace(target, service="city", keeps_case=False).check(notified("City"))
+
+
+def test_an_entity_of_several_types_is_selected_by_any_of_them(target: Target) -> None:
+    target.check(notified("City", ["Car", "Asset"]))
+    with pytest.raises(NotificationError, match="'Asset,Bus' is outside"):
+        target.check(notified("City", ["Bus", "Asset"]))
+
+
+@pytest.mark.parametrize(("api", "keeps_case"), [("ngsiv2", False), ("ngsi-ld", True)])
+def test_a_publication_says_whether_its_service_is_a_tenant(api: str, keeps_case: bool, tmp_path: Path) -> None:
+    source = {"kind": "ngsi", "connection": "b", "service": "city", "api": api}
+    publication = Publication.model_validate({"name": "air", "source": source})
+    inboxes = Inboxes(Storage(str(tmp_path)))
+    assert target_of(publication, ACCESS, inboxes).keeps_case is keeps_case
+    inboxes.close()
