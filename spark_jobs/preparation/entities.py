@@ -17,7 +17,9 @@ from contexture.messages.rendering import Rendered, renderer, type_of
 from contexture.ngsi.entity import EntityError, ParsedEntity, parse_entity
 from contexture.ngsi.notifications import notified_form
 from contexture.ngsi.notifications.parsed import parse_notified
+from contexture.ngsi.relationships import targets
 from contexture.ngsi.rules import RuleOptions, Violation, check_entity, unreadable
+from contexture.ngsi.rules.coercion import with_numbers
 from contexture.outbox.state_index import StateLookup
 from contexture.topics import TopicNameError
 from contexture.topics.collisions import Meanings
@@ -26,8 +28,10 @@ from spark_jobs.preparation.evaluated import EvaluatedRows, Refusal
 from spark_jobs.preparation.holding import Holding
 from spark_jobs.preparation.judged import JudgedAttributes
 from spark_jobs.preparation.landed_rows import LandedRow, landed_rows
+from spark_jobs.preparation.seen_types import SeenTypes
 from spark_jobs.preparation.settings import MAXIMUM_PARTS, Preparation, event_number
 
+NUMBER_STRING = "number-string"
 ROWS_AT_ONCE = 1000
 """State is asked once for as many rows, whose parsed entities are in memory at once."""
 
@@ -44,6 +48,9 @@ class EntityEvaluator:
         self._holding = Holding(preparation, lookup)
         self._render = renderer(publication)
         self._meanings = Meanings(publication.topics)
+        self._coerces_numbers = publication.quality.coerce_numbers
+        self._judges_targets, self._types = preparation.judges_targets, frozenset(publication.source.types)
+        self.seen_types = SeenTypes() if "type-drift" in preparation.judged_rules else None
         self._options = RuleOptions.for_publication(publication, preparation.reference_time)
         self._judged = JudgedAttributes(publication)
         self._maximum_bytes = preparation.maximum_record_bytes
@@ -77,6 +84,7 @@ class EntityEvaluator:
         except EntityError as error:
             self._refuse(rows, row, self._shown_identity(row), unreadable(error, self._options))
             return
+        parsed, read = with_numbers(parsed) if self._coerces_numbers else parsed, parsed
         violations = check_entity(parsed, self._options)
         errors = [violation for violation in violations if violation.severity == "error"]
         if self._by_attribute and len(parsed.attributes) > MAXIMUM_PARTS:
@@ -85,7 +93,10 @@ class EntityEvaluator:
             # As it landed: an id that is no text would else name another entity than the one seen.
             self._refuse(rows, row, self._shown_identity(row), errors)
             return
-        warnings = ",".join(item.rule for item in violations) or None
+        coerced = [NUMBER_STRING] if parsed is not read and NUMBER_STRING in self._options.severities else []
+        warnings = ",".join([*coerced, *(item.rule for item in violations)]) or None
+        if self.seen_types is not None:
+            self.seen_types.note(parsed)
         if not self._by_attribute:
             yield whole(row, parsed, warnings)
         elif parsed.attributes:
@@ -192,6 +203,7 @@ class EntityEvaluator:
                 identity.type,
                 topic,
                 meaning,
+                targets(candidate.parsed, self._types) if self._judges_targets and part == 0 else None,
                 *self._judged.of(candidate.parsed),
             )
         )
@@ -216,7 +228,7 @@ class EntityEvaluator:
         hashed = identity_hash(key)
         event = (event_number(row.ordinal, 0), 0, verdict.value, hashed, hashed, None)
         found = (row.modified_at, None, row.received_at, notified_form(row.media_type) is not None, rules, warnings)
-        names = (key.decode(), identity.service_path, identity.id, identity.type, None, None)
+        names = (key.decode(), identity.service_path, identity.id, identity.type, None, None, None)
         rows.narrow_rows.append((*event, *found, *names, *self._judged.nothing))
 
     def _shown_identity(self, row: LandedRow) -> ContextIdentity:

@@ -31,6 +31,7 @@ _EVENT_FIELDS = [
     pa.field("type", pa.string(), nullable=False),
     pa.field("topic", pa.string()),
     pa.field("meaning", pa.int64()),
+    pa.field("targets", pa.list_(pa.string())),
 ]
 _UNSHARDED = [item for item in RENDERED if item.name != "shard"]
 

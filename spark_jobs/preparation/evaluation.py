@@ -39,17 +39,20 @@ def evaluation(preparation: Preparation) -> Evaluation:
         lookup = load_lookup(preparation.home, name, pointer, times=rewritten)
         evaluator = EntityEvaluator(preparation, lookup)
         with RunFiles(storage) as files:
+            began: int | None = None
             following: int | None = None
             for batch in batches:
                 for run in consecutive_runs(batch):
                     first, last = run.column("ordinal")[0].as_py(), run.column("ordinal")[run.num_rows - 1].as_py()
                     if first != following:
                         files.begin_run()
-                    following = last + 1
+                    began, following = first if began is None else began, last + 1
                     with cycles_uncollected():
                         rows = evaluator.evaluate(run)
                         _store(rows, run, files, preparation)
                     yield pa.record_batch([[len(rows.narrow_rows)]], schema=EVALUATED)
+        if evaluator.seen_types is not None and began is not None:
+            evaluator.seen_types.save(storage, preparation.work, began)
 
     return evaluate
 

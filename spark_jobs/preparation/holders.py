@@ -43,18 +43,18 @@ class Holders:
 
     def __init__(self, reader: StateReader, meanings: Meanings, sent: SentTopics) -> None:
         self._reader, self._meanings, self._sent = reader, meanings, sent
-        self._words, self._first, self._of = np.unique(
-            hash_words(sent.identities)[0], return_index=True, return_inverse=True
-        )
-        self.holds = self._held()
+        self.holds = np.zeros(len(sent.rows), dtype=np.bool_) if reader.is_empty else self._held()
         self.known: dict[int, set[int]] = {}
         self.foreign: dict[int, Holder] = {}
-        self._newcomers = self._new_meanings()
+        self._newcomers = {} if reader.is_empty else self._new_meanings()
         if self._newcomers:
             self._look_through()
             self.foreign = {topic: holder for topic, holder in self.foreign.items() if self._is_open(topic)}
 
     def _held(self) -> Any:
+        self._words, self._first, self._of = np.unique(
+            hash_words(self._sent.identities)[0], return_index=True, return_inverse=True
+        )
         held = np.zeros(len(self._words), dtype=np.bool_)
         for table in self._of_sent():
             is_sent, places = self._places(table)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
+from contexture.ngsi.rules.catalogue import severities
 from contexture.outbox.layout import PublicationFolder
 from contexture.outbox.orders import StageOrder
 from contexture.publications import Publication
@@ -49,6 +50,16 @@ class Preparation:
     def everything(self) -> bool:
         """Whether unchanged events are sent too."""
         return self.order.mode == "full" or self.order.republish
+
+    @property
+    def judged_rules(self) -> frozenset[str]:
+        """The rules that are not off."""
+        return frozenset(severities(self.publication.quality.rules))
+
+    @property
+    def judges_targets(self) -> bool:
+        """Whether it matters what entities refer to; only who reads everything can say that something is not there."""
+        return self.order.mode == "full" and "relationship-target" in self.judged_rules
 
     @property
     def folder(self) -> PublicationFolder:

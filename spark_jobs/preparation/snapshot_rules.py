@@ -15,6 +15,8 @@ from contexture.ngsi.rules.catalogue import severities
 from contexture.outbox.manifest import LandingManifest
 from contexture.outbox.state import StatePointer
 from contexture.outbox.storage import Storage
+from spark_jobs.preparation.dangling import dangling
+from spark_jobs.preparation.seen_types import drift
 from spark_jobs.preparation.settings import Preparation
 from spark_jobs.quality.columns import column_names
 
@@ -36,7 +38,9 @@ def snapshot_violations(storage: Storage, preparation: Preparation, landing: Lan
     if "type-drift" in wanted:
         judged = [f"type_{safe}" for safe in column_names(preparation.publication).values()]
         rows = _rows(storage, preparation, ["type", *judged], accepted=True) if judged else None
-        found["type-drift"] = sum(drifting(rows, column) for column in judged)
+        found["type-drift"] = len(drift(storage, preparation)) + sum(drifting(rows, column) for column in judged)
+    if preparation.judges_targets and landing.complete:
+        found["relationship-target"] = dangling(storage, preparation)
     return found
 
 

@@ -16,6 +16,7 @@ from contexture.messages import cygnus_lines
 from contexture.messages.rendering import Rendered, Renderer, renderer
 from contexture.ngsi import EntityError, ParsedEntity, parse_entity
 from contexture.ngsi.rules import RuleOptions, check_entity, unreadable
+from contexture.ngsi.rules.coercion import with_numbers
 from contexture.publications import Publication
 from contexture.topics import TopicNameError
 
@@ -112,6 +113,8 @@ def _accepted(
     except EntityError as error:
         outcome.refused.extend(Refused("", each.rule, each.message) for each in unreadable(error, options))
         return None
+    if publication.quality.coerce_numbers:
+        parsed = with_numbers(parsed)
     violations = check_entity(parsed, options)
     errors = [Refused(parsed.identity.id, each.rule, each.message) for each in violations if each.severity == "error"]
     outcome.refused.extend(errors)

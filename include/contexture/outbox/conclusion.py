@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
+from contexture.changes.attribute_types import AttributeTypes
 from contexture.outbox.inbox_claim import release
 from contexture.outbox.layout import PublicationFolder
 from contexture.outbox.lifecycle import ENDS, Outboxes
@@ -34,7 +35,7 @@ def conclude(storage: Storage, manifest: Manifest, *, cluster: str | None, targe
     if manifest.mode != "backfill" and pointer.sequence < manifest.sequence:
         before, pointer = pointer, _advance(state, pointer, manifest, cluster, target)
         state.point(pointer)
-        _remove_unused(state, {*before.files, *pointer.files})
+        _remove_unused(state, {*before.files, *pointer.files, before.types, pointer.types})
     mark_retried(storage, manifest)
     # After the state, which knows what was told; before the status, for once that stands nobody comes back here.
     release(storage, manifest.publication, manifest.outbox)
@@ -92,11 +93,25 @@ def _advance(
         owes_full=None if manifest.mode == "full" else pointer.owes_full,
         concluded_at=datetime.now(UTC),
         format=SORTED_FORMAT,
+        types=_types(state, pointer, manifest),
     )
 
 
-def _remove_unused(state: State, used: set[str]) -> None:
+def _types(state: State, pointer: StatePointer, manifest: Manifest) -> str | None:
+    """The file of the NGSI types that attributes have had, with those that the outbox's run saw."""
+    try:
+        seen = AttributeTypes.from_json(state.storage.read(state.folder.seen_types(manifest.outbox)))
+    except FileNotFoundError:
+        return pointer.types
+    name = f"types-{manifest.sequence:012d}.json"
+    known = state.attribute_types(pointer).after(seen, whole=manifest.mode == "full")
+    state.storage.write(state.path(name), known.to_json())
+    return name
+
+
+def _remove_unused(state: State, used: set[str | None]) -> None:
     # The files of the generation before stay, for whoever is reading them just now.
-    for name in state.storage.files(state.folder.state(), ".parquet"):
+    files = [name for suffix in (".parquet", ".json") for name in state.storage.files(state.folder.state(), suffix)]
+    for name in files:
         if name not in used:
             state.storage.remove(f"{state.folder.state()}/{name}")

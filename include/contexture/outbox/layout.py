@@ -100,6 +100,10 @@ class PublicationFolder:
         """Folder of what concluding the outbox changes in state."""
         return f"{self.outbox(outbox)}/state_delta"
 
+    def seen_types(self, outbox: str) -> str:
+        """The NGSI types of attributes that the run saw."""
+        return f"{self.state_delta(outbox)}/types.json"
+
     def quarantine(self, outbox: str) -> str:
         """Events the run refused."""
         return f"{self.publication}/quarantine/{outbox}"

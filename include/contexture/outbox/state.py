@@ -9,6 +9,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
+from contexture.changes.attribute_types import AttributeTypes
 from contexture.outbox.layout import PublicationFolder
 from contexture.outbox.manifest import Document
 from contexture.outbox.schemas import STATE
@@ -24,7 +25,7 @@ class StatePointer(Document):
 
     `generation` grows by one with each concluded run; `cluster` and `target` are the Kafka cluster's id and the target
     connection's identity (no secrets); `owes_full` is set by an abandoned outbox: the next run sends everything;
-    `format` is that of the files.
+    `format` is that of the files; `types` names the file with the NGSI types that attributes had.
     """
 
     generation: int = 0
@@ -40,6 +41,7 @@ class StatePointer(Document):
     owes_full: str | None = None
     concluded_at: datetime | None = None
     format: int = 1
+    types: str | None = None
 
 
 class State:
@@ -73,6 +75,12 @@ class State:
             columns: only these; all of them when None.
         """
         return self.reader(pointer).table(columns or STATE.names)
+
+    def attribute_types(self, pointer: StatePointer) -> AttributeTypes:
+        """The NGSI types that attributes had in earlier runs."""
+        if pointer.types is None:
+            return AttributeTypes()
+        return AttributeTypes.from_json(self.storage.read(self.path(pointer.types)))
 
     def path(self, name: str) -> str:
         """Where a file of the state lies."""

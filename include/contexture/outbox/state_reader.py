@@ -37,6 +37,11 @@ class StateReader:
         self._is_sorted = is_sorted
         self.groups_read = 0
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing was ever held."""
+        return not self._paths
+
     @cached_property
     def files(self) -> list[StateFile]:
         """The files, opened."""

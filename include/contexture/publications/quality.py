@@ -143,6 +143,10 @@ class Quality(Section):
     syntax: Literal["auto", "ngsiv2", "ngsi-ld"] = Field(
         "auto", description="Whose rules names follow; auto: those of the interface that is read"
     )
+    coerce_numbers: Flag = Field(
+        False,
+        description="A text that is a JSON number is sent as that number if the attribute has a number's type",
+    )
     allow_intervals: Flag = Field(False, description="A DateTime may be an interval, start/end")
     models: dict[str, Text] = Field(
         {}, description="JSON Schema that entities of a type must fit, by type: a path from this file's folder"

@@ -5,7 +5,7 @@ Making something work deletes its row. A value in this table is refused, never i
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -22,7 +22,7 @@ class Unsupported:
     Attributes:
         values: those that don't work yet; none: whatever isn't empty.
         today: what to write instead.
-        member: where given, the values are those of this key in each item of a list, or in the mapping.
+        member: where given, the values are those of this key in each item of a list.
     """
 
     section: str
@@ -47,7 +47,6 @@ UNSUPPORTED = (
         "use `envelope: none`",
     ),
     Unsupported("publish", "on_failure", ("dead-letter",), "use `on_failure: stop`"),
-    Unsupported("quality", "rules", ("warning", "error"), "leave it out", member="relationship-target"),
     Unsupported("quality", "expectations", ("attributes",), "use `on: entities`", member="on"),
 )
 
@@ -65,10 +64,6 @@ def _values(publication: Publication, row: Unsupported) -> Iterator[tuple[Locati
     value = getattr(getattr(publication, row.section), row.key)
     if not row.member:
         yield (row.section, row.key), value
-        return
-    if isinstance(value, Mapping):
-        if row.member in value:
-            yield (row.section, row.key, row.member), value[row.member]
         return
     for number, item in enumerate(value):
         yield (row.section, row.key, number, row.member), getattr(item, row.member)

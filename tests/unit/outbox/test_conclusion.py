@@ -54,6 +54,7 @@ def test_the_first_run_makes_the_state(storage: Storage):
         "target": "kafka1",
         "owes_full": None,
         "format": 2,
+        "types": None,
     }
     status = Outboxes(storage, "vehicles").status("outbox1")
     assert (status.status, status.steps[-1].reason) == ("concluded", "2 records committed")

@@ -153,10 +153,6 @@ def test_a_service_is_never_guessed():
             "quality.expectations[1].on: not yet supported: `on: attributes`",
         ),
         (
-            {"quality": {"rules": {"relationship-target": "warning"}}},
-            "quality.rules.relationship-target: not yet supported: `relationship-target: warning`",
-        ),
-        (
             {
                 "source": {"kind": "sdmx", "select": ["*=BIS:*(*)"]},
                 "message": {"format": "sdmx"},

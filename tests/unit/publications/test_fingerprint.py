@@ -84,6 +84,7 @@ CHANGING = {
     "batches.batch_timeout": 5,
     "message.format": "cygnus-lines",
     "message.key": "topic",
+    "quality.coerce_numbers": True,
     "publish.connection": "other",
 }
 
@@ -245,5 +246,6 @@ def test_defaults_of_fingerprinted_keys_are_frozen():
         "message.envelope": "none",
         "message.key": "identity",
         "message.media_type": None,
+        "quality.coerce_numbers": False,
         "publish.connection": "kafka_default",
     }

@@ -121,6 +121,7 @@ def test_a_minimal_file_has_every_documented_default(written):
             "allowed_values": {},
             "stale_after_seconds": {},
             "syntax": "auto",
+            "coerce_numbers": False,
             "allow_intervals": False,
             "models": {},
             "model_documents": {},

@@ -82,16 +82,22 @@ RULES: tuple[Rule, ...] = (
     Rule(
         "type-drift",
         "warning",
-        "an attribute that quality names has one NGSI type in all entities of a type",
+        "an attribute has the NGSI type that it had in earlier runs; one that quality names has the same in all "
+        "entities of a type",
         "snapshot",
     ),
-    Rule("relationship-target", "off", "what a relationship refers to is in the snapshot", "snapshot"),
+    Rule(
+        "relationship-target",
+        "warning",
+        "what a Relationship, or an attribute called refX, refers to was read or is held; judged in full runs",
+        "snapshot",
+    ),
     Rule("count-mismatch", "warning", "as many entities were read as the broker counted, within 0.1 %", "snapshot"),
     Rule("count-drop", "error", "no more vanish in one run than source.shrink_limit allows", "snapshot"),
     Rule("count-zero", "error", "the source isn't empty while the target holds something", "snapshot"),
 )
 
-REJECTING = ("dup-across-paths", "type-drift", "count-mismatch", "count-zero")
+REJECTING = ("dup-across-paths", "type-drift", "relationship-target", "count-mismatch", "count-zero")
 """Rules of the whole snapshot: nobody can say which entity is at fault, so an error rejects the run."""
 
 _DEFAULTS: Mapping[str, Setting] = MappingProxyType({rule.name: rule.default for rule in RULES})
