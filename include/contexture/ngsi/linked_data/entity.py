@@ -69,6 +69,7 @@ def linked_data_entity(
         },
         datasets=datasets or None,
         attribute_times=times,
+        expires_at=_moment(document.get("expiresAt")),
     )
 
 

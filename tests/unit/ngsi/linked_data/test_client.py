@@ -345,3 +345,10 @@ def test_a_walk_is_described_without_what_is_secret() -> None:
         broker.describe(query)
         == "stellio /ngsi-ld/v1/entities type=Car,Bus q=speed>50;modifiedAt>=2026-01-02T00:00:00Z"
     )
+
+
+def test_entities_are_selected_by_their_ids_and_by_a_pattern_of_them() -> None:
+    network = stocked("stellio", 9)
+    broker, wanted = reader(network, "stellio"), ("urn:ngsi-ld:Device:00001", "urn:ngsi-ld:Device:00003")
+    assert sorted(ids(broker.walk(EntityQuery(ids=wanted)))) == list(wanted)
+    assert ids(broker.walk(EntityQuery(id_pattern="00007$"))) == ["urn:ngsi-ld:Device:00007"]

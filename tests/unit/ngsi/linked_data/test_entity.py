@@ -182,3 +182,12 @@ def test_each_instance_has_the_time_of_its_own_change_where_that_is_asked_for() 
         "speed": datetime(2026, 1, 1, tzinfo=UTC),
     }
     assert parse_entity(body, service="city", form="ngsi-ld").attribute_times is None
+
+
+def test_a_transient_entity_says_when_it_ends_and_keeps_saying_so() -> None:
+    """Clause 4.8: expiresAt is its creator's, unlike the broker's own times."""
+    entity = parsed(expiresAt="2026-01-03T00:00:00Z")
+
+    assert entity.expires_at == datetime(2026, 1, 3, tzinfo=UTC)
+    assert entity.attributes["expiresAt"] == {"type": "DateTime", "value": "2026-01-03T00:00:00Z", "metadata": {}}
+    assert parsed().expires_at is None
