@@ -9,6 +9,7 @@ import pytest
 from builders.fake_target import FakeTarget
 from builders.outboxes import outbox, publication, records
 from contexture.errors import ConfigurationError, RejectedError
+from contexture.outbox.layout import PublicationFolder
 from contexture.outbox.lifecycle import Outboxes
 from contexture.outbox.manifest import Manifest
 from contexture.outbox.storage import Storage
@@ -81,6 +82,16 @@ def test_a_failed_warning_passes_and_is_told(storage: Storage) -> None:
     manifest = outbox(storage, VEHICLES, 1, [records("car1")], failed={"freshness": "warning"})
     assert gate.judge(manifest) == [0]
     assert "warning: freshness holds (7 of 9)" in gate.log
+
+
+def test_topics_of_several_identities_are_told(storage: Storage) -> None:
+    gate = Gate(storage)
+    manifest = outbox(storage, VEHICLES, 1, [records("car1")]).model_copy(update={"collisions": 2})
+    storage.write(PublicationFolder("vehicles").manifest(manifest.outbox), manifest.to_json())
+
+    gate.judge(manifest)
+
+    assert "2 events have the topic of another identity: the report shows which" in gate.log
 
 
 def test_a_dry_run_previews_topics_and_counts_and_sends_nothing(storage: Storage) -> None:

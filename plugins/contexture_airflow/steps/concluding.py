@@ -65,6 +65,7 @@ def counts(manifest: Manifest) -> dict[str, JsonValue]:
         "unchanged": manifest.unchanged,
         "quarantined": manifest.quarantined_entities,
         "collisions": manifest.collisions,
+        "skipped_newer": manifest.skipped_newer,
         "upserts": manifest.upserts,
         "deletes": manifest.deletes,
         "records": manifest.records,

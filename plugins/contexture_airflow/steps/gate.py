@@ -32,6 +32,8 @@ def judge(storage: Storage, staged: Staged, *, dry_run: bool, target_for: Target
     _check_open(outboxes, manifest)
     _check_verdict(outboxes, manifest, _verdict(storage, manifest), report)
     topics = topic_counts(storage, manifest)
+    if manifest.collisions:
+        report(f"{manifest.collisions} events have the topic of another identity: the report shows which")
     if dry_run:
         _preview(manifest, topics, report)
         outboxes.move(manifest.outbox, "rejected", reason="dry run")

@@ -239,3 +239,10 @@ def test_a_reader_sees_neither_aborted_nor_open_records(settings, topic):
 def test_reading_a_topic_that_is_not_there(settings, name):
     with pytest.raises(KafkaConfigurationError, match=name):
         list(read_committed(settings, [name]))
+
+
+def test_brokers_make_no_topic_that_differs_from_another_by_dots_alone(settings, name):
+    ensure_topics(settings, [TopicSpec(f"{name}.car_1")])
+
+    with pytest.raises(KafkaConfigurationError, match="collides with existing topic"):
+        ensure_topics(settings, [TopicSpec(f"{name}.car.1")])
