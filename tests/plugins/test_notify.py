@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -42,7 +43,7 @@ class Clock:
 class ApiServer:
     """A server that mounts the endpoint as Airflow does, spoken to without a socket."""
 
-    def __init__(self, endpoint: NotifyEndpoint) -> None:
+    def __init__(self, endpoint: Any) -> None:
         self._application = Starlette(routes=[Mount("/contexture/notify", app=endpoint)])
 
     async def post(self, name: str = "cars", headers: dict[str, str] = TOKEN, content: bytes = BODY) -> httpx.Response:
@@ -88,6 +89,21 @@ def test_whoever_shows_the_connection_s_password_notifies(home: Path) -> None:
 
     assert run(story) == [200, 401, 401, 404, 400]
     assert kept(home) == [BODY]
+
+
+def test_what_airflow_adds_for_itself_does_not_hide_the_secret(home: Path) -> None:
+    endpoint = NotifyEndpoint(Receptions().build)
+
+    async def everybody_is_administrator(scope: dict[str, Any], receive: Any, send: Any) -> None:
+        scope["headers"] = [*scope["headers"], (b"authorization", b"Bearer airflow's own")]
+        await endpoint(scope, receive, send)
+
+    server = ApiServer(everybody_is_administrator)
+
+    async def story() -> list[int]:
+        return [(await server.post()).status_code, (await server.post(headers={})).status_code]
+
+    assert run(story) == [200, 401]
 
 
 def test_a_login_makes_it_a_user(home: Path, set_connection: SetConnection) -> None:

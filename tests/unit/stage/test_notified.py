@@ -1,0 +1,124 @@
+"""What was notified lands in the order of arrival, whole or not at all, and stays in the inbox."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pyarrow.parquet as pq
+import pytest
+
+from builders.notifying import HEADERS, body, entity, gone, notify
+from builders.outboxes import publication
+from contexture.outbox.inbox_claim import Claim
+from contexture.outbox.inbox_files import open_shelf
+from contexture.outbox.inbox_writer import InboxWriter
+from contexture.outbox.manifest import LandingManifest
+from contexture.outbox.orders import StageOrder
+from contexture.outbox.storage import Storage
+from contexture.publications import fingerprint
+from fakes.failing_storage import FailingStorage, KilledError
+from spark_jobs.notified import nothing_read, with_notified
+
+FIRST = -(1 << 36)
+CARS = publication()
+
+
+@pytest.fixture
+def storage(tmp_path: Path) -> Storage:
+    return Storage(str(tmp_path))
+
+
+def order(storage: Storage, run: str = "run1") -> StageOrder:
+    return StageOrder(
+        publication=CARS, fingerprint=fingerprint(CARS), home=storage.root, run=run, mode="notifications", sequence=1
+    )
+
+
+def landed(storage: Storage, run: str = "run1", claim: Claim | None = None) -> LandingManifest:
+    asked = order(storage, run)
+    return with_notified(storage, asked, claim or Claim.of_now(storage, "vehicles"), nothing_read(asked))
+
+
+def rows(storage: Storage, run: str = "run1") -> list[dict[str, Any]]:
+    return pq.read_table(storage.path(f"vehicles/landing/{run}/part-notified.parquet")).to_pylist()
+
+
+def test_each_entity_is_a_row_below_all_that_is_read(storage: Storage) -> None:
+    notify(storage, body(entity(1, speed=1), entity(2, speed=2)), body(gone(1)))
+    manifest = landed(storage)
+    names = ("ordinal", "operation", "scope", "path", "id", "type", "media_type")
+    v2 = "application/json; notified=ngsiv2"
+    assert [tuple(row[name] for name in names) for row in rows(storage)] == [
+        (FIRST, "upsert", "vehicles", "/4wheels", "car1", "car", v2),
+        (FIRST + 1, "upsert", "vehicles", "/4wheels", "car2", "car", v2),
+        (FIRST + 2, "delete", "vehicles", "/4wheels", "car1", "car", v2),
+    ]
+    assert rows(storage)[0]["body"] == orjson.dumps(entity(1, speed=1))
+    assert rows(storage)[0]["received_at"] == rows(storage)[1]["received_at"] < rows(storage)[2]["received_at"]
+    assert (manifest.rows, manifest.notified, manifest.complete, manifest.knows_source) == (3, 3, False, False)
+    assert manifest.started_at == rows(storage)[0]["received_at"]
+    assert len(Claim.of_now(storage, "vehicles").files) == 2
+
+
+def test_what_several_receivers_kept_lands_by_the_time_of_arrival(storage: Storage) -> None:
+    moments = iter([1, 4, 2, 3])
+    writers = [InboxWriter(open_shelf(storage, "vehicles"), clock_ns=lambda: next(moments) * 10**9) for _ in range(2)]
+    for number, writer in enumerate([writers[0], writers[0], writers[1], writers[1]]):
+        writer.submit(HEADERS, body(entity(number, speed=number))).result()
+    landed(storage)
+    assert [(row["id"], row["received_at"]) for row in rows(storage)] == [
+        ("car0", datetime(1970, 1, 1, 0, 0, 1, tzinfo=UTC)),
+        ("car2", datetime(1970, 1, 1, 0, 0, 2, tzinfo=UTC)),
+        ("car3", datetime(1970, 1, 1, 0, 0, 3, tzinfo=UTC)),
+        ("car1", datetime(1970, 1, 1, 0, 0, 4, tzinfo=UTC)),
+    ]
+
+
+def test_a_claim_holds_what_was_there_and_not_what_came_while_the_source_was_read(storage: Storage) -> None:
+    notify(storage, body(entity(1, speed=1)))
+    claim = Claim.of_now(storage, "vehicles")
+    notify(storage, body(entity(2, speed=2)))
+    landed(storage, claim=claim)
+    assert [row["id"] for row in rows(storage)] == ["car1"]
+    assert Claim.model_validate_json(storage.read("vehicles/landing/run1/inbox.json")) == claim
+
+
+def test_the_same_notifications_are_another_landing_in_another_run(storage: Storage) -> None:
+    notify(storage, body(entity(1, speed=1)))
+    first, second = landed(storage), landed(storage, "run2")
+    assert first.files == second.files
+    assert first.digest != second.digest
+
+
+def test_what_can_no_longer_be_read_lands_for_the_row_rules_to_refuse(storage: Storage) -> None:
+    notify(storage, b"{", body(entity(1, speed=1)))
+    assert landed(storage).notified == 2
+    assert [(row["operation"], row["id"], row["body"]) for row in rows(storage)] == [
+        ("upsert", None, b"{"),
+        ("upsert", "car1", orjson.dumps(entity(1, speed=1))),
+    ]
+
+
+def test_a_pull_without_notifications_stays_as_it_is(storage: Storage) -> None:
+    asked = order(storage).model_copy(update={"mode": "full"})
+    read = nothing_read(asked)
+    assert with_notified(storage, asked, Claim(), read) is read
+    assert not storage.exists("vehicles/landing/run1")
+
+
+def test_wherever_landing_dies_it_can_be_done_again_and_the_inbox_is_whole(storage: Storage) -> None:
+    notify(storage, *(body(entity(number, speed=number)) for number in range(3)))
+    deaths = 0
+    for died in range(20):
+        try:
+            landed(FailingStorage(storage.root, died))
+            break
+        except KilledError:
+            deaths += 1
+            storage.remove("vehicles/landing/run1")
+            assert len(Claim.of_now(storage, "vehicles").files) == 3
+    assert deaths > 0
+    assert [row["id"] for row in rows(storage)] == ["car0", "car1", "car2"]
