@@ -58,5 +58,6 @@ def target_of(publication: Publication, access: Access, inboxes: Inboxes) -> Tar
         access,
         inboxes.of(publication.name),
         types=source.types,
+        ids=source.ids,
         keeps_case=source.api == "ngsi-ld",
     )

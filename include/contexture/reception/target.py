@@ -34,6 +34,7 @@ class Target:
         inbox: where its notifications go.
         maximum_bytes: of one notification.
         types: the entity types of the publication's selection; empty is all.
+        ids: likewise.
         keeps_case: whether the service is a tenant of NGSI-LD, which keeps its case; others are lower case.
     """
 
@@ -43,13 +44,14 @@ class Target:
     inbox: Inbox
     maximum_bytes: int = MAXIMUM_BYTES
     types: tuple[str, ...] = ()
+    ids: tuple[str, ...] = ()
     keeps_case: bool = False
 
     def check(self, notification: Notification) -> None:
         """Refuses what the publication didn't select.
 
         Raises:
-            NotificationError: another service, or a path or type outside the selection.
+            NotificationError: another service, or a path, type or id outside the selection.
         """
         given = notification.service if self.keeps_case else notification.service.lower()
         if given != self.service:
@@ -66,6 +68,7 @@ class Target:
                     "correct the subscription's service path or its URL",
                 )
         self._check_types(notification)
+        self._check_ids(notification)
 
     def _check_types(self, notification: Notification) -> None:
         # A full run would not find such an entity, and would take it for gone.
@@ -76,6 +79,14 @@ class Target:
                 raise _foreign(
                     f"the type {entity.type[:60]!r} is outside the publication's selection",
                     "correct the types in the subscription's subject, or those of the publication",
+                )
+
+    def _check_ids(self, notification: Notification) -> None:
+        for entity in notification.entities:
+            if self.ids and entity.id not in self.ids:
+                raise _foreign(
+                    f"the id {entity.id[:60]!r} is outside the publication's selection",
+                    "correct the ids in the subscription's subject, or those of the publication",
                 )
 
 

@@ -115,6 +115,16 @@ def test_what_can_not_be_taken_is_refused_and_not_kept(air: Reception, changed, 
     assert air.entries() == []
 
 
+@pytest.mark.parametrize(("ids", "status"), [(("urn:a:1", "urn:a:2"), 200), (("urn:a:2",), 400)])
+def test_only_the_ids_that_are_selected_are_taken(
+    storage: Storage, inbox: InboxWriter, ids: tuple[str, ...], status: int
+) -> None:
+    with serving({"air": Target("city", ("/a/#",), ACCESS, inbox, ids=ids)}) as url:
+        response = Reception(url, storage).post()
+    assert response.status_code == status
+    assert ("the id 'urn:a:1' is outside" in response.text) is (status == 400)
+
+
 def test_a_service_in_capitals_is_the_same_service(air: Reception) -> None:
     assert air.post(Fiware_Service="City").status_code == 200
 
