@@ -6,6 +6,7 @@ import json
 import re
 from html import escape
 from io import BytesIO
+from itertools import count
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -143,6 +144,57 @@ def test_the_hash_of_a_long_list_is_the_same_although_it_is_read_in_pieces(codes
     raw = json.dumps(members, indent=1)
     [artefact] = split(BytesIO(f'{{"meta": {{}}, "data": {{"codelists": [{raw}]}}}}'.encode()))
     assert artefact.content_hash == content_hash(parse_json(raw.encode()))
+
+
+CHILDREN = st.lists(st.sampled_from(["Codelist", "Dataflow", "Novelty", "Concept", "Ref"]), max_size=4)
+
+
+@LAW
+@given(st.lists(CHILDREN, max_size=3), CHILDREN, CHILDREN, st.integers(20, 300))
+def test_every_child_of_ml_is_an_artefact_or_told(containers, direct, beside, size):
+    numbers = count()
+
+    def written(name: str) -> str:
+        return f'<str:{name} id="N{next(numbers)}" agencyID="X"><str:Any/></str:{name}>'
+
+    inside = [[written(name) for name in names] for names in containers]
+    bare, outside = [written(name) for name in direct], [written(name) for name in beside]
+    whole = structures.ml("3.0", *(("Things", "".join(each)) for each in inside))
+    whole = whole.replace("</mes:Structures>", f"{''.join(bare)}</mes:Structures>{''.join(outside)}")
+    parts = split(Dripping(whole.encode(), size))
+    assert [artefact.content.decode() for artefact in parts] == [*(each for some in inside for each in some), *bare]
+    told = [whole.encode()[finding.offset :].decode() for finding in parts.findings]
+    assert [rest.startswith(each) for rest, each in zip(told, outside, strict=True)] == [True] * len(outside)
+
+
+MEMBERS = st.dictionaries(
+    st.sampled_from(["codelists", "dataflows", "novelties", "odd"]),
+    st.lists(st.dictionaries(st.sampled_from(["id", "name"]), TEXTS) | TEXTS | st.none(), max_size=3) | TEXTS,
+)
+
+
+@LAW
+@given(MEMBERS, st.integers(20, 300))
+def test_every_child_of_json_is_an_artefact_or_told(data, size):
+    message = structures.sdmx_json("2.0", data)
+    parts = split(Dripping(message.encode(), size))
+    kept = [json.loads(artefact.content) for artefact in parts]
+    assert kept == [each for some in data.values() if isinstance(some, list) for each in some if isinstance(each, dict)]
+    others = [each for some in data.values() if isinstance(some, list) for each in some if not isinstance(each, dict)]
+    assert len(parts.findings) == len(others) + sum(not isinstance(some, list) for some in data.values())
+
+
+@LAW
+@given(TREES, WRITINGS)
+def test_parts_that_are_put_together_again_are_what_they_were(trees, writing):
+    message = writing.message(trees)
+    found = list(split(BytesIO(message)))
+    joined = b"".join(artefact.content for artefact in found)
+    prefixes = ("mes", writing.prefix, "com")
+    again = structures.ml("2.1", ("Codelists", joined.decode()), prefixes=prefixes).encode()
+    assert [(one.content, one.content_hash) for one in split(BytesIO(again))] == [
+        (one.content, one.content_hash) for one in found
+    ]
 
 
 def test_white_space_that_is_content_counts():
