@@ -68,7 +68,8 @@ class Lines:
             where = "" if finding.offset is None else f" (byte {finding.offset:,})"
             typer.echo(f"{printable(str(finding))}{where}")
         if format_:
-            typer.echo(f"{self._artefacts:,} artefacts with {self._bytes:,} bytes in {format_}")
+            artefacts = f"{self._artefacts:,} artefact{'' if self._artefacts == 1 else 's'}"
+            typer.echo(f"{artefacts} with {self._bytes:,} bytes in {format_}")
         if error:
             typer.secho(f"error: {printable(str(error), limit=None)}", err=True, fg=typer.colors.RED)
 

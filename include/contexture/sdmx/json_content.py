@@ -1,14 +1,15 @@
 """What an artefact in JSON says: its members, its references, and the hash of its canonical form.
 
-The canonical form is that of `contexture.events`: keys sorted, no white space, number literals as written. It is hashed
-member by member, and long arrays in pieces, so that no tree of a large code list is ever built.
+The canonical form is that of `contexture.events`: keys sorted, no white space, number literals as written. Large
+artefacts are hashed member by member, and their long arrays in pieces, so that no tree of a large code list is built.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from hashlib import sha256
+from typing import Any
 
 import msgspec
 import orjson
@@ -23,7 +24,6 @@ _MEMBERS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _ELEMENTS = msgspec.json.Decoder(list[msgspec.Raw])
 _MINUS_ZERO = re.compile(rb"-0(?=[\s,\]}])")
 _SORTED = orjson.OPT_SORT_KEYS
-Members = Mapping[str, msgspec.Raw]
 
 
 class _DelicateNumberError(Exception):
@@ -37,54 +37,57 @@ def _refuse_number(_: str) -> float:
 _VALUES = msgspec.json.Decoder(float_hook=_refuse_number)
 
 
-def members(content: bytes) -> Members:
-    """The members of an artefact, each as its bytes.
+class _Head(msgspec.Struct, rename={"agency": "agencyID", "agency_of_fusion": "agencyId"}):
+    id: Any = None
+    agency: Any = None
+    agency_of_fusion: Any = None
+    version: Any = None
+    urn: Any = None
+    links: Any = None
+
+
+_HEADS = msgspec.json.Decoder(_Head)
+
+
+def read(kind: str, content: bytes, references: References) -> tuple[Identity, bytes]:
+    """What the artefact says about itself, and the hash of its canonical form; references are gathered on the way.
 
     Raises:
         StructureMessageError: it is no JSON object.
     """
     try:
-        return _MEMBERS.decode(content)
-    except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
+        return _identity(kind, _HEADS.decode(content)), _hash(content, references)
+    except (msgspec.DecodeError, ValueError, RecursionError) as error:
         raise _invalid(error) from None
 
 
-def identity(kind: str, found: Members) -> Identity:
-    """What the artefact says about itself; SDMX-JSON and Fusion-JSON spell it differently.
-
-    Raises:
-        StructureMessageError: a text in it is no JSON.
-    """
-    try:
-        return Identity(
-            kind=kind,
-            agency=_text(found, "agencyID") or _text(found, "agencyId"),
-            id=_text(found, "id"),
-            version=_text(found, "version"),
-            declared_urn=_text(found, "urn") or _urn_of_links(found),
-        )
-    except ValueError as error:
-        raise _invalid(error) from None
+def _identity(kind: str, head: _Head) -> Identity:
+    # SDMX-JSON and Fusion-JSON spell it differently.
+    return Identity(
+        kind=kind,
+        agency=_text(head.agency) or _text(head.agency_of_fusion),
+        id=_text(head.id),
+        version=_text(head.version),
+        declared_urn=_text(head.urn) or _urn_of_links(head.links),
+    )
 
 
-def examine(found: Members, references: References) -> bytes:
-    """The hash of the canonical form; references are gathered on the way.
-
-    Raises:
-        StructureMessageError: a value is no JSON.
-    """
-    digest, separator = sha256(), b"{"
-    try:
-        for key in sorted(found, key=str.encode):
-            digest.update(separator + orjson.dumps(key) + b":")
-            separator = b","
-            for piece in _canonical(memoryview(found[key])):
-                digest.update(piece)
-                references.read_text(piece)
-    except ValueError as error:
-        raise _invalid(error) from None
-    digest.update(b"}" if found else b"{}")
+def _hash(content: bytes, references: References) -> bytes:
+    digest = sha256()
+    for piece in [_canonical_text(content)] if len(content) <= _PIECE_BYTES else _pieces_of_object(content):
+        digest.update(piece)
+        references.read_text(piece)
     return digest.digest()
+
+
+def _pieces_of_object(content: bytes) -> Iterator[bytes]:
+    found = _MEMBERS.decode(content)
+    separator = b"{"
+    for key in sorted(found, key=str.encode):
+        yield separator + orjson.dumps(key) + b":"
+        separator = b","
+        yield from _canonical(memoryview(found[key]))
+    yield b"}"
 
 
 def _canonical(raw: memoryview) -> Iterator[bytes]:
@@ -122,14 +125,11 @@ def _canonical_text(raw: memoryview | bytes) -> bytes:
     return canonical_json(parse_json(bytes(raw)))
 
 
-def _text(found: Members, key: str) -> str | None:
-    value = found.get(key)
-    parsed = orjson.loads(memoryview(value)) if value is not None else None
-    return parsed if isinstance(parsed, str) and parsed else None
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) and value else None
 
 
-def _urn_of_links(found: Members) -> str | None:
-    links = orjson.loads(memoryview(found["links"])) if "links" in found else []
+def _urn_of_links(links: object) -> str | None:
     for link in links if isinstance(links, list) else []:
         if isinstance(link, dict) and link.get("rel") == "self" and isinstance(link.get("urn"), str):
             return str(link["urn"])

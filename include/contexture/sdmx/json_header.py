@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Protocol, runtime_checkable
+from typing import Any
 
 import orjson
 
@@ -49,13 +49,6 @@ class Header:
         return next((text for text in named if isinstance(text, str)), None)
 
 
-@runtime_checkable
-class _Seekable(Protocol):
-    def seekable(self) -> bool: ...
-    def tell(self) -> int: ...
-    def seek(self, offset: int, /) -> object: ...
-
-
 class LateHeader:
     """Looks for a header behind the structures, in a stream that can be read twice.
 
@@ -64,24 +57,22 @@ class LateHeader:
     """
 
     def __init__(self, stream: ByteStream, limits: Limits) -> None:
-        self._stream = stream
+        self._stream: Any = stream
         self._limits = limits
-        self._seekable = isinstance(stream, _Seekable) and stream.seekable()
-        self._start = stream.tell() if isinstance(stream, _Seekable) and self._seekable else 0
+        self._start = _position(stream)
         self.unreachable = False
 
     def find(self) -> Header | None:
         """The header, wherever it stands; None where there is none."""
-        stream = self._stream
-        if not (isinstance(stream, _Seekable) and self._seekable):
+        if self._start is None:
             self.unreachable = True
             return None
-        back = stream.tell()
-        stream.seek(self._start)
+        back = self._stream.tell()
+        self._stream.seek(self._start)
         try:
             return self._read()
         finally:
-            stream.seek(back)
+            self._stream.seek(back)
 
     def _read(self) -> Header | None:
         header = Header()
@@ -92,3 +83,11 @@ class LateHeader:
             else:
                 text.skip()
         return header if header.meta or header.json_schema else None
+
+
+def _position(stream: Any) -> int | None:
+    """Where the stream is, if it can be set back to there."""
+    try:
+        return int(stream.tell()) if stream.seekable() else None
+    except (AttributeError, OSError):
+        return None

@@ -95,10 +95,8 @@ class JsonReader:
 
     def _artefact(self, kind: str, envelope: Envelope, offset: int) -> Artefact:
         content = self._text.value()
-        found = json_content.members(content)
-        identity = json_content.identity(kind, found)
         gathered = references.References()
-        content_hash = json_content.examine(found, gathered)
+        identity, content_hash = json_content.read(kind, content, gathered)
         body = Body(self._source.encoding.encoded(content), content_hash, gathered, offset)
         return artefact_of(identity, body, self.format or Format.SDMX_JSON_2_0, envelope)
 
