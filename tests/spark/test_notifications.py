@@ -375,3 +375,21 @@ def test_sending_again_sends_everything_that_was_notified(runs: Callable[..., Ru
     cars.concluded()
     cars.notify(entity(1, speed=1), entity(1, speed=1))
     assert cars.prepare(republish=True).upserts == 2
+
+
+def test_what_an_ngsi_ld_broker_notified_is_written_as_it_was_received(runs: Callable[..., Runs]) -> None:
+    cars = runs(
+        source={**SOURCE, "api": "ngsi-ld", "service_path": "/#"},
+        message={"format": "ngsi-ld"},
+        topics={"naming": "fixed", "topics": ["cars"], "data_model": "dm-by-entity"},
+    )
+    told = {"id": "urn:car:1", "type": "car", "speed": {"type": "Property", "value": 10, "unitCode": "KMH"}}
+    gone_now = {"id": "urn:car:1", "type": "car", "deletedAt": "2026-03-01T08:00:00Z"}
+    headers = {"content-type": "application/json", "ngsild-tenant": "vehicles"}
+    wrapped = {"id": "urn:n:1", "type": "Notification", "subscriptionId": "urn:s:1", "@context": "http://a/b.jsonld"}
+    for each in (told, gone_now):
+        notify(cars.storage, orjson.dumps({**wrapped, "data": [each]}), headers=headers)
+    rows = cars.rows(cars.concluded())
+    assert [row["key"] for row in rows] == [b'["vehicles","/","urn:car:1","car"]'] * 2
+    assert orjson.loads(rows[0]["value"]) == {**told, "@context": "http://a/b.jsonld"}
+    assert rows[1]["value"] is None

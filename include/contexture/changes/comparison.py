@@ -91,7 +91,7 @@ def compare(
     removed, refused = _removed(_read_whole(told), state, untold), _refused(told, state)
     accepted = _in(state, _accepted(told), among=withheld)
     ended = pc.and_(gone, expired(state, as_of))
-    moved, ends = rescheduled(told, state)
+    moved, ends = rescheduled(_read_whole(told), state)
     return Comparison(
         superseded=superseded,
         conflicting=conflicting,

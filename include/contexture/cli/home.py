@@ -78,5 +78,5 @@ def _matching(owner: Outboxes, text: str) -> list[str]:
 
 def _has_runs(storage: Storage, name: str) -> bool:
     owner = Outboxes(storage, name)
-    parts = (owner.folder.outboxes(), owner.folder.state(), f"{name}/runs")
+    parts = (owner.folder.outboxes(), owner.folder.state(), f"{name}/runs", f"{name}/inbox")
     return any(storage.exists(part) for part in parts)

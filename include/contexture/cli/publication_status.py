@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 
 from pydantic import computed_field
@@ -13,6 +13,7 @@ from contexture.cli.checking import DEFAULT_FOLDER, FOLDER_VARIABLE
 from contexture.cli.operations_status import Operations, OperationsReader
 from contexture.errors import ConfigurationError
 from contexture.outbox.attempts import AttemptLog, SendAttempts
+from contexture.outbox.inbox_reader import InboxReader
 from contexture.outbox.lifecycle import Outboxes
 from contexture.outbox.manifest import Document, Manifest
 from contexture.outbox.state import State, StatePointer
@@ -35,6 +36,13 @@ class PendingOutbox(Document):
         return sum(each.failed for each in self.sends)
 
 
+class Waiting(Document):
+    """Notifications that no concluded run has taken: in how many files, and since when the oldest of them."""
+
+    files: int
+    since: datetime
+
+
 class PublicationStatus(Document):
     """One publication.
 
@@ -42,6 +50,7 @@ class PublicationStatus(Document):
         configured: whether a good file of this name lies in the folder of publications; None when there is no folder.
         quarantined: entities that the last concluded run held back; None when it is no longer kept.
         owes_full: why the next run sends everything.
+        waiting: what is in its inbox; None when nothing is.
         operations: its latest run and transactions; None when the operational tables tell nothing.
     """
 
@@ -56,6 +65,7 @@ class PublicationStatus(Document):
     quarantined: int | None
     owes_full: str | None
     pending: tuple[PendingOutbox, ...]
+    waiting: Waiting | None
     operations: Operations | None
 
     @property
@@ -103,8 +113,16 @@ def _status(storage: Storage, name: str, configured: bool | None, operations: Op
             )
             for each in outboxes.pending()
         ),
+        waiting=_waiting(storage, name),
         operations=operations,
     )
+
+
+def _waiting(storage: Storage, name: str) -> Waiting | None:
+    files = InboxReader(storage, name).files()
+    if not files:
+        return None
+    return Waiting(files=len(files), since=datetime.fromtimestamp(files[0].time_us / 1_000_000, UTC))
 
 
 def _last(outboxes: Outboxes, pointer: StatePointer) -> Manifest | None:

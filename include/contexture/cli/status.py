@@ -59,6 +59,9 @@ def _lines(found: list[PublicationStatus], root: str) -> Iterator[str]:
         if each.outbox:
             yield f"  target holds {each.identities} identities, watermark {each.watermark or 'none'}"
         yield from _operation_lines(each.operations)
+        if each.waiting:
+            since = f"{each.waiting.since:%Y-%m-%d %H:%M:%S} UTC"
+            yield f"  inbox: {each.waiting.files} files of notifications wait, the oldest since {since}"
         if each.owes_full:
             yield f"  the next run is full: {each.owes_full}"
         for outbox in each.pending:

@@ -59,5 +59,5 @@ def target_of(publication: Publication, access: Access, inboxes: Inboxes) -> Tar
         inboxes.of(publication.name),
         types=source.types,
         ids=source.ids,
-        keeps_case=source.api == "ngsi-ld",
+        api=source.api,
     )

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Literal, Protocol
 
+from contexture.ngsi.linked_data.entity import TYPE_SEPARATOR
 from contexture.ngsi.notifications import MAXIMUM_BYTES, Notification, NotificationError
 from contexture.publications.scope import covers
 from contexture.reception.access import Access
@@ -34,8 +35,8 @@ class Target:
         inbox: where its notifications go.
         maximum_bytes: of one notification.
         types: the entity types of the publication's selection; empty is all.
-        ids: likewise.
-        keeps_case: whether the service is a tenant of NGSI-LD, which keeps its case; others are lower case.
+        ids: the entities of the publication's selection; empty is all.
+        api: the interface that the publication reads; None takes notifications of any.
     """
 
     service: str
@@ -45,44 +46,55 @@ class Target:
     maximum_bytes: int = MAXIMUM_BYTES
     types: tuple[str, ...] = ()
     ids: tuple[str, ...] = ()
-    keeps_case: bool = False
+    api: Literal["ngsiv2", "ngsi-ld"] | None = None
 
     def check(self, notification: Notification) -> None:
         """Refuses what the publication didn't select.
 
         Raises:
-            NotificationError: another service, or a path, type or id outside the selection.
+            NotificationError: another service or interface, or a path, type or id outside the selection.
         """
-        given = notification.service if self.keeps_case else notification.service.lower()
+        self._check_service(notification)
+        if notification.form != "ngsi-ld":  # which knows no service paths
+            self._check_paths(notification)
+        self._check_form(notification)
+        self._check_entities(notification)
+
+    def _check_service(self, notification: Notification) -> None:
+        # NGSI-LD keeps the case of a tenant.
+        given = notification.service if self.api == "ngsi-ld" else notification.service.lower()
         if given != self.service:
             raise _foreign(
                 f"the service {notification.service[:50]!r} is not the publication's",
                 "correct the subscription's service or its URL",
             )
-        # NGSI-LD knows no service paths.
-        paths = set() if notification.form == "ngsi-ld" else {entity.service_path for entity in notification.entities}
-        for path in sorted(paths):
+
+    def _check_paths(self, notification: Notification) -> None:
+        for path in sorted({entity.service_path for entity in notification.entities}):
             if not any(covers(selected, path) for selected in self.service_paths):
                 raise _foreign(
                     f"the service path {path[:60]!r} is outside the publication's selection",
                     "correct the subscription's service path or its URL",
                 )
-        self._check_types(notification)
-        self._check_ids(notification)
 
-    def _check_types(self, notification: Notification) -> None:
+    def _check_form(self, notification: Notification) -> None:
+        # The same entity has another identity and content there.
+        if self.api is not None and (notification.form == "ngsi-ld") != (self.api == "ngsi-ld"):
+            raise _foreign(
+                f"the notification is {notification.form}, and the publication reads {self.api}",
+                "subscribe by the interface that `source.api` names",
+            )
+
+    def _check_entities(self, notification: Notification) -> None:
         # A full run would not find such an entity, and would take it for gone.
         for entity in notification.entities:
             # An NGSI-LD entity of several types is selected by any of them.
-            names = entity.type.split(",") if notification.form == "ngsi-ld" else [entity.type]
+            names = entity.type.split(TYPE_SEPARATOR) if notification.form == "ngsi-ld" else [entity.type]
             if self.types and not set(names).intersection(self.types):
                 raise _foreign(
                     f"the type {entity.type[:60]!r} is outside the publication's selection",
                     "correct the types in the subscription's subject, or those of the publication",
                 )
-
-    def _check_ids(self, notification: Notification) -> None:
-        for entity in notification.entities:
             if self.ids and entity.id not in self.ids:
                 raise _foreign(
                     f"the id {entity.id[:60]!r} is outside the publication's selection",

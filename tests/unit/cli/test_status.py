@@ -11,6 +11,8 @@ from builders.outboxes import NOON, outbox, publication, records
 from contexture.operations import ProducerStore, TransactionRow, TransactionStatus
 from contexture.outbox.attempts import AttemptLog
 from contexture.outbox.conclusion import conclude
+from contexture.outbox.inbox_files import open_shelf
+from contexture.outbox.inbox_writer import InboxWriter
 from contexture.outbox.lifecycle import Outboxes
 from contexture.outbox.storage import Storage
 
@@ -71,6 +73,21 @@ def test_a_shard_that_was_sent_in_the_end_needs_nobody(storage, contexture):
     outbox(storage, publication(), 1, [records("car1")], name="first000")
     AttemptLog(storage, "vehicles").keep(failed_send("first000", state="sent", next_at=None))
     assert contexture("status").code == 0
+
+
+def test_notifications_that_wait_are_told(storage, contexture):
+    writer = InboxWriter(open_shelf(storage, "bikes"), clock_ns=lambda: 1_700_000_000_000_000_000)
+    for _ in range(2):
+        writer.submit({}, b"{}").result()
+    writer.close()
+    lines = contexture("status").out.splitlines()
+    assert lines[:3] == [
+        "bikes",
+        "  no run has concluded yet",
+        "  inbox: 2 files of notifications wait, the oldest since 2023-11-14 22:13:20 UTC",
+    ]
+    bikes, vehicles = json.loads(contexture("status", "--json").out)["publications"]
+    assert (bikes["waiting"], vehicles["waiting"]) == ({"files": 2, "since": "2023-11-14T22:13:20Z"}, None)
 
 
 def test_an_owed_full_run_is_told(storage, contexture):

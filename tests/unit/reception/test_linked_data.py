@@ -30,14 +30,14 @@ def notified(tenant: str, kind: str | list[str] = "Car") -> Notification:
 def target(tmp_path: Path) -> Target:
     writer = InboxWriter(open_shelf(Storage(str(tmp_path)), "air"))
     writer.close()
-    return Target("City", ("/#",), ACCESS, writer, types=("Car",), keeps_case=True)
+    return Target("City", ("/#",), ACCESS, writer, types=("Car",), api="ngsi-ld")
 
 
 def test_a_tenant_keeps_its_case(target: Target) -> None:
     target.check(notified("City"))
     with pytest.raises(NotificationError, match="'city' is not the publication's"):
         target.check(notified("city"))
-    replace(target, service="city", keeps_case=False).check(notified("City"))
+    replace(target, service="city", api=None).check(notified("City"))
 
 
 def test_an_entity_of_several_types_is_selected_by_any_of_them(target: Target) -> None:
@@ -46,10 +46,10 @@ def test_an_entity_of_several_types_is_selected_by_any_of_them(target: Target) -
         target.check(notified("City", ["Bus", "Asset"]))
 
 
-@pytest.mark.parametrize(("api", "keeps_case"), [("ngsiv2", False), ("ngsi-ld", True)])
-def test_a_publication_says_whether_its_service_is_a_tenant(api: str, keeps_case: bool, tmp_path: Path) -> None:
+@pytest.mark.parametrize("api", ["ngsiv2", "ngsi-ld"])
+def test_a_publication_says_whether_its_service_is_a_tenant(api: str, tmp_path: Path) -> None:
     source = {"kind": "ngsi", "connection": "b", "service": "city", "api": api}
     publication = Publication.model_validate({"name": "air", "source": source})
     inboxes = Inboxes(Storage(str(tmp_path)))
-    assert target_of(publication, ACCESS, inboxes).keeps_case is keeps_case
+    assert target_of(publication, ACCESS, inboxes).api == api
     inboxes.close()
