@@ -263,3 +263,8 @@ def test_the_last_does_not_win_against_one_that_was_refused():
     found = compare(snapshot(told), state([]), tells_absence=True, last_wins=True)
 
     assert (found.conflicting.tolist(), found.superseded.tolist()) == ([0, 2], [])
+
+
+def test_a_notification_that_does_not_say_when_its_entity_ends_moves_no_end():
+    events = [Told("car1", UNCHANGED, notified=True)]
+    assert compare(snapshot(events), state(HELD_TO_END[:1]), tells_absence=False).rescheduled.tolist() == []
