@@ -6,13 +6,17 @@ one walk whatever the number of readers, and a type that appears meanwhile is me
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
+from contexture.errors import RetriableError
 from contexture.ngsi.query import EntityQuery
 from contexture.ngsi.slicing import cut_places, slice_count, sliced
 from spark_jobs.sources.selection import Share, Walk
+
+_log = logging.getLogger(__name__)
 
 
 class Counts(Protocol):
@@ -48,7 +52,7 @@ def shared(broker: Counts, walks: Sequence[Walk], counts: Mapping[int, int], rea
         readers: how many tasks may read at once.
 
     Raises:
-        ContextureError: as `Broker.walk`.
+        ConfigurationError: the broker refuses us or the query.
     """
     fair = -(-sum(counts.values()) // readers)
     pieces = [piece for walk in walks for piece in _pieces(broker, walk, counts.get(walk.number, 0), fair, readers)]
@@ -64,7 +68,22 @@ def _pieces(broker: Counts, walk: Walk, entities: int, fair: int, readers: int) 
     """The slices of a walk, none much above what is fair, each with the entities it is expected to meet."""
     wanted = min(readers, -(-entities // fair)) if fair else 1
     slices = slice_count(entities, walk.query.page_size, wanted)
-    cuts = (broker.time_at(walk.query, place) for place in cut_places(entities, slices))
-    queries = sliced(walk.query, cuts) if slices > 1 else (walk.query,)
+    queries = (
+        sliced(walk.query, _cuts(broker, walk.query, cut_places(entities, slices))) if slices > 1 else (walk.query,)
+    )
     for number, query in enumerate(queries):
         yield replace(walk, query=query, slice=number), entities // len(queries)
+
+
+def _cuts(broker: Counts, query: EntityQuery, places: Sequence[int]) -> Iterator[str | None]:
+    """The times at these places, as far as the broker can tell them.
+
+    A place far down an order without an index may be beyond a broker that has no trouble with the walk itself.
+    """
+    try:
+        for place in places:
+            yield broker.time_at(query, place)
+    except RetriableError as error:
+        _log.warning(
+            "%s is read by fewer readers: no entity far down its order was shown (%s)", query.service_path, error
+        )

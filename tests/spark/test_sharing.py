@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 
 import pytest
 
+from contexture.errors import RetriableError
 from contexture.ngsi.query import EntityQuery
 from spark_jobs.sources.selection import Selection, Share, Walk
 from spark_jobs.sources.sharing import counted, shared
@@ -22,12 +24,15 @@ class Source:
 
     entities: dict[str, int]
     looks: list[tuple[str, int]] = field(default_factory=list)
+    deepest: int = 10**9
 
     def count(self, query: EntityQuery) -> int:
         return self.entities[query.service_path]
 
     def time_at(self, query: EntityQuery, place: int) -> str | None:
         self.looks.append((query.service_path, place))
+        if place > self.deepest:
+            raise RetriableError("sorting takes too much memory", next_step="make an index")
         time = datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=place)
         return time.isoformat() if place < self.entities[query.service_path] else None
 
@@ -90,6 +95,17 @@ def test_there_are_never_more_shares_than_readers(readers: int) -> None:
     shares = share(source, Selection(service_path=paths, parallel_readers=str(readers)))
     assert len(shares) <= readers
     assert {walk.query.service_path for one in shares for walk in one.walks} == set(source.entities)
+
+
+@pytest.mark.parametrize(("deepest", "slices", "looks"), [(0, 1, 1), (30_000, 2, 2), (60_000, 3, 2)])
+def test_a_broker_that_can_not_look_far_down_its_order_is_cut_less(deepest: int, slices: int, looks: int) -> None:
+    source = Source({"/a": 90_000}, deepest=deepest)
+    shares = share(source, Selection(service_path="/a", parallel_readers="3"))
+    walks = sorted((walk for one in shares for walk in one.walks), key=lambda walk: walk.slice)
+    assert (len(walks), len(source.looks)) == (slices, looks)
+    bounds = [(walk.query.since, walk.query.until) for walk in walks]
+    assert (bounds[0][0], bounds[-1][1]) == (None, None)
+    assert all(one[1] == other[0] for one, other in pairwise(bounds))
 
 
 def test_a_source_that_shrinks_while_it_is_looked_at_is_cut_less() -> None:
