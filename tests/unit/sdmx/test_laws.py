@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from contextlib import suppress
 from html import escape
 from io import BytesIO
 from itertools import count
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 
 from builders import structures
 from contexture.events import content_hash, parse_json
-from contexture.sdmx import Artefact, split
+from contexture.sdmx import Artefact, StructureMessageError, split
 
 NAMES = st.sampled_from(["Code", "Name", "Annotation", "Extra"])
 TEXTS = st.text(st.characters(codec="utf-8", exclude_categories=["Cs", "Cc"], include_characters="\t\n"), max_size=12)
@@ -195,6 +196,25 @@ def test_parts_that_are_put_together_again_are_what_they_were(trees, writing):
     assert [(one.content, one.content_hash) for one in split(BytesIO(again))] == [
         (one.content, one.content_hash) for one in found
     ]
+
+
+WHOLE = [
+    structures.ml("2.1", ("Codelists", structures.CODELIST_2_1), ("Dataflows", structures.DATAFLOW_2_1)).encode(),
+    structures.ml("2.0", ("KeyFamilies", structures.KEY_FAMILY_2_0), ("Dataflows", structures.DATAFLOW_2_0)).encode(),
+    structures.sdmx_json("2.0", {"codelists": [structures.CODELIST_JSON, structures.DATAFLOW_JSON]}).encode(),
+    json.dumps({"Codelist": [structures.CODELIST_FUSION], "meta": {"id": "M"}}).encode("utf-16"),
+]
+DAMAGE = st.lists(st.tuples(st.integers(0, 2000), st.integers(0, 30), st.binary(max_size=6)), min_size=1, max_size=4)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.sampled_from(WHOLE), DAMAGE, st.integers(20, 3000))
+def test_a_damaged_message_is_split_or_refused_and_nothing_else(message, damage, size):
+    for start, length, put in damage:
+        message = message[:start] + put + message[start + length :]
+    with suppress(StructureMessageError):
+        for artefact in split(Dripping(message, size)):
+            assert artefact.content in artefact.message()
 
 
 def test_white_space_that_is_content_counts():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from hashlib import sha256
 from io import BytesIO
 
 import pytest
@@ -121,6 +122,13 @@ def test_references_are_urns_but_not_those_of_items_or_links():
     }
     [artefact] = parts(structures.sdmx_json("2.0", {"dataStructures": [structure]}))
     assert artefact.references == (f"{OF}codelist.Codelist=X:CL(1.0)", f"{OF}conceptscheme.ConceptScheme=X:CS(1.0)")
+
+
+def test_the_canonical_form_has_sorted_keys_and_numbers_as_they_are_written():
+    [artefact] = parts(
+        '{"meta": {}, "data": {"codelists": [{"id": "A", "agencyID": "\\u0058", "b": [1.50, -0, 1E2]}]}}'
+    )
+    assert artefact.content_hash == sha256(b'{"agencyID":"X","b":[1.50,-0,1E2],"id":"A"}').digest()
 
 
 def test_what_stands_beside_structures_is_told():

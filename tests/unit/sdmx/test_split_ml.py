@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hashlib import sha256
 from io import BytesIO
 
 import pytest
@@ -181,6 +182,16 @@ def test_prefixes_declared_anywhere_around_are_declared_in_the_new_message():
     [artefact] = artefacts(interface)
     [again] = split(BytesIO(artefact.message()))
     assert (again.content_hash, again.content) == (artefact.content_hash, artefact.content)
+
+
+def test_the_canonical_form_is_a_sequence_of_names_attributes_texts_and_ends():
+    codelist = '<str:Codelist id="A" agencyID="X">\n  <com:Name xml:lang="en">a &lt; b</com:Name>\n</str:Codelist>'
+    [artefact] = artefacts(structures.ml("2.1", ("Codelists", codelist)))
+    canonical = (
+        b'"v2_1/structure Codelist",{"agencyID":"X","id":"A"},'
+        b'"v2_1/common Name",{"http://www.w3.org/XML/1998/namespace lang":"en"},"a < b",0,0,'
+    )
+    assert artefact.content_hash == sha256(canonical).digest()
 
 
 def test_references_of_2_1_are_read_from_ref():
