@@ -70,7 +70,7 @@ class Turns:
             snapshot,
             held,
             left_out=left_out,
-            deletes=preparation.publication.source.detect_deletions,
+            deletes=preparation.publication.source.detect_deletions and preparation.order.retry is None,
             resend=preparation.everything or repeats,
             resend_notified=preparation.order.republish or repeats,
         )

@@ -17,8 +17,9 @@ from contexture.outbox.conclusion import conclude
 from contexture.outbox.layout import PublicationFolder
 from contexture.outbox.lifecycle import Outboxes
 from contexture.outbox.manifest import LandingManifest, Manifest
-from contexture.outbox.orders import StageOrder
+from contexture.outbox.orders import Retry, StageOrder
 from contexture.outbox.reader import OutboxShardReader
+from contexture.outbox.retrying import land_quarantined
 from contexture.outbox.state import State
 from contexture.outbox.storage import Storage
 from contexture.publications import Publication, fingerprint
@@ -89,6 +90,24 @@ class Runs:
         """The outbox of a new run, concluded."""
         manifest = self.prepare(mode, connection, **asked)
         assert self.approved
+        self.outboxes.move(manifest.outbox, "approved", reason="a test says so")
+        conclude(self.storage, manifest, cluster="c", target="t")
+        return manifest
+
+    def retried(self, outbox: str) -> Manifest:
+        """The outbox of a new run that tries again what another one's run refused, concluded."""
+        self.number += 1
+        retry = Retry(outbox=outbox)
+        order = StageOrder(
+            publication=self.owner,
+            fingerprint=fingerprint(self.owner),
+            home=self.storage.root,
+            run=f"run{self.number}",
+            mode="changes",
+            sequence=self.number,
+            retry=retry,
+        )
+        manifest = prepare(self.spark, order, land_quarantined(order, retry), Stopwatch())
         self.outboxes.move(manifest.outbox, "approved", reason="a test says so")
         conclude(self.storage, manifest, cluster="c", target="t")
         return manifest
@@ -393,3 +412,23 @@ def test_what_an_ngsi_ld_broker_notified_is_written_as_it_was_received(runs: Cal
     assert [row["key"] for row in rows] == [b'["vehicles","/","urn:car:1","car"]'] * 2
     assert orjson.loads(rows[0]["value"]) == {**told, "@context": "http://a/b.jsonld"}
     assert rows[1]["value"] is None
+
+
+def test_refused_notifications_are_tried_again_in_turn_and_nothing_they_lack_is_taken_for_gone(
+    runs: Callable[..., Runs],
+) -> None:
+    cars = runs(topics={"data_model": "dm-by-attribute"}, quality={"max_quarantined_share": 1})
+    cars.notify(entity(1, doors=4))
+    cars.concluded()
+    cars.notify(*({**entity(1), "speed": {"type": "Number", "value": speed}} for speed in ("5", "6")))
+    refused = cars.concluded()
+    cars.owner = cars.owner.model_copy(
+        update={"quality": cars.owner.quality.model_copy(update={"rules": {"number-string": "warning"}})}
+    )
+
+    again = cars.retried(refused.outbox)
+
+    assert refused.quarantined == {"number-string": 2}
+    assert cars.told(again) == [("car1.speed", {"speed": "5"}), ("car1.speed", {"speed": "6"})]
+    assert (again.read, again.upserts, again.deletes) == (2, 2, 0)
+    assert len(cars.held()) == 2

@@ -99,6 +99,13 @@ def _lines(story: OutboxStory) -> Iterator[str]:
         f"{manifest.records} records ({manifest.upserts} upserts, {manifest.deletes} deletes) in "
         f"{manifest.transactions} transactions, {len(manifest.shards)} shards"
     )
+    if manifest.retried is not None:
+        yield (
+            f"tries again what outbox {manifest.retried} held back; {manifest.skipped_newer} left out, for the target "
+            "holds newer ones"
+        )
+    if manifest.collisions:
+        yield f"{manifest.collisions} events have the topic of another identity: the report shows which"
     yield from _topic_lines(story)
     for rule in story.refused:
         yield f"quarantine, {rule.rule} ({rule.severity}): {rule.rows}, such as {'; '.join(rule.samples)}"

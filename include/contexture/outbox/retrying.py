@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from contexture.errors import ConfigurationError
+from contexture.ngsi.notifications import notified_form
 from contexture.outbox.layout import PublicationFolder, run_name
 from contexture.outbox.lifecycle import Outboxes
 from contexture.outbox.manifest import LandingManifest, Manifest
@@ -112,8 +113,8 @@ def land_quarantined(order: StageOrder, retry: Retry) -> LandingManifest:
     if not len(ordinals):
         raise _nothing(order.publication.name, retry)
     _write_marks(storage, folder.chosen(order.run), ordinals)
-    digest = _land(quarantine, f"{folder.landing(order.run)}/{_FILE}", ordinals)
-    manifest = _landed(order, retry, len(ordinals), digest)
+    landed = _land(quarantine, f"{folder.landing(order.run)}/{_FILE}", ordinals)
+    manifest = _manifest(order, retry, landed)
     storage.write(folder.landing_manifest(order.run), manifest.to_json())
     return manifest
 
@@ -154,9 +155,17 @@ def _write_marks(storage: Storage, path: str, ordinals: Any) -> None:
         pq.write_table(pa.table({"ordinal": ordinals}, schema=_MARKS), temporary, filesystem=storage.filesystem)
 
 
-def _land(quarantine: Quarantine, path: str, ordinals: Any) -> str:
-    """Writes the chosen rows, numbered anew without gaps, and gives the digest of their bodies and identities."""
-    storage, digest = quarantine.storage, hashlib.sha256(quarantine.outbox.encode())
+class _Landed(NamedTuple):
+    """How many rows there are, how many of them were notified, and a digest that tells which they are."""
+
+    rows: int
+    notified: int
+    digest: str
+
+
+def _land(quarantine: Quarantine, path: str, ordinals: Any) -> _Landed:
+    """Writes the chosen rows, numbered anew without gaps."""
+    storage, digest, notified = quarantine.storage, hashlib.sha256(quarantine.outbox.encode()), 0
     with (
         storage.replacing(path) as temporary,
         pq.ParquetWriter(temporary, LANDING, filesystem=storage.filesystem, compression="zstd") as file,
@@ -164,8 +173,11 @@ def _land(quarantine: Quarantine, path: str, ordinals: Any) -> str:
         for table in _first_rows(quarantine, ordinals):
             numbers = np.searchsorted(ordinals, table.column("ordinal").to_numpy())
             file.write_table(table.set_column(0, LANDING.field("ordinal"), pa.array(numbers)).cast(LANDING))
-            digest.update(numbers.tobytes())
-    return digest.hexdigest()
+            digest.update(table.column("ordinal").to_numpy().tobytes())
+            notified += sum(
+                notified_form(media) is not None for media in table.column("media_type").to_pylist() if media
+            )
+    return _Landed(len(ordinals), notified, digest.hexdigest())
 
 
 def _first_rows(quarantine: Quarantine, ordinals: Any) -> Iterator[Any]:
@@ -181,7 +193,7 @@ def _first_rows(quarantine: Quarantine, ordinals: Any) -> Iterator[Any]:
             yield table.take(pa.array(first[is_new]))
 
 
-def _landed(order: StageOrder, retry: Retry, rows: int, digest: str) -> LandingManifest:
+def _manifest(order: StageOrder, retry: Retry, landed: _Landed) -> LandingManifest:
     now = datetime.now(UTC)
     return LandingManifest(
         run=order.run,
@@ -190,14 +202,15 @@ def _landed(order: StageOrder, retry: Retry, rows: int, digest: str) -> LandingM
         queries=(),
         watermark_from=None,
         watermark_to=None,
-        rows=rows,
+        rows=landed.rows,
         present=0,
         source_count=0,
         complete=False,
         started_at=now,
         finished_at=now,
         broker_time=None,
-        files={_FILE: digest},
-        digest=hashlib.sha256(f"{digest} {order.run}".encode()).hexdigest(),
+        files={_FILE: landed.digest},
+        digest=hashlib.sha256(f"{landed.digest} {order.run}".encode()).hexdigest(),
         retried=retry.outbox,
+        notified=landed.notified,
     )

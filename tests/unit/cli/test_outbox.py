@@ -15,6 +15,7 @@ from contexture.outbox.attempts import AttemptLog
 from contexture.outbox.conclusion import conclude
 from contexture.outbox.layout import PublicationFolder
 from contexture.outbox.lifecycle import Outboxes
+from contexture.outbox.manifest import Manifest
 from contexture.outbox.schemas import QUARANTINE
 from contexture.outbox.state import State
 from contexture.outbox.storage import Storage
@@ -98,6 +99,17 @@ def test_show_tells_story_counts_topics_and_what_to_do(storage, contexture):
     assert "       3  cars" in out
     assert "start publish_vehicles: it sends this outbox first" in out
     assert f"contexture outbox abandon {name} --reason" in out
+
+
+def test_show_tells_collisions_and_what_was_tried_again(storage, contexture):
+    name = approved(storage)
+    folder = PublicationFolder("vehicles")
+    manifest = Manifest.model_validate_json(storage.read(folder.manifest(name)))
+    found = manifest.model_copy(update={"retried": "outbox9", "skipped_newer": 4, "collisions": 2})
+    storage.write(folder.manifest(name), found.to_json())
+    out = contexture("outbox", "show", name).out
+    assert "tries again what outbox outbox9 held back; 4 left out, for the target holds newer ones" in out
+    assert "2 events have the topic of another identity: the report shows which" in out
 
 
 def test_show_counts_quarantine_by_rule_with_identities_and_never_bodies(storage, contexture):

@@ -30,7 +30,9 @@ def storage(tmp_path: Path) -> Storage:
     return Storage(str(tmp_path))
 
 
-def refuse(storage: Storage, name: str, *events: tuple[int, str], file: str = "0") -> None:
+def refuse(
+    storage: Storage, name: str, *events: tuple[int, str], file: str = "0", media_type: str | None = None
+) -> None:
     """Writes refusals (ordinal, rule) of an outbox's run."""
     rows = [
         {
@@ -41,6 +43,7 @@ def refuse(storage: Storage, name: str, *events: tuple[int, str], file: str = "0
             "id": f"car{ordinal}",
             "type": "car",
             "body": f"body {ordinal}".encode(),
+            "media_type": media_type,
             "received_at": NOON,
             "rule": rule,
             "severity": "error",
@@ -90,6 +93,14 @@ def test_each_event_lands_once_in_its_order_without_gaps(storage: Storage) -> No
     assert sorted(rows) == [(0, b"body 7"), (1, b"body 900"), (2, b"body 68719476736")]
     assert (manifest.rows, manifest.retried, manifest.complete, manifest.watermark_to) == (3, "outbox1", False, None)
     assert not manifest.knows_source
+
+
+def test_notified_events_are_known_as_such(storage: Storage) -> None:
+    outbox(storage, publication(), 1, [])
+    refuse(storage, "outbox1", (1, "stale"), (2, "stale"), media_type="application/json; notified=ngsiv2")
+    refuse(storage, "outbox1", (3, "stale"), file="1")
+
+    assert landed(storage, Retry(outbox="outbox1"))[0].notified == 2
 
 
 def test_rules_choose_events_that_break_any_of_them(storage: Storage) -> None:
