@@ -71,7 +71,7 @@ def completed(identity: Identity) -> Identity:
     """
     if identity.kind in SINGLE_SCHEMES:
         return replace(identity, id=identity.id or SINGLE_SCHEMES[identity.kind], version=DEFAULT_VERSION)
-    return replace(identity, version=identity.version or DEFAULT_VERSION)
+    return identity if identity.version else replace(identity, version=DEFAULT_VERSION)
 
 
 def named(identity: Identity, offset: int) -> tuple[str | None, tuple[Finding, ...]]:

@@ -75,9 +75,10 @@ class ContentCollector:
     def begin(self, name: str, attributes: Attributes) -> None:
         """Takes over from the parser's start of the element."""
         self._append_start(name, attributes)
-        if is_foreign(name):
+        if name not in self._around.names and is_foreign(name):
             self._install_foreign(depth=1, back=None)
         else:
+            self._around.names[name] = self._events[0]
             self._install_plain()
 
     def flush(self) -> None:
@@ -164,7 +165,8 @@ class ContentCollector:
         self._around.install(start, end, self._pieces.append)
 
     def _append_start(self, name: str, attributes: Attributes) -> None:
-        self._events += (shortened(name), _typed(attributes, self._around.expand))
+        short = self._around.names.get(name) or shortened(name)
+        self._events += (short, _typed(attributes, self._around.expand))
 
     def _append_text(self) -> None:
         if self._pieces:
