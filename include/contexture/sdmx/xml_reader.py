@@ -24,6 +24,7 @@ from contexture.sdmx.xml_names import parted, shortened
 from contexture.sdmx.xml_window import Window
 
 _CHUNK_BYTES = 1 << 17
+_LARGEST_CHUNK_BYTES = 1 << 24
 
 
 class XmlReader:
@@ -57,12 +58,16 @@ class XmlReader:
             StructureMessageError: it is not well-formed, has a DOCTYPE, or is no structure message.
             LimitExceededError: it is larger or deeper than it may be.
         """
-        while chunk := self._source.read(_CHUNK_BYTES):
+        size, position = _CHUNK_BYTES, 0
+        while chunk := self._source.read(size):
             self._window.add(chunk)
             yield from self._parsed(chunk)
             if self._collector:
                 self._collector.flush()
-            self._window.move(self._parser.CurrentByteIndex)
+            before, position = position, self._parser.CurrentByteIndex
+            self._window.move(position)
+            # expat reads a tag or comment from its beginning again until it is whole: twice as much keeps that linear.
+            size = _CHUNK_BYTES if position > before else min(size * 2, _LARGEST_CHUNK_BYTES)
         yield from self._parsed(b"", final=True)
 
     def _parsed(self, chunk: bytes, *, final: bool = False) -> Iterator[Artefact]:

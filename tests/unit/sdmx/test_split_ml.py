@@ -314,6 +314,21 @@ def test_the_size_of_the_message_is_limited():
         list(parts(message, Limits(message_bytes=500)))
 
 
+def test_a_long_tag_is_read_in_pieces_that_grow():
+    class Counting(BytesIO):
+        asked = 0
+
+        def read(self, size: int | None = -1, /) -> bytes:
+            self.asked += 1
+            return super().read(size)
+
+    codelist = f'<str:Codelist id="A" agencyID="X"><str:Code id="{"x" * 8_000_000}"/></str:Codelist>'
+    stream = Counting(structures.ml("2.1", ("Codelists", codelist)).encode())
+    [artefact] = split(stream)
+    assert artefact.size == len(codelist)
+    assert stream.asked < 15
+
+
 class Endless:
     """A message that goes on for ever."""
 
