@@ -19,7 +19,7 @@ def outdated(snapshot: Any, reader: StateReader, sequence: int) -> Any:
     Args:
         snapshot: with `identity_hash`, `entity_hash`, `modified_at` and `notified`.
         reader: the state.
-        sequence: of the outbox whose run refused the events.
+        sequence: of the last outbox that was sent when the events were refused, that of their own run included.
     """
     columns = ["identity_hash", "modified_at", "sequence"]
     held = reader.of_entities(snapshot.column("entity_hash"), columns)

@@ -148,8 +148,11 @@ def _without_outdated(
     retry = preparation.order.retry
     if retry is None:
         return snapshot, 0
-    refused_by = Outboxes(storage, preparation.publication.name).manifest(retry.outbox)
-    rows = outdated(snapshot, reader, refused_by.sequence)
+    outboxes = Outboxes(storage, preparation.publication.name)
+    sequence = outboxes.manifest(retry.outbox).sequence
+    # Of an outbox that was never sent the next one took the number.
+    sent = sequence if outboxes.status(retry.outbox).status == "concluded" else sequence - 1
+    rows = outdated(snapshot, reader, sent)
     skipped = int((np.asarray(snapshot.column("verdict"))[rows] <= Verdict.UNCHANGED).sum())
     return snapshot.take(pa.array(np.delete(np.arange(snapshot.num_rows), rows))), skipped
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from builders.fake_target import FakeTarget
-from builders.outboxes import publication
+from builders.outboxes import NOON, outbox, publication
 from contexture.errors import ConfigurationError, RejectedError, RetriableError
 from contexture.outbox.layout import PublicationFolder
-from contexture.outbox.orders import StageOrder, StageResult
+from contexture.outbox.orders import Retry, StageOrder, StageResult
+from contexture.outbox.schemas import QUARANTINE
 from contexture.outbox.state import State, StatePointer
 from contexture.outbox.storage import Storage
 from contexture.publications import Publication, fingerprint
@@ -43,6 +46,20 @@ def test_the_order_says_what_settle_planned_and_the_form_asked(storage: Storage)
     order = placed(storage)
     assert (order.mode, order.sequence, order.run) == ("changes", 3, "run3")
     assert (order.confirm_shrink, order.republish, order.interval) == (True, False, None)
+
+
+def test_a_quarantine_to_retry_is_in_the_order_unless_an_interval_is_backfilled(storage: Storage) -> None:
+    outbox(storage, VEHICLES, 1, [])
+    row = {"ordinal": 1, "operation": "upsert", "scope": "vehicles", "received_at": NOON}
+    refused = {**row, "rule": "stale", "severity": "error", "message": "old"}
+    with storage.replacing(f"{FOLDER.quarantine('outbox1')}/0.parquet") as path:
+        pq.write_table(pa.Table.from_pylist([refused], schema=QUARANTINE), path)
+    asked = {"run_id": "a", "retry_quarantine": "outb", "retry_rules": ["stale"]}
+    plan = RunPlan(run="run3", mode="changes", sequence=3, fingerprint=fingerprint(VEHICLES), why="")
+    for interval, expected in ((None, Retry(outbox="outbox1", rules=("stale",))), ((NOON, NOON), None)):
+        request = RunRequest.model_validate({**asked, "interval": interval})
+        place_order(storage, VEHICLES, request, plan, FakeTarget())
+        assert placed(storage).retry == expected
 
 
 def test_the_answer_of_an_earlier_try_is_forgotten(storage: Storage) -> None:

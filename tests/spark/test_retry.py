@@ -13,6 +13,7 @@ import pytest
 from builders.landing import MORNING, car
 from builders.outboxes import publication
 from builders.preparing import Preparer
+from contexture.outbox.lifecycle import Outboxes
 from contexture.outbox.manifest import Manifest
 from contexture.outbox.retrying import Quarantine
 
@@ -92,6 +93,21 @@ def test_without_a_time_of_change_what_was_sent_later_is_newer(preparer: Prepare
     ]
     refused = runs.concluded([timeless[0]])
     runs.concluded([timeless[1]])
+
+    again = relaxed(runs).retry(refused.outbox)
+
+    assert (again.records, again.skipped_newer) == (0, 1)
+
+
+def test_what_followed_on_a_rejected_run_under_its_number_is_newer(preparer: Prepare) -> None:
+    runs = preparer()
+    runs.concluded([car(2, 1)])
+    timeless = [
+        {name: value for name, value in entity.items() if name != "dateModified"} for entity in (broken(1), car(1, 12))
+    ]
+    refused = runs.prepare([timeless[0]])
+    Outboxes(runs.storage, "vehicles").move(refused.outbox, "rejected", reason="a test says so")
+    runs.concluded([timeless[1]], sequence=refused.sequence)
 
     again = relaxed(runs).retry(refused.outbox)
 

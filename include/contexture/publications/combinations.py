@@ -135,6 +135,9 @@ def _name_schemes(publication: Publication) -> Findings:
     elif topics.naming == "cygnus-legacy" and not _LEGACY_RELEASE.match(topics.cygnus_version or "1.2"):
         message = f"Cygnus {topics.cygnus_version} didn't name topics in the legacy way of 1.2 and before"
         yield Finding(("topics", "cygnus_version"), message, "write `naming: cygnus`", (("topics", "naming"),))
+    if topics.naming in {"injective", "fixed"} and topics.collision != "warn":
+        message = f"`collision: {topics.collision}` has no effect on `naming: {topics.naming}`"
+        yield Finding(("topics", "collision"), message, "leave it out", (("topics", "naming"),))
     if topics.naming == "injective" and topics.enable_lowercase:
         message = "`enable_lowercase: true` would let several identities share a topic of `naming: injective`"
         yield Finding(("topics", "enable_lowercase"), message, "leave it out", (("topics", "naming"),))

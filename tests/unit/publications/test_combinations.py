@@ -187,6 +187,10 @@ def test_a_registry_has_no_entities():
         ({"naming": "injective", "cygnus_version": "1.9.0"}, "`cygnus_version` has no effect on `naming: injective`"),
         ({"naming": "cygnus-legacy", "cygnus_version": "1.10"}, "didn't name topics in the legacy way"),
         ({"naming": "injective", "enable_lowercase": True}, "several identities share a topic of `naming: injective`"),
+        (
+            {"naming": "injective", "collision": "quarantine"},
+            "`collision: quarantine` has no effect on `naming: injective`",
+        ),
         ({"naming": "fixed", "topics": "A", "enable_grouping": True}, "has no effect on `naming: fixed`"),
     ],
 )

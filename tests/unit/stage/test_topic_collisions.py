@@ -140,15 +140,20 @@ def test_what_is_sent_elsewhere_now_holds_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "topics",
     [
-        {"data_model": "dm-by-service"},
-        {"data_model": "dm-by-service-path"},
+        {"data_model": "dm-by-service", "collision": "quarantine"},
+        {"data_model": "dm-by-service-path", "collision": "quarantine"},
         {"naming": "injective"},
         {"naming": "fixed", "topics": ["ALL"]},
-        {"enable_grouping": True, "grouping_rules": "g.json", "grouping_rules_content": GROUPING},
+        {
+            "enable_grouping": True,
+            "grouping_rules": "g.json",
+            "grouping_rules_content": GROUPING,
+            "collision": "quarantine",
+        },
     ],
 )
 def test_a_topic_shared_on_purpose_is_no_collision(tmp_path: Path, topics: dict[str, Any]) -> None:
-    owner = cars(collision="quarantine", **topics)
+    owner = cars(**topics)
     reader = holding(tmp_path, owner, OTHER, ("/4wheels", "car2", "car"))
 
     assert found(owner, [("/4wheels", "car3", "car"), OTHER, ("/4wheels", "car4", "car")], reader) == []
