@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from threading import Lock
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from builders.counted_broker import CountedBroker
 from contexture.errors import ConfigurationError, RetriableError
 from contexture.ngsi import BrokerConnection
 from contexture.outbox.layout import PublicationFolder
@@ -22,7 +21,8 @@ from contexture.outbox.schemas import LANDING
 from contexture.outbox.storage import Storage
 from contexture.publications import Publication, fingerprint
 from contexture.sandbox.context_broker import Churn, SeedEntity, TestBroker
-from spark_jobs.pull import pull
+from contexture.sandbox.context_broker.loading import load
+from spark_jobs.pull import pull, selection_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -386,31 +386,28 @@ def test_several_readers_land_each_entity_once_in_the_order_of_one(
     assert (one.watermark_to, one.queries) == (three.watermark_to, three.queries)
 
 
-class UnderWay:
-    """How many pages a broker has been working on at once, at most."""
-
-    def __init__(self) -> None:
-        self._lock, self._now, self.most = Lock(), 0, 0
-
-    def __call__(self, page: int) -> None:
-        with self._lock:
-            self._now += 1
-            self.most = max(self.most, self._now)
-        time.sleep(0.02)
-        with self._lock:
-            self._now -= 1
+def test_what_a_publication_says_about_reading_reaches_the_readers(tmp_path: Path) -> None:
+    said = {"parallel_readers": 5, "pause_milliseconds": 40, "page_size": 70, "walk_deadline_seconds": 9}
+    selection = selection_of(order(tmp_path, ids=["car1", "car2"], **said), None)
+    assert (selection.parallel_readers, selection.page_size, selection.walk_deadline_seconds) == ("5", "70", "9")
+    assert selection.patience.pause_seconds == 0.04
+    assert [walk.query.ids for walk in selection.walks()] == [("car1", "car2")]
 
 
-def test_one_reader_never_has_two_requests_under_way(spark: SparkSession, broker: TestBroker, tmp_path: Path) -> None:
-    paths = [f"/{letter}" for letter in "abcdef"]
-    broker.load(car(number, path=path) for path in paths for number in range(20))
-    broker.faults.after_page = under_way = UnderWay()
+@pytest.mark.parametrize("readers", [1, 2])
+def test_there_are_never_more_requests_under_way_than_readers(
+    spark: SparkSession, tmp_path: Path, readers: int
+) -> None:
+    """The session has two slots, so that two walks of one reader could be read at once."""
+    paths = ["/a", "/b", "/c", "/d"]
+    with CountedBroker().serving() as broker:
+        load(broker.broker.store, (car(number, path=path) for path in paths for number in range(60)))
+        asked = order(tmp_path, service_path=paths, page_size=5, parallel_readers=readers)
+        manifest = pull(spark, asked, BrokerConnection(broker.url), None)
 
-    asked = order(tmp_path, service_path=paths, page_size=5, parallel_readers=1)
-    manifest = pull(spark, asked, connection(broker), None)
-
-    assert (manifest.rows, manifest.complete) == (120, True)
-    assert under_way.most == 1
+    assert (manifest.present, manifest.complete) == (0, True)
+    assert {row["id"] for row in rows(tmp_path, manifest).to_pylist()} == {f"car{number}" for number in range(60)}
+    assert broker.most <= readers
 
 
 @pytest.mark.parametrize("seed", range(3))
