@@ -17,7 +17,8 @@ DIFFERENCES: tuple[Difference, ...] = (
     Difference(
         "how changes come in",
         "waits for notifications; what comes while it is down is lost",
-        "reads the broker: nothing is missed, but of several changes between two reads only the last is told",
+        "reads the broker: nothing is missed, but of several changes between two reads only the last is told; "
+        "with mode: notifications each is told, and kept on disk until it is published",
     ),
     Difference(
         "what an event holds",
@@ -27,7 +28,8 @@ DIFFERENCES: tuple[Difference, ...] = (
     Difference(
         "lines of NGSIv1 notifications",
         "have isPattern, and numbers as texts, as brokers sent them then",
-        "lines are those of NGSIv2 notifications: without isPattern, values with their JSON types",
+        "lines are those of NGSIv2 notifications: without isPattern, values with their JSON types; "
+        "what is notified as legacy is written as Cygnus wrote it",
     ),
     Difference(
         "services",
@@ -42,7 +44,7 @@ DIFFERENCES: tuple[Difference, ...] = (
     Difference(
         "the header timestamp",
         "when the notification came",
-        "when the page with the entity came; the record's own time is that of the change",
+        "when the page with the entity, or its notification, came; the record's own time is that of the change",
     ),
     Difference(
         "keys and order",

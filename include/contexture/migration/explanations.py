@@ -16,7 +16,7 @@ Outcome = Literal["kept", "replaced", "no longer needed", "left out", "unknown",
 _HIDDEN = "***"
 _OUTBOX = "what isn't sent yet lies in the outbox, on storage; its size is the disk's"
 _NO_OP = "Cygnus ignored it for Kafka"
-_NO_SERVER = "nothing listens: the broker is read"
+_NO_SERVER = "nothing listens: the broker is read (with mode: notifications, `contexture notify serve` does)"
 
 # Of the Kafka sink: what becomes of a parameter, and what it is called now or why it isn't needed.
 SINK: dict[str, tuple[Outcome, str]] = {
