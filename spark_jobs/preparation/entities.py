@@ -203,7 +203,7 @@ class EntityEvaluator:
                 identity.type,
                 topic,
                 meaning,
-                targets(candidate.parsed, self._types) if self._judges_targets and part == 0 else None,
+                (targets(candidate.parsed, self._types) or None) if self._judges_targets and part == 0 else None,
                 *self._judged.of(candidate.parsed),
             )
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Iterator, Mapping, Set
 
 from contexture.ngsi.entity import ParsedEntity
 
@@ -18,19 +18,24 @@ def targets(parsed: ParsedEntity, types: Set[str] = frozenset()) -> list[str]:
         parsed: the entity.
         types: the only types there are, where that is known: a URN that names another one is left out.
     """
-    found = (
-        target
-        for name, attribute in parsed.attributes.items()
-        if isinstance(attribute, Mapping) and (attribute.get("type") == "Relationship" or _REFERENCE.match(name))
-        for target in _texts(attribute.get("value"))
-    )
-    return list(_of_types(found, types) if types else found)
+    found: list[str] = []
+    for name, attribute in parsed.attributes.items():
+        # Nearly no attribute gets further than this line.
+        if isinstance(attribute, dict) and (attribute.get("type") == "Relationship" or name.startswith("ref")):
+            found += _named_by(name, attribute)
+    return [target for target in found if _may_be_of(types, target)] if types else found
+
+
+def _named_by(name: str, attribute: Mapping[str, object]) -> Iterator[str]:
+    is_reference = attribute.get("type") == "Relationship" or _REFERENCE.match(name)
+    return _texts(attribute.get("value")) if is_reference else iter(())
+
+
+def _may_be_of(types: Set[str], target: str) -> bool:
+    urn = _URN.match(target)
+    return urn is None or urn[1] in types
 
 
 def _texts(value: object) -> Iterator[str]:
     values = value if isinstance(value, list) else (value,)
     return (each for each in values if isinstance(each, str) and each)
-
-
-def _of_types(found: Iterable[str], types: Set[str]) -> Iterator[str]:
-    return (target for target in found if (urn := _URN.match(target)) is None or urn[1] in types)
