@@ -1,4 +1,4 @@
-"""Structures of SDMX: their URNs, and splitting messages of any format into artefacts without losing anything."""
+"""Structures of SDMX: their URNs and selectors, and splitting messages of any format without losing anything."""
 
 from __future__ import annotations
 
@@ -7,9 +7,12 @@ from contexture.sdmx.errors import LimitExceededError, StructureMessageError, Un
 from contexture.sdmx.findings import Finding, FindingCode
 from contexture.sdmx.formats import Format
 from contexture.sdmx.limits import Limits
+from contexture.sdmx.selector_parts import SelectorError
+from contexture.sdmx.selectors import Selector, choose
 from contexture.sdmx.splitting import Split, split
 from contexture.sdmx.urns import Urn
 from contexture.sdmx.validation import SchemaValidator
+from contexture.sdmx.versions import Version, VersionPattern
 
 __all__ = [
     "Artefact",
@@ -19,9 +22,14 @@ __all__ = [
     "LimitExceededError",
     "Limits",
     "SchemaValidator",
+    "Selector",
+    "SelectorError",
     "Split",
     "StructureMessageError",
     "UnsplittableFormatError",
     "Urn",
+    "Version",
+    "VersionPattern",
+    "choose",
     "split",
 ]
