@@ -16,6 +16,7 @@ from contexture.errors import ConfigurationError, ContextureError, RejectedError
 
 RETRIED_STATUSES = frozenset({429, 500, 502, 503, 504})
 _UNAUTHORISED = frozenset({401, 403})
+_NOT_OFFERED = frozenset({404, 405, 501})
 BROKER = "the context broker"
 _ALERTS_ABOUT_OURS = tuple(
     f"_ALERT_{name}"
@@ -40,6 +41,10 @@ class BrokerUnavailableError(RetriableError):
 
 class TokenRefusedError(ConfigurationError):
     """The broker does not take our credentials (401): a new token may pass, if they are tokens."""
+
+
+class NotOfferedError(ConfigurationError):
+    """What was asked for is not offered there (404, 405, 501, or NGSI-LD's OperationNotSupported)."""
 
 
 class PageTimeoutError(RetriableError):
@@ -219,4 +224,6 @@ def _configuration(address: str, status: int, correlator: str, refused: _Refused
     else:
         message = f"what is at {address} does not answer as a context broker ({status})"
         next_step = f"correct the address in the connection: what stands before {refused.api_root}"
-    return ConfigurationError(message, next_step=next_step, correlator=correlator)
+    is_offered = status not in _NOT_OFFERED and refused.problem != "OperationNotSupported"
+    kind = ConfigurationError if is_offered or refused.problem == "NonexistentTenant" else NotOfferedError
+    return kind(message, next_step=next_step, correlator=correlator)

@@ -52,23 +52,28 @@ class Patience:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A whole 200 answer. `received_at`: when its last byte came. `broker_time`: its Date header."""
+    """A whole 200 answer. `received_at`: when its last byte came. `broker_time`: its Date header.
+
+    `is_partial`: it was a 206, which only a question that takes parts is answered with.
+    """
 
     body: bytes
     headers: httpx.Headers
     received_at: datetime
     broker_time: datetime
+    is_partial: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A request that changes nothing, so that it may be sent again."""
+    """A request that changes nothing, so that it may be sent again. `takes_parts`: a 206 is an answer to it too."""
 
     method: str
     path: str
     headers: Mapping[str, str] = field(repr=False)
     parameters: Mapping[str, str]
     body: bytes | None = None
+    takes_parts: bool = False
 
 
 class Transport:
@@ -174,7 +179,8 @@ class Transport:
                 content=question.body,
             )
             with request as response:
-                if response.status_code != httpx.codes.OK:
+                is_part = question.takes_parts and response.status_code == httpx.codes.PARTIAL_CONTENT
+                if response.status_code != httpx.codes.OK and not is_part:
                     # Only NGSI-LD's problems have names that are worth reading the answer for.
                     problem = problem_named(response) if question.path.startswith("/ngsi-ld") else ""
                     raise refusal(self._address, response, question.parameters, path=question.path, problem=problem)
@@ -191,7 +197,8 @@ class Transport:
             if self._patience.clock() > over:
                 raise page_timeout(self._address)
         received_at = datetime.now(UTC)
-        return Answer(bytes(body), response.headers, received_at, _date(response.headers) or received_at)
+        is_partial = response.status_code == httpx.codes.PARTIAL_CONTENT
+        return Answer(bytes(body), response.headers, received_at, _date(response.headers) or received_at, is_partial)
 
     def _is_over(self, deadline: float | None, seconds_ahead: float = 0.0) -> bool:
         return deadline is not None and self._patience.clock() + seconds_ahead >= deadline

@@ -56,9 +56,10 @@ class Document:
 
 @dataclass(slots=True)
 class Documents:
-    """The entities of one tenant, by id."""
+    """The entities of one tenant, by id; `history` has all that each ever was, also what was deleted since."""
 
     held: dict[str, Document] = field(default_factory=dict)
+    history: dict[str, list[Document]] = field(default_factory=dict)
     written: int = 0
 
     def put(self, content: Mapping[str, object], now_us: int) -> Document:
@@ -68,6 +69,7 @@ class Documents:
         created, number = (old.created_us, old.number) if old else (now_us, self.written)
         document = Document(content, created, now_us, number)
         self.held[document.id] = document
+        self.history.setdefault(document.id, []).append(document)
         return document
 
 

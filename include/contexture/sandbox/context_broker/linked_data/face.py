@@ -11,6 +11,7 @@ from contexture.sandbox.context_broker.answers import Answer, json_answer
 from contexture.sandbox.context_broker.broker import Broker, Call
 from contexture.sandbox.context_broker.linked_data.documents import HEAD, Document, Documents, texts
 from contexture.sandbox.context_broker.linked_data.flavours import FLAVOURS, Flavour
+from contexture.sandbox.context_broker.linked_data.history_pages import history
 from contexture.sandbox.context_broker.linked_data.pages import refuse_too_broad, window
 from contexture.sandbox.context_broker.linked_data.problems import Problem, bad_request, not_found
 from contexture.sandbox.context_broker.linked_data.selecting import asks_by_time, conditions
@@ -90,6 +91,7 @@ class LinkedDataFace:
             ("PATCH", ("entities", "*")): self._merge,
             ("DELETE", ("entities", "*")): self._delete,
             ("GET", ("types",)): self._types,
+            ("GET", ("temporal", "*")): self._history,
             ("GET", ("subscriptions",)): self._subscriptions,
         }
         handler = routes.get((call.method, resource))
@@ -135,6 +137,13 @@ class LinkedDataFace:
             return found, {}
         name = given if given in self._maps else f"urn:ngsi-ld:entitymap:{uuid4()}"
         return self._maps.setdefault(name, found), {"ngsild-entitymap": name}
+
+    def _history(self, call: Call, documents: Documents) -> Answer:
+        if not self.flavour.history or call.segments[3:] != ("entities",):
+            raise Problem(501, "OperationNotSupported", "Not Implemented", "no history is kept here")
+        part = history(call.parameters, documents, self.flavour)
+        self._broker.page_answered()
+        return json_answer([_compact(one, call) for one in part.bodies], status=part.status, headers=part.headers)
 
     def _show(self, call: Call, documents: Documents) -> Answer:
         document = _existing(call, documents)

@@ -24,6 +24,8 @@ class Flavour:
         tenants_declared: a tenant that was never written to is refused.
         version: the body of `/version`; None where there is no such resource.
         info: the resource only this broker has, with its body.
+        history: whether it shows how entities changed; Orion-LD does where Mintaka stands behind the same address.
+        history_instances: of one attribute in an answer, at most.
     """
 
     name: str
@@ -38,6 +40,8 @@ class Flavour:
     tenants_declared: bool = True
     version: dict[str, str] | None = None
     info: tuple[tuple[str, ...], dict[str, object]] | None = None
+    history: bool = False
+    history_instances: int = 100
 
 
 _ORION_LD = (400, "BadRequestData", "Bad value for pagination limit: {limit} (max: {maximum})")
@@ -57,11 +61,12 @@ FLAVOURS = {
             version={"orionld version": "1.4.0", "based on orion": "1.15.0-next"},
         ),
         Flavour(
-            "scorpio", 50, 1000, _SCORPIO, "Too broad query", "creation", entity_maps=True, tenants_declared=False,
+            "scorpio", 50, 1000, _SCORPIO, "Too broad query", "creation",
+            entity_maps=True, tenants_declared=False, history=True,
             info=(("scorpio", "v1", "info", "health"), {"Status of Querymanager": "Up and running"}),
         ),
         Flavour(
-            "stellio", 30, 100, _STELLIO, "Too broad query", "id",
+            "stellio", 30, 100, _STELLIO, "Too broad query", "id", history=True,
             info=(("actuator", "info"), {"build": {"group": "com.egm.stellio", "artifact": "api-gateway"}}),
         ),
     )

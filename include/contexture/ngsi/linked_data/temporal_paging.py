@@ -1,0 +1,76 @@
+"""Paging through the entities that have a history: by places as elsewhere, or by anchors as Mintaka does.
+
+What happened in the past doesn't change, so pages by places don't shift, unless history itself is taken away; that
+shows in the counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from contexture.errors import RetriableError
+from contexture.ngsi.linked_data.flavour import Flavour
+
+PAGE_SIZE = 100
+"""What every broker grants (Stellio's largest)."""
+
+_NEXT_PAGE = "next-page"
+_COUNT = "ngsild-results-count"
+
+
+@dataclass(slots=True)
+class TemporalPaging:
+    """Where a reader is in the entities of one answer after the other.
+
+    Attributes:
+        flavour: Mintaka, which reads Orion-LD's history, has anchors (`pageAnchor`, `Next-Page`); others `offset`.
+        over: whether nothing is left to be asked.
+    """
+
+    flavour: Flavour
+    over: bool = False
+    _offset: int = 0
+    _anchor: str = ""
+    _total: int | None = None
+    _met: set[str] = field(default_factory=set)
+
+    def parameters(self) -> dict[str, str]:
+        """Asks for the next page."""
+        if self._anchor or (self.flavour == "orion-ld" and not self._offset):
+            return {"pageSize": str(PAGE_SIZE)} | ({"pageAnchor": self._anchor} if self._anchor else {})
+        return {"limit": str(PAGE_SIZE), "offset": str(self._offset), "count": "true"}
+
+    def advance(self, ids: Iterable[str], headers: Mapping[str, str]) -> None:
+        """Goes behind a page.
+
+        Raises:
+            RetriableError: history was taken away meanwhile.
+        """
+        page = tuple(ids)
+        self._met.update(page)
+        self._offset += len(page)
+        self._anchor = headers.get(_NEXT_PAGE, "")
+        total = _number(headers.get(_COUNT, ""))
+        if self._total is not None and total != self._total:
+            raise _changed()
+        self._total = total
+        self.over = not page or not self._is_more()
+        if self.over and total is not None and len(self._met) < total:
+            raise _changed()
+
+    def _is_more(self) -> bool:
+        if self._anchor or self.flavour == "orion-ld":
+            return bool(self._anchor)
+        return self._total is None or self._offset < self._total
+
+
+def _number(text: str) -> int | None:
+    return int(text) if text.isascii() and text.isdigit() else None
+
+
+def _changed() -> RetriableError:
+    return RetriableError(
+        "the broker's history changed while it was read",
+        next_step="nothing; the run is retried. If it stays so, compare what the broker counts with what it shows",
+    )
