@@ -1,4 +1,4 @@
-"""Structures of SDMX: their URNs and selectors, and splitting messages of any format without losing anything."""
+"""Structures of SDMX: their URNs, selectors and order, and splitting messages without losing anything."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from contexture.sdmx.errors import LimitExceededError, StructureMessageError, Un
 from contexture.sdmx.findings import Finding, FindingCode
 from contexture.sdmx.formats import Format
 from contexture.sdmx.limits import Limits
+from contexture.sdmx.ordering import ReferenceOrder, reference_order
 from contexture.sdmx.selector_parts import SelectorError
 from contexture.sdmx.selectors import Selector, choose
 from contexture.sdmx.splitting import Split, split
@@ -21,6 +22,7 @@ __all__ = [
     "Format",
     "LimitExceededError",
     "Limits",
+    "ReferenceOrder",
     "SchemaValidator",
     "Selector",
     "SelectorError",
@@ -31,5 +33,6 @@ __all__ = [
     "Version",
     "VersionPattern",
     "choose",
+    "reference_order",
     "split",
 ]
