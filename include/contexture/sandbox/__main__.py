@@ -14,11 +14,13 @@ from typing import Annotated
 import typer
 
 from contexture.sandbox.context_broker.command import context_broker
+from contexture.sandbox.registry.command import registry
 
 app = typer.Typer(help="Runs parts of the sandbox on 127.0.0.1 until Ctrl-C.", no_args_is_help=True)
 
 
 app.command("context-broker")(context_broker)
+app.command("registry")(registry)
 
 
 @app.callback()

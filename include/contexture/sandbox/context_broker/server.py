@@ -116,7 +116,7 @@ class TestBroker:
             ConfigurationError: the port is taken.
             RetriableError: the server did not come up in 10 seconds.
         """
-        listener = _listen(self._port)
+        listener = listen(self._port)
         port = listener.getsockname()[1]
         self._server = _server(self._broker)
         self._thread = Thread(target=self._server.run, args=([listener],), name=f"context-broker-{port}", daemon=True)
@@ -155,7 +155,12 @@ class TestBroker:
         self.stop()
 
 
-def _listen(port: int) -> socket.socket:
+def listen(port: int) -> socket.socket:
+    """A socket on 127.0.0.1; port 0 takes a free one.
+
+    Raises:
+        ConfigurationError: the port is taken.
+    """
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:

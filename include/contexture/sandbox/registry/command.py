@@ -1,0 +1,35 @@
+"""`python -m contexture.sandbox registry`."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from contexture.sandbox.registry.model import Face
+
+
+def registry(
+    files: Annotated[list[Path] | None, typer.Argument(help="Structure messages it begins with.")] = None,
+    port: Annotated[int, typer.Option(help="Where it listens on 127.0.0.1; 0 takes a free port.")] = 0,
+    face: Annotated[Face, typer.Option(help="An FMR, or a plain SDMX-REST service.")] = "fmr",
+) -> None:
+    """Runs a structure registry for tests; prints its URL on standard output when it is ready."""
+    from contexture.errors import ConfigurationError
+    from contexture.sandbox.registry.refusals import Refusal
+    from contexture.sandbox.registry.server import TestRegistry
+
+    with TestRegistry(face, port=port) as server, contextlib.suppress(KeyboardInterrupt):
+        for file in files or ():
+            try:
+                server.submit(file.read_bytes())
+            except (OSError, Refusal) as error:
+                raise ConfigurationError(
+                    f"{file} can't be submitted: {error}", next_step="give structure messages in UTF-8"
+                ) from error
+        count = len(server.store.current())
+        typer.echo(f"{count} structures; faults and submissions at {server.url}/sandbox; Ctrl-C ends it", err=True)
+        typer.echo(server.url)
+        server.wait()

@@ -1,0 +1,90 @@
+"""Which structures a query selects, and which come with them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from contexture.sandbox.registry.model import Structure
+from contexture.sandbox.registry.queries import Query
+from contexture.sandbox.registry.versions import ALL, chosen
+from contexture.sdmx import Urn
+
+Structures = Mapping[str, Structure]
+
+
+def selected(query: Query, there: Structures) -> list[Structure]:
+    """What is asked for itself, in the order of URNs."""
+    by_name: dict[tuple[str, ...], dict[str, Structure]] = {}
+    for structure in there.values():
+        artefact = structure.first
+        if _named(query, structure):
+            name = (artefact.kind, str(artefact.agency), str(artefact.id))
+            by_name.setdefault(name, {})[artefact.version] = structure
+    found = [
+        versions[version]
+        for versions in by_name.values()
+        for asked in query.versions
+        for version in chosen(asked, list(versions))
+    ]
+    return sorted({each.urn: each for each in found}.values(), key=lambda each: each.urn)
+
+
+def companions(query: Query, found: Sequence[Structure], there: Structures) -> list[Structure]:
+    """What `references` adds to it, in the order of URNs."""
+    if query.references == "parents":
+        added = _parents(found, there)
+    elif query.references == "children":
+        added = _children(found, there)
+    elif query.references == "descendants":
+        added = _descendants(found, there)
+    else:
+        added = {}
+    own = {structure.urn for structure in found}
+    return [added[urn] for urn in sorted(added) if urn not in own]
+
+
+def resolved(reference: str, there: Structures) -> str | None:
+    """The URN of the structure that a reference means, which may leave the version open; None where there is none."""
+    if reference in there:
+        return reference
+    asked = Urn.parse(reference)
+    same = {urn.version: str(urn) for urn in map(Urn.parse, there) if _same_but_version(urn, asked)}
+    versions = chosen(asked.version, list(same))
+    return same[versions[0]] if versions else None
+
+
+def _named(query: Query, structure: Structure) -> bool:
+    artefact = structure.first
+    return (
+        (query.kinds is None or artefact.kind in query.kinds)
+        and (ALL in query.agencies or artefact.agency in query.agencies)
+        and (ALL in query.ids or artefact.id in query.ids)
+    )
+
+
+def _same_but_version(one: Urn, other: Urn) -> bool:
+    return (one.class_name, one.agency, one.id) == (other.class_name, other.agency, other.id)
+
+
+def _children(found: Iterable[Structure], there: Structures) -> dict[str, Structure]:
+    references = {reference for structure in found for reference in structure.first.references}
+    urns = {resolved(reference, there) for reference in references}
+    return {urn: there[urn] for urn in urns if urn is not None}
+
+
+def _descendants(found: Iterable[Structure], there: Structures) -> dict[str, Structure]:
+    reached: dict[str, Structure] = {}
+    level = _children(found, there)
+    while level:
+        reached |= level
+        level = {urn: each for urn, each in _children(level.values(), there).items() if urn not in reached}
+    return reached
+
+
+def _parents(found: Iterable[Structure], there: Structures) -> dict[str, Structure]:
+    own = {structure.urn for structure in found}
+    return {
+        urn: structure
+        for urn, structure in there.items()
+        if any(resolved(reference, there) in own for reference in structure.first.references)
+    }

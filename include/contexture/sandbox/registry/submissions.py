@@ -1,0 +1,120 @@
+"""What a submission does to the registry, by its action."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from io import BytesIO
+
+from contexture.sandbox.registry.merging import has_items, merged
+from contexture.sandbox.registry.messages import FORMATS, container_of, is_utf8
+from contexture.sandbox.registry.model import Action, Structure, Transaction
+from contexture.sandbox.registry.refusals import Refusal, bad_request
+from contexture.sandbox.registry.store import Changes, Store
+from contexture.sdmx import Artefact, Format, StructureMessageError, split
+
+Renderings = dict[Format, Artefact]
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """A submitted message, or the same structures in several formats.
+
+    Attributes:
+        messages: structure messages; the first one is kept with the transaction.
+        action: what is to be done.
+        user: who asks.
+        media_type: of the first message.
+    """
+
+    messages: tuple[bytes, ...]
+    action: Action = "Replace"
+    user: str = "root"
+    media_type: str = "application/xml"
+
+
+def submit(store: Store, submission: Submission) -> Transaction:
+    """Do what is asked as one transaction, or nothing of it.
+
+    Raises:
+        Refusal: 400, a message can't be read or stored, or the action can't be done; 404, there is nothing to delete.
+    """
+    given = _read(submission)
+    with store.lock:
+        there = store.current()
+        if submission.action == "Delete":
+            stored, deleted = {}, _deletable(given, there)
+        elif submission.action == "FullReplace":
+            stored, deleted = given, tuple(sorted(there.keys() - given.keys()))
+        else:
+            stored, deleted = _put(submission.action, given, there), ()
+        return store.commit(
+            Changes(submission.action, stored, deleted, submission.user, submission.messages[0], submission.media_type)
+        )
+
+
+def delete(store: Store, urns: Iterable[str], user: str = "root") -> Transaction:
+    """Delete structures as one transaction.
+
+    Raises:
+        Refusal: 404, one of them isn't there.
+    """
+    with store.lock:
+        deleted = _deletable(dict.fromkeys(urns), store.current())
+        return store.commit(Changes("Delete", deleted=deleted, user=user))
+
+
+def _read(submission: Submission) -> dict[str, Renderings]:
+    given: dict[str, Renderings] = {}
+    for message in submission.messages:
+        for artefact in _artefacts(message, submission.media_type):
+            renderings = given.setdefault(str(artefact.urn), {})
+            if artefact.format in renderings:
+                raise bad_request(f"{artefact.urn} is there twice")
+            renderings[artefact.format] = artefact
+    if not given:
+        raise bad_request("the message holds no structures")
+    return given
+
+
+def _artefacts(message: bytes, media_type: str) -> list[Artefact]:
+    try:
+        artefacts = list(split(BytesIO(message), media_type))
+    except StructureMessageError as error:
+        raise bad_request(f"the message can't be read: {error}") from None
+    for artefact in artefacts:
+        _check(artefact)
+    return artefacts
+
+
+def _check(artefact: Artefact) -> None:
+    if artefact.urn is None:
+        raise bad_request(f"a {artefact.kind} has no identity")
+    if artefact.format not in FORMATS or container_of(artefact) is None or not is_utf8(artefact):
+        raise bad_request(f"the sandbox can't keep {artefact.format} in this form; send UTF-8 with containers")
+
+
+def _put(action: Action, given: Mapping[str, Renderings], there: Mapping[str, Structure]) -> dict[str, Renderings]:
+    if action == "Replace":
+        return dict(given)
+    return {urn: _joined(action, each, there[urn]) if urn in there else each for urn, each in given.items()}
+
+
+def _joined(action: Action, given: Renderings, there: Structure) -> Renderings:
+    if action == "Append" and not has_items(there.first):
+        raise bad_request(f"{there.urn} exists already; Append adds only what is new")
+    if not has_items(there.first):
+        return given
+    if given.keys() != there.renderings.keys():
+        raise bad_request(f"{there.urn} is kept in another format; the sandbox merges within one")
+    return {
+        format_: merged(there.renderings[format_], artefact, replacing=action == "Merge")
+        for format_, artefact in given.items()
+    }
+
+
+def _deletable(given: Mapping[str, object], there: Mapping[str, Structure]) -> tuple[str, ...]:
+    missing = [urn for urn in given if urn not in there]
+    if missing:
+        raise Refusal(404, 100, f"there is no {missing[0]}")
+    return tuple(given)
