@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated
 
 from pydantic import (
@@ -19,6 +20,7 @@ from pydantic import (
 
 from contexture.publications import cron, scope
 
+_SELECTOR = re.compile(r"[^=()]+=[^=:()]+:[^=:()]+\([^()]+\)")
 Flag = StrictBool
 Text = Annotated[StrictStr, Field(min_length=1)]
 Count = Annotated[StrictInt, Field(ge=0)]
@@ -33,6 +35,15 @@ def _as_float(value: object) -> object:
 def _as_items(value: object) -> object:
     """A list of one, where the file has a single text instead of a list."""
     return (value,) if isinstance(value, str) else value
+
+
+def _check_selector(text: str) -> str:
+    # Only its shape: what kinds and versions there are is known to the packages above.
+    if text != "*" and not _SELECTOR.fullmatch(text):
+        raise ValueError(
+            f"{text!r} is no selector: write KIND=AGENCY:ID(VERSION) with * for any, as in Codelist=ECB:*(*)"
+        )
+    return text
 
 
 def _as_config_value(value: object) -> object:
@@ -62,6 +73,7 @@ Schedule = Annotated[StrictStr, BeforeValidator(cron.check)]
 Service = Annotated[StrictStr, BeforeValidator(_as_service)]
 ServicePath = Annotated[StrictStr, BeforeValidator(_as_service_path)]
 ServicePaths = Annotated[tuple[ServicePath, ...], OneOrMany, Field(min_length=1), AfterValidator(scope.merged)]
+SelectorText = Annotated[Text, AfterValidator(_check_selector)]
 Texts = Annotated[tuple[Text, ...], OneOrMany]
 ConfigValue = Annotated[StrictStr, BeforeValidator(_as_config_value, json_schema_input_type=str | float | bool)]
 ConnectionId = Annotated[StrictStr, Field(pattern=r"^[A-Za-z0-9_.-]{1,250}$")]

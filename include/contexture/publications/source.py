@@ -11,8 +11,10 @@ from contexture.publications.fields import (
     ConnectionId,
     Count,
     Flag,
+    OneOrMany,
     Positive,
     Section,
+    SelectorText,
     Service,
     ServicePaths,
     Share,
@@ -66,7 +68,14 @@ def _check_names(names: tuple[str, ...]) -> tuple[str, ...]:
     return names
 
 
+def _check_different(selectors: tuple[str, ...]) -> tuple[str, ...]:
+    if len(set(selectors)) < len(selectors):
+        raise ValueError("a selector stands twice in the list")
+    return selectors
+
+
 Names = Annotated[Texts, AfterValidator(_check_names)]
+Selectors = Annotated[tuple[SelectorText, ...], OneOrMany, AfterValidator(_check_different)]
 
 
 class ShrinkLimit(Section):
@@ -117,7 +126,7 @@ class Source(Section):
     geometry: Literal["point", "line", "polygon", "box"] | None = Field(None, description="NGSI geometry")
     coords: Text | None = Field(None, description="NGSI coords, latitude,longitude joined by ;")
 
-    select: Names = Field((), description="Registry: selectors of structures, such as *=BIS:*(*)")
+    select: Selectors = Field((), description="Registry: selectors of structures, such as *=BIS:*(*)")
     media_type: Text | None = Field(None, description="Registry: the form structures are asked for in")
     registrations: Flag = Field(False, description="Registry: publish data registrations too")
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 import re
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field, StrictStr
+from pydantic import AfterValidator, BeforeValidator, Field, StrictStr
 from pydantic.json_schema import SkipJsonSchema
 
-from contexture.publications.fields import ConfigValue, Flag, OneOrMany, Positive, Section, Text
+from contexture.publications.fields import ConfigValue, Flag, Positive, Section, SelectorText, Text
 
 DataModel = Literal["dm-by-service", "dm-by-service-path", "dm-by-entity", "dm-by-attribute"]
 
 _LEGAL_TOPIC = re.compile(r"^[A-Za-z0-9._-]{1,249}$")
+_MADE_FROM_STRUCTURE = re.compile(r"\{(agency|class)\}")
 CYGNUS_2_19 = "cygnus-2.19"
 _OWN_TOPICS = "contexture.ledger."
 
@@ -25,6 +26,19 @@ def _check_topic(name: str) -> str:
     return name
 
 
+def _check_route_topic(name: str) -> str:
+    made = _MADE_FROM_STRUCTURE.sub("x", name)
+    if "{" in made or "}" in made:
+        raise ValueError(f"{name!r}: names are made from {{agency}} and {{class}} only")
+    _check_topic(made)
+    return name
+
+
+def _as_topics(value: object) -> object:
+    """A list, where the file has one text: names with commas between them, as Fusion Registry 10 takes them."""
+    return tuple(name.strip() for name in value.split(",")) if isinstance(value, str) else value
+
+
 def _check_different(names: tuple[str, ...]) -> tuple[str, ...]:
     if len(set(names)) < len(names):
         raise ValueError("a topic stands twice in the list: every record would be sent to it twice")
@@ -34,14 +48,19 @@ def _check_different(names: tuple[str, ...]) -> tuple[str, ...]:
 # A text: YAML reads 1.10 without quotes as the number 1.1.
 CygnusVersion = Annotated[StrictStr, Field(pattern=r"^[0-3]\.[0-9]{1,2}(\.[0-9]{1,2})?$")]
 TopicName = Annotated[Text, AfterValidator(_check_topic)]
-TopicNames = Annotated[tuple[TopicName, ...], OneOrMany, AfterValidator(_check_different)]
+_OneOrMany = BeforeValidator(_as_topics, json_schema_input_type=str | list[str])
+TopicNames = Annotated[tuple[TopicName, ...], _OneOrMany, AfterValidator(_check_different)]
+RouteTopic = Annotated[Text, AfterValidator(_check_route_topic)]
+RouteTopics = Annotated[tuple[RouteTopic, ...], _OneOrMany, AfterValidator(_check_different), Field(min_length=1)]
 
 
 class Route(Section):
     """Registry: the topics of the structures that a selector selects."""
 
-    select: Text = Field(description="Selector of structures, such as codelist=BIS:*(*)")
-    topics: Annotated[TopicNames, Field(min_length=1)] = Field(description="Topics of what it selects")
+    select: SelectorText = Field(description="Selector of structures, such as Codelist=BIS:*(*)")
+    topics: RouteTopics = Field(
+        description="Topics of what it selects; {agency} and {class} in them are those of the structure"
+    )
 
 
 class Topics(Section):

@@ -78,7 +78,7 @@ def _without(data: Mapping[str, Any], wrong: list[Location]) -> dict[str, Any]:
     rest.setdefault("name", _STAND_IN["name"])
     source = rest.setdefault("source", {})
     for key, value in _STAND_IN["source"].items():  # type: ignore[attr-defined]
-        if isinstance(source, dict):
+        if isinstance(source, dict) and not (key == "service" and source.get("kind") == "sdmx"):
             source.setdefault(key, value)
     return rest
 
