@@ -128,21 +128,16 @@ class VersionPattern:
 
     @classmethod
     def _of_components(cls, text: str) -> VersionPattern:
-        found = [_COMPONENT.fullmatch(component) for component in text.split(".")]
-        components = [(each[1], each[2]) for each in found if each and each[0]]
-        marked = [place for place, (_, operator) in enumerate(components) if operator]
-        if len(components) < len(found) or len(found) not in {2, _SEMANTIC} or len(marked) != 1:
-            raise ValueError(
-                f"{text!r} is no version: write two or three numbers, one of them with + ~ or *, as in 2.3+.1"
-            )
-        place = marked[0]
+        components, place = _components(text)
         numbers = tuple(int(number or 0) for number, _ in components)
         operator = components[place][1]
-        if components[place][0] is None and any(numbers[place:]):
+        is_mere = components[place][0] is None
+        if is_mere and any(numbers[place:]):
             raise ValueError(
                 f"{text!r} has a number after a mere {operator}: write 0{operator}, or only zeros after it"
             )
-        if operator == "+" and not any(numbers) and place == 0:
+        if is_mere and operator == "+" and place == 0:
+            # What begins with 0 is made public before it is stable; only who writes the 0 means it.
             numbers = (1, *numbers[1:])
         lengths = {2, 3} if operator == "+" and len(numbers) < _SEMANTIC else {len(numbers)}
         return cls(text, operator, numbers, place, frozenset(lengths))
@@ -169,3 +164,13 @@ class VersionPattern:
         """Those of the versions of one artefact that the pattern stands for, in their order."""
         covered = tuple(version for version in versions if self.covers(version))
         return (max(covered, key=version_key),) if covered and self.is_latest else covered
+
+
+def _components(text: str) -> tuple[list[tuple[str | None, str]], int]:
+    """Numbers and operators of a pattern, and the place of the one operator."""
+    found = [_COMPONENT.fullmatch(component) for component in text.split(".")]
+    components = [(each[1], each[2] or "") for each in found if each and each[0]]
+    marked = [place for place, (_, operator) in enumerate(components) if operator]
+    if len(components) < len(found) or len(found) not in {2, _SEMANTIC} or len(marked) != 1:
+        raise ValueError(f"{text!r} is no version: write two or three numbers, one of them with + ~ or *, as in 2.3+.1")
+    return components, marked[0]

@@ -111,6 +111,12 @@ def test_unstable_and_older_versions_are_no_latest_stable_one():
     assert VersionPattern.parse("~").choose(["0.9.0", "1.0", "2.0.0-draft"]) == ("2.0.0-draft",)
 
 
+def test_versions_below_1_are_the_latest_stable_ones_only_where_the_0_is_written():
+    assert VersionPattern.parse("+").choose(["0.9.0"]) == ()
+    assert VersionPattern.parse("+.0.0").choose(["0.9.0"]) == ()
+    assert VersionPattern.parse("0+.0.0").choose(["0.9.0"]) == ("0.9.0",)
+
+
 def test_a_version_without_numbers_is_itself_only():
     assert VersionPattern.parse("final").choose(["1.0", "final"]) == ("final",)
     assert VersionPattern.parse("~").choose(["1.0", "final"]) == ("1.0",)
@@ -136,8 +142,7 @@ def test_the_latest_of_a_range_is_in_it_and_none_of_it_is_later(held, major, min
     latest = pattern("~").choose(held)
     assert latest == tuple(sorted(in_range, key=version_key)[-1:])
     stable = tuple(version for version in in_range if Version.parse(version).is_stable)
-    if (major, minor, patch, place) != (0, 0, 0, 0):
-        assert pattern("+").choose(held) == tuple(sorted(stable, key=version_key)[-1:])
+    assert pattern("+").choose(held) == tuple(sorted(stable, key=version_key)[-1:])
 
 
 @given(st.lists(VERSIONS), st.randoms())
