@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from contexture.sandbox.registry.faults import Fault, Faults
     from contexture.sandbox.registry.refusals import Refusal
     from contexture.sandbox.registry.remote import RemoteRegistry
+    from contexture.sandbox.registry.seeding import seed_codelist, seed_message
     from contexture.sandbox.registry.server import TestRegistry
 
 _MODULES = {
@@ -20,9 +21,11 @@ _MODULES = {
     "Refusal": "refusals",
     "RemoteRegistry": "remote",
     "TestRegistry": "server",
+    "seed_codelist": "seeding",
+    "seed_message": "seeding",
 }
 
-__all__ = ["Fault", "Faults", "Refusal", "RemoteRegistry", "TestRegistry"]
+__all__ = ["Fault", "Faults", "Refusal", "RemoteRegistry", "TestRegistry", "seed_codelist", "seed_message"]
 
 
 def __getattr__(name: str) -> object:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import binascii
-from base64 import b64decode
 from collections.abc import Sequence
 from xml.sax.saxutils import escape
 
 from contexture.sandbox.context_broker.answers import Answer, json_answer
 from contexture.sandbox.registry import log, structures
+from contexture.sandbox.registry.credentials import unauthorised, user_of
 from contexture.sandbox.registry.model import ACTIONS, Action, Transaction
 from contexture.sandbox.registry.queries import version_1, version_2
-from contexture.sandbox.registry.refusals import UNAUTHORISED, Refusal, bad_request, no_results
+from contexture.sandbox.registry.refusals import Refusal, bad_request, no_results
 from contexture.sandbox.registry.registry import Call, Registry
 from contexture.sandbox.registry.selection import selected
 from contexture.sandbox.registry.submissions import Submission, delete, submit
@@ -73,39 +72,31 @@ def _service(registry: Registry, call: Call) -> Answer:
         case ("ws", "fusion", "info", "product"):
             return json_answer({"Version": registry.version, "ReleaseDate": _RELEASE_DATE})
         case ("ws", "registry", "tx", "searchTransactions"):
-            return json_answer([]) if call.empty else log.search(registry.store, call.parameters)
+            return log.search(registry.store, call)
         case ("ws", "registry", "tx", "getAllUrns"):
-            return json_answer([]) if call.empty else log.all_urns(registry.store)
+            return log.all_urns(registry.store, call)
         case ("ws", "registry", "tx", "history"):
-            return log.history(registry.store, call.parameters)
+            return log.history(registry.store, call)
         case ("ws", "registry", "tx", "submission", number):
             return log.submitted(registry.store, number)
         case ("rss.xml",) | ("FusionRegistry", "rss.xml"):
-            return log.feed(registry.store, call.base)
+            return log.feed(registry.store, call)
     raise no_results()
 
 
 def _maintenance(registry: Registry, call: Call) -> Answer:
-    user = _user(registry, call)
+    user = user_of(registry, call)
+    if user is None:
+        raise unauthorised()
     if call.method == "DELETE":
         query = version_1(call.segments[4:] or ("",), call.parameters)
         urns = [structure.urn for structure in selected(query, registry.store.current())]
         if not urns:
             raise no_results()
-        return _done(delete(registry.store, urns, user))
+        return _done(delete(registry.store, urns, user, strict=registry.checks_references))
     media_type = call.headers.get("content-type", "application/xml")
-    return _done(submit(registry.store, Submission((call.body,), _action(call), user, media_type)))
-
-
-def _user(registry: Registry, call: Call) -> str:
-    scheme, _, given = call.headers.get("authorization", "").partition(" ")
-    try:
-        user, _, password = b64decode(given, validate=True).decode().partition(":")
-    except (binascii.Error, UnicodeDecodeError):
-        user = password = ""
-    if scheme.lower() != "basic" or registry.credentials.get(user) != password:
-        raise Refusal(401, UNAUTHORISED, "Unauthorized")
-    return user
+    submission = Submission((call.body,), _action(call), user, media_type)
+    return _done(submit(registry.store, submission, strict=registry.checks_references))
 
 
 def _action(call: Call) -> Action:

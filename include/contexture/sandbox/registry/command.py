@@ -13,15 +13,19 @@ from contexture.sandbox.registry.model import Face
 
 def registry(
     files: Annotated[list[Path] | None, typer.Argument(help="Structure messages it begins with.")] = None,
+    structures: Annotated[int, typer.Option(help="How many invented structures it begins with.")] = 0,
     port: Annotated[int, typer.Option(help="Where it listens on 127.0.0.1; 0 takes a free port.")] = 0,
     face: Annotated[Face, typer.Option(help="An FMR, or a plain SDMX-REST service.")] = "fmr",
 ) -> None:
     """Runs a structure registry for tests; prints its URL on standard output when it is ready."""
     from contexture.errors import ConfigurationError
     from contexture.sandbox.registry.refusals import Refusal
+    from contexture.sandbox.registry.seeding import seed_message
     from contexture.sandbox.registry.server import TestRegistry
 
     with TestRegistry(face, port=port) as server, contextlib.suppress(KeyboardInterrupt):
+        if structures:
+            server.submit(seed_message(structures))
         for file in files or ():
             try:
                 server.submit(file.read_bytes())

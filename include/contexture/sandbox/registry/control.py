@@ -46,12 +46,14 @@ def _submit(registry: Registry, call: Call) -> object:
     if action is None:
         raise ValueError(f"no action {asked[:40]}; known: {', '.join(ACTIONS)}")
     media_type = call.headers.get("content-type", "application/xml")
-    return _told(submit(registry.store, Submission((call.body,), action, media_type=media_type)).id, registry)
+    submission = Submission((call.body,), action, media_type=media_type)
+    return _told(submit(registry.store, submission, strict=registry.checks_references).id, registry)
 
 
 def _delete(registry: Registry, call: Call) -> object:
     """`[urn, …]`: deleted as one transaction."""
-    return _told(delete(registry.store, orjson.loads(call.body)).id, registry)
+    urns = orjson.loads(call.body)
+    return _told(delete(registry.store, urns, strict=registry.checks_references).id, registry)
 
 
 def _told(number: int, registry: Registry) -> object:

@@ -10,6 +10,7 @@ from xml.sax.saxutils import escape
 from contexture.sandbox.context_broker.answers import Answer, json_answer
 from contexture.sandbox.registry.model import Transaction
 from contexture.sandbox.registry.refusals import bad_request, no_results
+from contexture.sandbox.registry.registry import Call
 from contexture.sandbox.registry.store import Store
 
 DAY_MS = 86_400_000
@@ -27,26 +28,27 @@ _ITEM = (
 )
 
 
-def search(store: Store, parameters: Mapping[str, str]) -> Answer:
+def search(store: Store, call: Call) -> Answer:
     """Transactions as rows, newest first unless `orderDesc=false`.
 
     Raises:
         Refusal: 400, a filter is no number.
     """
+    parameters = call.parameters
     with store.lock:
         found = [each for each in store.transactions if _passes(each, parameters)]
     if parameters.get("orderDesc", "true").lower() != "false":
         found.reverse()
     at_most = _number(parameters, "max")
-    return json_answer([_row(each) for each in (found if at_most is None else found[:at_most])])
+    return json_answer([_row(each) for each in call.share(found if at_most is None else found[:at_most])])
 
 
-def all_urns(store: Store) -> Answer:
+def all_urns(store: Store, call: Call) -> Answer:
     """URNs of all structures that there are or ever were."""
-    return json_answer(store.urns())
+    return json_answer(call.share(store.urns()))
 
 
-def history(store: Store, parameters: Mapping[str, str]) -> Answer:
+def history(store: Store, call: Call) -> Answer:
     """The transactions that touched one URN (`urn`), newest first.
 
     The parameter and the rows are a guess: no document tells them.
@@ -54,24 +56,25 @@ def history(store: Store, parameters: Mapping[str, str]) -> Answer:
     Raises:
         Refusal: 400, no URN; 404, it was never there.
     """
-    urn = parameters.get("urn")
+    urn = call.parameters.get("urn")
     if not urn:
         raise bad_request("which urn?")
     with store.lock:
         touching = [each for each in reversed(store.transactions) if urn in each.urns]
     if not touching:
         raise no_results()
-    return json_answer([{**_row(each), "Urn": urn, "Change": _change(each, urn)} for each in touching])
+    return json_answer([{**_row(each), "Urn": urn, "Change": _change(each, urn)} for each in call.share(touching)])
 
 
-def feed(store: Store, base: str) -> Answer:
+def feed(store: Store, call: Call) -> Answer:
     """The transactions of the last 24 hours, newest first; the last five if there were none."""
     with store.lock:
         newest = list(reversed(store.transactions))
         after = store.now_ms() - DAY_MS
     recent = [each for each in newest if each.at_ms >= after] or newest[:EVENTS_AT_LEAST]
-    items = "".join(_item(each, base) for each in recent)
-    return Answer(200, _FEED.format(base=escape(base), items=items).encode(), {"content-type": "application/rss+xml"})
+    items = "".join(_item(each, call.base) for each in call.share(recent))
+    body = _FEED.format(base=escape(call.base), items=items).encode()
+    return Answer(200, body, {"content-type": "application/rss+xml"})
 
 
 def submitted(store: Store, number: str) -> Answer:

@@ -23,7 +23,7 @@ _NAMESPACES = {
     Format.SDMX_ML_3_0: "http://www.sdmx.org/resources/sdmxml/schemas/v3_0/message",
     Format.SDMX_ML_3_1: "http://www.sdmx.org/resources/sdmxml/schemas/v3_1/message",
 }
-_ORDER_OF_2_1 = [
+ORDER_OF_2_1 = [
     "OrganisationSchemes",
     "Dataflows",
     "Metadataflows",
@@ -110,7 +110,7 @@ def _gathered(artefacts: Iterable[Artefact]) -> dict[Container, list[bytes]]:
 
 
 def _position(local: str) -> int:
-    return _ORDER_OF_2_1.index(local) if local in _ORDER_OF_2_1 else len(_ORDER_OF_2_1)
+    return ORDER_OF_2_1.index(local) if local in ORDER_OF_2_1 else len(ORDER_OF_2_1)
 
 
 def _xml(format_: Format, gathered: dict[Container, list[bytes]], identifier: str, prepared: str) -> bytes:

@@ -8,7 +8,7 @@ from typing import Literal
 
 from contexture.sandbox.context_broker.times import parse_time
 from contexture.sandbox.registry.refusals import NOT_IMPLEMENTED, Refusal, bad_request
-from contexture.sandbox.registry.versions import ALL, LATEST
+from contexture.sandbox.registry.versions import ALL, LATEST, LATEST_STABLE
 from contexture.sdmx.kinds import PACKAGES
 
 Detail = Literal["full", "stubs", "referencestubs"]
@@ -62,7 +62,7 @@ def version_1(parts: Sequence[str], parameters: Mapping[str, str]) -> Query:
     Raises:
         Refusal: 400, no such resource or value; 501, a value that the registry does not know to answer.
     """
-    agencies, ids, versions = (_words_of_1(part) for part in _filled(parts[1:], ("all", "all", "latest")))
+    agencies, ids, versions = (_words_of_1(part) for part in _filled(parts[1:], ("all", "all", "latest"), "all"))
     kinds = _kinds("*" if parts[0] == "structure" else parts[0])
     return _query(kinds, agencies, ids, versions, parameters)
 
@@ -73,7 +73,7 @@ def version_2(parts: Sequence[str], parameters: Mapping[str, str]) -> Query:
     Raises:
         Refusal: 400, no such type or value; 501, a value that the registry does not know to answer.
     """
-    kind, *rest = _filled(parts, (ALL, ALL, ALL, LATEST))
+    kind, *rest = _filled(parts, (ALL, ALL, ALL, LATEST), ALL)
     agencies, ids, versions = (tuple(part.split(",")) for part in rest)
     return _query(_kinds(kind), agencies, ids, versions, parameters)
 
@@ -95,13 +95,15 @@ def _query(
     raise Refusal(501, NOT_IMPLEMENTED, "references may be " + ", ".join(sorted(_REFERENCES)))
 
 
-def _filled(parts: Sequence[str], defaults: Sequence[str]) -> tuple[str, ...]:
-    if len(parts) > len(defaults):
-        raise bad_request("the path has too many parts; items can't be asked for")
-    return (*parts, *defaults[len(parts) :])
+def _filled(parts: Sequence[str], defaults: Sequence[str], all_items: str) -> tuple[str, ...]:
+    if any(part != all_items for part in parts[len(defaults) :]):
+        raise Refusal(501, NOT_IMPLEMENTED, "items can't be asked for one by one")
+    return (*parts[: len(defaults)], *defaults[len(parts) :])
 
 
 def _words_of_1(part: str) -> tuple[str, ...]:
+    if part == LATEST_STABLE:
+        return (part,)
     return tuple(_WORDS_OF_1.get(word, word) for word in part.split("+"))
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from contexture.sandbox.registry.faults import Faults
 from contexture.sandbox.registry.model import Face
@@ -12,6 +13,7 @@ from contexture.sandbox.registry.store import Store
 
 REMEMBERED_REQUESTS = 10_000
 PRODUCT_VERSION = "12.4.2"
+Told = TypeVar("Told")
 
 
 class ConnectionDropped(Exception):  # noqa: N818 - an instruction to the server, never seen by a caller
@@ -35,6 +37,12 @@ class Call:
     empty: bool = False
     half: bool = False
 
+    def share(self, whole: Sequence[Told]) -> Sequence[Told]:
+        """What a fault leaves of an answer."""
+        if self.empty:
+            return ()
+        return whole[: len(whole) // 2] if self.half else whole
+
 
 @dataclass(frozen=True, slots=True)
 class RecordedRequest:
@@ -51,7 +59,9 @@ class Registry:
     Attributes:
         face: what it looks like.
         version: of the product, for the face of an FMR; below 12 `asOf` is ignored.
-        credentials: passwords by user; who may submit.
+        credentials: passwords by user; who may submit, and see what is restricted.
+        checks_references: whether it refuses what would leave a reference to nothing.
+        restricted: URNs of structures that are not for the public.
         store: structures and the log.
         faults: what is to go wrong.
         requests: the last requests.
@@ -59,11 +69,18 @@ class Registry:
     """
 
     def __init__(
-        self, face: Face = "fmr", *, version: str = PRODUCT_VERSION, credentials: Mapping[str, str] | None = None
+        self,
+        face: Face = "fmr",
+        *,
+        version: str = PRODUCT_VERSION,
+        credentials: Mapping[str, str] | None = None,
+        checks_references: bool = False,
     ) -> None:
         self.face = face
         self.version = version
         self.credentials = {"root": "password"} if credentials is None else dict(credentials)
+        self.checks_references = checks_references
+        self.restricted: set[str] = set()
         self.store = Store()
         self.faults = Faults()
         self.requests: deque[RecordedRequest] = deque(maxlen=REMEMBERED_REQUESTS)

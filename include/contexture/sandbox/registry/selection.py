@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from contexture.sandbox.registry.model import Structure
 from contexture.sandbox.registry.queries import Query
@@ -43,7 +43,7 @@ def companions(query: Query, found: Sequence[Structure], there: Structures) -> l
     return [added[urn] for urn in sorted(added) if urn not in own]
 
 
-def resolved(reference: str, there: Structures) -> str | None:
+def resolved(reference: str, there: Collection[str]) -> str | None:
     """The URN of the structure that a reference means, which may leave the version open; None where there is none."""
     if reference in there:
         return reference

@@ -34,6 +34,7 @@ class TestRegistry:
         port: 0 takes a free one.
         version: of the product that the face of an FMR tells; below 12 it ignores `asOf`.
         credentials: passwords by user; root with `password` if none.
+        checks_references: refuse what would leave a reference to nothing, as an FMR does.
 
     Attributes:
         store: structures, transactions, and the `clock` that can be frozen.
@@ -49,9 +50,10 @@ class TestRegistry:
         port: int = 0,
         version: str = PRODUCT_VERSION,
         credentials: Mapping[str, str] | None = None,
+        checks_references: bool = False,
     ) -> None:
         self._port = port
-        self._registry = Registry(face, version=version, credentials=credentials)
+        self._registry = Registry(face, version=version, credentials=credentials, checks_references=checks_references)
         self._server: uvicorn.Server | None = None
         self._thread: Thread | None = None
         self.url = ""
@@ -77,7 +79,7 @@ class TestRegistry:
         Raises:
             Refusal: it can't be done, see `submissions`.
         """
-        return submit(self.store, Submission(messages, action, user))
+        return submit(self.store, Submission(messages, action, user), strict=self._registry.checks_references)
 
     def delete(self, urns: Iterable[str], *, user: str = "root") -> Transaction:
         """One transaction that deletes.
@@ -85,7 +87,11 @@ class TestRegistry:
         Raises:
             Refusal: one of them isn't there.
         """
-        return delete(self.store, urns, user)
+        return delete(self.store, urns, user=user, strict=self._registry.checks_references)
+
+    def restrict(self, urns: Iterable[str]) -> None:
+        """Hide these structures from who has no credentials; those that were hidden before are public again."""
+        self._registry.restricted = set(urns)
 
     def start(self) -> Self:
         """Listen.

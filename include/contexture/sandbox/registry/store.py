@@ -52,13 +52,13 @@ class Store:
         self.lock = RLock()
         self.transactions: list[Transaction] = []
         self._revisions: dict[str, list[Revision]] = {}
+        self._there: dict[str, Structure] = {}
         self._deletion_ms = 0
 
     def current(self) -> dict[str, Structure]:
         """All structures that there are, by URN."""
         with self.lock:
-            last = ((urn, revisions[-1].structure) for urn, revisions in self._revisions.items())
-            return {urn: structure for urn, structure in last if structure is not None}
+            return dict(self._there)
 
     def as_of(self, moment_ms: int) -> dict[str, Structure]:
         """All structures that there were at a moment."""
@@ -106,13 +106,15 @@ class Store:
         with self.lock:
             self.transactions.clear()
             self._revisions.clear()
+            self._there.clear()
             self._deletion_ms = 0
 
     def _write(self, transaction: Transaction, stored: Mapping[str, Mapping[Format, Artefact]]) -> None:
         for urn in transaction.deleted:
+            del self._there[urn]
             self._revisions[urn].append(Revision(transaction.id, transaction.at_ms, None))
             self._deletion_ms = transaction.at_ms
         for urn, renderings in stored.items():
-            structure = Structure(renderings, transaction.at_ms)
+            structure = self._there[urn] = Structure(renderings, transaction.at_ms)
             self._revisions.setdefault(urn, []).append(Revision(transaction.id, transaction.at_ms, structure))
         self.transactions.append(transaction)

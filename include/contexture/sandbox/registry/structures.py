@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from email.utils import parsedate_to_datetime
 
 from contexture.sandbox.context_broker.answers import Answer
 from contexture.sandbox.context_broker.times import http_date
 from contexture.sandbox.registry import messages
+from contexture.sandbox.registry.credentials import user_of
 from contexture.sandbox.registry.model import Structure
 from contexture.sandbox.registry.queries import Query
 from contexture.sandbox.registry.refusals import NOT_IMPLEMENTED, Refusal, no_results
@@ -40,11 +41,12 @@ def answer(registry: Registry, query: Query, call: Call) -> Answer:
     A structure that isn't kept in that format is left out, as one that the format can't express.
 
     Raises:
-        Refusal: 404, nothing is selected; 406, the format is unknown; 501, history without having any.
+        Refusal: 401, the credentials are wrong; 404, nothing is selected; 406, the format is unknown; 501, history
+            without having any.
     """
     query = _dated(registry, query)
     with registry.store.lock:
-        there = registry.store.current() if query.as_of_ms is None else registry.store.as_of(query.as_of_ms)
+        there = _visible(registry, query, call)
         found = selected(query, there)
         beside = companions(query, found, there)
         modified_ms = registry.store.last_modified_ms([*found, *beside])
@@ -54,11 +56,20 @@ def answer(registry: Registry, query: Query, call: Call) -> Answer:
     if registry.face == "fmr" and _unchanged(call.headers, modified_ms):
         return Answer(304, b"", headers)
     format_ = format_of(call, found)
-    chosen = _disturbed(call, _artefacts(query, format_, found, beside))
+    chosen = call.share(_artefacts(query, format_, found, beside))
     registry.answers += 1
     now_ms = registry.store.now_ms()
     body = messages.message(format_, chosen, number=registry.answers, prepared_ms=now_ms)
     return Answer(200, body, {"content-type": format_.media_type, **headers})
+
+
+def _visible(registry: Registry, query: Query, call: Call) -> dict[str, Structure]:
+    """What there is for this client: without credentials what is public."""
+    store = registry.store
+    there = store.current() if query.as_of_ms is None else store.as_of(query.as_of_ms)
+    if not registry.restricted or user_of(registry, call) is not None:
+        return there
+    return {urn: structure for urn, structure in there.items() if urn not in registry.restricted}
 
 
 def format_of(call: Call, found: Iterable[Structure]) -> Format:
@@ -109,12 +120,6 @@ def _artefacts(
 
 def _rendered(format_: Format, structures: Iterable[Structure]) -> list[Artefact]:
     return [structure.renderings[format_] for structure in structures if format_ in structure.renderings]
-
-
-def _disturbed(call: Call, artefacts: Sequence[Artefact]) -> Sequence[Artefact]:
-    if call.empty:
-        return ()
-    return artefacts[: len(artefacts) // 2] if call.half else artefacts
 
 
 def _headers(registry: Registry, modified_ms: int) -> dict[str, str]:

@@ -10,6 +10,7 @@ from contexture.sandbox.registry.merging import has_items, merged
 from contexture.sandbox.registry.messages import FORMATS, container_of, is_utf8
 from contexture.sandbox.registry.model import Action, Structure, Transaction
 from contexture.sandbox.registry.refusals import Refusal, bad_request
+from contexture.sandbox.registry.selection import resolved
 from contexture.sandbox.registry.store import Changes, Store
 from contexture.sdmx import Artefact, Format, StructureMessageError, split
 
@@ -24,7 +25,7 @@ class Submission:
         messages: structure messages; the first one is kept with the transaction.
         action: what is to be done.
         user: who asks.
-        media_type: of the first message.
+        media_type: what the sender says of them; a hint.
     """
 
     messages: tuple[bytes, ...]
@@ -33,8 +34,13 @@ class Submission:
     media_type: str = "application/xml"
 
 
-def submit(store: Store, submission: Submission) -> Transaction:
+def submit(store: Store, submission: Submission, *, strict: bool = False) -> Transaction:
     """Do what is asked as one transaction, or nothing of it.
+
+    Args:
+        store: what is changed.
+        submission: what is asked.
+        strict: refuse what would leave a reference to nothing.
 
     Raises:
         Refusal: 400, a message can't be read or stored, or the action can't be done; 404, there is nothing to delete.
@@ -48,19 +54,25 @@ def submit(store: Store, submission: Submission) -> Transaction:
             stored, deleted = given, tuple(sorted(there.keys() - given.keys()))
         else:
             stored, deleted = _put(submission.action, given, there), ()
+        if strict:
+            _check_references(there, stored, deleted)
+        media_type = next(iter(next(iter(given.values())))).media_type
         return store.commit(
-            Changes(submission.action, stored, deleted, submission.user, submission.messages[0], submission.media_type)
+            Changes(submission.action, stored, deleted, submission.user, submission.messages[0], media_type)
         )
 
 
-def delete(store: Store, urns: Iterable[str], user: str = "root") -> Transaction:
+def delete(store: Store, urns: Iterable[str], user: str = "root", *, strict: bool = False) -> Transaction:
     """Delete structures as one transaction.
 
     Raises:
-        Refusal: 404, one of them isn't there.
+        Refusal: 404, one of them isn't there; 400, strict, and something refers to one of them.
     """
     with store.lock:
-        deleted = _deletable(dict.fromkeys(urns), store.current())
+        there = store.current()
+        deleted = _deletable(dict.fromkeys(urns), there)
+        if strict:
+            _check_references(there, {}, deleted)
         return store.commit(Changes("Delete", deleted=deleted, user=user))
 
 
@@ -111,6 +123,18 @@ def _joined(action: Action, given: Renderings, there: Structure) -> Renderings:
         format_: merged(there.renderings[format_], artefact, replacing=action == "Merge")
         for format_, artefact in given.items()
     }
+
+
+def _check_references(
+    there: Mapping[str, Structure], stored: Mapping[str, Renderings], deleted: tuple[str, ...]
+) -> None:
+    remaining = (there.keys() | stored.keys()) - set(deleted)
+    concerned = remaining if deleted else stored.keys()
+    for urn in sorted(concerned):
+        artefact = next(iter(stored[urn].values())) if urn in stored else there[urn].first
+        for reference in artefact.references:
+            if resolved(reference, remaining) is None:
+                raise bad_request(f"{urn} refers to {reference}, which would not be there")
 
 
 def _deletable(given: Mapping[str, object], there: Mapping[str, Structure]) -> tuple[str, ...]:

@@ -113,3 +113,12 @@ def test_times_of_transactions_may_tie_and_their_ids_never():
         client.submit(codelists(codelist()))
     rows = client.json(f"{SEARCH}?orderDesc=false")
     assert [(row["Id"], row["Date"]) for row in rows] == [(1, START_MS), (2, START_MS), (3, START_MS)]
+
+
+def test_the_log_can_be_empty_or_half_by_fault(client: Client):
+    def number(url: str, **fault: bool) -> int:
+        return client.ask(url, **fault).body.count(b'"Id"' if url == SEARCH else b"<item>")
+
+    assert [number(SEARCH), number(SEARCH, half=True), number(SEARCH, empty=True)] == [3, 1, 0]
+    assert [number("/rss.xml"), number("/rss.xml", half=True), number("/rss.xml", empty=True)] == [3, 1, 0]
+    assert client.ask("/ws/registry/tx/getAllUrns", empty=True).body == b"[]"

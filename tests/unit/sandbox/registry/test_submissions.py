@@ -7,7 +7,7 @@ import json
 import pytest
 
 from builders import structures
-from builders.registry import EXR, SEX, SEX_AND_FLOW, Client, codelist, codelists, urn
+from builders.registry import ECB_EXR1, EXR, SEX, SEX_AND_FLOW, STRUCTURE_OF_EXR, Client, codelist, codelists, urn
 from contexture.sandbox.registry.refusals import Refusal
 from contexture.sandbox.registry.submissions import Submission, delete, submit
 
@@ -142,3 +142,26 @@ def test_a_post_needs_credentials_and_tells_what_was_done(client: Client):
     assert client.registry.store.transactions[0].action == "Append"
     assert client.post(message, "Destroy").status == 400
     assert client.post(b"nonsense", "Replace").status == 400
+
+
+def test_a_strict_registry_refuses_references_to_nothing(client: Client):
+    """The documented 400: an unresolvable reference to a required structure."""
+    store = client.registry.store
+    flow = structures.ml("2.1", ("Dataflows", structures.DATAFLOW_2_1)).encode()
+    both = structures.ml("2.1", ("Dataflows", structures.DATAFLOW_2_1), ("DataStructures", STRUCTURE_OF_EXR)).encode()
+    with pytest.raises(Refusal, match=r"refers to .*ECB_EXR1\(2\.0\), which would not be there"):
+        submit(store, Submission((flow,)), strict=True)
+    submit(store, Submission((both,)), strict=True)
+    with pytest.raises(Refusal, match="which would not be there"):
+        delete(store, [ECB_EXR1], strict=True)
+    assert delete(store, [ECB_EXR1, EXR], strict=True).deleted == (ECB_EXR1, EXR)
+
+
+def test_what_is_kept_of_a_submission_says_its_format(client: Client):
+    message = structures.sdmx_json("2.0", {"codelists": [structures.CODELIST_JSON]}).encode()
+    client.post(message, "Replace")
+    answer = client.ask("/ws/registry/tx/submission/1")
+    assert (answer.body, answer.headers["content-type"]) == (
+        message,
+        "application/vnd.sdmx.structure+json;version=2.0.0",
+    )
