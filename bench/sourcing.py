@@ -62,6 +62,8 @@ class Taken:
 def source(setting: Setting) -> list[Measure]:
     """Every size once, ascending; what was read back from Kafka equals what was prepared, or the bench fails."""
     taken: dict[int, Taken] = {}
+    setting.tell("warm-up, not counted")
+    _taken(setting, min(setting.sizes.source_entities))
     for entities in setting.sizes.source_entities:
         taken[entities] = _taken(setting, entities)
         shown = ", ".join(f"{name} {seconds:.1f} s" for name, seconds in taken[entities].seconds.items())

@@ -82,21 +82,24 @@ class Selection:
 
     def select(self, tenant: Tenant, *, limit: int, offset: int, count: bool) -> tuple[list[StoredEntity], int | None]:
         """One page, and the number of all entities selected when `count` asks for it."""
-        candidates, terms = self._candidates(tenant)
+        entities = tenant.ordered(self.order, self.order.sort)
+        places, terms = self._places(entities)
         predicates = self._predicates(terms)
         if not predicates:
-            return candidates[offset : offset + limit], len(candidates) if count else None
+            page = [entities[place] for place in places[offset : offset + limit]]
+            return page, len(places) if count else None
+        # Looked at one by one: a copy of what a time condition leaves would cost each page as much as all entities.
+        selected = _filtered(map(entities.__getitem__, places), predicates)
         if not count:
-            return list(islice(_filtered(candidates, predicates), offset, offset + limit)), None
-        matching = list(_filtered(candidates, predicates))
+            return list(islice(selected, offset, offset + limit)), None
+        matching = list(selected)
         return matching[offset : offset + limit], len(matching)
 
-    def _candidates(self, tenant: Tenant) -> tuple[list[StoredEntity], list[Term]]:
-        """All entities in order, cut by the time conditions that the order answers; and the conditions left."""
-        entities = tenant.ordered(self.order, self.order.sort)
+    def _places(self, entities: list[StoredEntity]) -> tuple[range, list[Term]]:
+        """The entities of the order that its time conditions leave; and the conditions left."""
         moment = self.order.leading_time
         if moment is None:
-            return entities, list(self.terms)
+            return range(len(entities)), list(self.terms)
         first, last, left = 0, len(entities), []
         for term in self.terms:
             bounds = time_bounds(term) if term.name == self.order.tokens[0] else None
@@ -107,8 +110,7 @@ class Selection:
             first = max(first, bisect_left(entities, bounds[0] or 0, key=moment))
             if bounds[1] is not None:
                 last = min(last, bisect_left(entities, bounds[1], key=moment))
-        whole = first == 0 and last == len(entities)
-        return entities if whole else entities[first:last], left
+        return range(first, max(first, last)), left
 
     def _predicates(self, terms: Iterable[Term]) -> list[Predicate]:
         found: list[Predicate] = []
@@ -126,8 +128,8 @@ class Selection:
         return found
 
 
-def _filtered(entities: list[StoredEntity], predicates: list[Predicate]) -> Iterable[StoredEntity]:
-    selected: Iterable[StoredEntity] = entities
+def _filtered(entities: Iterable[StoredEntity], predicates: list[Predicate]) -> Iterable[StoredEntity]:
+    selected = entities
     for test in predicates:
         selected = filter(test, selected)
     return selected
