@@ -8,12 +8,13 @@ from typing import Literal
 
 from contexture.sandbox.context_broker.times import parse_time
 from contexture.sandbox.registry.refusals import NOT_IMPLEMENTED, Refusal, bad_request
-from contexture.sandbox.registry.versions import ALL, LATEST, LATEST_STABLE
 from contexture.sdmx.kinds import PACKAGES
+from contexture.sdmx.versions import VersionPattern
 
 Detail = Literal["full", "stubs", "referencestubs"]
 References = Literal["none", "children", "descendants", "parents"]
 
+ALL, LATEST, LATEST_STABLE = "*", "~", "+"
 _KINDS = {kind.lower(): frozenset({kind}) for kind in PACKAGES} | {
     "organisationscheme": frozenset(
         {"AgencyScheme", "DataProviderScheme", "DataConsumerScheme", "OrganisationUnitScheme"}
@@ -41,7 +42,8 @@ class Query:
 
     Attributes:
         kinds: of structures; None for all.
-        agencies, ids, versions: `*` stands for all; versions as `versions.chosen` reads them.
+        agencies, ids: `*` stands for all.
+        versions: which of those of one structure.
         detail: how much of each.
         references: what comes with it.
         as_of_ms: at which moment; None for now.
@@ -50,7 +52,7 @@ class Query:
     kinds: frozenset[str] | None
     agencies: tuple[str, ...] = (ALL,)
     ids: tuple[str, ...] = (ALL,)
-    versions: tuple[str, ...] = (LATEST,)
+    versions: tuple[VersionPattern, ...] = (VersionPattern(LATEST, LATEST),)
     detail: Detail = "full"
     references: References = "none"
     as_of_ms: int | None = None
@@ -91,7 +93,8 @@ def _query(
     references = parameters.get("references", "none")
     for known in _REFERENCES:
         if known == references:
-            return Query(kinds, agencies, ids, versions, detail, known, _moment(parameters.get("asOf")))
+            as_of_ms = _moment(parameters.get("asOf"))
+            return Query(kinds, agencies, ids, _patterns(versions), detail, known, as_of_ms)
     raise Refusal(501, NOT_IMPLEMENTED, "references may be " + ", ".join(sorted(_REFERENCES)))
 
 
@@ -116,6 +119,13 @@ def _kinds(text: str) -> frozenset[str] | None:
             raise bad_request(f"there is no type {name[:80]}")
         found |= _KINDS[name.lower()]
     return frozenset(found)
+
+
+def _patterns(versions: tuple[str, ...]) -> tuple[VersionPattern, ...]:
+    try:
+        return tuple(VersionPattern.parse(version) for version in versions)
+    except ValueError as error:
+        raise bad_request(str(error)) from None
 
 
 def _moment(text: str | None) -> int | None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from contexture.sandbox.registry.model import Structure
-from contexture.sandbox.registry.queries import Query
-from contexture.sandbox.registry.versions import ALL, chosen
+from contexture.sandbox.registry.queries import ALL, Query
 from contexture.sdmx import Urn
+from contexture.sdmx.versions import VersionPattern
 
 Structures = Mapping[str, Structure]
 
@@ -24,7 +24,7 @@ def selected(query: Query, there: Structures) -> list[Structure]:
         versions[version]
         for versions in by_name.values()
         for asked in query.versions
-        for version in chosen(asked, list(versions))
+        for version in asked.choose(versions)
     ]
     return sorted({each.urn: each for each in found}.values(), key=lambda each: each.urn)
 
@@ -49,7 +49,10 @@ def resolved(reference: str, there: Collection[str]) -> str | None:
         return reference
     asked = Urn.parse(reference)
     same = {urn.version: str(urn) for urn in map(Urn.parse, there) if _same_but_version(urn, asked)}
-    versions = chosen(asked.version, list(same))
+    try:
+        versions = VersionPattern.parse(asked.version).choose(same)
+    except ValueError:
+        return None
     return same[versions[0]] if versions else None
 
 

@@ -31,7 +31,7 @@ SEX_JSON = structures.sdmx_json("2.0", {"codelists": [structures.CODELIST_JSON]}
         (f"{V1}/structure/all/all/all", [urn(), urn("CL_A", "1.10"), urn("CL_A", "1.9"), urn("CL_B", "1.0", "Y")]),
         (f"{V1}/codelist/X", [urn("CL_A", "1.10")]),
         (f"{V1}/codelist/X/CL_A/latest", [urn("CL_A", "1.10")]),
-        (f"{V2}/codelist/X/CL_A/+/*", [urn("CL_A", "1.10")]),
+        (f"{V2}/codelist/X/CL_A/~/*", [urn("CL_A", "1.10")]),
         (f"{V1}/codelist/X/CL_A/1.9/all", [urn("CL_A", "1.9")]),
         (f"{V1}/codelist/X+Y/all/1.0", [urn(), urn("CL_B", "1.0", "Y")]),
     ],
@@ -136,6 +136,16 @@ def test_references_bring_children_and_parents(client: Client):
     assert (flow.content, b"isExternalReference" in structure.content) == (structures.DATAFLOW_2_1.encode(), True)
 
 
+def test_a_reference_may_leave_the_version_open(client: Client):
+    def structure(version: str) -> str:
+        return f'<str:DataStructure id="ECB_EXR1" agencyID="ECB" version="{version}"/>'
+
+    several = "".join(structure(version) for version in ("1.9.0", "2.0.0", "2.1.0", "3.0.0"))
+    client.submit(structures.ml("3.0", ("Dataflows", structures.DATAFLOW_3), ("DataStructures", several)).encode())
+    found = client.urns(f"{V2}/dataflow/*/*/*?references=children")
+    assert found[1:] == ["urn:sdmx:org.sdmx.infomodel.datastructure.DataStructure=ECB:ECB_EXR1(2.1.0)"]
+
+
 def test_as_of_gives_what_was_there(client: Client):
     """Reference, section 2.1: history is kept for every artefact (FMR 12)."""
     client.submit(codelists(codelist("CL_A", "1.0", "A")))
@@ -164,6 +174,8 @@ def test_as_of_is_for_version_12_alone(plain: Client):
         (f"{V2}/*/*/*/*?asOf=yesterday", 400),
         (f"{V2}/*/*/*/*?references=siblings", 501),
         (f"{V2}/codelist/X/CL_A/1.0/A", 501),
+        (f"{V2}/codelist/X/CL_A/1.0()", 400),
+        (f"{V2}/codelist/X/CL_A/+", 404),
         ("/nowhere", 404),
     ],
 )
