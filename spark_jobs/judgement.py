@@ -102,7 +102,7 @@ def _summary(storage: Storage, order: StageOrder, landing: LandingManifest, mani
         quarantined_by_rule=dict(manifest.quarantined),
         warnings_by_rule=dict(manifest.warnings),
         of_snapshot=dict(manifest.of_snapshot),
-        retried=landing.retried is not None,
+        retried=landing.retried is not None or landing.mode == "backfill",
         collisions=manifest.collisions,
         collided=_collided(storage, manifest) if manifest.collisions else (),
         notified=landing.notified,

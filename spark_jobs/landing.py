@@ -1,4 +1,4 @@
-"""Where the landing of a run comes from: its source, or quarantined events that are tried again."""
+"""Where the landing of a run comes from: its source, the history of that, or quarantined events tried again."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from contexture.ngsi.connection import BrokerConnection
 from contexture.outbox.manifest import LandingManifest
 from contexture.outbox.orders import StageOrder
 from contexture.outbox.retrying import land_quarantined
+from spark_jobs.history import land_history
 from spark_jobs.pull import pull
 
 if TYPE_CHECKING:
@@ -30,4 +31,5 @@ def land(spark: SparkSession, order: StageOrder, watermark: str | None) -> Landi
     """
     if order.retry is not None:
         return land_quarantined(order, order.retry)
-    return pull(spark, order, BrokerConnection.from_json(os.environ[CONNECTION_VARIABLE]), watermark)
+    connection = BrokerConnection.from_json(os.environ[CONNECTION_VARIABLE])
+    return land_history(order, connection) if order.mode == "backfill" else pull(spark, order, connection, watermark)

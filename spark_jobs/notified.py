@@ -68,7 +68,7 @@ def with_notified(storage: Storage, order: StageOrder, claim: Claim, read: Landi
     folder = PublicationFolder(order.publication.name).landing(order.run)
     keep_claim(storage, order.publication.name, order.run, claim)
     entries = InboxReader(storage, order.publication.name).entries(claim.inbox_files)
-    arrived = _write(storage, f"{folder}/{FILE}", _rows(entries, order.publication.source.service))
+    arrived = write_rows(storage, f"{folder}/{FILE}", _rows(entries, order.publication.source.service))
     landed = Landed.look(storage, folder)
     return read.model_copy(
         update={
@@ -82,15 +82,16 @@ def with_notified(storage: Storage, order: StageOrder, claim: Claim, read: Landi
     )
 
 
-class _Arrived(NamedTuple):
+class Arrived(NamedTuple):
     """How many rows, and when the first of them arrived."""
 
     rows: int = 0
     first_at: datetime | None = None
 
 
-def _write(storage: Storage, path: str, rows: Iterable[Row]) -> _Arrived:
-    arrived = _Arrived()
+def write_rows(storage: Storage, path: str, rows: Iterable[Row]) -> Arrived:
+    """Writes rows of landing, each with a body and the time of its arrival, into one file."""
+    arrived = Arrived()
     with (
         storage.replacing(path) as temporary,
         pq.ParquetWriter(temporary, LANDING, filesystem=storage.filesystem, compression="zstd") as file,
@@ -98,7 +99,7 @@ def _write(storage: Storage, path: str, rows: Iterable[Row]) -> _Arrived:
         for chunk in _chunks(rows):
             table = pa.Table.from_pylist(chunk, schema=LANDING)
             file.write_table(table)
-            arrived = _Arrived(arrived.rows + table.num_rows, arrived.first_at or table["received_at"][0].as_py())
+            arrived = Arrived(arrived.rows + table.num_rows, arrived.first_at or table["received_at"][0].as_py())
     return arrived
 
 

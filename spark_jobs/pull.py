@@ -82,7 +82,7 @@ def _pull(
     walks = selection.walks()
     telling = [walk for walk in walks if walk.query.since is None]
     # Also a run that reads changes alone knows how much the source holds: an empty answer must not look healthy.
-    counted = telling or _whole(order.publication).walks()
+    counted = telling or whole_selection(order.publication).walks()
     storage, folder = Storage(order.home), PublicationFolder(order.publication.name).landing(order.run)
     with open_broker(connection, selection.service, selection.dialect, patience=selection.patience) as broker:
         # Whoever is asked about its flavour is asked once, not by every task.
@@ -129,7 +129,7 @@ def selection_of(order: StageOrder, watermark: str | None) -> Selection:
     """
     if order.mode == "backfill":
         raise DefectError("a backfill reads no source", next_step="report this", run=order.run)
-    whole = _whole(order.publication)
+    whole = whole_selection(order.publication)
     if order.mode == "full" or watermark is None:
         return whole
     source = order.publication.source
@@ -138,7 +138,8 @@ def selection_of(order: StageOrder, watermark: str | None) -> Selection:
     return replace(whole, mode="changes", since=broker_text(reached), identities=identities)
 
 
-def _whole(publication: Publication) -> Selection:
+def whole_selection(publication: Publication) -> Selection:
+    """What to ask the source for to read everything."""
     source = publication.source
     return Selection(
         api=source.api,

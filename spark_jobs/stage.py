@@ -14,9 +14,9 @@ from contexture.errors import ContextureError
 from contexture.outbox.layout import PublicationFolder
 from contexture.outbox.manifest import Manifest
 from contexture.outbox.orders import StageOrder, StageResult
-from contexture.outbox.replay import replay
 from contexture.outbox.storage import Storage
 from spark_jobs import quality
+from spark_jobs.backfill import backfill
 from spark_jobs.failures import intended
 from spark_jobs.judgement import stored_verdict
 from spark_jobs.preparation.phase import Stopwatch
@@ -29,7 +29,10 @@ def stage(order: StageOrder) -> StageResult:
         ContextureError: the source, the storage or the configuration was at fault.
     """
     watch = Stopwatch()
-    manifest = replay(order) if order.mode == "backfill" else _pull_and_prepare(order, watch)
+    is_backfill = order.mode == "backfill"
+    manifest = (
+        backfill(order, lambda: _pull_and_prepare(order, watch)) if is_backfill else _pull_and_prepare(order, watch)
+    )
     verdict = stored_verdict(order, manifest)
     return StageResult(
         outbox=manifest.outbox,

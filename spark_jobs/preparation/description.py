@@ -11,6 +11,8 @@ import pyarrow.parquet as pq
 from contexture.ngsi.rules.catalogue import REJECTING, severities
 from contexture.outbox.layout import SHARD_FILE
 from contexture.outbox.manifest import LandingManifest, Manifest, ShardManifest
+from contexture.outbox.orders import StageOrder
+from contexture.outbox.replay import BACKFILL_HEADER
 from contexture.outbox.state import StatePointer
 from contexture.outbox.storage import Storage
 from spark_jobs.preparation.collisions import RULE as COLLISION
@@ -71,7 +73,16 @@ def described(preparation: Preparation, landing: LandingManifest, findings: Find
         skipped_newer=planned.skipped_newer,
         retried=landing.retried,
         of_snapshot=rejecting,
+        headers=_headers(order),
+        interval=order.interval if preparation.is_backfill else None,
     )
+
+
+def _headers(order: StageOrder) -> tuple[tuple[str, str], ...]:
+    """What every record of a backfill is marked by, as those of a replay are."""
+    if order.mode != "backfill" or order.interval is None:
+        return ()
+    return ((BACKFILL_HEADER, order.interval[0].isoformat()),)
 
 
 def _collisions(planned: Plan) -> dict[str, int]:

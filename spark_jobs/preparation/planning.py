@@ -20,6 +20,7 @@ from contexture.batches import plan as plan_batches
 from contexture.changes import Comparison, ShrinkGuard, Verdict, compare
 from contexture.ngsi.rules.catalogue import severities
 from contexture.outbox.lifecycle import Outboxes
+from contexture.outbox.orders import Retry
 from contexture.outbox.schemas import STATE
 from contexture.outbox.state import State, StatePointer
 from contexture.outbox.state_reader import StateReader
@@ -28,7 +29,7 @@ from spark_jobs.preparation.collisions import find_collisions, note_collisions, 
 from spark_jobs.preparation.conflicts import RULE as DUPLICATE
 from spark_jobs.preparation.event_plan import EventPlan
 from spark_jobs.preparation.marks import marked
-from spark_jobs.preparation.outdated import outdated
+from spark_jobs.preparation.outdated import outdated, undone
 from spark_jobs.preparation.settings import Preparation
 from spark_jobs.preparation.turns import Turns, latest_rows, shards_of
 
@@ -55,7 +56,7 @@ class Plan:
         dropped: identities that vanish beyond the shrink limit, where that is no error.
         contradictions: events that contradict another one, whether refused or not.
         collisions: events whose topic is another identity's, whether refused or not.
-        skipped_newer: accepted events that were tried again, and are left out because the target holds newer ones.
+        skipped_newer: accepted events of an earlier time that are left out because the target holds newer ones.
         told, told_before: events that are sent, and those that are not, because each was compared with the one before
             it, and not with state alone.
     """
@@ -144,17 +145,26 @@ def _snapshot(storage: Storage, preparation: Preparation) -> Any:
 def _without_outdated(
     storage: Storage, preparation: Preparation, snapshot: Any, reader: StateReader
 ) -> tuple[Any, int]:
-    """The snapshot without retried events that the target holds newer, and how many of these were accepted."""
-    retry = preparation.order.retry
-    if retry is None:
+    """The snapshot without events of an earlier time that the target holds newer, and how many of these were accepted.
+
+    Such are those that are tried again, and on a replica those of a history.
+    """
+    if preparation.order.retry is not None:
+        rows = outdated(snapshot, reader, _last_sent(storage, preparation, preparation.order.retry))
+    elif preparation.is_backfill and preparation.publication.topics.keep == "latest":
+        rows = undone(snapshot, reader)
+    else:
         return snapshot, 0
+    skipped = int((np.asarray(snapshot.column("verdict"))[rows] <= Verdict.UNCHANGED).sum())
+    return snapshot.take(pa.array(np.delete(np.arange(snapshot.num_rows), rows))), skipped
+
+
+def _last_sent(storage: Storage, preparation: Preparation, retry: Retry) -> int:
+    """The sequence of the last outbox that was sent when the retried events were refused."""
     outboxes = Outboxes(storage, preparation.publication.name)
     sequence = outboxes.manifest(retry.outbox).sequence
     # Of an outbox that was never sent the next one took the number.
-    sent = sequence if outboxes.status(retry.outbox).status == "concluded" else sequence - 1
-    rows = outdated(snapshot, reader, sent)
-    skipped = int((np.asarray(snapshot.column("verdict"))[rows] <= Verdict.UNCHANGED).sum())
-    return snapshot.take(pa.array(np.delete(np.arange(snapshot.num_rows), rows))), skipped
+    return sequence if outboxes.status(retry.outbox).status == "concluded" else sequence - 1
 
 
 def _compared(
@@ -167,8 +177,8 @@ def _compared(
     if latest is not None:
         numbered = {name: latest[getattr(comparison, name)] for name in ("superseded", "conflicting")}
         comparison = replace(comparison, **numbered)
-    if preparation.order.retry is not None:
-        # What is tried again was read some time ago: what it lacks may have come since, and its end have moved.
+    if preparation.order.retry is not None or preparation.is_backfill:
+        # What is tried or sent again was so some time ago: what it lacks may have come since, and its end have moved.
         return replace(
             comparison, removed=comparison.removed[:0], rescheduled=comparison.rescheduled[:0], ends=comparison.ends[:0]
         )

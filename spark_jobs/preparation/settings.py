@@ -49,7 +49,12 @@ class Preparation:
     @property
     def everything(self) -> bool:
         """Whether unchanged events are sent too."""
-        return self.order.mode == "full" or self.order.republish
+        return self.order.mode in {"full", "backfill"} or self.order.republish
+
+    @property
+    def is_backfill(self) -> bool:
+        """Whether a history is sent again, which neither follows on state nor tells what is gone."""
+        return self.order.mode == "backfill"
 
     @property
     def judged_rules(self) -> frozenset[str]:

@@ -72,7 +72,7 @@ class Turns:
             left_out=left_out,
             deletes=preparation.publication.source.detect_deletions and preparation.order.retry is None,
             resend=preparation.everything or repeats,
-            resend_notified=preparation.order.republish or repeats,
+            resend_notified=preparation.order.republish or preparation.is_backfill or repeats,
         )
         rows = _ended_rows(preparation, reader, snapshot, held, succession.deletions)
         told_by = [deletion.row for deletion in succession.deletions]

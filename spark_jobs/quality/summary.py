@@ -35,7 +35,8 @@ class RunSummary:
         quarantined_by_rule: refused entities by the rule that refused them.
         warnings_by_rule: violations that do not refuse, by rule.
         of_snapshot: how often the snapshot breaks rules about the whole of it that are errors.
-        retried: only chosen events were tried again, so that nothing follows for the source as a whole.
+        retried: only chosen events were tried again, or those of a past interval sent again, so that nothing follows
+            for the source as a whole.
         collisions: events whose topic is another identity's.
         collided: the first few of them.
         notified: how many of the entities read were notified; one entity may be among them again and again.

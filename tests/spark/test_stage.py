@@ -57,7 +57,7 @@ class Stage:
         self.code: int | None = None
         self.runs = 0
 
-    def run(self, owner: Publication, *, mode: str = "changes") -> StageResult:
+    def run(self, owner: Publication, *, mode: str = "changes", **asked: Any) -> StageResult:
         """The answer that lies beside a new order."""
         self.runs += 1
         order = StageOrder.model_validate(
@@ -68,6 +68,7 @@ class Stage:
                 "run": f"run{self.runs}",
                 "mode": mode,
                 "sequence": self.runs,
+                **asked,
             }
         )
         self.storage.write(FOLDER.order(order.run), order.to_json())
@@ -224,3 +225,30 @@ def test_no_secret_is_written_or_printed(broker: TestBroker, job: Stage) -> None
     assert len(written) > 10
     assert [path for path in written if SECRET.encode() in path.read_bytes()] == []
     assert orjson.loads(job.printed.splitlines()[0])["approved"] is True
+
+
+NEW_YEAR = (datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 1, 2, tzinfo=UTC))
+LINKED = {"kind": "ngsi", "connection": "context_broker", "service": "city", "api": "ngsi-ld"}
+
+
+def test_a_backfill_without_archive_is_staged_from_the_brokers_history(broker: TestBroker, job: Stage) -> None:
+    face = broker.speak_linked_data("scorpio")
+    for hour in (6, 18):
+        entity = {"id": "urn:car:1", "type": "car", "speed": {"type": "Property", "value": hour}}
+        face.load([entity], tenant="city", at=f"2026-01-01T{hour:02}:00:00Z")
+
+    result = job.run(cars(source=LINKED, topics={"keep": "history"}), mode="backfill", interval=NEW_YEAR)
+
+    assert (job.code, result.error, result.records, result.approved) == (0, None, 2, True)
+    assert b"</html>" in job.storage.read(f"{FOLDER.report(str(result.outbox))}/index.html")
+
+
+def test_a_backfill_with_neither_archive_nor_history_says_so(broker: TestBroker, job: Stage) -> None:
+    broker.speak_linked_data("orion-ld").load([], tenant="city")
+
+    result = job.run(cars(source={**LINKED, "types": ["car"]}), mode="backfill", interval=NEW_YEAR)
+
+    assert result.error is not None
+    assert result.error["intent"] == "fix configuration"
+    assert str(result.error["message"]).startswith("nothing of vehicles is archived between 2026-01-01T00:00:00+00:00")
+    assert str(result.error["message"]).endswith("shows no history")

@@ -14,6 +14,7 @@ from contexture.ngsi.entity import EntityForm
 from contexture.ngsi.flavour import detect
 from contexture.ngsi.linked_data.client import LinkedDataBroker
 from contexture.ngsi.linked_data.flavour import FLAVOURS, Flavour
+from contexture.ngsi.linked_data.temporal import HistoryBroker
 from contexture.ngsi.transport import Patience
 
 if TYPE_CHECKING:
@@ -81,3 +82,11 @@ def open_broker(
         patience=patience,
         transport=transport,
     )
+
+
+def open_history(
+    connection: BrokerConnection, service: str, dialect: Dialect, *, patience: Patience | None = None
+) -> HistoryBroker:
+    """A client of the history of one tenant of an NGSI-LD broker; arguments and errors as `open_broker`."""
+    flavour = dialect.flavour or detect(connection, patience=patience)
+    return HistoryBroker(connection, service, context=dialect.context, flavour=flavour, patience=patience)

@@ -28,8 +28,8 @@ class LandingManifest(Document):
 
     `complete`: the walk ended normally between two healthy probes, and identities are known well enough to tell
     absence. `watermark_to`: the greatest modification time the broker showed, as it wrote it. `notified`: rows that
-    come from the inbox; in mode `notifications` there are no others. `retried`: the outbox whose quarantined events
-    these are, where the source was not read.
+    come from the inbox; in mode `notifications` there are no others, and in mode `backfill` they are the history of the
+    source. `retried`: the outbox whose quarantined events these are, where the source was not read.
     """
 
     run: str
@@ -53,7 +53,7 @@ class LandingManifest(Document):
     @property
     def knows_source(self) -> bool:
         """Whether the source was asked how much it holds."""
-        return self.retried is None and self.mode != "notifications"
+        return self.retried is None and self.mode not in {"notifications", "backfill"}
 
 
 class ShardManifest(Document):

@@ -26,6 +26,10 @@ from contexture.outbox.storage import Storage
 BACKFILL_HEADER = "contexture-backfill"
 
 
+class NothingArchivedError(ConfigurationError):
+    """The interval has no archive."""
+
+
 def archived(outboxes: Outboxes, interval: tuple[datetime, datetime]) -> list[Manifest]:
     """Concluded outboxes whose content was received in the interval (its end excluded), in order of sequence."""
     start, end = interval
@@ -42,7 +46,8 @@ def replay(order: StageOrder) -> Manifest:
     """Makes an outbox of what the interval's archive holds; it is `prepared`.
 
     Raises:
-        ConfigurationError: nothing is archived for the interval.
+        NothingArchivedError: nothing is archived for the interval.
+        ConfigurationError: there is no interval.
     """
     storage = Storage(order.home)
     outboxes = Outboxes(storage, order.publication.name)
@@ -76,9 +81,9 @@ def _interval(order: StageOrder) -> tuple[datetime, datetime]:
     return order.interval
 
 
-def _nothing_archived(order: StageOrder) -> ConfigurationError:
+def _nothing_archived(order: StageOrder) -> NothingArchivedError:
     start, end = _interval(order)
-    return ConfigurationError(
+    return NothingArchivedError(
         f"nothing of {order.publication.name} is archived between {start.isoformat()} and {end.isoformat()}",
         next_step=(
             "choose an interval in which a run concluded and which retention.archive_days still keeps; "
