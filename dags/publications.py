@@ -14,7 +14,7 @@ asset `published_<name>`, and a data quality report (a button on `quality_gate`)
 - **conclude** moves state and watermark on, and updates the asset. *Red*: clear the publish task that it names.
 
 A failed run does no harm to the next one. Started by hand, the form offers a full run, a dry run, and more; Airflow's
-backfill sends the archive of past intervals again.
+backfill sends the archive of past intervals again, or else the history that an NGSI-LD broker keeps of them.
 """
 
 from __future__ import annotations

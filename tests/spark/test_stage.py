@@ -228,7 +228,8 @@ def test_no_secret_is_written_or_printed(broker: TestBroker, job: Stage) -> None
 
 
 NEW_YEAR = (datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 1, 2, tzinfo=UTC))
-LINKED = {"kind": "ngsi", "connection": "context_broker", "service": "city", "api": "ngsi-ld"}
+CONTEXT = "https://example.org/context.jsonld"
+LINKED = {"kind": "ngsi", "connection": "context_broker", "service": "city", "api": "ngsi-ld", "context": CONTEXT}
 
 
 def test_a_backfill_without_archive_is_staged_from_the_brokers_history(broker: TestBroker, job: Stage) -> None:

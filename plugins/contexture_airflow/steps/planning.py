@@ -43,7 +43,7 @@ def decide(
 ) -> tuple[Mode, str]:
     """The mode of a run and why it is that."""
     if request.interval is not None:
-        return "backfill", f"the archive of {request.interval[0]:%Y-%m-%d %H:%M} is sent again"
+        return "backfill", f"the interval from {request.interval[0]:%Y-%m-%d %H:%M} is sent again"
     if request.retry_quarantine is not None:
         return _retry(pointer, request.retry_quarantine)
     if pointer.owes_full:
