@@ -14,6 +14,21 @@ Structures = Mapping[str, Structure]
 
 def selected(query: Query, there: Structures) -> list[Structure]:
     """What is asked for itself, in the order of URNs."""
+    return _by_urn(query, there) or _by_name(query, there)
+
+
+def _by_urn(query: Query, there: Structures) -> list[Structure]:
+    """The one structure whose name is asked for: found without looking at all others."""
+    if query.kinds is None or any(len(each) != 1 for each in (query.kinds, query.agencies, query.ids, query.versions)):
+        return []
+    [kind], [version] = query.kinds, query.versions
+    found = there.get(str(Urn.of(kind, query.agencies[0], query.ids[0], version.text)))
+    # Two kinds may share a class, and some schemes have one version whatever is asked for.
+    is_it = found is not None and (found.first.kind, found.first.version) == (kind, version.text)
+    return [found] if found is not None and is_it else []
+
+
+def _by_name(query: Query, there: Structures) -> list[Structure]:
     by_name: dict[tuple[str, ...], dict[str, Structure]] = {}
     for structure in there.values():
         artefact = structure.first

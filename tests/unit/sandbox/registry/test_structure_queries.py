@@ -146,6 +146,13 @@ def test_a_reference_may_leave_the_version_open(client: Client):
     assert found[1:] == ["urn:sdmx:org.sdmx.infomodel.datastructure.DataStructure=ECB:ECB_EXR1(2.1.0)"]
 
 
+def test_a_scheme_of_one_version_has_no_other(client: Client):
+    scheme = '<str:AgencyScheme id="AGENCIES" agencyID="X" version="1.0"/>'
+    client.submit(structures.ml("2.1", ("OrganisationSchemes", scheme)).encode())
+    assert len(client.artefacts(f"{V2}/agencyscheme/X/AGENCIES/1.0")) == 1
+    assert client.ask(f"{V2}/agencyscheme/X/AGENCIES/2.0").status == 404
+
+
 def test_as_of_gives_what_was_there(client: Client):
     """Reference, section 2.1: history is kept for every artefact (FMR 12)."""
     client.submit(codelists(codelist("CL_A", "1.0", "A")))
