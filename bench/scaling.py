@@ -1,13 +1,16 @@
 """`scale`: what one more event costs prepare, among few and among many.
 
-A preparation costs a fixed part, however few events there are, and a part by event. The fixed part is what a
-preparation of a hundred entities takes; what is beyond it, divided by the number of entities, is the cost of one. Both
-are taken in the same round, so that a machine that others use does not shift one against the other.
+A preparation costs a fixed part, however few events there are, and a part by event. What one event costs among many is
+what the second half of them adds to the first, so that the fixed part falls out without having to be known: a
+preparation of a hundred entities is no measure of it, for some of its waiting is hidden behind work when there is more
+of that. All sizes are taken in the same round, short ones several times with their median, so that a machine that others
+use does not shift one against the other.
 """
 
 from __future__ import annotations
 
 from itertools import pairwise
+from statistics import median
 
 from bench.measures import Measure, Target
 from bench.preparing import PreparedCase
@@ -16,31 +19,38 @@ from bench.spark_session import spark_session
 
 TARGET = Target(1.2, at_least=False)
 HELD_TO_TARGET = 10_000
-"""Below, what is beyond the fixed cost is lost in it."""
+"""Below, what an event adds is lost in how much the fixed cost varies."""
+_REPEATED_PREPARATIONS = 100_000
+"""Preparations are repeated until they have had about so many events together, but no more than this often:"""
+_MOST_REPEATS = 11
 
 
 def scale(setting: Setting) -> list[Measure]:
-    """Full mode with a state of equal size, each number of entities in turn."""
+    """Full mode with a state of equal size, each number of entities and half of it in turn."""
+    sizes = setting.sizes.scaled_entities
     with spark_session(setting.folder) as spark:
         cases = []
-        for entities in setting.sizes.scaled_entities:
+        for entities in sorted({*sizes, *(size // 2 for size in sizes)}):
             setting.tell(f"{entities:,} entities: writing a landing, preparing and concluding it once")
             cases.append(PreparedCase(spark, setting.folder / str(entities), entities))
-        costs: dict[int, list[float]] = {case.entities: [] for case in cases[1:]}
+        costs: dict[int, list[float]] = {size: [] for size in sizes}
         for number in range(setting.sizes.pairs):
-            for entities, cost in _round(cases if number % 2 == 0 else cases[::-1]).items():
-                costs[entities].append(cost)
-            shown = ", ".join(f"{entities:,} {figures[-1]:.1f} us" for entities, figures in costs.items())
+            seconds = {case.entities: _seconds(case) for case in (cases if number % 2 == 0 else cases[::-1])}
+            for size in sizes:
+                costs[size].append(_microseconds(seconds, size))
+            shown = ", ".join(f"{size:,} {figures[-1]:.1f} us" for size, figures in costs.items())
             setting.tell(f"round {number + 1}: an event among {shown}")
-    sizes = sorted(costs)
     return [_measure(costs, few, many) for few, many in pairwise(sizes)]
 
 
-def _round(cases: list[PreparedCase]) -> dict[int, float]:
-    """Microseconds of an event beyond the fixed cost, by number of entities."""
-    seconds = {case.entities: case.prepare() for case in cases}
-    fixed = seconds.pop(min(seconds))
-    return {entities: (taken - fixed) / entities * 1_000_000 for entities, taken in sorted(seconds.items())}
+def _seconds(case: PreparedCase) -> float:
+    repeats = min(_MOST_REPEATS, max(1, round(_REPEATED_PREPARATIONS / case.entities)))
+    return median(case.prepare() for _ in range(repeats))
+
+
+def _microseconds(seconds: dict[int, float], size: int) -> float:
+    half = size // 2
+    return (seconds[size] - seconds[half]) / (size - half) * 1_000_000
 
 
 def _measure(costs: dict[int, list[float]], few: int, many: int) -> Measure:

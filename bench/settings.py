@@ -19,7 +19,7 @@ class Sizes:
         memory_records: in the two outboxes of `memory`.
         prepared_entities: in the snapshots of `prepare`, ascending.
         held_entities: in the states of `changes`, ascending.
-        scaled_entities: in the snapshots of `scale`, ascending; the first one stands for the fixed cost.
+        scaled_entities: in the snapshots of `scale`, ascending, even; half of each is prepared too.
         source_entities: in the brokers of `source`, ascending, three or more multiples of five.
         run_entities: in the whole run.
         single_core_items: names and entities of `encode`.
@@ -32,7 +32,7 @@ class Sizes:
     memory_records: tuple[int, int] = (100_000, 1_000_000)
     prepared_entities: tuple[int, ...] = (10_000, 100_000, 1_000_000)
     held_entities: tuple[int, ...] = (10_000, 100_000, 1_000_000)
-    scaled_entities: tuple[int, ...] = (100, 10_000, 100_000, 1_000_000)
+    scaled_entities: tuple[int, ...] = (10_000, 100_000, 1_000_000)
     source_entities: tuple[int, ...] = (10_000, 100_000, 1_000_000)
     run_entities: int = 1_000
     single_core_items: int = 200_000
@@ -46,7 +46,7 @@ QUICK = Sizes(
     memory_records=(60_000, 200_000),
     prepared_entities=(1_000, 5_000),
     held_entities=(2_000, 10_000),
-    scaled_entities=(100, 1_000, 3_000),
+    scaled_entities=(1_000, 3_000),
     source_entities=(500, 1_000, 3_000),
     run_entities=100,
     single_core_items=20_000,
