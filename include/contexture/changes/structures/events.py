@@ -1,0 +1,135 @@
+"""What a landing tells of structures, what the target holds of them, and what is sent and how."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+Operation = Literal["upsert", "delete", "present", "inexpressible", "refused"]
+
+NO_CONTENT = bytes(32)
+"""The content hash of a structure that the registry holds and the target never had: its form can't express it."""
+
+
+@dataclass(frozen=True, slots=True)
+class StructureEvent:
+    """One row of a landing, judged.
+
+    Attributes:
+        event: its number; rising.
+        operation: `upsert`: its content is good; `refused`: a rule refused it; `inexpressible`: the registry holds it
+            and can't write it in the form that was asked for; `present`: the registry holds it; `delete`: the registry
+            says that it is gone.
+        urn: of the structure; None where nobody knows which it is, which only one that is refused may lack.
+        transaction: the registry's number of the transaction that did it; None where the registry gives none.
+        at: when that was, if the registry says so.
+        content_hash: of what is upserted.
+        references: URNs of the structures that it refers to.
+    """
+
+    event: int
+    operation: Operation
+    urn: str | None
+    transaction: int | None = None
+    at: datetime | None = None
+    content_hash: bytes = b""
+    references: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class HeldStructure:
+    """What the target holds of one structure.
+
+    Attributes:
+        content_hash: of the content that was sent last.
+        topics: where it went; none where no route selects it.
+        withheld: the registry has other content, which was refused or can't be expressed.
+        at: when the registry made this content, if it said so.
+        sequence: of the outbox that sent it last.
+    """
+
+    content_hash: bytes
+    topics: tuple[str, ...]
+    withheld: bool = False
+    at: datetime | None = None
+    sequence: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedRecord:
+    """One record: a structure for one topic.
+
+    Attributes:
+        urn: its key.
+        topic: where it goes.
+        event: the event whose body is its value; None for a tombstone.
+    """
+
+    urn: str
+    topic: str
+    event: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedTransaction:
+    """Records that become visible together: values, or tombstones, never both.
+
+    Attributes:
+        id: the registry's number of the transaction that they tell; None where it has none.
+        deletions: whether they are tombstones.
+        at: when the registry made the transaction, if it says so.
+        records: in sending order; at least one.
+    """
+
+    id: int | None
+    deletions: bool
+    at: datetime | None
+    records: tuple[PlannedRecord, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """An event that planning refuses; its identity keeps what the target has of it."""
+
+    event: int
+    rule: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One transaction of the registry, or one snapshot of it.
+
+    Attributes:
+        id: the registry's number; None where it gives none.
+        events: in order.
+        absent: structures that a snapshot has shown to be gone.
+    """
+
+    id: int | None
+    events: tuple[StructureEvent, ...]
+    absent: tuple[str, ...] = ()
+
+    @property
+    def at(self) -> datetime | None:
+        """When the registry made the transaction, if it says so."""
+        told = (event.at for event in self.events if event.transaction is not None and event.at is not None)
+        return max(told, default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class Telling:
+    """How transactions are told.
+
+    Attributes:
+        sequence: of the outbox that tells them.
+        everything: what the target has already is sent again.
+        sends: False: what the registry holds becomes state, and nothing is sent.
+        deletes: whether there are tombstones.
+    """
+
+    sequence: int
+    everything: bool = False
+    sends: bool = True
+    deletes: bool = True
