@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from datetime import datetime
 
 from contexture.errors import DefectError
@@ -22,6 +22,8 @@ class LedgerEntry:
         transaction: its number in the outbox; -1 when nothing was sent (a claim).
         source_transaction: the registry's own transaction it carried, if any.
         at: when it was about to be committed, with a time zone.
+        source_deletions: whether that was the deletions of the registry's transaction, which follow its additions and
+            modifications.
     """
 
     outbox: str
@@ -32,6 +34,12 @@ class LedgerEntry:
     transaction: int
     source_transaction: int | None
     at: datetime
+    source_deletions: bool = False
+
+    @property
+    def source_place(self) -> tuple[int, bool] | None:
+        """Where it stands in the registry's order: greater is later; None where the registry gave no number."""
+        return None if self.source_transaction is None else (self.source_transaction, self.source_deletions)
 
     def to_json(self) -> builtins.bytes:
         """The value of the ledger's record."""
@@ -41,12 +49,14 @@ class LedgerEntry:
     def from_json(cls, value: builtins.bytes) -> LedgerEntry:
         """The entry that `to_json` wrote; members added by later versions are passed over.
 
+        Members that earlier versions did not write are read as their defaults.
+
         Raises:
             DefectError: the value is not a ledger entry.
         """
         try:
             read = json.loads(value)
-            known = {name: read[name] for name in cls.__dataclass_fields__}
+            known = {each.name: read[each.name] for each in fields(cls) if each.name in read}
             return cls(**{**known, "at": datetime.fromisoformat(known["at"])})
         except (ValueError, KeyError, TypeError) as problem:
             raise DefectError(

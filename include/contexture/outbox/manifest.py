@@ -30,6 +30,7 @@ class LandingManifest(Document):
     absence. `watermark_to`: the greatest modification time the broker showed, as it wrote it. `notified`: rows that
     come from the inbox; in mode `notifications` there are no others, and in mode `backfill` they are the history of the
     source. `retried`: the outbox whose quarantined events these are, where the source was not read.
+    `registry_transaction`: the newest transaction of the registry's log that the landing includes; None without a log.
     """
 
     run: str
@@ -49,6 +50,7 @@ class LandingManifest(Document):
     digest: str
     retried: str | None = None
     notified: int = 0
+    registry_transaction: int | None = None
 
     @property
     def knows_source(self) -> bool:
@@ -56,8 +58,37 @@ class LandingManifest(Document):
         return self.retried is None and self.mode not in {"notifications", "backfill"}
 
 
+class RegistryPart(Document):
+    """Which registry transaction one Kafka transaction of a shard carries.
+
+    A registry transaction is at most two of them: its additions and modifications, then its `deletions`.
+
+    Attributes:
+        transaction: number of the Kafka transaction in the shard, from 0.
+        first_position: position of its first record.
+        id: the registry's own number of the transaction.
+        deletions: whether it holds tombstones; it holds no values then.
+        at: when the registry made the transaction, if it says so.
+    """
+
+    transaction: int
+    first_position: int
+    id: int
+    deletions: bool
+    at: datetime | None = None
+
+    @property
+    def place(self) -> tuple[int, bool]:
+        """Its place among all that a registry publication ever sends: greater is later."""
+        return self.id, self.deletions
+
+
 class ShardManifest(Document):
-    """One shard of an outbox; `sha256` is of its Parquet file."""
+    """One shard of an outbox; `sha256` is of its Parquet file.
+
+    `registry`: the registry transactions of the Kafka transactions, one for each and in their order; empty where the
+    source is no registry, or one that numbers no transactions.
+    """
 
     shard: int
     records: int
@@ -65,6 +96,7 @@ class ShardManifest(Document):
     transactions: int
     file: str | None
     sha256: str | None
+    registry: tuple[RegistryPart, ...] = ()
 
 
 class Manifest(Document):
@@ -73,6 +105,8 @@ class Manifest(Document):
     `of_snapshot`: how often the snapshot breaks each rule about the whole of it that is an error here.
     `collisions`: events whose topic is that of another identity, refused or not. `retried`: the outbox whose
     quarantined events were tried again; `skipped_newer`: those left out because the target holds something newer.
+    `flush`: all that a registry holds, sent whole whatever was sent before. `baseline`: what a registry holds becomes
+    state and nothing is sent.
     """
 
     format_version: int = FORMAT_VERSION
@@ -108,6 +142,8 @@ class Manifest(Document):
     interval: tuple[datetime, datetime] | None = None
     retried: str | None = None
     of_snapshot: Mapping[str, int] = {}
+    flush: bool = False
+    baseline: bool = False
 
     @property
     def records(self) -> int:

@@ -25,6 +25,8 @@ class StageOrder(Document):
         sequence: the number the outbox will carry.
         interval: the data interval of a backfill, whose archive is replayed; None otherwise.
         retry: what is tried again instead of reading the source; None otherwise.
+        baseline: what the registry holds becomes state and nothing is sent: the first run of a publication that tells
+            changes only.
     """
 
     publication: Publication
@@ -37,6 +39,7 @@ class StageOrder(Document):
     confirm_shrink: bool = False
     interval: tuple[datetime, datetime] | None = None
     retry: Retry | None = None
+    baseline: bool = False
 
 
 class StageResult(Document):

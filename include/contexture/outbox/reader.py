@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import groupby
 from typing import Any
 
 import pyarrow.parquet as pq
 
 from contexture.errors import DefectError
 from contexture.outbox.layout import PublicationFolder
-from contexture.outbox.manifest import Manifest, ShardManifest
+from contexture.outbox.manifest import Manifest, RegistryPart, ShardManifest
 from contexture.outbox.storage import Storage
 
 ROWS_PER_BATCH = 10_000
+BYTES_PER_BATCH = 33_554_432
+"""How much of keys and values a batch holds about; a record that is larger comes alone."""
 
 
 class OutboxShardReader:
@@ -25,6 +28,7 @@ class OutboxShardReader:
         self.sequence = manifest.sequence
         self.shard = shard
         self.headers = tuple((name, value.encode()) for name, value in manifest.headers)
+        self.flush = manifest.flush
         self._storage = storage
         self._rows_per_batch = rows_per_batch
         self._described = _described(manifest, shard)
@@ -34,6 +38,16 @@ class OutboxShardReader:
     def records(self) -> int:
         """How many records the shard holds."""
         return self._described.records
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of keys and values, before compression."""
+        return self._described.bytes
+
+    @property
+    def registry(self) -> tuple[RegistryPart, ...]:
+        """The registry transaction of each Kafka transaction, in order."""
+        return self._described.registry
 
     def batches(self, from_position: int) -> Iterator[Any]:
         """Record batches in order, the first row being `from_position`.
@@ -54,12 +68,22 @@ class OutboxShardReader:
 
     def _from(self, parquet: Any, from_position: int) -> Iterator[Any]:
         first_group, position = _row_group_of(parquet.metadata, from_position)
-        groups = list(range(first_group, parquet.metadata.num_row_groups))
-        for batch in parquet.iter_batches(batch_size=self._rows_per_batch, row_groups=groups):
+        for batch in self._batches(parquet, range(first_group, parquet.metadata.num_row_groups)):
             skip = max(0, from_position - position)
             position += batch.num_rows
             if skip < batch.num_rows:
                 yield self._checked(batch.slice(skip), position - batch.num_rows + skip)
+
+    def _batches(self, parquet: Any, groups: range) -> Iterator[Any]:
+        """The rows of row groups; neighbours whose rows are of one size are read as one."""
+        for rows, run in groupby(groups, lambda group: self._rows_of(parquet.metadata, group)):
+            yield from parquet.iter_batches(batch_size=rows, row_groups=list(run))
+
+    def _rows_of(self, metadata: Any, group: int) -> int:
+        """How many rows of a row group make a batch: fewer where they are large."""
+        described = metadata.row_group(group)
+        row_bytes = described.total_byte_size // max(1, described.num_rows)
+        return max(1, min(self._rows_per_batch, BYTES_PER_BATCH // max(1, int(row_bytes))))
 
     def _checked(self, batch: Any, expected: int) -> Any:
         found = batch.column("position")[0].as_py()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -14,8 +15,9 @@ from contexture.kafka import LedgerEntry, SenderNames
 ENTRY = LedgerEntry("ab12", 7, 500, 100, 30_000, 4, None, datetime(2026, 3, 1, 12, 30, tzinfo=UTC))
 JSON = (
     b'{"outbox":"ab12","sequence":7,"position":500,"records":100,"bytes":30000,"transaction":4,'
-    b'"source_transaction":null,"at":"2026-03-01T12:30:00+00:00"}'
+    b'"source_transaction":null,"at":"2026-03-01T12:30:00+00:00","source_deletions":false}'
 )
+EARLIER = JSON.replace(b',"source_deletions":false', b"")
 
 
 def test_an_entry_is_compact_json():
@@ -24,6 +26,19 @@ def test_an_entry_is_compact_json():
 
 def test_members_of_later_versions_are_passed_over():
     assert LedgerEntry.from_json(JSON[:-1] + b',"later":1}') == ENTRY
+
+
+def test_an_entry_of_an_earlier_version_is_of_no_deletions():
+    assert LedgerEntry.from_json(EARLIER) == ENTRY
+    assert LedgerEntry.from_json(EARLIER).source_deletions is False
+
+
+@pytest.mark.parametrize(
+    ("transaction", "deletions", "place"), [(None, False, None), (42, False, (42, False)), (42, True, (42, True))]
+)
+def test_an_entry_knows_its_place_in_the_registrys_order(transaction, deletions, place):
+    entry = replace(ENTRY, source_transaction=transaction, source_deletions=deletions)
+    assert LedgerEntry.from_json(entry.to_json()).source_place == place
 
 
 @given(
@@ -37,6 +52,7 @@ def test_members_of_later_versions_are_passed_over():
         transaction=st.integers(-1, 2**62),
         source_transaction=st.none() | st.integers(0, 2**62),
         at=st.datetimes(timezones=st.just(UTC)),
+        source_deletions=st.booleans(),
     )
 )
 def test_what_was_written_is_read_back(entry):
