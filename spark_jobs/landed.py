@@ -15,7 +15,6 @@ from contexture.outbox.schemas import LANDING
 from contexture.outbox.storage import Storage
 from spark_jobs.sources.landing_rows import WALK_BITS
 
-_PIECE_BYTES = 1 << 20
 _IDENTITY = ["path", "id", "type"]
 _LOOKED_AT = ["ordinal", "operation", "version", "modified_at", *_IDENTITY]
 
@@ -35,7 +34,7 @@ class Landed:
         columns = pa.schema([LANDING.field(name) for name in _LOOKED_AT])
         tables = [pq.read_table(path, columns=_LOOKED_AT, filesystem=storage.filesystem) for path in paths.values()]
         table = pa.concat_tables([columns.empty_table(), *(table.cast(columns) for table in tables)])
-        return cls({name: _sha256(storage, path) for name, path in paths.items()}, table)
+        return cls({name: storage.sha256(f"{folder}/{name}") for name in names}, table)
 
     @property
     def digest(self) -> str:
@@ -86,11 +85,3 @@ class Landed:
         if not greatest.is_valid:
             return None
         return str(rows.filter(pc.equal(rows["modified_at"], greatest))["version"][0].as_py())
-
-
-def _sha256(storage: Storage, path: str) -> str:
-    digest = hashlib.sha256()
-    with storage.filesystem.open_input_stream(path) as stream:
-        while piece := stream.read(_PIECE_BYTES):
-            digest.update(piece)
-    return digest.hexdigest()

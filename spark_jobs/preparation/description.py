@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from hashlib import sha256
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -19,8 +18,6 @@ from spark_jobs.preparation.collisions import RULE as COLLISION
 from spark_jobs.preparation.counting import Counts
 from spark_jobs.preparation.planning import Plan
 from spark_jobs.preparation.settings import Preparation
-
-_PIECE_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,16 +101,8 @@ def _shard(storage: Storage, preparation: Preparation, row: dict[str, int]) -> S
     return ShardManifest(
         **row,
         file=SHARD_FILE if row["records"] else None,
-        sha256=_digest(storage, path) if row["records"] else None,
+        sha256=storage.sha256(path) if row["records"] else None,
     )
-
-
-def _digest(storage: Storage, relative: str) -> str:
-    digest = sha256()
-    with storage.translating(relative), storage.filesystem.open_input_stream(storage.path(relative)) as stream:
-        while piece := stream.read(_PIECE_BYTES):
-            digest.update(piece)
-    return digest.hexdigest()
 
 
 def _merge_topics(storage: Storage, preparation: Preparation) -> int:

@@ -11,7 +11,7 @@ Its manifest is written last; when that is there already, nothing is done again.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from hashlib import sha256
 from typing import Any
@@ -70,13 +70,19 @@ def prepare(spark: Any, order: StageOrder, landing: LandingManifest, watch: Stop
         ConfigurationError: more identities vanish than may.
         RetriableError: the storage failed.
     """
-    storage = Storage(order.home)
-    preparation = _preparation(storage, order, landing)
-    outboxes = Outboxes(storage, order.publication.name)
+    preparation = preparation_of(order, landing, landing.digest)
+    return made_once(preparation, lambda: _prepared(spark, preparation, landing, watch))
+
+
+def made_once(preparation: Preparation, make: Callable[[], Manifest]) -> Manifest:
+    """The manifest of an outbox that is `prepared`: the one that is there, or else a new one, written last."""
+    storage = Storage(preparation.home)
+    outboxes = Outboxes(storage, preparation.publication.name)
     if storage.exists(outboxes.folder.manifest(preparation.outbox)):
         manifest = outboxes.manifest(preparation.outbox)
     else:
-        manifest = _prepared(spark, preparation, landing, watch)
+        _clear(storage, preparation)
+        manifest = make()
         storage.write(outboxes.folder.manifest(preparation.outbox), manifest.to_json())
     outboxes.prepared(manifest)
     return manifest
@@ -84,7 +90,6 @@ def prepare(spark: Any, order: StageOrder, landing: LandingManifest, watch: Stop
 
 def _prepared(spark: Any, preparation: Preparation, landing: LandingManifest, watch: Stopwatch) -> Manifest:
     storage = Storage(preparation.home)
-    _clear(storage, preparation)
     hand_over(storage, preparation.publication.name, preparation.order.run, preparation.outbox)
     with watch.step("evaluate"):
         evaluate(spark, preparation)
@@ -145,11 +150,12 @@ def outbox_id(order: StageOrder, landing_digest: str, generation: int) -> str:
     return sha256(orjson.dumps(parts, option=orjson.OPT_SORT_KEYS)).hexdigest()[:32]
 
 
-def _preparation(storage: Storage, order: StageOrder, landing: LandingManifest) -> Preparation:
-    pointer = State(storage, order.publication.name).pointer()
+def preparation_of(order: StageOrder, landing: LandingManifest, digest: str) -> Preparation:
+    """What is prepared; `digest` is of all that counts of the landing."""
+    pointer = State(Storage(order.home), order.publication.name).pointer()
     return Preparation(
         order=order,
-        outbox=outbox_id(order, landing.digest, pointer.generation),
+        outbox=outbox_id(order, digest, pointer.generation),
         pointer_json=pointer.to_json(),
         reference_time=landing.finished_at,
         in_turn=landing.notified > 0,

@@ -5,6 +5,7 @@ Everything above this module speaks of paths relative to the home; only here is 
 
 from __future__ import annotations
 
+import hashlib
 import os
 import uuid
 from collections.abc import Iterator
@@ -18,6 +19,7 @@ from contexture.errors import ConfigurationError, RetriableError
 
 HOME_VARIABLE = "CONTEXTURE_HOME"
 DEFAULT_HOME = "var"
+_PIECE_BYTES = 1 << 20
 
 
 def home_uri() -> str:
@@ -103,6 +105,14 @@ class Storage:
         """Bytes of one file."""
         with self.translating(relative):
             return int(self.filesystem.get_file_info(self.path(relative)).size)
+
+    def sha256(self, relative: str) -> str:
+        """The SHA-256 of one file, as hexadecimal digits."""
+        digest = hashlib.sha256()
+        with self.translating(relative), self.filesystem.open_input_stream(self.path(relative)) as stream:
+            while piece := stream.read(_PIECE_BYTES):
+                digest.update(piece)
+        return digest.hexdigest()
 
     def remove(self, relative: str) -> None:
         """Removes a file or a whole folder; nothing happens when it is not there."""

@@ -143,3 +143,8 @@ def _everything(storage: Storage, folder: str) -> list[str]:
 
     found = storage.filesystem.get_file_info(fs.FileSelector(storage.path(folder)))
     return sorted(info.base_name for info in found)
+
+
+def test_the_digest_of_a_file_is_that_of_its_bytes(storage):
+    storage.write("a/b.bin", b"abc")
+    assert storage.sha256("a/b.bin") == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
