@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from builders.outboxes import NOON, Record
 from contexture.errors import ContextureError
 from contexture.kafka import LedgerEntry, ShardResult
+from contexture.kafka.arbitration import start_of
 from contexture.outbox.manifest import Manifest
 from contexture.publications import Publication
 from contexture_airflow.steps.target import Sending
@@ -61,14 +62,22 @@ class FakeTarget:
             self.waited_ms.append(delay_ms)
         entry = self.ledger.get(reader.shard)
         done = entry.position if entry is not None and entry.outbox == reader.outbox_id else 0
+        if reader.registry:
+            start = start_of(reader, entry)
+            done = start.position
+            sending.skipped(start.transactions)
         for batch in reader.batches(done):
             rows = batch.to_pylist()
             assert {row["topic"] for row in rows} <= self.topics, "topics are there before the first record"
             self.sent += [(row["topic"], row["key"], row["value"]) for row in rows]
-        self.stand(reader.shard, reader.outbox_id, reader.sequence, reader.records)
-        sending.committed(self.ledger[reader.shard])
+        if done < reader.records or not reader.registry:
+            last = reader.registry[-1].place if reader.registry else (None, False)
+            self.stand(reader.shard, reader.outbox_id, reader.sequence, reader.records, *last)
+            sending.committed(self.ledger[reader.shard])
         return ShardResult(reader.shard, reader.outbox_id, reader.records - done, done, 1, 0, 0.0, superseded=False)
 
-    def stand(self, shard: int, outbox: str, sequence: int, position: int) -> None:
+    def stand(
+        self, shard: int, outbox: str, sequence: int, position: int, source: int | None = None, deletions: bool = False
+    ) -> None:
         """Puts a row into the ledger."""
-        self.ledger[shard] = LedgerEntry(outbox, sequence, position, position, 0, 0, None, NOON)
+        self.ledger[shard] = LedgerEntry(outbox, sequence, position, position, 0, 0, source, NOON, deletions)

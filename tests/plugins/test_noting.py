@@ -7,19 +7,23 @@ from pathlib import Path
 import pytest
 
 from builders.fake_target import FakeTarget
-from builders.outboxes import outbox, publication, records
+from builders.outboxes import NOON, outbox, publication, records
+from builders.registry_outboxes import Told, registry_outbox, structures
 from contexture.errors import RejectedError, RetriableError
+from contexture.kafka import LedgerEntry
 from contexture.operations import Journal, ProducerStore, TransactionStatus
 from contexture.outbox.lifecycle import Outboxes
 from contexture.outbox.manifest import Manifest
 from contexture.outbox.storage import Storage
 from contexture_airflow.steps.attempting import attempts_of
-from contexture_airflow.steps.noting import ShardNotes, open_journal
+from contexture_airflow.steps.noting import ShardNotes, open_journal, source_noted
 from contexture_airflow.steps.run import RunRequest
 from contexture_airflow.steps.sending import send_shard
 from contexture_airflow.steps.settling import settle
 
 VEHICLES = publication()
+CODELISTS = structures()
+LOG = (Told(11, ("FREQ", "AREA")), Told(12, ("UNIT",)), Told(12, ("AREA",), deletions=True))
 
 
 @pytest.fixture
@@ -113,3 +117,95 @@ def test_tables_that_can_not_be_opened_are_told_once_and_everything_is_sent(
     assert len(kafka.sent) == 2
     assert len(said) == 1
     assert "operational tables" in said[0]
+
+
+def notes_of(storage: Storage, journal: Journal) -> ShardNotes:
+    return ShardNotes(journal, registry_outbox(storage, CODELISTS, 1, LOG), 0)
+
+
+def told(store: ProducerStore) -> list[tuple[int | None, bool, TransactionStatus, int]]:
+    rows = sorted(store.transactions("codelists"), key=lambda row: row.number)
+    return [(row.source_transaction, row.source_deletions, row.status, row.records) for row in rows]
+
+
+def committed(number: int, position: int, records: int) -> LedgerEntry:
+    part = LOG[number]
+    return LedgerEntry("outbox1", 1, position, records, 6, number, part.id, NOON, part.deletions)
+
+
+PENDING, SENT = TransactionStatus.PENDING, TransactionStatus.SENT
+
+
+def test_what_a_registry_did_is_pending_under_its_numbers_until_it_is_acknowledged(
+    storage: Storage, store: ProducerStore
+) -> None:
+    with Journal(store) as journal:
+        notes = notes_of(storage, journal)
+        notes.began()
+    assert told(store) == [(11, False, PENDING, 0), (12, False, PENDING, 0), (12, True, PENDING, 0)]
+    with Journal(store) as journal:
+        notes = notes_of(storage, journal)
+        notes.began()
+        notes.committed(committed(0, 2, 2))
+    assert told(store) == [(11, False, SENT, 2), (12, False, PENDING, 0), (12, True, PENDING, 0)]
+
+
+def test_what_another_instance_told_is_sent_too(storage: Storage, store: ProducerStore) -> None:
+    with Journal(store) as journal:
+        notes = notes_of(storage, journal)
+        notes.began()
+        notes.skipped(2)
+        notes.committed(committed(2, 4, 1))
+    assert told(store) == [(11, False, SENT, 0), (12, False, SENT, 0), (12, True, SENT, 1)]
+    messages = sorted((row.number, row.message) for row in store.transactions("codelists"))
+    assert messages == [
+        (0, "in Kafka already when this send began"),
+        (1, "in Kafka already when this send began"),
+        (2, None),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        (RejectedError("too large", next_step="-", status=2), TransactionStatus.LOCAL_FAILURE),
+        (RejectedError("too large", next_step="-", status=3), TransactionStatus.BROKER_ERROR),
+    ],
+    ids=["client", "broker"],
+)
+def test_the_transaction_that_stops_a_producer_says_why_and_what_follows_stays_pending(
+    storage: Storage, store: ProducerStore, error: RejectedError, status: TransactionStatus
+) -> None:
+    with Journal(store) as journal:
+        notes = notes_of(storage, journal)
+        notes.began()
+        notes.committed(committed(0, 2, 2))
+        notes.failed(error)
+    assert told(store) == [(11, False, SENT, 2), (12, False, status, 0), (12, True, PENDING, 0)]
+
+
+def test_a_registry_that_fails_is_an_unexpected_error_until_a_run_learns_what_it_did(
+    storage: Storage, store: ProducerStore
+) -> None:
+    fault = RetriableError("the registry answers 500", next_step="wait")
+    for run in ("run1", "run2"):
+        with pytest.raises(RetriableError), source_noted(storage, CODELISTS, run, pytest.fail):
+            raise fault
+    rows = [(row.outbox, row.status, row.message) for row in store.transactions("codelists")]
+    unexpected = TransactionStatus.UNEXPECTED
+    assert sorted(rows) == [(run, unexpected, "the registry answers 500. Next: wait") for run in ("run1", "run2")]
+    with source_noted(storage, CODELISTS, "run3", pytest.fail):
+        pass
+    assert store.transactions("codelists") == []
+
+
+def test_errors_that_are_not_ours_are_noted_without_their_text(storage: Storage, store: ProducerStore) -> None:
+    with pytest.raises(ValueError), source_noted(storage, CODELISTS, "run1", pytest.fail):
+        raise ValueError("a code list's content")
+    assert [row.message for row in store.transactions("codelists")] == ["ValueError"]
+
+
+def test_a_broker_that_fails_is_no_transaction(storage: Storage, store: ProducerStore) -> None:
+    with pytest.raises(RetriableError), source_noted(storage, VEHICLES, "run1", pytest.fail):
+        raise RetriableError("the broker answers 500", next_step="wait")
+    assert store.transactions() == []

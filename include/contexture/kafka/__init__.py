@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from contexture.kafka.ports import ShardReader
     from contexture.kafka.progress import Progress, SendProgress
     from contexture.kafka.publisher import AfterFailure, Publisher
+    from contexture.kafka.record_size import LARGEST_RECORD_BYTES, for_structures, structure_topic_config
     from contexture.kafka.replica import ReplicaRecord, read_committed
     from contexture.kafka.senders import SenderNames
     from contexture.kafka.settings import ClientSettings
@@ -34,6 +35,7 @@ _MODULES = {
     "ConnectionReport": "connection",
     "FencedError": "errors",
     "KafkaConfigurationError": "errors",
+    "LARGEST_RECORD_BYTES": "record_size",
     "Ledger": "ledger",
     "LedgerEntry": "ledger_entry",
     "Progress": "progress",
@@ -47,13 +49,16 @@ _MODULES = {
     "TopicSpec": "topics",
     "TopicsReport": "topics",
     "ensure_topics": "topics",
+    "for_structures": "record_size",
     "partition_for": "partitioner",
     "read_committed": "replica",
     "shards_for": "partitioner",
+    "structure_topic_config": "record_size",
     "test_connection": "connection",
 }
 
 __all__ = [
+    "LARGEST_RECORD_BYTES",
     "AfterFailure",
     "BrokersAwayError",
     "ClaimReport",
@@ -75,9 +80,11 @@ __all__ = [
     "TopicSpec",
     "TopicsReport",
     "ensure_topics",
+    "for_structures",
     "partition_for",
     "read_committed",
     "shards_for",
+    "structure_topic_config",
     "test_connection",
 ]
 

@@ -91,9 +91,10 @@ class Claims:
         session = self._session(shard)
         try:
             session.initialise()
-            if _stands(self._ledger.settled(shard), outbox, sequence) == "later":
+            before = self._ledger.settled(shard)
+            if _stands(before, outbox, sequence) == "later":
                 return False
-            entry = LedgerEntry(outbox, sequence, 0, 0, 0, -1, None, datetime.now(UTC))
+            entry = _claimed(outbox, sequence, before)
             session.begin()
             session.produce_one(self._ledger.topic, key=self._ledger.key(shard), value=entry.to_json(), partition=shard)
             session.commit()
@@ -122,6 +123,13 @@ def _stands(entry: LedgerEntry | None, outbox: str, sequence: int) -> str:
     if entry.outbox != outbox:
         raise sequence_taken(entry, outbox)
     return "same"
+
+
+def _claimed(outbox: str, sequence: int, before: LedgerEntry | None) -> LedgerEntry:
+    """The row of a claim. How far a registry's log is told stays in it: nothing is told by claiming."""
+    told = before.source_transaction if before else None
+    deletions = before.source_deletions if before else False
+    return LedgerEntry(outbox, sequence, 0, 0, 0, -1, told, datetime.now(UTC), deletions)
 
 
 def sequence_taken(entry: LedgerEntry, outbox: str) -> SequenceTakenError:

@@ -73,8 +73,17 @@ def meaning(error: KafkaErrorLike) -> Meaning:
     return Meaning.SAME_CALL_AGAIN if error.retriable() else Meaning.SEND_AGAIN
 
 
-def translated(error: KafkaErrorLike, doing: str, *, topic: str | None = None) -> ContextureError:
-    """The error of ours that a caller gets for it; `doing` says what was tried."""
+def translated(
+    error: KafkaErrorLike, doing: str, *, topic: str | None = None, by_broker: bool = False
+) -> ContextureError:
+    """The error of ours that a caller gets for it.
+
+    Args:
+        error: the client's.
+        doing: what was tried.
+        topic: where to, if it is known.
+        by_broker: a record that can't be sent was refused by the brokers, not by the client before it left.
+    """
     where = "" if topic is None else f" to topic {topic}"
     message = f"{doing}{where} failed: {error.name()}: {error.str()}"
     name = error.name()
@@ -82,7 +91,9 @@ def translated(error: KafkaErrorLike, doing: str, *, topic: str | None = None) -
         case Meaning.FENCED:
             return fenced(message)
         case Meaning.REJECTED:
-            return RejectedError(message, next_step=_rejected_hint(name), topic=topic or "", status=2)
+            return RejectedError(
+                message, next_step=_rejected_hint(name, by_broker), topic=topic or "", status=3 if by_broker else 2
+            )
         case Meaning.CONFIGURATION:
             return KafkaConfigurationError(message, next_step=_HINTS[name], topic=topic or "", status=3)
         case Meaning.FATAL:
@@ -110,9 +121,17 @@ def misconfigured(problem: Exception) -> ConfigurationError:
     )
 
 
-def _rejected_hint(name: str) -> str:
+def _rejected_hint(name: str, by_broker: bool) -> str:
     if name == "INVALID_RECORD":
         return "give every record of a compacted topic a key (message.key), or use keep: history"
     if name == "INVALID_TIMESTAMP":
         return "raise the topic's message.timestamp.before.max.ms, or leave records without event time"
-    return "raise message.max.bytes of the connection and max.message.bytes of the topic, or leave this object out"
+    if by_broker:
+        return (
+            "raise max.message.bytes of the topic (or message.max.bytes of the brokers) above the compressed record, "
+            "or leave this object out"
+        )
+    return (
+        "raise message.max.bytes of the Kafka connection, and max.message.bytes of the topic if it is lower, "
+        "or leave this object out"
+    )

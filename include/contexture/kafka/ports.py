@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from contexture.kafka.ledger_entry import LedgerEntry
     from contexture.kafka.settings import ClientSettings
     from contexture.kafka.watch import ClientWatch
+    from contexture.outbox.manifest import RegistryPart
 
 Headers = Sequence[tuple[str, bytes | None]]
 
@@ -41,6 +42,16 @@ class ShardReader(Protocol):
     @property
     def headers(self) -> tuple[tuple[str, bytes], ...]:
         """Headers that every record of the outbox carries."""
+        ...
+
+    @property
+    def registry(self) -> tuple[RegistryPart, ...]:
+        """The registry transaction of each Kafka transaction, in order; empty where the source numbers none."""
+        ...
+
+    @property
+    def flush(self) -> bool:
+        """Whether it is all that a registry holds, and not what changed in it."""
         ...
 
     def batches(self, from_position: int) -> Iterator[pa.RecordBatch]:

@@ -10,8 +10,8 @@ import time
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 
-from contexture.errors import ContextureError, DefectError
-from contexture.kafka.claims import sequence_taken
+from contexture.errors import ContextureError
+from contexture.kafka.arbitration import Start, start_of
 from contexture.kafka.clients import transactional_producer
 from contexture.kafka.errors import BrokersAwayError
 from contexture.kafka.failures import SendAgainError
@@ -20,12 +20,14 @@ from contexture.kafka.ledger_entry import LedgerEntry
 from contexture.kafka.patience import Patience
 from contexture.kafka.ports import LedgerPort, OpenProducer, ShardReader
 from contexture.kafka.progress import Progress, SendProgress, Step, silent
+from contexture.kafka.request_limit import RequestLimit
 from contexture.kafka.rows import pieces
 from contexture.kafka.senders import SenderNames
 from contexture.kafka.session import Session
 from contexture.kafka.settings import ClientSettings
 from contexture.kafka.tally import ShardResult, Tally, TransactionSize
 from contexture.kafka.watch import ClientWatch
+from contexture.kafka.whole import check_end, check_position, no_registry_transaction
 
 AfterFailure = Callable[[ContextureError], int | None]
 """Given a failure that counts: milliseconds to wait before the next attempt, or None when there is none left."""
@@ -67,6 +69,7 @@ class Publisher:
         self._progress = progress
         self._patience = Patience(broker_wait_seconds, self._waiting, clock=clock)
         self._ledger: LedgerPort = ledger or Ledger(settings, names, patience=self._patience)
+        self._requests = RequestLimit(settings, self._patience)
         self._sending: _Sending | None = None
         self._open_producer = open_producer
         self._clock = clock
@@ -78,6 +81,7 @@ class Publisher:
         *,
         attempts: Iterable[int] | AfterFailure = (),
         committed: Callable[[LedgerEntry], None] = lambda entry: None,
+        skipped: Callable[[int], None] = lambda transactions: None,
     ) -> ShardResult:
         """Sends what is not yet sent of a shard.
 
@@ -88,6 +92,7 @@ class Publisher:
                 the failure is raised; what the function itself raises ends the sending. Waiting for brokers and doing
                 an outlived transaction again take none until `broker_wait_seconds` are over.
             committed: is told each transaction that became visible; must return soon and not raise.
+            skipped: is told how many transactions, from the first on, are in Kafka before anything is sent.
 
         Raises:
             RetriableError: the brokers stayed away, or the attempts are used up; the outbox stays as it is.
@@ -97,7 +102,7 @@ class Publisher:
             KafkaConfigurationError: a person must change the connection, a topic or a permission.
         """
         after_failure = attempts if callable(attempts) else _taken_from(attempts)
-        self._sending = _Sending(self, reader, after_failure, committed)
+        self._sending = _Sending(self, reader, after_failure, committed, skipped)
         self._patience.relieve()
         return self._sending.run()
 
@@ -115,11 +120,13 @@ class _Sending:
         reader: ShardReader,
         after_failure: AfterFailure,
         committed: Callable[[LedgerEntry], None],
+        skipped: Callable[[int], None],
     ) -> None:
         self._publisher = publisher
         self._reader = reader
         self._after_failure = after_failure
         self._committed = committed
+        self._skipped = skipped
         self._tally = Tally()
         self._free_repeats = 0
 
@@ -139,20 +146,40 @@ class _Sending:
 
     def _send(self) -> bool:
         """Sends with one client; False when the rest needs another client."""
-        self._publisher._ledger.prepare(self._publisher._shards)
+        ledger, shard = self._publisher._ledger, self._reader.shard
+        ledger.prepare(self._publisher._shards)
+        # Another instance's sender is not fenced for nothing: it may be at what follows.
+        if self._reader.registry and self._is_all_told(ledger.read(shard)):
+            return True
         session = self._open_session()
         try:
             session.initialise()
-            entry = self._publisher._ledger.settled(self._reader.shard)
-            if self._is_superseded(entry):
-                self._tally.superseded = True
-                self.tell("done", "a later outbox was sent already: nothing of this one is sent")
-                return True
-            self._tally.resumed_at(entry if entry is not None and entry.outbox == self._reader.outbox_id else None)
-            self.tell("sending", f"sending from position {self._tally.position}")
-            return self._send_rest(session)
+            entry = ledger.settled(shard)
+            self._begin(self._start(entry), entry)
+            return self._tally.superseded or self._send_rest(session)
         finally:
             session.close()
+
+    def _is_all_told(self, entry: LedgerEntry | None) -> bool:
+        start = self._start(entry)
+        if not start.superseded and start.position < self._reader.records:
+            return False
+        self._begin(start, entry)
+        return True
+
+    def _start(self, entry: LedgerEntry | None) -> Start:
+        # Backfills do not supersede each other: each interval has a ledger key of its own.
+        return start_of(self._reader, entry, alone=self._publisher._names.backfill is not None)
+
+    def _begin(self, start: Start, entry: LedgerEntry | None) -> None:
+        self._tally.begun_at(start, entry)
+        if start.superseded:
+            self.tell("done", "a later outbox was sent already: nothing of this one is sent")
+            return
+        if start.transactions:
+            self._skipped(start.transactions)
+            self.tell("sending", _told(start))
+        self.tell("sending", f"sending from position {self._tally.position}")
 
     def _send_rest(self, session: Session) -> bool:
         """Sends transactions until the end (True) or until the client knows too many topics (False)."""
@@ -160,7 +187,7 @@ class _Sending:
         size: TransactionSize | None = None
         expected = self._tally.position
         for piece in pieces(self._reader.batches(self._tally.position)) if self._left() else ():
-            _check_position(piece.first_position, expected)
+            check_position(piece.first_position, expected)
             if size is None or size.transaction != piece.transaction:
                 if size is not None:
                     self._commit(session, size)
@@ -168,16 +195,18 @@ class _Sending:
                         return False
                 session.begin()
                 size = TransactionSize(piece.transaction)
+            self._publisher._requests.check(piece.rows)
             session.produce(piece.rows, self._reader.headers)
             topics |= piece.topics()
             size = size.grown(piece)
             expected += piece.rows.num_rows
         if size is not None:
             self._commit(session, size)
-        _check_end(self._tally.position, self._reader.records)
+        check_end(self._tally.position, self._reader.records)
         return True
 
     def _commit(self, session: Session, size: TransactionSize) -> None:
+        source, deletions = self._told_with(size)
         entry = LedgerEntry(
             outbox=self._reader.outbox_id,
             sequence=self._reader.sequence,
@@ -185,8 +214,9 @@ class _Sending:
             records=size.records,
             bytes=size.bytes,
             transaction=size.transaction,
-            source_transaction=size.source_transaction,
+            source_transaction=source,
             at=datetime.now(UTC),
+            source_deletions=deletions,
         )
         ledger, shard = self._publisher._ledger, self._reader.shard
         session.produce_one(ledger.topic, key=ledger.key(shard), value=entry.to_json(), partition=shard)
@@ -196,13 +226,15 @@ class _Sending:
         self._committed(entry)
         self.tell("sending", f"{entry.position} of {self._reader.records} records are committed")
 
-    def _is_superseded(self, entry: LedgerEntry | None) -> bool:
-        # Backfills do not supersede each other: each interval has a ledger key of its own.
-        if entry is None or entry.outbox == self._reader.outbox_id or self._publisher._names.backfill is not None:
-            return False
-        if entry.sequence == self._reader.sequence:
-            raise sequence_taken(entry, self._reader.outbox_id)
-        return entry.sequence > self._reader.sequence
+    def _told_with(self, size: TransactionSize) -> tuple[int | None, bool]:
+        """How far the registry's log is told with this transaction."""
+        if not self._reader.registry:
+            return size.source_transaction, False
+        if size.transaction >= len(self._reader.registry):
+            raise no_registry_transaction(size.transaction)
+        place = self._reader.registry[size.transaction].place
+        # A flush of what is told already takes nothing back.
+        return place if self._tally.place is None else max(place, self._tally.place)
 
     def _open_session(self) -> Session:
         publisher, watch = self._publisher, ClientWatch()
@@ -242,22 +274,11 @@ class _Sending:
         )
 
 
+def _told(start: Start) -> str:
+    whose = "by an earlier send" if start.own else "with another outbox"
+    return f"{start.transactions} transactions are in Kafka already, sent {whose}"
+
+
 def _taken_from(delays: Iterable[int]) -> AfterFailure:
     waits = iter(delays)
     return lambda error: next(waits, None)
-
-
-def _check_position(found: int, expected: int) -> None:
-    if found != expected:
-        raise DefectError(
-            f"the outbox gave position {found} where {expected} was due",
-            next_step="do not send it: prepare the outbox again (its files are damaged or mixed)",
-        )
-
-
-def _check_end(position: int, records: int) -> None:
-    if position != records:
-        raise DefectError(
-            f"the outbox ended at position {position} of {records}",
-            next_step="do not conclude it: prepare the outbox again (its files are damaged or mixed)",
-        )

@@ -14,6 +14,7 @@ from contexture.kafka.error_table import Meaning, fenced, meaning, translated
 from contexture.kafka.failures import SendAgainError
 from contexture.kafka.patience import Patience
 from contexture.kafka.ports import Headers, KafkaErrorLike, TransactionalProducer
+from contexture.kafka.refused import naming_largest
 from contexture.kafka.rows import Row, produce_rows
 from contexture.kafka.watch import ClientWatch
 
@@ -71,8 +72,15 @@ class Session:
         self._once(self._producer.begin_transaction, "beginning a transaction")
 
     def produce(self, rows: pa.RecordBatch, headers: Headers) -> None:
-        """Hands rows of the open transaction to the client; waits while its queue is full."""
-        self._once(lambda: produce_rows(self._producer, rows, headers, self._when_full), "sending records")
+        """Hands rows of the open transaction to the client; waits while its queue is full.
+
+        Raises:
+            RejectedError: the client refuses a record; nothing of the transaction may be committed.
+        """
+        try:
+            self._once(lambda: produce_rows(self._producer, rows, headers, self._when_full), "sending records")
+        except RejectedError as refused:
+            raise naming_largest(refused, rows) from refused
 
     def produce_one(self, topic: str, *, key: bytes, value: bytes, partition: int) -> None:
         """Hands one record to the client (the ledger's row)."""
@@ -164,7 +172,8 @@ class Session:
         if means is Meaning.FENCED:
             # The client calls its own transaction time-out a fencing: it is one only within the time-out.
             return self._timed_out() if self._is_old() else fenced(f"{cause.name()}: {cause.str()}")
-        told = translated(cause, doing, topic=topic)
+        # A refusal that comes as a delivery report is the brokers'; the client's own is raised by the call.
+        told = translated(cause, doing, topic=topic, by_broker=self._watch.undelivered is not None)
         if means in {Meaning.CONFIGURATION, Meaning.REJECTED, Meaning.FATAL}:
             return told
         return SendAgainError(told, counted=not (means is Meaning.BROKERS_AWAY or self._is_old()))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from contexture.kafka.arbitration import Place, Start
 from contexture.kafka.ledger_entry import LedgerEntry
 from contexture.kafka.ports import ShardReader
 from contexture.kafka.rows import Piece
@@ -17,11 +18,12 @@ class ShardResult:
         shard: its number.
         outbox: id of the outbox.
         records_sent: committed by this call.
-        records_skipped: committed by an earlier one.
+        records_skipped: committed before, by an earlier call or by another instance.
         transactions: committed by this call.
         bytes: of keys and values sent, before compression.
         seconds: from call to return.
         superseded: a later outbox was sent already, so nothing of this one was.
+        transactions_elsewhere: registry transactions that were left out because another outbox told them.
     """
 
     shard: int
@@ -32,6 +34,7 @@ class ShardResult:
     bytes: int
     seconds: float
     superseded: bool
+    transactions_elsewhere: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,35 +62,42 @@ class Tally:
     def __init__(self) -> None:
         self.position = 0
         self.superseded = False
-        self._first: int | None = None
+        self.place: Place | None = None
+        self._has_begun = False
+        self._records = 0
         self._transactions = 0
         self._bytes = 0
+        self._elsewhere = 0
 
-    def resumed_at(self, entry: LedgerEntry | None) -> None:
-        """What the ledger says at the start of a client; None when nothing of this outbox was committed."""
-        position = 0 if entry is None else entry.position
-        if self._first is None:
-            self._first = self.position = position
-        elif entry is not None and position > self.position:
+    def begun_at(self, start: Start, entry: LedgerEntry | None) -> None:
+        """Where a client begins, by the ledger's row."""
+        self.superseded, self.place = start.superseded, start.place
+        if entry is not None and start.own and self._has_begun and entry.position > self.position:
             # The commit whose answer got lost did happen.
             self.committed(entry)
+        self._has_begun = True
+        if not start.superseded:
+            self.position = start.position
+        if not start.own:
+            self._elsewhere = max(0, start.transactions - self._transactions)
 
     def committed(self, entry: LedgerEntry) -> None:
         """A transaction became visible."""
-        self.position = entry.position
+        self.position, self.place = entry.position, entry.source_place
+        self._records += entry.records
         self._transactions += 1
         self._bytes += entry.bytes
 
     def result(self, reader: ShardReader, seconds: float) -> ShardResult:
         """The whole."""
-        first = self._first or 0
         return ShardResult(
             shard=reader.shard,
             outbox=reader.outbox_id,
-            records_sent=self.position - first,
-            records_skipped=first,
+            records_sent=self._records,
+            records_skipped=self.position - self._records,
             transactions=self._transactions,
             bytes=self._bytes,
             seconds=seconds,
             superseded=self.superseded,
+            transactions_elsewhere=self._elsewhere,
         )

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+
+if TYPE_CHECKING:
+    from contexture.outbox.manifest import RegistryPart
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +31,7 @@ class MemoryShard:
 
     Args:
         rows: in sending order.
-        outbox_id, sequence, shard, headers: as of `ShardReader`.
+        outbox_id, sequence, shard, headers, registry, flush: as of `ShardReader`.
         batch_rows: rows in a batch.
     """
 
@@ -39,6 +42,8 @@ class MemoryShard:
     headers: tuple[tuple[str, bytes], ...] = ()
     batch_rows: int = 10_000
     reads: list[int] = field(default_factory=list)
+    registry: tuple[RegistryPart, ...] = ()
+    flush: bool = False
 
     @property
     def records(self) -> int:

@@ -132,6 +132,22 @@ class TopicAdmin:
                 found[resource.name] = {key: str(entry.value) for key, entry in entries.items()}
         return found
 
+    def lowest_of_brokers(self, name: str) -> int | None:
+        """The lowest value that a broker's configuration has for a number; None when this user may not see it."""
+        from confluent_kafka.admin import ConfigResource, ResourceType  # type: ignore[attr-defined]
+
+        metadata = self._until_answered(lambda: self._client.list_topics(timeout=_LISTING_SECONDS), "listing")
+        found: list[int] = []
+        for broker in metadata.brokers:
+            # The client takes one broker in a call.
+            resource = ConfigResource(ResourceType.BROKER, str(broker))
+            (future,) = self._client.describe_configs([resource], request_timeout=_CALL_SECONDS).values()
+            try:
+                found.append(int(future.result()[name].value))
+            except (client_error(), KeyError, ValueError, TypeError):
+                return None
+        return min(found, default=None)
+
     def ends(self, places: Sequence[tuple[str, int]], *, committed: bool) -> dict[tuple[str, int], int]:
         """The offset after the last record of each partition.
 

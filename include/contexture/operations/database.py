@@ -13,7 +13,7 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 
 from contexture.errors import ConfigurationError
-from contexture.operations.tables import METADATA, SCHEMA_VERSION, VIEWS
+from contexture.operations.tables import METADATA, SCHEMA_VERSION, TRANSACTIONS, VIEW_OF_TRANSACTIONS, VIEWS
 
 DATABASE_VARIABLE = "CONTEXTURE_DATABASE"
 DEFAULT_FILE = "operations.sqlite"
@@ -89,7 +89,16 @@ def _first_tables(connection: Connection) -> None:
         connection.execute(text(view))
 
 
-MIGRATIONS: Final[tuple[Callable[[Connection], None], ...]] = (_first_tables,)
+def _registry_transactions(connection: Connection) -> None:
+    """Tells a registry transaction's deletions from its additions, and spells a view as registries do."""
+    # Tables that are made today have the column from the start.
+    known = {column["name"] for column in inspect(connection).get_columns(TRANSACTIONS.name)}
+    if TRANSACTIONS.c.source_deletions.name not in known:
+        connection.execute(text(f"ALTER TABLE {TRANSACTIONS.name} ADD COLUMN source_deletions BOOLEAN"))
+    connection.execute(text(VIEW_OF_TRANSACTIONS))
+
+
+MIGRATIONS: Final[tuple[Callable[[Connection], None], ...]] = (_first_tables, _registry_transactions)
 """What leads from each version of the tables to the next. Only ever added to: a step that was released stays."""
 
 

@@ -81,7 +81,9 @@ def _run(row: Row[Any]) -> RunRow:
 def _transaction(row: Row[Any]) -> TransactionRow:
     values = dict(row._mapping)
     status = TransactionStatus(values.pop("status"))
-    return TransactionRow(status=status, updated_at=_pop(values, "updated_ms"), **values)
+    # Rows of earlier versions say nothing about deletions.
+    deletions = bool(values.pop("source_deletions"))
+    return TransactionRow(status=status, updated_at=_pop(values, "updated_ms"), source_deletions=deletions, **values)
 
 
 def _attempt(row: Row[Any]) -> AttemptRow:

@@ -45,6 +45,7 @@ class TransactionRow:
         bytes: of keys and values, before compression.
         position: how many records of the shard are committed with it.
         source_transaction: the registry's own, if it has one.
+        source_deletions: whether it holds the deletions of that, which follow its additions and modifications.
     """
 
     publication: str
@@ -58,6 +59,7 @@ class TransactionRow:
     source_transaction: int | None
     message: str | None
     updated_at: datetime
+    source_deletions: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
@@ -16,9 +16,12 @@ from contexture.operations.rows import TransactionRow, milliseconds
 from contexture.operations.statuses import TransactionStatus
 from contexture.operations.tables import ATTEMPTS, PRODUCERS, RUNS, TRANSACTIONS
 from contexture.outbox.attempts import SendAttempts
+from contexture.outbox.manifest import RegistryPart
 
 _AGES = ((RUNS, "started_ms"), (TRANSACTIONS, "updated_ms"), (ATTEMPTS, "failed_ms"))
 _NOTHING_SENT = {"status": int(TransactionStatus.PENDING), "records": 0, "bytes": 0, "position": 0}
+# The number of what is not known to be a transaction yet.
+_OF_SOURCE = -1
 
 
 class ProducerStore(History):
@@ -68,22 +71,56 @@ class ProducerStore(History):
         values["updated_ms"] = milliseconds(values.pop("updated_at"))
         self._put(TRANSACTIONS, values)
 
-    def shard_begins(self, publication: str, outbox: str, shard: int) -> None:
-        """Keeps that the rest of a shard is about to be sent: its next transaction is pending."""
-        unsent = {"status": int(TransactionStatus.PENDING), "message": None, "updated_ms": _now_ms()}
-        first = {"publication": publication, "outbox": outbox, "shard": shard, "number": 0, **_NOTHING_SENT}
+    def shard_begins(self, publication: str, outbox: str, shard: int, registry: Sequence[RegistryPart] = ()) -> None:
+        """Keeps that the rest of a shard is about to be sent: its next transaction is pending.
+
+        Where they are known, those of a registry are all pending, each under the registry's own number.
+        """
+        told = [
+            {"number": part.transaction, "source_transaction": part.id, "source_deletions": part.deletions}
+            for part in registry
+        ] or [{"number": 0}]
+        whose = {"publication": publication, "outbox": outbox, "shard": shard, **_NOTHING_SENT, "updated_ms": _now_ms()}
         with self._writing() as connection:
-            if _is_known(connection, publication, outbox, shard):
-                connection.execute(_unsent(publication, outbox, shard).values(**unsent))
-            else:
-                connection.execute(TRANSACTIONS.insert().values(**first, updated_ms=_now_ms()))
+            known = _numbers(connection, publication, outbox, shard)
+            connection.execute(_unsent(publication, outbox, shard).values(**_pending()))
+            missing = [whose | each for each in told if each["number"] not in known] if registry or not known else []
+            if missing:
+                connection.execute(TRANSACTIONS.insert(), missing)
 
     def shard_ended(
         self, publication: str, outbox: str, shard: int, *, status: TransactionStatus, message: str | None = None
     ) -> None:
         """Keeps what has become of the transactions of a shard that are not sent as far as is known here."""
-        changes = {"status": int(status), "message": message, "updated_ms": _now_ms()}
-        self._change(_unsent(publication, outbox, shard).values(**changes))
+        self._change(_unsent(publication, outbox, shard).values(**_became(status, message)))
+
+    def shard_failed(
+        self, publication: str, outbox: str, shard: int, *, status: TransactionStatus, message: str
+    ) -> None:
+        """Keeps why a shard's next transaction is not sent; what follows on it stays pending."""
+        unsent = TRANSACTIONS.c.status != int(TransactionStatus.SENT)
+        first = select(func.min(TRANSACTIONS.c.number)).where(*_shard(publication, outbox, shard), unsent)
+        self._change(
+            _unsent(publication, outbox, shard)
+            .where(TRANSACTIONS.c.number == first.scalar_subquery())
+            .values(**_became(status, message))
+        )
+
+    def shard_skipped(self, publication: str, outbox: str, shard: int, *, before: int, message: str) -> None:
+        """Keeps that a shard's transactions below a number are in Kafka, whoever sent them."""
+        skipped = _unsent(publication, outbox, shard).where(TRANSACTIONS.c.number < before)
+        self._change(skipped.values(**_became(TransactionStatus.SENT, message)))
+
+    def source_failed(self, publication: str, run: str, *, message: str) -> None:
+        """Keeps that a run could not learn what its source did: a transaction of unknown content has failed."""
+        whose = {"publication": publication, "outbox": run, "shard": 0, "number": _OF_SOURCE}
+        failed = _NOTHING_SENT | _became(TransactionStatus.UNEXPECTED, message)
+        self._put(TRANSACTIONS, whose | failed)
+
+    def source_answered(self, publication: str) -> None:
+        """Keeps that what failed before is told by a later run."""
+        failed = TRANSACTIONS.c.number == _OF_SOURCE
+        self._change(delete(TRANSACTIONS).where(TRANSACTIONS.c.publication == publication, failed))
 
     def attempt_is(self, publication: str, attempts: SendAttempts) -> None:
         """Keeps a failed send of a shard, or what became of it."""
@@ -105,9 +142,17 @@ class ProducerStore(History):
         return self._change(update(RUNS).where(RUNS.c.publication == publication, which).values(**changes))
 
 
-def _is_known(connection: Connection, publication: str, outbox: str, shard: int) -> bool:
-    known = select(func.count()).select_from(TRANSACTIONS).where(*_shard(publication, outbox, shard))
-    return bool(connection.scalar(known))
+def _numbers(connection: Connection, publication: str, outbox: str, shard: int) -> set[int]:
+    known = select(TRANSACTIONS.c.number).where(*_shard(publication, outbox, shard))
+    return set(connection.scalars(known))
+
+
+def _pending() -> dict[str, Any]:
+    return _became(TransactionStatus.PENDING, None)
+
+
+def _became(status: TransactionStatus, message: str | None) -> dict[str, Any]:
+    return {"status": int(status), "message": message, "updated_ms": _now_ms()}
 
 
 def _shard(publication: str, outbox: str, shard: int) -> tuple[ColumnElement[bool], ...]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from sqlalchemy import BigInteger, Column, Index, Integer, MetaData, String, Table, Text
+from sqlalchemy import BigInteger, Boolean, Column, Index, Integer, MetaData, String, Table, Text
 
 METADATA: Final = MetaData()
 
@@ -69,6 +69,7 @@ TRANSACTIONS: Final = Table(
     Column("source_transaction", BigInteger),
     Column("message", Text),
     Column("updated_ms", BigInteger, nullable=False),
+    Column("source_deletions", Boolean),
     Index("transactions_by_time", "publication", "updated_ms"),
     Index("transactions_by_status", "status", "publication"),
 )
@@ -87,11 +88,16 @@ ATTEMPTS: Final = Table(
     Column("next_ms", BigInteger),
 )
 
+_TRANSACTIONS_AS_KNOWN: Final = (
+    "SELECT COALESCE(CAST(source_transaction AS VARCHAR(20)), outbox || '/' || shard || '/' || number) AS tx_id, "
+    "publication AS producer_id, status AS tx_status, updated_ms AS tx_last_updated, bytes AS tx_size, "
+    "records AS tx_messages FROM transactions"
+)
 VIEWS: Final = (
     "CREATE VIEW kafa_producer_config AS SELECT publication AS id, topics AS topic, format FROM producers",
-    "CREATE VIEW kafa_producer_tx AS SELECT "
-    "COALESCE(CAST(source_transaction AS VARCHAR(20)), outbox || '/' || shard || '/' || number) AS tx_id, "
-    "publication AS producer_id, status AS tx_status, updated_ms AS tx_last_updated, bytes AS tx_size, "
-    "records AS tx_messages FROM transactions",
+    f"CREATE VIEW kafa_producer_tx AS {_TRANSACTIONS_AS_KNOWN}",
 )
 """The names that users of a registry's own producer know (spelt as there)."""
+
+VIEW_OF_TRANSACTIONS: Final = f"CREATE VIEW kafka_producer_tx AS {_TRANSACTIONS_AS_KNOWN}"
+"""The table of transactions is spelt otherwise than the others there; `kafa_producer_tx` stays for who uses it."""

@@ -17,7 +17,7 @@ from contexture.outbox.layout import SHARD_FILE, PublicationFolder
 from contexture.outbox.manifest import Manifest, ShardManifest
 from contexture.outbox.orders import StageOrder
 from contexture.outbox.reader import OutboxShardReader
-from contexture.outbox.schemas import OUTBOX
+from contexture.outbox.schemas import OUTBOX, STRUCTURE_OUTBOX
 from contexture.outbox.storage import Storage
 
 
@@ -51,13 +51,16 @@ class ShardReplay:
         self._shard = shard
         self._newest = newest
         self._topics: Counter[str] = Counter()
-        self._records = self._bytes = self._deletes = self._skipped = 0
+        self._of_registry = order.publication.source.kind == "sdmx"
+        self._schema = STRUCTURE_OUTBOX if self._of_registry else OUTBOX
+        self._last: tuple[str, int] | None = None
+        self._records = self._bytes = self._deletes = self._skipped = self._transactions = 0
 
     def run(self, sources: Sequence[Manifest]) -> ReplayedShard:
         """Writes the shard of these outboxes, in their order."""
         with (
             self._storage.replacing(self._file) as path,
-            pq.ParquetWriter(path, OUTBOX, filesystem=self._storage.filesystem, compression="zstd") as writer,
+            pq.ParquetWriter(path, self._schema, filesystem=self._storage.filesystem, compression="zstd") as writer,
         ):
             for table in self._tables(sources):
                 writer.write_table(self._counted(table))
@@ -67,7 +70,8 @@ class ShardReplay:
         for manifest in sources:
             if self._shard < len(manifest.shards):
                 for batch in OutboxShardReader(self._storage, manifest, self._shard).batches(0):
-                    yield self._renumbered(self._still_newest(pa.Table.from_batches([batch]), manifest.sequence))
+                    table = self._still_newest(pa.Table.from_batches([batch]), manifest.sequence)
+                    yield self._renumbered(table, manifest.outbox)
 
     def _still_newest(self, table: Any, sequence: int) -> Any:
         if self._newest is None:
@@ -78,12 +82,29 @@ class ShardReplay:
         self._skipped += len(kept) - sum(kept)
         return table.filter(pa.array(kept, pa.bool_()))
 
-    def _renumbered(self, table: Any) -> Any:
+    def _renumbered(self, table: Any, outbox: str) -> Any:
         positions = np.arange(self._records, self._records + table.num_rows)
-        numbers = {"position": positions, "transaction": positions // self._publication.publish.transaction_records}
-        for name, values in numbers.items():
-            table = table.set_column(OUTBOX.get_field_index(name), name, pa.array(values))
-        return table.cast(OUTBOX)
+        transactions = self._transactions_of(table, outbox, positions)
+        for name, values in {"position": positions, "transaction": transactions}.items():
+            table = table.set_column(table.schema.get_field_index(name), name, pa.array(values, pa.int64()))
+        for field in self._schema:
+            if field.name not in table.column_names:
+                table = table.append_column(field, pa.nulls(table.num_rows, field.type))
+        return table.select(self._schema.names).cast(self._schema)
+
+    def _transactions_of(self, table: Any, outbox: str, positions: Any) -> Any:
+        """New numbers of transactions; those of a registry stay what they were, for each is one of its own."""
+        if not self._of_registry:
+            numbers = positions // self._publication.publish.transaction_records
+            self._transactions = int(numbers[-1]) + 1 if len(numbers) else self._transactions
+            return numbers
+        return [self._next_of((outbox, number)) for number in table.column("transaction").to_pylist()]
+
+    def _next_of(self, told: tuple[str, int]) -> int:
+        if told != self._last:
+            self._last = told
+            self._transactions += 1
+        return self._transactions - 1
 
     def _counted(self, table: Any) -> Any:
         self._records += table.num_rows
@@ -97,7 +118,7 @@ class ShardReplay:
             shard=self._shard,
             records=self._records,
             bytes=self._bytes,
-            transactions=-(-self._records // self._publication.publish.transaction_records),
+            transactions=self._transactions,
             file=SHARD_FILE if self._records else None,
             sha256=sha256(self._storage.read(self._file)).hexdigest() if self._records else None,
         )

@@ -65,6 +65,7 @@ class PublishOutboxOperator(BaseOperator):
             "sent": result.records_sent,
             "skipped": result.records_skipped,
             "transactions": result.transactions,
+            "transactions_elsewhere": result.transactions_elsewhere,
             "bytes": result.bytes,
             "seconds": round(result.seconds, 3),
             "superseded": result.superseded,

@@ -45,6 +45,7 @@ class StagePublicationOperator(SparkSubmitOperator):
 
     def execute(self, context: Context) -> dict[str, Any]:  # type: ignore[override]
         """Returns the outbox: its id, sequence, number of records, shards with records, and report."""
+        from contexture_airflow.steps.noting import source_noted
         from contexture_airflow.steps.open import open_storage, targets
         from contexture_airflow.steps.run import RunPlan
         from contexture_airflow.steps.staging import answer, place_order
@@ -56,7 +57,8 @@ class StagePublicationOperator(SparkSubmitOperator):
         with TemporaryDirectory(prefix="contexture-") as scratch:
             self._prepare_submit(storage.root, order.uri, Path(scratch))
             failure = self._submit_failure(context)
-        staged = answer(storage, order, failure)
+        with source_noted(storage, self.publication, order.run, self.log.warning):
+            staged = answer(storage, order, failure)
         self.log.info("outbox %s, %s records, report %s", staged.outbox, staged.records, staged.report)
         return dict(staged.handed())
 

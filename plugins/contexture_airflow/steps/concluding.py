@@ -7,9 +7,12 @@ from datetime import datetime
 from pydantic import JsonValue
 
 from contexture.errors import ConfigurationError
+from contexture.kafka import LedgerEntry
+from contexture.kafka.arbitration import start_of
 from contexture.outbox.conclusion import conclude, expire
 from contexture.outbox.lifecycle import Outboxes
 from contexture.outbox.manifest import Manifest
+from contexture.outbox.reader import OutboxShardReader
 from contexture.outbox.storage import Storage
 from contexture.publications import Publication
 from contexture_airflow.steps.run import Staged
@@ -45,7 +48,7 @@ def conclude_outbox(
     storage: Storage, manifest: Manifest, publication: Publication, target: Target, *, now: datetime
 ) -> bool:
     """Concludes an outbox whose records are all in Kafka, and removes what retention says; False if superseded."""
-    if not _is_committed(manifest, target):
+    if not _is_committed(storage, manifest, target):
         reason = "a later outbox was sent before it"
         Outboxes(storage, manifest.publication).move(manifest.outbox, "abandoned", reason=reason)
         return False
@@ -71,21 +74,23 @@ def counts(manifest: Manifest) -> dict[str, JsonValue]:
         "records": manifest.records,
         "topics": manifest.topics,
         "transactions": manifest.transactions,
+        "flush": manifest.flush,
+        "baseline": manifest.baseline,
+        "registry_transaction": max((part.id for shard in manifest.shards for part in shard.registry), default=None),
     }
 
 
-def _is_committed(manifest: Manifest, target: Target) -> bool:
-    """Whether the ledger shows every record; False if a later outbox stands there.
+def _is_committed(storage: Storage, manifest: Manifest, target: Target) -> bool:
+    """Whether the ledger shows every record, or all that the registry did by them; False if something later is there.
 
     The tasks' own states are no proof: a person may have marked one as success.
     """
     for shard in manifest.shards:
         if not shard.records:
             continue
-        entry = target.progress(shard.shard)
-        if entry is not None and entry.outbox != manifest.outbox and entry.sequence > manifest.sequence:
+        position = _position(OutboxShardReader(storage, manifest, shard.shard), target.progress(shard.shard))
+        if position is None:
             return False
-        position = entry.position if entry is not None and entry.outbox == manifest.outbox else 0
         if position < shard.records:
             raise ConfigurationError(
                 f"{position} of {shard.records} records of shard {shard.shard} are in Kafka",
@@ -94,3 +99,13 @@ def _is_committed(manifest: Manifest, target: Target) -> bool:
                 shard=shard.shard,
             )
     return True
+
+
+def _position(reader: OutboxShardReader, entry: LedgerEntry | None) -> int | None:
+    """Up to where a shard is in Kafka, whoever sent it; None if a later outbox stands in the ledger."""
+    if entry is None or entry.outbox == reader.outbox_id:
+        return entry.position if entry else 0
+    if reader.registry and entry.source_place is not None:
+        start = start_of(reader, entry)
+        return None if start.superseded else start.position
+    return None if entry.sequence > reader.sequence else 0

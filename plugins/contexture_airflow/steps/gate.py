@@ -7,12 +7,17 @@ from contexture.outbox.layout import PublicationFolder
 from contexture.outbox.lifecycle import Outboxes
 from contexture.outbox.manifest import Manifest, Verdict
 from contexture.outbox.storage import Storage
+from contexture.publications import Publication
 from contexture_airflow.steps.run import Staged
 from contexture_airflow.steps.sending import staged_publication, topic_counts
 from contexture_airflow.steps.target import Report, Target, TargetFor
 
 _PREVIEWED_TOPICS = 20
 _REVIEW = "see the data quality report; correct the source or the publication's quality section, then start a new run"
+_EMPTY_REGISTRY = (
+    "see that source.select names agencies and structures as the registry has them, and that the connection's user may "
+    "see them, then start a new run; if there may be none, set quality.minimum_entities to 0"
+)
 _EMPTY_SOURCE = (
     "a broker answers so for a service that doesn't exist, too: see that source.service, service_path and types are "
     "spelt as the broker has them (contexture check shows what it answers), and start a new run; if the source may be "
@@ -30,7 +35,8 @@ def judge(storage: Storage, staged: Staged, *, dry_run: bool, target_for: Target
     outboxes = Outboxes(storage, staged.publication)
     manifest = outboxes.manifest(staged.outbox)
     _check_open(outboxes, manifest)
-    _check_verdict(outboxes, manifest, _verdict(storage, manifest), report)
+    publication = staged_publication(storage, manifest.publication, manifest.run)
+    _check_verdict(outboxes, manifest, _verdict(storage, manifest), _next_step(manifest, publication), report)
     topics = topic_counts(storage, manifest)
     if manifest.collisions:
         report(f"{manifest.collisions} events have the topic of another identity: the report shows which")
@@ -38,7 +44,9 @@ def judge(storage: Storage, staged: Staged, *, dry_run: bool, target_for: Target
         _preview(manifest, topics, report)
         outboxes.move(manifest.outbox, "rejected", reason="dry run")
         return []
-    target = target_for(staged_publication(storage, manifest.publication, manifest.run), manifest.interval)
+    if manifest.baseline:
+        report("baseline: what the registry holds becomes state, and nothing is sent until it changes")
+    target = target_for(publication, manifest.interval)
     target.ensure_topics(topics)
     _claim(outboxes, manifest, target)
     outboxes.move(manifest.outbox, "approved", reason="every critical expectation holds")
@@ -77,7 +85,14 @@ def _verdict(storage: Storage, manifest: Manifest) -> Verdict:
         ) from error
 
 
-def _check_verdict(outboxes: Outboxes, manifest: Manifest, verdict: Verdict, report: Report) -> None:
+def _next_step(manifest: Manifest, publication: Publication) -> str:
+    """What to do about a failed expectation."""
+    if manifest.source_count or manifest.read:
+        return _REVIEW
+    return _EMPTY_REGISTRY if publication.source.kind == "sdmx" else _EMPTY_SOURCE
+
+
+def _check_verdict(outboxes: Outboxes, manifest: Manifest, verdict: Verdict, next_step: str, report: Report) -> None:
     for failed in verdict.failures:
         report(f"{failed.severity}: {failed.description} ({failed.observed})")
     if verdict.approved:
@@ -87,7 +102,7 @@ def _check_verdict(outboxes: Outboxes, manifest: Manifest, verdict: Verdict, rep
     outboxes.move(manifest.outbox, "rejected", reason=f"critical expectations failed: {reasons}")
     raise RejectedError(
         f"{_counted(len(critical))} failed, so nothing is sent: {reasons}",
-        next_step=_REVIEW if manifest.source_count or manifest.read else _EMPTY_SOURCE,
+        next_step=next_step,
         publication=manifest.publication,
         outbox=manifest.outbox,
     )

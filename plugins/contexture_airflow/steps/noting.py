@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 
-from contexture.errors import ConfigurationError
+from contexture.errors import ConfigurationError, ContextureError
 from contexture.kafka import LedgerEntry, ShardResult
 from contexture.operations import Journal, ProducerStore, TransactionRow, TransactionStatus
 from contexture.operations.failure_mail import Failure
@@ -19,6 +20,7 @@ NOWHERE = Journal(None)
 """For callers without operational tables."""
 
 _SUPERSEDED = "a later outbox was sent before it"
+_SKIPPED = "in Kafka already when this send began"
 
 
 def open_journal(storage: Storage, report: Callable[[str], None]) -> Journal:
@@ -44,17 +46,29 @@ class ShardNotes:
         self._publication = manifest.publication
         self._outbox = manifest.outbox
         self._shard = shard
-        self._records = sum(each.records for each in manifest.shards if each.shard == shard)
+        of_shard = [each for each in manifest.shards if each.shard == shard]
+        self._records = sum(each.records for each in of_shard)
+        self._registry = tuple(part for each in of_shard for part in each.registry)
 
     def began(self) -> None:
-        """Its next transaction is pending."""
-        self._journal.note(lambda store: store.shard_begins(self._publication, self._outbox, self._shard))
+        """Its next transaction is pending, or all that tell what a registry did."""
+        self._journal.note(
+            lambda store: store.shard_begins(self._publication, self._outbox, self._shard, self._registry)
+        )
+
+    def skipped(self, transactions: int) -> None:
+        """So many transactions, from the first on, are in Kafka before anything is sent."""
+
+        def note(store: ProducerStore) -> None:
+            store.shard_skipped(self._publication, self._outbox, self._shard, before=transactions, message=_SKIPPED)
+
+        self._journal.note(note)
 
     def committed(self, entry: LedgerEntry) -> None:
         """A transaction is in Kafka, and the next one, if there is one, is pending."""
         sent = self._row(entry, entry.transaction, TransactionStatus.SENT)
         self._journal.note(lambda store: store.transaction_is(sent))
-        if entry.position < self._records:
+        if entry.position < self._records and not self._registry:
             pending = self._row(None, entry.transaction + 1, TransactionStatus.PENDING)
             self._journal.note(lambda store: store.transaction_is(pending))
 
@@ -70,8 +84,13 @@ class ShardNotes:
             self._rest(TransactionStatus.SENT, None)
 
     def failed(self, error: Exception) -> None:
-        """The task ends, and the rest of the shard is not in Kafka."""
-        self._rest(TransactionStatus.of(error), str(error))
+        """The task ends, and the rest of the shard is not in Kafka: the next transaction is why."""
+        status, message = TransactionStatus.of(error), str(error)
+
+        def note(store: ProducerStore) -> None:
+            store.shard_failed(self._publication, self._outbox, self._shard, status=status, message=message)
+
+        self._journal.note(note)
 
     def _rest(self, status: TransactionStatus, message: str | None) -> None:
         def note(store: ProducerStore) -> None:
@@ -80,6 +99,8 @@ class ShardNotes:
         self._journal.note(note)
 
     def _row(self, entry: LedgerEntry | None, number: int, status: TransactionStatus) -> TransactionRow:
+        part = self._registry[number] if number < len(self._registry) else None
+        told = entry.source_transaction if entry else None
         return TransactionRow(
             publication=self._publication,
             outbox=self._outbox,
@@ -89,9 +110,10 @@ class ShardNotes:
             records=entry.records if entry else 0,
             bytes=entry.bytes if entry else 0,
             position=entry.position if entry else 0,
-            source_transaction=entry.source_transaction if entry else None,
+            source_transaction=part.id if part else told,
             message=None,
             updated_at=datetime.now(UTC),
+            source_deletions=part.deletions if part else False,
         )
 
 
@@ -109,6 +131,26 @@ def note_plan(journal: Journal, publication: Publication, run_id: str, plan: Run
         store.run_started(publication.name, plan.run, run_id=run_id, mode=plan.mode, sequence=plan.sequence)
 
     journal.note(note)
+
+
+@contextmanager
+def source_noted(storage: Storage, publication: Publication, run: str, report: Callable[[str], None]) -> Iterator[None]:
+    """Notes whether a registry told a run what it did.
+
+    Where it did not, a transaction of unknown content has failed, until a later run learns what that was. (What is read
+    from a context broker are no transactions before they are prepared.)
+    """
+    if publication.source.kind != "sdmx":
+        yield
+        return
+    with open_journal(storage, report) as journal:
+        try:
+            yield
+        except Exception as error:
+            message = str(error) if isinstance(error, ContextureError) else type(error).__name__
+            journal.note(lambda store: store.source_failed(publication.name, run, message=message))
+            raise
+        journal.note(lambda store: store.source_answered(publication.name))
 
 
 def note_failure(journal: Journal, failure: Failure) -> None:

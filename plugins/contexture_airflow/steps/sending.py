@@ -43,7 +43,16 @@ def send_shard(
     notes = notes or ShardNotes(NOWHERE, manifest, shard)
     notes.began()
     with _noted_failure(attempts, notes):
-        result = target.send(Sending(reader, len(manifest.shards), attempts.after, notes.committed))
+        result = target.send(
+            Sending(
+                reader,
+                len(manifest.shards),
+                attempts.after,
+                committed=notes.committed,
+                skipped=notes.skipped,
+                bytes=reader.bytes,
+            )
+        )
     attempts.sent()
     notes.ended(result)
     return result

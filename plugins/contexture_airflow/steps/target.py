@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC
 from functools import cached_property
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from contexture.kafka import (
     AfterFailure,
@@ -21,6 +21,8 @@ from contexture.kafka import (
     ShardResult,
     TopicSpec,
     ensure_topics,
+    for_structures,
+    structure_topic_config,
 )
 from contexture.kafka.patience import Patience
 from contexture.outbox.manifest import Manifest
@@ -43,12 +45,16 @@ class Sending:
         shards: how many the outbox has.
         after_failure: milliseconds to wait after a failure, as of `Publisher.publish`.
         committed: is told of each committed transaction.
+        skipped: is told how many transactions are in Kafka before anything is sent.
+        bytes: of keys and values of the shard, before compression.
     """
 
     reader: ShardReader
     shards: int
     after_failure: AfterFailure
     committed: Callable[[LedgerEntry], None] = lambda entry: None
+    skipped: Callable[[int], None] = lambda transactions: None
+    bytes: int = 0
 
 
 class Target(Protocol):
@@ -107,6 +113,7 @@ class KafkaTarget:
         self._settings = settings
         self._publication = publication
         self._is_backfill = interval is not None
+        self._is_registry = publication.source.kind == "sdmx"
         self._names = sender_names(publication, interval)
         self._wait_seconds = float(publication.publish.broker_wait_seconds)
         self._report = report
@@ -147,8 +154,12 @@ class KafkaTarget:
             self._report(f"left as it is: {drift}")
 
     def claim(self, manifest: Manifest) -> bool:
-        """Fences and marks every shard that the outbox does not use; backfills do not supersede each other."""
-        if self._is_backfill:
+        """Fences and marks every shard that the outbox does not use; backfills do not supersede each other.
+
+        Nor do runs of a registry publication: it has one shard, and instances that share nothing but Kafka would fence
+        each other with every run that has nothing to send.
+        """
+        if self._is_backfill or self._is_registry:
             return True
         used = {shard.shard for shard in manifest.shards if shard.records}
         claims = Claims(self._settings, self._names, self._ledger(), patience=self._patience())
@@ -157,14 +168,20 @@ class KafkaTarget:
 
     def send(self, sending: Sending) -> ShardResult:
         """Sends by the transactional protocol of `contexture.kafka`."""
-        publisher = Publisher(
-            self._settings,
+        return self._publisher(sending).publish(
+            sending.reader, attempts=sending.after_failure, committed=sending.committed, skipped=sending.skipped
+        )
+
+    def _publisher(self, sending: Sending, **options: Any) -> Publisher:
+        # A registry transaction is one of Kafka, so a shard's bytes are the most that one can have.
+        return Publisher(
+            for_structures(self._settings, sending.bytes) if self._is_registry else self._settings,
             self._names,
             shards=sending.shards,
             broker_wait_seconds=self._wait_seconds,
             progress=self._tell,
+            **options,
         )
-        return publisher.publish(sending.reader, attempts=sending.after_failure, committed=sending.committed)
 
     def _tell(self, progress: SendProgress) -> None:
         self._report(f"shard {progress.shard}: {progress.detail}")
@@ -181,7 +198,7 @@ class KafkaTarget:
             name=topic,
             partitions=wanted.partitions,
             replication_factor=wanted.replication_factor,
-            config=wanted.config,
+            config=structure_topic_config(wanted.config) if self._is_registry else wanted.config,
             keep=wanted.keep,
         )
 

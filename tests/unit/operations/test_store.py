@@ -21,7 +21,7 @@ from contexture.errors import ConfigurationError, RejectedError, RetriableError
 from contexture.kafka import KafkaConfigurationError
 from contexture.operations import ProducerStore, TransactionRow, TransactionStatus
 from contexture.operations.database import MIGRATIONS, database_url, open_engine
-from contexture.operations.tables import METADATA
+from contexture.operations.tables import METADATA, VIEWS
 
 PASSWORD = "s3cret-of-the-database"
 # A real PostgreSQL to run the same tests against, as postgresql+psycopg2://…; its tables are emptied.
@@ -53,7 +53,7 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
         return f"sqlite:///{tmp_path}/operations.sqlite"
     assert REAL is not None
     with open_engine(make_url(REAL)).begin() as connection:
-        for view in ("kafa_producer_config", "kafa_producer_tx"):
+        for view in ("kafa_producer_config", "kafa_producer_tx", "kafka_producer_tx"):
             connection.execute(text(f"DROP VIEW IF EXISTS {view}"))
         METADATA.drop_all(connection)
     return REAL
@@ -158,6 +158,43 @@ def test_users_of_a_registry_find_the_names_they_know(store: ProducerStore, url:
     ]
 
 
+def test_the_table_of_transactions_has_the_name_it_has_at_a_registry(store: ProducerStore, url: str) -> None:
+    store.transaction_is(transaction(publication="codelists", source_transaction=4711, source_deletions=True))
+    with open_engine(make_url(url)).connect() as connection:
+        assert connection.execute(text("SELECT tx_id, tx_status FROM kafka_producer_tx")).all() == [("4711", 1)]
+
+
+FIRST_TRANSACTIONS = """
+    CREATE TABLE transactions (
+        publication VARCHAR(200) NOT NULL, outbox VARCHAR(200) NOT NULL, shard INTEGER NOT NULL, number BIGINT NOT NULL,
+        status INTEGER NOT NULL, records BIGINT NOT NULL, bytes BIGINT NOT NULL, position BIGINT NOT NULL,
+        source_transaction BIGINT, message TEXT, updated_ms BIGINT NOT NULL,
+        PRIMARY KEY (publication, outbox, shard, number)
+    )
+"""
+
+
+def test_tables_of_the_first_version_are_upgraded_with_what_they_hold(url: str) -> None:
+    with open_engine(make_url(url)).begin() as connection:
+        connection.execute(text(FIRST_TRANSACTIONS))
+        connection.execute(text(VIEWS[1]))
+        connection.execute(text("CREATE TABLE schema_version (version INTEGER PRIMARY KEY, applied_ms BIGINT)"))
+        connection.execute(text("INSERT INTO schema_version VALUES (1, 0)"))
+        connection.execute(
+            text(
+                "INSERT INTO transactions VALUES "
+                "('vehicles', 'outbox1', 0, 0, 1, 10, 1000, 10, NULL, NULL, 1772366400000)"
+            )
+        )
+    store = ProducerStore(url)
+    assert store.transactions() == [transaction()]
+    store.transaction_is(transaction(1, source_transaction=12, source_deletions=True))
+    assert store.transactions(limit=1) == [transaction(1, source_transaction=12, source_deletions=True)]
+    with open_engine(make_url(url)).connect() as connection:
+        for view in ("kafa_producer_tx", "kafka_producer_tx"):
+            assert connection.execute(text(f"SELECT count(*) FROM {view}")).scalar() == 2
+
+
 WRITER = textwrap.dedent(
     """
     import sys
@@ -183,7 +220,7 @@ def test_tables_of_a_newer_version_are_left_alone(store: ProducerStore, url: str
     store.transaction_is(transaction())
     with open_engine(make_url(url)).begin() as connection:
         connection.execute(text(f"INSERT INTO schema_version VALUES ({len(MIGRATIONS) + 1}, 0)"))
-    with pytest.raises(ConfigurationError, match="are of version 2, and this Contexture knows 1"):
+    with pytest.raises(ConfigurationError, match="are of version 3, and this Contexture knows 2"):
         ProducerStore(url).transactions()
 
 

@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from builders.outboxes import NOON, Record, publication, records
+from builders.registry_outboxes import Told, registry_outbox, structures
 from builders.states import Held, approved
 from contexture.errors import ConfigurationError
 from contexture.outbox.conclusion import conclude
@@ -154,3 +155,29 @@ def test_without_an_archive_nothing_is_made_up(storage: Storage):
 def test_a_backfill_without_an_interval_is_refused(storage: Storage):
     with pytest.raises(ConfigurationError, match="has no data interval"):
         replay(order(storage, LATEST, None))
+
+
+def test_what_a_registry_did_is_sent_again_in_its_own_transactions(storage: Storage):
+    owner = structures("vehicles", topics={"naming": "fixed", "topics": ["all"], "keep": "history"})
+    logs = (
+        [Told(11, ("FREQ", "AREA")), Told(12, ("AREA",), deletions=True)],
+        [Told(13, ("FREQ",)), Told(13, ("UNIT",), deletions=True)],
+    )
+    for sequence, log in enumerate(logs, 1):
+        manifest = registry_outbox(storage, owner, sequence, log)
+        Outboxes(storage, "vehicles").move(manifest.outbox, "approved", reason="good")
+        conclude(storage, manifest, cluster=None, target=None)
+
+    again = replay(order(storage, publication()).model_copy(update={"publication": owner}))
+
+    rows = [row for batch in OutboxShardReader(storage, again, 0).batches(0) for row in batch.to_pylist()]
+    told = [(row["transaction"], row["value"], row["header:contexture_registry_transaction"]) for row in rows]
+    assert told == [
+        (0, b"11", b"11"),
+        (0, b"11", b"11"),
+        (1, None, b"12"),
+        (2, b"13", b"13"),
+        (3, None, b"13"),
+    ]
+    assert [row["position"] for row in rows] == [0, 1, 2, 3, 4]
+    assert again.transactions == 4

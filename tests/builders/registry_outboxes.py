@@ -1,0 +1,144 @@
+"""Outboxes of structure publications: what a registry did, as the Kafka transactions that tell it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from itertools import accumulate
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from builders.outboxes import outbox, publication
+from contexture.kafka.testing import MemoryShard, OutboxRow
+from contexture.outbox.bounded import bounded
+from contexture.outbox.layout import SHARD_FILE, PublicationFolder
+from contexture.outbox.manifest import Manifest, RegistryPart
+from contexture.outbox.schemas import STRUCTURE_OUTBOX
+from contexture.outbox.storage import Storage
+from contexture.publications import Publication
+
+START = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
+URN = "urn:sdmx:org.sdmx.infomodel.codelist.Codelist=ECB:CL_{}(1.0)"
+HEADER = "header:contexture_registry_transaction"
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """One Kafka transaction: structures that a registry transaction changed, or deleted.
+
+    `body` is each structure's; None: which transaction it is of.
+    """
+
+    id: int
+    names: tuple[str, ...]
+    deletions: bool = False
+    body: bytes | None = None
+
+    def records(self) -> list[tuple[bytes, bytes | None]]:
+        """Keys and values."""
+        value = None if self.deletions else self.body or b"%d" % self.id
+        return [(URN.format(name).encode(), value) for name in self.names]
+
+
+def parts(transactions: Sequence[Told]) -> tuple[RegistryPart, ...]:
+    """What a manifest says about them."""
+    firsts = [0, *accumulate(len(each.names) for each in transactions)]
+    return tuple(
+        RegistryPart(
+            transaction=number,
+            first_position=firsts[number],
+            id=each.id,
+            deletions=each.deletions,
+            at=START + timedelta(minutes=each.id),
+        )
+        for number, each in enumerate(transactions)
+    )
+
+
+def shard(
+    transactions: Iterable[Told],
+    *,
+    outbox: str = "own",
+    sequence: int = 1,
+    topic: str = "structures",
+    flush: bool = False,
+) -> MemoryShard:
+    """Them as a shard in memory."""
+    listed = list(transactions)
+    rows = [
+        OutboxRow(topic, key, value, transaction=number)
+        for number, each in enumerate(listed)
+        for key, value in each.records()
+    ]
+    return MemoryShard(rows, outbox_id=outbox, sequence=sequence, registry=parts(listed), flush=flush)
+
+
+def stored_structures(name: str = "codelists", topic: str = "structures", **changes: Any) -> Publication:
+    """What an order on storage says of `structures`: everything but the kind of source, which no loading takes yet."""
+    return publication(**{"name": name, "topics": {"naming": "fixed", "topics": [topic], "keep": "latest"}, **changes})
+
+
+def structures(name: str = "codelists", topic: str = "structures", **changes: Any) -> Publication:
+    """A publication of a registry's structures, with sections replaced by `changes`."""
+    return of_registry(stored_structures(name, topic, **changes))
+
+
+def of_registry(owner: Publication) -> Publication:
+    """The same publication with a registry for its source."""
+    return owner.model_copy(update={"source": owner.source.model_copy(update={"kind": "sdmx"})})
+
+
+def registry_outbox(
+    storage: Storage,
+    owner: Publication,
+    sequence: int,
+    transactions: Sequence[Told],
+    *,
+    name: str | None = None,
+    flush: bool = False,
+    baseline: bool = False,
+) -> Manifest:
+    """Writes a prepared outbox with them to the publication's first topic."""
+    owner = owner.model_copy(update={"source": owner.source.model_copy(update={"kind": "ngsi"})})
+    (topic,) = owner.topics.topics[:1]
+    records = [(topic, key, value) for each in transactions for key, value in each.records()]
+    mode = "full" if flush else "changes"
+    made = outbox(storage, owner, sequence, [records], name=name, mode=mode)
+    if records:
+        _write(storage, f"{PublicationFolder(owner.name).shard(made.outbox, 0)}/{SHARD_FILE}", transactions, records)
+    described = made.shards[0].model_copy(update={"registry": parts(transactions), "transactions": len(transactions)})
+    last = max((each.id for each in transactions), default=0)
+    manifest = made.model_copy(
+        update={"shards": (described,), "flush": flush, "baseline": baseline, "watermark": str(last)}
+    )
+    storage.write(PublicationFolder(owner.name).manifest(made.outbox), manifest.to_json())
+    return manifest
+
+
+def _write(storage: Storage, path: str, transactions: Sequence[Told], records: Sequence[tuple[Any, ...]]) -> None:
+    numbers = [number for number, each in enumerate(transactions) for _ in each.names]
+    ids = [transactions[number].id for number in numbers]
+    count = len(records)
+    columns: dict[str, list[Any]] = {
+        "position": list(range(count)),
+        "topic": [topic for topic, _, _ in records],
+        "key": [key for _, key, _ in records],
+        "value": [value for _, _, value in records],
+        "partition": [None] * count,
+        "timestamp": [START + timedelta(minutes=id) for id in ids],
+        "transaction": numbers,
+        "batch": [0] * count,
+        "sub_batch": [0] * count,
+        "events": [1] * count,
+        "source_transaction": ids,
+        HEADER: [b"%d" % id for id in ids],
+    }
+    with (
+        storage.replacing(path) as temporary,
+        pq.ParquetWriter(temporary, STRUCTURE_OUTBOX, compression="zstd", use_dictionary=["topic"]) as writer,
+    ):
+        for piece in bounded(pa.Table.from_pydict(columns, schema=STRUCTURE_OUTBOX)):
+            writer.write_table(piece)

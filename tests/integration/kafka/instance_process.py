@@ -1,0 +1,140 @@
+"""One instance of a registry publication that can be killed: its own home and tables, and Kafka that it shares.
+
+Run as `python instance_process.py BOOTSTRAP HOME PUBLICATION TOPIC LAST SEED LAG_SECONDS PAUSE_SECONDS`. It does runs
+as the tasks do, each of some registry transactions after its watermark, until it is at LAST; it says `inside` on
+standard output when it is inside a Kafka transaction, and how its runs end.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import random
+import sys
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+if __name__ == "__main__":
+    root = Path(__file__).resolve().parents[3]
+    sys.path[:0] = [str(root / folder) for folder in ("include", "plugins", ".", "tests")]
+
+from builders.registry_outboxes import Told, of_registry, registry_outbox, structures
+from contexture.errors import RetriableError
+from contexture.kafka import ClientSettings, FencedError, Publisher
+from contexture.kafka.clients import transactional_producer
+from contexture.outbox.lifecycle import Outboxes
+from contexture.outbox.manifest import Manifest
+from contexture.outbox.state import State
+from contexture.outbox.storage import Storage
+from contexture_airflow.steps.attempting import attempts_of
+from contexture_airflow.steps.concluding import conclude_run
+from contexture_airflow.steps.gate import judge
+from contexture_airflow.steps.noting import ShardNotes, open_journal
+from contexture_airflow.steps.run import RunRequest, Staged
+from contexture_airflow.steps.sending import send_shard
+from contexture_airflow.steps.settling import settle
+from contexture_airflow.steps.target import KafkaTarget, Sending
+
+_spec = importlib.util.spec_from_file_location("sender_process", Path(__file__).with_name("sender_process.py"))
+assert _spec is not None
+assert _spec.loader is not None
+sender_process = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(sender_process)
+
+
+def registry_log(last: int) -> list[Told]:
+    """What the registry did, the same for every instance: each third transaction deletes too."""
+    told: list[Told] = []
+    for id in range(1, last + 1):
+        told.append(Told(id, tuple(f"{id % 5}_{n}" for n in range(1 + id % 3))))
+        if id % 3 == 0:
+            told.append(Told(id, (f"{(id - 1) % 5}_0",), deletions=True))
+    return told
+
+
+class DwellingTarget(KafkaTarget):
+    """Says when it is inside a transaction, and stays there for a while."""
+
+    pause_seconds = 0.0
+
+    def _publisher(self, sending: Sending, **options: Any) -> Publisher:
+        def opened(*call: Any) -> Any:
+            return sender_process.TellingProducer(transactional_producer(*call), self.pause_seconds)
+
+        return super()._publisher(sending, open_producer=opened, **options)
+
+
+class Instance:
+    """The runs of one instance."""
+
+    def __init__(self, bootstrap: str, home: str, publication: str, topic: str, *, last: int, seed: int) -> None:
+        self.storage = Storage(home)
+        self.publication = structures(publication, topic)
+        self.settings = ClientSettings.from_extra({"bootstrap.servers": bootstrap})
+        self.last = last
+        self.random = random.Random(seed)
+
+    @property
+    def watermark(self) -> int:
+        return int(State(self.storage, self.publication.name).pointer().watermark or 0)
+
+    def target(self, publication: Any, interval: Any) -> KafkaTarget:
+        return DwellingTarget(self.settings, of_registry(publication), interval)
+
+    def run(self) -> None:
+        """Settle, stage, quality_gate, publish, conclude."""
+        run_id = uuid4().hex
+        with open_journal(self.storage, sys.stderr.write) as journal:
+            plan = settle(self.storage, self.publication, RunRequest(run_id=run_id), self.target, _silent, journal)
+            if self.watermark == self.last:
+                return
+            manifest = self.staged(plan.sequence, run_id)
+            for shard in judge(self.storage, _handed(manifest), dry_run=False, target_for=self.target, report=_silent):
+                notes = ShardNotes(journal, manifest, shard)
+                outboxes = Outboxes(self.storage, self.publication.name)
+                attempts = attempts_of(outboxes, manifest.outbox, shard, self.publication, noted=notes.attempt)
+                send_shard(self.storage, manifest, shard, self.target(self.publication, None), attempts, notes)
+            conclude_run(self.storage, _handed(manifest), self.target, _silent, now=datetime.now(UTC))
+
+    def staged(self, sequence: int, run_id: str) -> Manifest:
+        first = self.watermark
+        until = min(self.last, first + self.random.randint(1, 5))
+        told = [each for each in registry_log(self.last) if first < each.id <= until]
+        return registry_outbox(self.storage, self.publication, sequence, told, name=f"{first:04d}-{run_id}")
+
+
+def _handed(manifest: Manifest) -> Staged:
+    return Staged(
+        publication=manifest.publication,
+        run=manifest.run,
+        outbox=manifest.outbox,
+        sequence=manifest.sequence,
+        records=manifest.records,
+        shards=(0,),
+    )
+
+
+def _silent(sentence: str) -> None:
+    pass
+
+
+def main(arguments: list[str]) -> None:
+    bootstrap, home, publication, topic, last, seed, lag, pause = arguments
+    DwellingTarget.pause_seconds = float(pause)
+    instance = Instance(bootstrap, home, publication, topic, last=int(last), seed=int(seed))
+    while instance.watermark < instance.last:
+        time.sleep(float(lag) * instance.random.random())
+        try:
+            instance.run()
+            sender_process.tell("ran")
+        except FencedError:
+            sender_process.tell("fenced")
+        except RetriableError:
+            sender_process.tell("again")
+    sender_process.tell("done")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

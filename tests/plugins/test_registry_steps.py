@@ -1,0 +1,158 @@
+"""The tasks of a registry publication: instances that share nothing but Kafka, and the first run that sends nothing."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from builders.fake_target import FakeTarget
+from builders.outboxes import NOON
+from builders.registry_outboxes import Told, registry_outbox, structures
+from builders.states import Held, held, state_table
+from contexture.errors import ConfigurationError
+from contexture.kafka import ClientSettings
+from contexture.outbox.layout import PublicationFolder
+from contexture.outbox.lifecycle import Outboxes
+from contexture.outbox.manifest import Manifest
+from contexture.outbox.state import State
+from contexture.outbox.storage import Storage
+from contexture_airflow.steps.concluding import conclude_run
+from contexture_airflow.steps.gate import judge
+from contexture_airflow.steps.run import RunPlan, RunRequest, Staged
+from contexture_airflow.steps.settling import settle
+from contexture_airflow.steps.target import KafkaTarget
+
+CODELISTS = structures()
+LOG = (Told(11, ("FREQ", "AREA")), Told(12, ("UNIT",)), Told(12, ("AREA",), deletions=True))
+
+
+@pytest.fixture
+def storage(tmp_path: Path) -> Storage:
+    return Storage(str(tmp_path))
+
+
+def approved(storage: Storage, **options: bool) -> Manifest:
+    manifest = registry_outbox(storage, CODELISTS, 3, LOG, **options)
+    Outboxes(storage, "codelists").move(manifest.outbox, "approved", reason="good")
+    return manifest
+
+
+def staged(manifest: Manifest) -> Staged:
+    return Staged(
+        publication="codelists",
+        run=manifest.run,
+        outbox=manifest.outbox,
+        sequence=manifest.sequence,
+        records=manifest.records,
+        shards=(0,),
+    )
+
+
+def conclude(storage: Storage, manifest: Manifest, kafka: FakeTarget) -> dict[str, object] | None:
+    found = conclude_run(storage, staged(manifest), kafka, lambda sentence: None, now=NOON + timedelta(days=1))
+    return None if found is None else dict(found)
+
+
+def status(storage: Storage, manifest: Manifest) -> str:
+    return Outboxes(storage, "codelists").status(manifest.outbox).status
+
+
+def run_settle(storage: Storage, kafka: FakeTarget) -> RunPlan:
+    return settle(storage, CODELISTS, RunRequest(run_id="next"), kafka, lambda sentence: None)
+
+
+def test_an_outbox_is_concluded_when_it_is_in_kafka(storage: Storage) -> None:
+    manifest, kafka = approved(storage), FakeTarget()
+    kafka.stand(0, manifest.outbox, 3, 4, 12, deletions=True)
+    counts = conclude(storage, manifest, kafka)
+    assert counts is not None
+    assert (counts["registry_transaction"], counts["flush"], counts["baseline"]) == (12, False, False)
+    assert State(storage, "codelists").pointer().watermark == "12"
+
+
+@pytest.mark.parametrize(("source", "deletions"), [(12, True), (13, False)])
+def test_an_outbox_that_another_instance_told_is_concluded(storage: Storage, source: int, deletions: bool) -> None:
+    manifest, kafka = approved(storage), FakeTarget()
+    kafka.stand(0, "of another instance", 99, 7, source, deletions=deletions)
+    assert conclude(storage, manifest, kafka) is not None
+    assert status(storage, manifest) == "concluded"
+
+
+@pytest.mark.parametrize(("source", "deletions", "found"), [(10, True, 0), (11, True, 2), (12, False, 3)])
+def test_an_outbox_that_was_told_in_part_is_not_concluded(
+    storage: Storage, source: int, deletions: bool, found: int
+) -> None:
+    manifest, kafka = approved(storage), FakeTarget()
+    kafka.stand(0, "of another instance", 99, 7, source, deletions=deletions)
+    with pytest.raises(ConfigurationError, match=f"{found} of 4 records of shard 0 are in Kafka"):
+        conclude(storage, manifest, kafka)
+    assert status(storage, manifest) == "approved"
+
+
+def test_a_flush_of_less_than_what_was_told_is_abandoned(storage: Storage) -> None:
+    flush = registry_outbox(storage, CODELISTS, 3, [Told(12, ("FREQ",))], flush=True)
+    Outboxes(storage, "codelists").move(flush.outbox, "approved", reason="good")
+    kafka = FakeTarget()
+    kafka.stand(0, "of another instance", 1, 7, 13)
+    assert conclude(storage, flush, kafka) is None
+    assert status(storage, flush) == "abandoned"
+    assert State(storage, "codelists").pointer().sequence == 0
+
+
+def test_a_flush_is_not_concluded_by_what_others_told(storage: Storage) -> None:
+    flush = registry_outbox(storage, CODELISTS, 3, [Told(12, ("FREQ",))], flush=True)
+    Outboxes(storage, "codelists").move(flush.outbox, "approved", reason="good")
+    kafka = FakeTarget()
+    kafka.stand(0, "of another instance", 1, 7, 12, deletions=True)
+    with pytest.raises(ConfigurationError, match="0 of 1 records"):
+        conclude(storage, flush, kafka)
+
+
+def test_settle_sends_what_others_have_not_told(storage: Storage) -> None:
+    manifest, kafka = approved(storage), FakeTarget()
+    kafka.stand(0, "of another instance", 99, 7, 11)
+    plan = run_settle(storage, kafka)
+    assert [value for _, _, value in kafka.sent] == [b"12", None]
+    assert (plan.settled, plan.sequence, status(storage, manifest)) == ((manifest.outbox,), 4, "concluded")
+
+
+def test_settle_concludes_without_sending_what_others_told(storage: Storage) -> None:
+    manifest, kafka = approved(storage), FakeTarget()
+    kafka.stand(0, "of another instance", 99, 7, 12, deletions=True)
+    run_settle(storage, kafka)
+    assert (kafka.sent, status(storage, manifest)) == ([], "concluded")
+
+
+def test_a_baseline_becomes_state_and_sends_nothing(storage: Storage) -> None:
+    manifest = registry_outbox(storage, CODELISTS, 1, [], baseline=True).model_copy(update={"watermark": "40"})
+    folder = PublicationFolder("codelists")
+    storage.write(folder.manifest(manifest.outbox), manifest.to_json())
+    with storage.replacing(f"{folder.state_delta(manifest.outbox)}/shard-00000.parquet") as path:
+        pq.write_table(state_table([Held("FREQ"), Held("AREA")]), path, filesystem=storage.filesystem)
+    kafka, log = FakeTarget(), list[str]()
+    assert judge(storage, staged(manifest), dry_run=False, target_for=kafka, report=log.append) == []
+    assert conclude(storage, manifest, kafka) is not None
+    pointer = State(storage, "codelists").pointer()
+    assert (pointer.outbox, pointer.watermark, pointer.owes_full) == (manifest.outbox, "40", None)
+    assert held(storage, "codelists") == {"FREQ": "a", "AREA": "a"}
+    assert (kafka.sent, kafka.topics, kafka.ledger) == ([], set(), {})
+    assert any("baseline" in sentence for sentence in log)
+
+
+def test_a_full_run_that_is_owed_stays_owed_after_a_baseline(storage: Storage) -> None:
+    state = State(storage, "codelists")
+    state.point(state.pointer().model_copy(update={"owes_full": "a person said so"}))
+    manifest = registry_outbox(storage, CODELISTS, 1, [], baseline=True)
+    Outboxes(storage, "codelists").move(manifest.outbox, "approved", reason="good")
+    conclude(storage, manifest, FakeTarget())
+    assert state.pointer().owes_full == "a person said so"
+
+
+def test_a_run_without_records_fences_no_other_instance(storage: Storage) -> None:
+    """Nothing listens at the address: claiming would not come back."""
+    nowhere = ClientSettings.from_extra({"bootstrap.servers": "127.0.0.1:1"})
+    manifest = registry_outbox(storage, CODELISTS, 1, [])
+    assert KafkaTarget(nowhere, CODELISTS).claim(manifest)
