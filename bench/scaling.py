@@ -3,8 +3,8 @@
 A preparation costs a fixed part, however few events there are, and a part by event. What one event costs among many is
 what the second half of them adds to the first, so that the fixed part falls out without having to be known: a
 preparation of a hundred entities is no measure of it, for some of its waiting is hidden behind work when there is more
-of that. All sizes are taken in the same round, short ones several times with their median, so that a machine that others
-use does not shift one against the other.
+of that. All sizes are taken in the same round, short ones several times with their median, so that a machine that
+others use does not shift one against the other.
 """
 
 from __future__ import annotations
