@@ -26,7 +26,10 @@ COMMANDS = {
     "topics": ("contexture.cli.topics", "Compare what topics of two clusters tell."),
     "structures": ("contexture.cli.structures", "Show what structure messages of SDMX hold."),
     "import": ("contexture.cli.importing", "Turn a Cygnus agent's configuration into publications."),
-    "connection": ("contexture.cli.connection", "Test a connection to Kafka or to a context broker."),
+    "connection": (
+        "contexture.cli.connection",
+        "Test a connection to Kafka, a context broker or a structure registry.",
+    ),
     "pools": ("contexture.cli.pools", "Print the pools that the DAGs need, for `airflow pools import`."),
     "schema": ("contexture.cli.schema", "Print the JSON Schema by which editors check publication files."),
     "version": ("contexture.cli.version", "Print the version of Contexture."),

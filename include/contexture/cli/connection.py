@@ -9,14 +9,14 @@ import typer
 from contexture.cli import exit_codes
 
 if TYPE_CHECKING:
-    from contexture.cli.connection_trial import Outcome
+    from contexture.cli.trial_outcome import Outcome
 
 app = typer.Typer(add_completion=False, no_args_is_help=True)
 
 
 @app.callback()
 def connection() -> None:
-    """Test a connection to Kafka or to a context broker."""
+    """Test a connection to Kafka, a context broker or a structure registry."""
 
 
 @app.command("test")
@@ -24,19 +24,24 @@ def try_connection(
     connection_id: Annotated[str, typer.Argument(metavar="ID", help="Id of an Airflow connection.")],
     *,
     service: Annotated[str, typer.Option(help="Context broker: the Fiware-Service or tenant to ask.")] = "",
+    media_type: Annotated[
+        str, typer.Option(help="Structure registry: the format that structures are asked for in.")
+    ] = "",
     timeout_seconds: Annotated[float, typer.Option("--timeout", min=0.1, help="Seconds for each step.")] = 15.0,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document for scripts.")] = False,
 ) -> None:
     """Test a connection as Airflow takes it from the environment: AIRFLOW_CONN_KAFKA_DEFAULT for kafka_default.
 
     Kafka: reach the brokers, make topics (validated only), use transactions; nothing is left behind. A context broker:
-    one question that its database has to answer, and which broker it is. Secrets are never shown.
+    one question that its database has to answer, and which broker it is. A structure registry (one that says so, has
+    flavour or api in its extra, or is tried with --media-type): which product it is, what it lists, what more our
+    credentials show than the public sees, and one structure in the format. Secrets are never shown.
 
     Exit codes: 0 it works; 1 a step failed; 2 the connection isn't there or can't be used; 3 it could not be reached.
     """
     from contexture.cli.connection_trial import try_by_kind
 
-    outcome = try_by_kind(connection_id, service=service, timeout_seconds=timeout_seconds)
+    outcome = try_by_kind(connection_id, service=service, timeout_seconds=timeout_seconds, media_type=media_type)
     if as_json:
         typer.echo(outcome.model_dump_json(indent=2))
     else:

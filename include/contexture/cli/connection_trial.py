@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from contexture.cli import connections
+from contexture.cli.trial_outcome import Outcome, Step
 from contexture.errors import ConfigurationError, ContextureError, RetriableError
 from contexture.ngsi.connection_fields import ConnectionFields
-from contexture.outbox.manifest import Document
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -21,32 +21,15 @@ if TYPE_CHECKING:
 _KINDS = ("kafka", "http", "https")
 
 
-class Step(Document):
-    """One step; `passed` is None when it was not tried."""
-
-    name: str
-    passed: bool | None
-    detail: str
-    seconds: float
-
-
-class Outcome(Document):
-    """What the test found. `target`: what the connection leads to, without secrets."""
-
-    connection: str
-    kind: str
-    target: str
-    unreachable: bool
-    steps: tuple[Step, ...]
-
-    @property
-    def passed(self) -> bool:
-        """Whether every step worked."""
-        return all(step.passed for step in self.steps)
-
-
-def try_by_kind(connection_id: str, *, service: str, timeout_seconds: float) -> Outcome:
+def try_by_kind(connection_id: str, *, service: str, timeout_seconds: float, media_type: str = "") -> Outcome:
     """Tests a connection of the environment.
+
+    Args:
+        connection_id: of the connection.
+        service: of a context broker.
+        timeout_seconds: for each step.
+        media_type: of a structure registry: the format to try; the connection is taken for a registry where it is
+            given.
 
     Raises:
         ConfigurationError: it isn't there, or it holds what can't be used.
@@ -65,7 +48,17 @@ def try_by_kind(connection_id: str, *, service: str, timeout_seconds: float) -> 
         )
     if fields.kind == "kafka":
         return _try_kafka(connection_id, fields, timeout_seconds)
-    return _try_broker(connection_id, fields, service, timeout_seconds)
+    from contexture.cli import registry_trial
+
+    registry = registry_trial.RegistryTrial(connection_id, fields, media_type, timeout_seconds)
+    if media_type or registry.is_said or registry.is_fusion():
+        return registry.outcome()
+    outcome = _try_broker(connection_id, fields, service, timeout_seconds)
+    if outcome.passed or outcome.unreachable or service:
+        return outcome
+    # What answers, but not as a context broker, may be a registry that does not say so.
+    other = registry.outcome()
+    return other if other.steps[0].passed else outcome
 
 
 def _try_kafka(connection_id: str, fields: ConnectionFields, timeout_seconds: float) -> Outcome:

@@ -78,7 +78,7 @@ def translated(address: str, who: str = BROKER) -> Iterator[None]:
         # `from None`: these may quote a header or an address with a password.
         raise ConfigurationError(
             f"the request to {who} at {address} can not be made ({type(error).__name__})",
-            next_step="correct the connection's address and headers, and the publication's service and service path",
+            next_step="correct the connection's address and headers, and what the publication selects",
         ) from None
 
 
@@ -105,7 +105,7 @@ def _silence(address: str, error: httpx.TransportError, who: str) -> ContextureE
     if isinstance(error, httpx.LocalProtocolError | httpx.UnsupportedProtocol):
         return ConfigurationError(
             f"the request to {who} at {address} is not HTTP ({type(error).__name__})",
-            next_step="correct the connection's address and headers, and the publication's service and service path",
+            next_step="correct the connection's address and headers, and what the publication selects",
         )
     return BrokerUnavailableError(
         f"{who} at {address} is away ({type(error).__name__})",

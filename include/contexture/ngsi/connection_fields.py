@@ -1,4 +1,4 @@
-"""From the fields of an Airflow connection to a context broker: the one place of these rules.
+"""From the fields of an Airflow connection to a source that speaks HTTP: the one place of these rules.
 
 Host, port and schema give the address. `login` and `password` give a Basic authorization, unless the extra says another
 `authentication`. The extra's keys:
@@ -16,15 +16,17 @@ from __future__ import annotations
 
 from base64 import b64encode
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
 from urllib.parse import urlsplit
 
 from contexture.errors import ConfigurationError
 from contexture.ngsi.authentication import TokenGrant
 from contexture.ngsi.connection import BrokerConnection
+from contexture.ngsi.http_connection import HttpConnection
 
-DEFAULT_TIMEOUT_SECONDS = 60.0
 _KINDS = ("basic", "oauth2", "keyrock")
+Reached = TypeVar("Reached", bound=HttpConnection)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,30 +53,46 @@ def broker_connection(connection_id: str, fields: ConnectionFields) -> BrokerCon
     Raises:
         ConfigurationError: they lead to none; the message never shows a secret.
     """
+    return http_connection(BrokerConnection, connection_id, fields)
+
+
+def http_connection(reached: type[Reached], connection_id: str, fields: ConnectionFields) -> Reached:
+    """A connection of one kind by the fields that all kinds have.
+
+    Args:
+        reached: the kind.
+        connection_id: for messages.
+        fields: of the Airflow connection.
+
+    Raises:
+        ConfigurationError: the fields lead to none; the message never shows a secret.
+    """
     verify = fields.extra.get("verify", True)
-    return BrokerConnection(
-        base_url=_address(connection_id, fields),
+    found = reached(
+        base_url=_address(connection_id, fields, reached.WHO),
         headers=_headers(connection_id, fields),
-        timeout_seconds=_seconds(connection_id, fields),
         verify=verify if isinstance(verify, bool | str) else True,
         grant=_grant(connection_id, fields),
         certificate=fields.text("certificate"),
         certificate_key=fields.text("certificate_key"),
         certificate_password=fields.text("certificate_password"),
     )
+    if fields.extra.get("timeout_seconds") is None:
+        return found
+    return replace(found, timeout_seconds=_seconds(connection_id, fields))
 
 
-def secrets(connection: BrokerConnection) -> tuple[str, ...]:
+def secrets(connection: HttpConnection) -> tuple[str, ...]:
     """What of a connection must be masked in logs."""
     granted = connection.grant.secrets() if connection.grant else ()
     named = (*connection.headers.values(), connection.certificate_password, *granted)
     return tuple(value for value in named if value)
 
 
-def _address(connection_id: str, fields: ConnectionFields) -> str:
+def _address(connection_id: str, fields: ConnectionFields, who: str) -> str:
     given = urlsplit(fields.host if "://" in fields.host else f"//{fields.host}")
     if not given.netloc:
-        raise _mistake(connection_id, "has no host", "give it the host (and port and schema) of the context broker")
+        raise _mistake(connection_id, "has no host", f"give it the host (and port and schema) of {who}")
     scheme = given.scheme or fields.scheme or ("https" if fields.kind == "https" else "http")
     port = f":{fields.port}" if fields.port and given.port is None else ""
     return f"{scheme}://{given.netloc}{port}{given.path.rstrip('/')}"
@@ -117,7 +135,7 @@ def _grant(connection_id: str, fields: ConnectionFields) -> TokenGrant | None:
 
 def _seconds(connection_id: str, fields: ConnectionFields) -> float:
     try:
-        return float(fields.text("timeout_seconds", str(DEFAULT_TIMEOUT_SECONDS)))
+        return float(fields.text("timeout_seconds"))
     except ValueError:
         hint = "write it as a number of seconds"
         raise _mistake(connection_id, "has a timeout_seconds that is no number", hint) from None

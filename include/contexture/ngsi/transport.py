@@ -49,6 +49,15 @@ class Patience:
     sleep: Callable[[float], None] = time.sleep
     clock: Callable[[], float] = time.monotonic
 
+    def wait(self, state: tenacity.RetryCallState) -> float:
+        """Our own wait, or the one asked for where that is longer; a little more, for all clients are told the same."""
+        own = tenacity.wait_random_exponential(self.first_wait_seconds, self.longest_wait_seconds)(state)
+        error = state.outcome.exception() if state.outcome else None
+        asked = error.context.get("retry_after_seconds") if isinstance(error, RetriableError) else None
+        if not isinstance(asked, float) or not asked:
+            return own
+        return max(own, min(asked, self.longest_asked_wait_seconds) + own / 10)
+
 
 @dataclass(frozen=True, slots=True)
 class Answer:
@@ -95,7 +104,7 @@ class Transport:
             }
             self._client = httpx.Client(
                 base_url=connection.base_url,
-                headers=_wire(connection.headers),
+                headers=wire(connection.headers),
                 trust_env=not connection.is_loopback,
                 **settings,
             )
@@ -134,7 +143,7 @@ class Transport:
         patience = self._patience
         retrying = tenacity.Retrying(
             retry=tenacity.retry_if_exception_type(BrokerUnavailableError),
-            wait=self._wait,
+            wait=patience.wait,
             stop=lambda state: (
                 state.attempt_number >= patience.attempts or self._is_over(deadline, state.upcoming_sleep)
             ),
@@ -142,16 +151,6 @@ class Transport:
             reraise=True,
         )
         return retrying(self._try, question, deadline)
-
-    def _wait(self, state: tenacity.RetryCallState) -> float:
-        """Our own wait, or the broker's where that is longer; a little more, for it tells all its clients the same."""
-        patience = self._patience
-        own = tenacity.wait_random_exponential(patience.first_wait_seconds, patience.longest_wait_seconds)(state)
-        error = state.outcome.exception() if state.outcome else None
-        asked = error.context.get("retry_after_seconds") if isinstance(error, BrokerUnavailableError) else None
-        if not isinstance(asked, float) or not asked:
-            return own
-        return max(own, min(asked, patience.longest_asked_wait_seconds) + own / 10)
 
     def _try(self, question: Question, deadline: float | None) -> Answer:
         if self._is_over(deadline):
@@ -174,7 +173,7 @@ class Transport:
             request = self._client.stream(
                 question.method,
                 question.path,
-                headers=_wire(headers),
+                headers=wire(headers),
                 params=dict(question.parameters),
                 content=question.body,
             )
@@ -198,17 +197,19 @@ class Transport:
                 raise page_timeout(self._address)
         received_at = datetime.now(UTC)
         is_partial = response.status_code == httpx.codes.PARTIAL_CONTENT
-        return Answer(bytes(body), response.headers, received_at, _date(response.headers) or received_at, is_partial)
+        return Answer(bytes(body), response.headers, received_at, date_of(response.headers) or received_at, is_partial)
 
     def _is_over(self, deadline: float | None, seconds_ahead: float = 0.0) -> bool:
         return deadline is not None and self._patience.clock() + seconds_ahead >= deadline
 
 
-def _wire(headers: Mapping[str, str]) -> dict[bytes, bytes]:
+def wire(headers: Mapping[str, str]) -> dict[bytes, bytes]:
+    """Headers as bytes: httpx would take texts for ASCII."""
     return {name.lower().encode(): value.encode() for name, value in headers.items()}
 
 
-def _date(headers: httpx.Headers) -> datetime | None:
+def date_of(headers: httpx.Headers) -> datetime | None:
+    """When an answer says that it was made; None where it doesn't."""
     try:
         date = parsedate_to_datetime(headers.get("date", ""))
     except ValueError:

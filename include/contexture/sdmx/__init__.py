@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import TYPE_CHECKING
+
 from contexture.sdmx.artefact import Artefact
 from contexture.sdmx.errors import LimitExceededError, StructureMessageError, UnsplittableFormatError
 from contexture.sdmx.findings import Finding, FindingCode
@@ -15,15 +18,22 @@ from contexture.sdmx.urns import Urn
 from contexture.sdmx.validation import SchemaValidator
 from contexture.sdmx.versions import Version, VersionPattern
 
+if TYPE_CHECKING:
+    from contexture.sdmx.registries import FusionRegistry, SdmxRegistry
+
+_REGISTRIES = frozenset({"FusionRegistry", "SdmxRegistry"})
+
 __all__ = [
     "Artefact",
     "Finding",
     "FindingCode",
     "Format",
+    "FusionRegistry",
     "LimitExceededError",
     "Limits",
     "ReferenceOrder",
     "SchemaValidator",
+    "SdmxRegistry",
     "Selector",
     "SelectorError",
     "Split",
@@ -36,3 +46,10 @@ __all__ = [
     "reference_order",
     "split",
 ]
+
+
+def __getattr__(name: str) -> object:
+    # Whoever names or routes structures needs no HTTP client.
+    if name not in _REGISTRIES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module("contexture.sdmx.registries"), name)

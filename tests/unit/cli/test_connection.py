@@ -6,7 +6,9 @@ import json
 
 import pytest
 
+from builders.registry import SEX, SEX_AND_FLOW
 from contexture.sandbox.context_broker import TestBroker
+from contexture.sandbox.registry import TestRegistry
 
 
 @pytest.fixture
@@ -89,3 +91,62 @@ def test_a_broker_that_hides_which_one_it_is_may_speak_either(contexture, connec
         connect(conn_type="http", host=broker.url)
         done = contexture("connection", "test", "tried", "--json")
     assert [step["detail"] for step in json.loads(done.out)["steps"]][1] == "unknown, asked by source.api ngsi-ld"
+
+
+def test_a_registry_is_known_by_its_product_and_looked_into(contexture, connect):
+    with TestRegistry() as registry:
+        registry.submit(SEX_AND_FLOW)
+        registry.restrict([SEX])
+        connect(conn_type="http", host=registry.url, login="root", password="password")
+        done = contexture("connection", "test", "tried", "--json")
+    assert done.code == 0
+    assert {step["name"]: step["detail"] for step in json.loads(done.out)["steps"]} == {
+        "reach": f"{registry.url} answers",
+        "product": "FMR 12.4.2, flavour fmr; its log tells what changes; "
+        "what structures were at any moment can be read",
+        "list": "2 structures",
+        "credentials": "taken: structures that only they show: 1",
+        "structure": f"{SEX} as application/vnd.sdmx.structure+xml;version=2.1: 1,102 bytes",
+    }
+
+
+def test_a_registry_that_does_not_say_so_is_tried_as_one_after_a_broker(contexture, connect):
+    with TestRegistry("plain") as registry:
+        registry.submit(SEX_AND_FLOW)
+        connect(conn_type="http", host=f"{registry.url}/rest")
+        done = contexture("connection", "test", "tried")
+    assert done.code == 0
+    assert "product: works" in done.out
+    assert "SDMX-REST 2, flavour generic; without a log: changes are found by comparing" in done.out
+    assert "none: what is public is read" in done.out
+
+
+def test_a_format_that_a_registry_does_not_render_is_told(contexture, connect):
+    with TestRegistry() as registry:
+        registry.submit(SEX_AND_FLOW)
+        connect(conn_type="http", host=registry.url)
+        done = contexture("connection", "test", "tried", "--media-type", "application/vnd.xlsx")
+    assert done.code == 1
+    assert "structure: failed" in done.out
+    assert "none of 2 structures comes as application/vnd.xlsx: the registry does not give it" in done.out
+
+
+def test_refused_credentials_of_a_registry_are_told_without_them(contexture, connect):
+    with TestRegistry() as registry:
+        registry.submit(SEX_AND_FLOW)
+        registry.restrict([SEX])
+        connect(conn_type="http", host=registry.url, login="root", password="hunter2", extra={"flavour": "fmr"})
+        done = contexture("connection", "test", "tried")
+    assert done.code == 1
+    assert "list: failed" in done.out
+    assert "refuses our credentials (401)" in done.out
+    assert "structure: not tried" in done.out
+    assert "hunter2" not in done.out
+
+
+def test_a_registry_that_is_away_gives_exit_code_3(contexture, connect):
+    connect(conn_type="http", host="127.0.0.1", port=9, extra={"flavour": "generic"})
+    done = contexture("connection", "test", "tried", "--json")
+    assert done.code == 3
+    steps = [(step["name"], step["passed"]) for step in json.loads(done.out)["steps"]]
+    assert steps == [("reach", False), ("product", None), ("list", None), ("credentials", None), ("structure", None)]

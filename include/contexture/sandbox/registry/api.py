@@ -55,6 +55,9 @@ def _fmr(registry: Registry, call: Call) -> Answer:
     if call.method != "GET":
         raise Refusal(405, 140, "only GET, and submissions")
     if call.segments[:3] == ("sdmx", "v2", "structure"):
+        if not registry.has_version_2:
+            # Nothing of the application is there: its server answers.
+            return Answer(404, b"<html><body>404</body></html>", {"content-type": "text/html"})
         return structures.answer(registry, version_2(call.segments[3:], call.parameters), call)
     if call.segments[:4] == VERSION_1_OF_FMR:
         return _version_1(registry, call.segments[4:], call)

@@ -16,6 +16,7 @@ from contexture.sandbox.registry.faults import Fault
 from contexture.sandbox.registry.refusals import INTERNAL, Refusal
 from contexture.sandbox.registry.registry import Call, ConnectionDropped, Registry
 
+PAGE = b"<html><body><h1>Not here</h1></body></html>"
 CloseConnection = Callable[[tuple[str, int]], None]
 
 
@@ -67,6 +68,8 @@ class Application:
             if fault.kind == "status":
                 refused = Refusal(fault.status, INTERNAL, "this failure was asked for").answer()
                 return Answer(refused.status, refused.body, {**refused.headers, **fault.headers})
+            if fault.kind == "page":
+                return Answer(fault.status, PAGE, {"content-type": "text/html", **fault.headers})
         return api.answer(self._registry, call)
 
     async def _send(self, send: Send, answer: Answer, *, whole: bool = True) -> None:

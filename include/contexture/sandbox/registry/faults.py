@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from threading import Lock
 from typing import Literal
 
-FaultKind = Literal["status", "drop", "truncate", "delay", "empty", "half"]
-KINDS: tuple[FaultKind, ...] = ("status", "drop", "truncate", "delay", "empty", "half")
+FaultKind = Literal["status", "page", "drop", "truncate", "delay", "empty", "half"]
+KINDS: tuple[FaultKind, ...] = ("status", "page", "drop", "truncate", "delay", "empty", "half")
 
 
 @dataclass(slots=True)
@@ -15,8 +15,9 @@ class Fault:
     """One thing that goes wrong with some of the requests to come.
 
     Attributes:
-        kind: an answer with `status`; the connection dropped without an answer; half a body and then nothing;
-            an answer that comes `seconds` late; a well-formed answer that holds nothing, or half of what there is.
+        kind: an answer with `status`; a web server's page with `status`, as if the registry weren't there; the
+            connection dropped without an answer; half a body and then nothing; an answer that comes `seconds` late; a
+            well-formed answer that holds nothing, or half of what there is.
         nth: the first matching request it hits, 1 being the next one.
         times: how many matching requests in a row it hits; None for all of them.
         path: only requests whose path begins so.
@@ -62,6 +63,10 @@ class Faults:
     def fail(self, *, nth: int = 1, status: int = 500, times: int | None = 1, path: str = "/") -> Fault:
         """Answer with an error status."""
         return self.plan(Fault("status", nth=nth, status=status, times=times, path=path))
+
+    def page(self, *, nth: int = 1, status: int = 404, times: int | None = None, path: str = "/") -> Fault:
+        """Answer as a web server does in which the registry is not running."""
+        return self.plan(Fault("page", nth=nth, status=status, times=times, path=path))
 
     def empty(self, *, nth: int = 1, times: int | None = 1, path: str = "/") -> Fault:
         """Answer as if there were nothing."""

@@ -20,6 +20,8 @@ _KINDS = {kind.lower(): frozenset({kind}) for kind in PACKAGES} | {
         {"AgencyScheme", "DataProviderScheme", "DataConsumerScheme", "OrganisationUnitScheme"}
     ),
     "contentconstraint": frozenset({"ContentConstraint", "DataConstraint"}),
+    # What SDMX-REST 2 calls the same.
+    "dataconstraint": frozenset({"ContentConstraint", "DataConstraint"}),
     "allowedconstraint": frozenset({"ContentConstraint", "DataConstraint"}),
     "actualconstraint": frozenset({"ContentConstraint", "DataConstraint"}),
 }

@@ -58,7 +58,8 @@ class Registry:
 
     Attributes:
         face: what it looks like.
-        version: of the product, for the face of an FMR; below 12 `asOf` is ignored.
+        version: of the product, for the face of an FMR; below 12 `asOf` is ignored, below 11 there is
+            no SDMX-REST 2.
         credentials: passwords by user; who may submit, and see what is restricted.
         checks_references: whether it refuses what would leave a reference to nothing.
         restricted: URNs of structures that are not for the public.
@@ -89,7 +90,16 @@ class Registry:
     @property
     def has_history(self) -> bool:
         """Whether it answers `asOf`."""
-        return self.face == "fmr" and int(self.version.partition(".")[0]) >= 12
+        return self.face == "fmr" and self._release >= 12
+
+    @property
+    def has_version_2(self) -> bool:
+        """Whether it answers structure queries of SDMX-REST 2; Fusion Registry 10 does not."""
+        return self.face == "plain" or self._release >= 11
+
+    @property
+    def _release(self) -> int:
+        return int(self.version.partition(".")[0])
 
     def record(self, method: str, path: str, parameters: Mapping[str, str]) -> None:
         """Remember that a request arrived."""

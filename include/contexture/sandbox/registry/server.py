@@ -32,13 +32,14 @@ class TestRegistry:
     Args:
         face: `fmr`, or `plain` for an SDMX-REST service without log, history, submissions and conditional requests.
         port: 0 takes a free one.
-        version: of the product that the face of an FMR tells; below 12 it ignores `asOf`.
+        version: of the product that the face of an FMR tells; below 12 it ignores `asOf`, below 11 it has
+            no SDMX-REST 2.
         credentials: passwords by user; root with `password` if none.
         checks_references: refuse what would leave a reference to nothing, as an FMR does.
 
     Attributes:
         store: structures, transactions, and the `clock` that can be frozen.
-        faults: what is to go wrong (`fail`, `empty`, `half`, `truncate`, `drop`, `delay`).
+        faults: what is to go wrong (`fail`, `page`, `empty`, `half`, `truncate`, `drop`, `delay`).
     """
 
     __test__ = False  # pytest takes classes named Test… for tests

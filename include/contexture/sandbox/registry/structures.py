@@ -15,7 +15,7 @@ from contexture.sandbox.registry.queries import Query
 from contexture.sandbox.registry.refusals import NOT_IMPLEMENTED, Refusal, no_results
 from contexture.sandbox.registry.registry import Call, Registry
 from contexture.sandbox.registry.selection import companions, selected
-from contexture.sandbox.registry.stubs import stub
+from contexture.sandbox.registry.stubs import fusion_stub, stub
 from contexture.sdmx import Artefact, Format
 
 _ANY = frozenset({"", "*/*", "application/*"})
@@ -38,7 +38,8 @@ _MEDIA_TYPES = {
 def answer(registry: Registry, query: Query, call: Call) -> Answer:
     """The structures that a query asks for, in the format that the client takes.
 
-    A structure that isn't kept in that format is left out, as one that the format can't express.
+    A structure that isn't kept in that format is left out, as one that the format can't express. Fusion-JSON expresses
+    every kind: its stubs are made of whatever is kept.
 
     Raises:
         Refusal: 401, the credentials are wrong; 404, nothing is selected; 406, the format is unknown; 501, history
@@ -112,6 +113,8 @@ def _dated(registry: Registry, query: Query) -> Query:
 def _artefacts(
     query: Query, format_: Format, found: Iterable[Structure], beside: Iterable[Structure]
 ) -> list[Artefact]:
+    if query.detail == "stubs" and format_ is Format.FUSION_JSON:
+        return [fusion_stub(structure.first) for structure in (*found, *beside)]
     own, others = _rendered(format_, found), _rendered(format_, beside)
     if query.detail == "stubs":
         return [stub(artefact) for artefact in own + others]

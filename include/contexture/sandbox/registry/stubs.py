@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 from lxml import etree
 
-from contexture.sdmx import Artefact, split
+from contexture.sdmx import Artefact, Format, split
 
 _KEPT_MEMBERS = frozenset(
     {"id", "agencyID", "agencyId", "version", "urn", "links", "name", "names", "description", "descriptions"}
@@ -27,6 +27,15 @@ def stub(artefact: Artefact) -> Artefact:
 def _stub(whole: bytes, artefact: Artefact) -> Artefact:
     content = _json_stub(artefact.content) if artefact.format.is_json else _xml_stub(whole)
     return replace(artefact, content=content)
+
+
+@lru_cache(1024)
+def fusion_stub(artefact: Artefact) -> Artefact:
+    """The stub in Fusion-JSON, whatever format the artefact was submitted in."""
+    identity = {"id": artefact.id, "agencyId": artefact.agency, "version": artefact.version, "urn": artefact.urn}
+    written = {**identity, "names": [{"locale": "en", "value": artefact.id}], "isExternalReference": True}
+    message = orjson.dumps({"meta": {"id": "STUB", "test": False}, artefact.kind: [written]})
+    return next(split(BytesIO(message), Format.FUSION_JSON.media_type))
 
 
 def _json_stub(content: bytes) -> bytes:

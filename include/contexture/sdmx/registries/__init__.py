@@ -1,0 +1,50 @@
+"""Structure registries: what they hold, in any format they render, and what happened to it."""
+
+from __future__ import annotations
+
+from contexture.sdmx.registries.connection import RegistryConnection, registry_connection
+from contexture.sdmx.registries.errors import (
+    FormatNotOfferedError,
+    IncompleteReplyError,
+    LogResetError,
+    RegistryUnavailableError,
+    ReplyTooLargeError,
+)
+from contexture.sdmx.registries.fusion import FusionRegistry
+from contexture.sdmx.registries.generic import SdmxRegistry
+from contexture.sdmx.registries.media_types import splittable
+from contexture.sdmx.registries.names import same_artefact
+from contexture.sdmx.registries.opening import open_registry
+from contexture.sdmx.registries.port import (
+    Held,
+    Log,
+    NotExpressible,
+    NotModified,
+    Query,
+    Registry,
+    RegistryTransaction,
+    Reply,
+)
+
+__all__ = [
+    "FormatNotOfferedError",
+    "FusionRegistry",
+    "Held",
+    "IncompleteReplyError",
+    "Log",
+    "LogResetError",
+    "NotExpressible",
+    "NotModified",
+    "Query",
+    "Registry",
+    "RegistryConnection",
+    "RegistryTransaction",
+    "RegistryUnavailableError",
+    "Reply",
+    "ReplyTooLargeError",
+    "SdmxRegistry",
+    "open_registry",
+    "registry_connection",
+    "same_artefact",
+    "splittable",
+]

@@ -1,0 +1,139 @@
+"""Structures with their content, in the format that is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+
+from contexture.errors import ConfigurationError
+from contexture.sdmx.errors import StructureMessageError
+from contexture.sdmx.registries.answers import (
+    BAD_REQUEST,
+    FORMAT_REFUSED,
+    NO_CONTENT,
+    NOT_FOUND,
+    NOT_IMPLEMENTED,
+    NOT_MODIFIED,
+)
+from contexture.sdmx.registries.connection import RegistryConnection
+from contexture.sdmx.registries.errors import FormatNotOfferedError, IncompleteReplyError
+from contexture.sdmx.registries.media_types import accept_values, is_cut_off, other_format, splittable
+from contexture.sdmx.registries.names import same_artefact
+from contexture.sdmx.registries.paths import StructurePaths
+from contexture.sdmx.registries.port import ANY, NotExpressible, NotModified, Query, Reply
+from contexture.sdmx.registries.transport import Fetched, Question, Transport
+from contexture.sdmx.splitting import split
+
+_EMPTY_AT_MOST_BYTES = 1 << 16
+
+
+class Contents:
+    """Asks for structures; every method tries once.
+
+    Args:
+        connection: of the registry.
+        transport: asks it.
+        paths: its structure queries.
+        probe: raises when the registry isn't well.
+    """
+
+    def __init__(
+        self, connection: RegistryConnection, transport: Transport, paths: StructurePaths, probe: Callable[[], None]
+    ) -> None:
+        self.who = f"{connection.WHO} at {connection.address}"
+        self.transport = transport
+        self.paths = paths
+        self._probe = probe
+        self._words: dict[str, str] = {}
+
+    def fetch(self, path: str, media_type: str, into: Path, since: str | None = None) -> Fetched | None:
+        """The answer in a format, by whichever of its names the registry knows; None where it knows none."""
+        known = self._words.get(media_type)
+        for word in (known,) if known else accept_values(media_type):
+            fetched = self.transport.fetch(Question(path, word, since), into)
+            if fetched.status not in FORMAT_REFUSED:
+                if fetched.size:
+                    self._words[media_type] = word
+                return fetched
+        return None
+
+    def read(
+        self, query: Query, media_type: str, into: Path, *, since: str | None = None
+    ) -> Reply | NotModified | NotExpressible | None:
+        """See `Registry.read`."""
+        fetched = self.fetch(self.paths.of(query), media_type, into, since)
+        if fetched is not None and fetched.status == NOT_MODIFIED and since is not None:
+            return NotModified()
+        return self._answer(fetched, query, media_type, into)
+
+    def of_one(
+        self, query: Query, media_type: str, into: Path, as_of: datetime | None = None
+    ) -> Reply | NotExpressible | None:
+        """One structure as it was; the reply may turn out to be empty."""
+        return self._answer(self.fetch(self.paths.of(query, as_of=as_of), media_type, into), query, media_type, into)
+
+    def believe(self, fetched: Fetched) -> None:
+        """Returns when "not found" is the registry's own word, and not that of something in its place."""
+        if not fetched.is_registrys:
+            self._probe()
+
+    def is_empty(self, reply: Reply) -> bool:
+        """Whether a message holds no structure at all."""
+        if reply.size > _EMPTY_AT_MOST_BYTES or not splittable(reply.media_type):
+            return False
+        with reply.path.open("rb") as stream:
+            try:
+                return next(split(stream, reply.media_type), None) is None
+            except StructureMessageError as error:
+                raise self._broken(error) from error
+
+    def names_in(self, reply: Reply, query: Query, urn: str) -> frozenset[str]:
+        """What a message holds, by `same_artefact`; one that can't be split holds what was asked for by its kind."""
+        if not splittable(reply.media_type):
+            return frozenset({same_artefact(urn)} if query.kind != ANY else ())
+        with reply.path.open("rb") as stream:
+            try:
+                return frozenset(same_artefact(each.urn) for each in split(stream, reply.media_type) if each.urn)
+            except StructureMessageError as error:
+                raise self._broken(error) from error
+
+    def _answer(
+        self, fetched: Fetched | None, query: Query, media_type: str, into: Path
+    ) -> Reply | NotExpressible | None:
+        if fetched is None:
+            return NotExpressible(f"the registry does not give it as {media_type} (406)")
+        if fetched.status == NOT_IMPLEMENTED:
+            return NotExpressible(f"the registry does not give it as {media_type} (501)")
+        if fetched.status == NO_CONTENT or (fetched.status == BAD_REQUEST and query.kind != ANY):
+            return None
+        if fetched.status == NOT_FOUND:
+            self.believe(fetched)
+            return None
+        if fetched.status in {BAD_REQUEST, NOT_MODIFIED}:
+            raise ConfigurationError(
+                f"{self.who} does not take the question for {query} ({fetched.status})",
+                next_step="set api (v1 or v2) in the extra of its connection, or look at the proxy before it",
+            )
+        return self._reply(fetched, media_type, into)
+
+    def _reply(self, fetched: Fetched, media_type: str, into: Path) -> Reply:
+        if not fetched.size or is_cut_off(into, media_type):
+            raise IncompleteReplyError(
+                f"{self.who} answers without a whole message",
+                next_step="look into the registry's log; nothing is taken for deleted, and the run is retried",
+            )
+        other = other_format(into, media_type, fetched.media_type)
+        if other is not None:
+            raise FormatNotOfferedError(
+                f"{self.who} answers with {other[:80]} when it is asked for {media_type}",
+                next_step="choose a media_type that it renders in the publication's source",
+            )
+        last_modified = fetched.headers.get("last-modified")
+        return Reply(media_type, into, fetched.size, fetched.received_at, last_modified)
+
+    def _broken(self, error: StructureMessageError) -> IncompleteReplyError:
+        return IncompleteReplyError(
+            f"{self.who} answers with a broken message: {error.message}",
+            next_step="look into the registry's log; nothing is taken for deleted, and the run is retried",
+        )

@@ -1,0 +1,128 @@
+"""Structure queries, as every registry answers them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from contexture.sdmx.registries.connection import RegistryConnection
+from contexture.sdmx.registries.contents import Contents
+from contexture.sdmx.registries.listings import Listings
+from contexture.sdmx.registries.names import same_artefact
+from contexture.sdmx.registries.paths import StructurePaths
+from contexture.sdmx.registries.planning import exactly, planned
+from contexture.sdmx.registries.port import ANY, Held, NotExpressible, NotModified, Query, Reply
+from contexture.sdmx.registries.transport import Transport
+
+
+class RestRegistry(ABC):
+    """What registries have in common: structures by SDMX-REST.
+
+    Args:
+        connection: where it is.
+        transport: asks it; closed with this.
+        paths: its structure queries.
+        stub_formats: media types in which its lists are asked for.
+        has_history: whether it knows `asOf`.
+    """
+
+    def __init__(
+        self,
+        connection: RegistryConnection,
+        transport: Transport,
+        paths: StructurePaths,
+        stub_formats: Sequence[str],
+        *,
+        has_history: bool = False,
+    ) -> None:
+        self._connection = connection
+        self._transport = transport
+        self._contents = Contents(connection, transport, paths, self._probe)
+        self._listings = Listings(self._contents, stub_formats)
+        self._held: tuple[str, ...] = ()
+        self._has_history = has_history
+
+    @property
+    def address(self) -> str:
+        """Where it is, without secrets."""
+        return self._connection.address
+
+    @property
+    def has_history(self) -> bool:
+        """Whether `as_of` is asked for."""
+        return self._has_history
+
+    def probe(self) -> None:
+        """See `Registry.probe`."""
+        self._transport.patiently(self._probe)
+
+    def held(self, media_type: str | None = None) -> Held:
+        """See `Registry.held`."""
+        found = self._transport.patiently(lambda: self._listings.everything(media_type))
+        self._held = found.urns
+        return found
+
+    def unchanged_since(self, last_modified: str) -> bool:
+        """See `Registry.unchanged_since`."""
+        return self._transport.patiently(lambda: self._listings.unchanged_since(last_modified))
+
+    def queries(self, urns: Sequence[str]) -> tuple[Query, ...]:
+        """See `Registry.queries`."""
+        return planned(urns, self._held)
+
+    def read(
+        self, query: Query, media_type: str, into: Path, *, unless_modified_since: str | None = None
+    ) -> Reply | NotModified | NotExpressible | None:
+        """See `Registry.read`."""
+        return self._transport.patiently(
+            lambda: self._contents.read(query, media_type, into, since=unless_modified_since)
+        )
+
+    def read_one(
+        self, urn: str, media_type: str, into: Path, *, as_of: datetime | None = None
+    ) -> Reply | NotExpressible | None:
+        """See `Registry.read_one`."""
+        moment = as_of if self._has_history else None
+        return self._transport.patiently(lambda: self._one(urn, media_type, into, moment))
+
+    def close(self) -> None:
+        """Gives the connections back."""
+        self._transport.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @abstractmethod
+    def _probe(self) -> None:
+        """Returns when the registry is well; tries once."""
+
+    def _one(self, urn: str, media_type: str, into: Path, as_of: datetime | None) -> Reply | NotExpressible | None:
+        query = exactly(urn)
+        found = self._contents.of_one(query, media_type, into, as_of)
+        if isinstance(found, NotExpressible) or (isinstance(found, Reply) and not self._contents.is_empty(found)):
+            return found
+        # Neither "no such thing" nor an empty answer is believed alone: a kind may go by another name, and a reply
+        # may have lost what it held.
+        if not self._listings.names(urn, media_type, as_of):
+            return None
+        return self._listed_one(urn, media_type, into, as_of)
+
+    def _listed_one(self, urn: str, media_type: str, into: Path, as_of: datetime | None) -> Reply | NotExpressible:
+        query = exactly(urn)
+        for asked in (query, replace(query, kind=ANY)):
+            found = self._contents.of_one(asked, media_type, into, as_of)
+            if isinstance(found, NotExpressible):
+                return found
+            if found is not None and same_artefact(urn) in self._contents.names_in(found, asked, urn):
+                return found
+        return NotExpressible(f"the registry lists it, and gives nothing of it as {media_type}")
