@@ -10,7 +10,9 @@ from collections.abc import Callable
 import pytest
 
 # Airflow writes its configuration at import, into the user's home unless told otherwise.
-os.environ.setdefault("AIRFLOW_HOME", tempfile.mkdtemp(prefix="contexture-airflow-"))
+if "AIRFLOW_HOME" not in os.environ:
+    _HOME = tempfile.TemporaryDirectory(prefix="contexture-airflow-", ignore_cleanup_errors=True)
+    os.environ["AIRFLOW_HOME"] = _HOME.name
 
 SetConnection = Callable[..., None]
 
