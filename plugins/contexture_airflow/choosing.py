@@ -19,14 +19,19 @@ log = logging.getLogger(__name__)
 
 
 def choose_runs(context: Context) -> list[dict[str, Any]]:
-    """Arguments for `TriggerDagRunOperator`, one for each run to start; paused publications are left out.
+    """Arguments for `TriggerDagRunOperator`, one for each run to start.
+
+    Paused publications are left out; where one that reads a registry should have sent everything, its next run will.
 
     Raises:
         ConfigurationError: the form names a publication that does not exist.
     """
     payloads = list(_payloads(context))
     chosen = _by_form(context) if not payloads else strongest(_by_events(payloads))
-    starts = [start for start in chosen if not _is_paused(context, start)]
+    paused = [start for start in chosen if _is_paused(context, start)]
+    if paused:
+        _owe(paused)
+    starts = [start for start in chosen if start not in paused]
     return [start.trigger_arguments(context["dag_run"].run_id) for start in starts]
 
 
@@ -55,6 +60,13 @@ def _payloads(context: Context) -> Iterable[Mapping[str, Any]]:
             extra = event.extra or {}
             payload = extra.get("payload", extra)
             yield payload if isinstance(payload, Mapping) else {}
+
+
+def _owe(paused: list[Start]) -> None:
+    from contexture_airflow.steps.open import open_storage
+    from contexture_airflow.steps.owing import owe_to_paused
+
+    owe_to_paused(open_storage(), publications(), paused)
 
 
 def _is_paused(context: Context, start: Start) -> bool:

@@ -8,6 +8,7 @@ import pytest
 
 from builders.fake_target import FakeTarget
 from builders.outboxes import outbox, publication, records
+from builders.structure_publications import structures
 from contexture.errors import ConfigurationError, RejectedError
 from contexture.outbox.layout import PublicationFolder
 from contexture.outbox.lifecycle import Outboxes
@@ -65,6 +66,23 @@ def test_an_empty_source_is_told_as_a_possible_misspelling(storage: Storage) -> 
         gate.judge(manifest)
     assert "quality.minimum_entities to 0" in error.value.next_step
     assert gate.kafka.sent == []
+
+
+def test_an_empty_selection_of_a_registry_is_told_as_one(storage: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("contexture.publications.publication.not_yet_supported", lambda publication: ())
+    manifest = outbox(storage, structures(name="vehicles"), 1, [[]], failed={"volume": "critical"})
+    with pytest.raises(RejectedError, match=r"see that source\.select names agencies"):
+        Gate(storage).judge(manifest)
+
+
+def test_a_dry_run_of_a_baseline_says_what_it_would_note(storage: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("contexture.publications.publication.not_yet_supported", lambda publication: ())
+    gate = Gate(storage)
+    manifest = outbox(storage, structures(name="vehicles"), 1, [[]])
+    noted = manifest.model_copy(update={"baseline": True, "source_count": 12})
+    storage.write(PublicationFolder("vehicles").manifest(manifest.outbox), noted.to_json())
+    assert gate.judge(manifest, dry_run=True) == []
+    assert gate.log == ["dry run: 12 structures would be noted, and nothing sent: it is the first run"]
 
 
 def test_the_run_after_a_rejection_sends_none_of_it(storage: Storage) -> None:

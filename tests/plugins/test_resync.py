@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from builders.outboxes import publication
+from builders.structure_publications import structures
 from contexture.errors import ConfigurationError
+from contexture.outbox.state import State
+from contexture.outbox.storage import Storage
 from contexture.publications import fingerprint
 from contexture_airflow.resync import Start, starts_by_hand, starts_for_event
+from contexture_airflow.steps.owing import owe_to_paused
 
 
 def named(name: str, on_startup: str, on_config_change: str) -> Any:
@@ -92,3 +97,14 @@ def test_the_same_request_gives_the_same_run_id() -> None:
         "trigger_run_id": "resync__manual__1",
         "conf": {"mode": "full", "reason": "moved"},
     }
+
+
+@pytest.mark.parametrize(
+    ("mode", "owed"), [("full", "everything again (while it was paused)"), ("auto", None), ("changes", None)]
+)
+def test_a_paused_registry_s_publication_owes_what_was_asked_for(tmp_path: Path, mode: str, owed: str | None) -> None:
+    storage = Storage(str(tmp_path))
+    paused = [Start(name, mode, "everything again") for name in ("structures", "vehicles")]
+    owe_to_paused(storage, [structures(), publication()], paused)
+    assert State(storage, "structures").pointer().owes_full == owed
+    assert State(storage, "vehicles").pointer().owes_full is None

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from contexture.cli.outbox_story import OutboxStory
+from contexture.cli.registry_lines import registry_lines
 from contexture.outbox.attempts import SendAttempts, most_urgent
 from contexture.outbox.manifest import Document
 
@@ -99,6 +100,7 @@ def _lines(story: OutboxStory) -> Iterator[str]:
         f"{manifest.records} records ({manifest.upserts} upserts, {manifest.deletes} deletes) in "
         f"{manifest.transactions} transactions, {len(manifest.shards)} shards"
     )
+    yield from registry_lines(manifest)
     if manifest.retried is not None:
         yield (
             f"tries again what outbox {manifest.retried} held back; {manifest.skipped_newer} left out, for the target "

@@ -48,7 +48,8 @@ class PublicationStatus(Document):
 
     Attributes:
         configured: whether a good file of this name lies in the folder of publications; None when there is no folder.
-        quarantined: entities that the last concluded run held back; None when it is no longer kept.
+        baseline: whether the last concluded run noted what a registry holds, and sent nothing.
+        quarantined: entities or structures that the last concluded run held back; None when it is no longer kept.
         owes_full: why the next run sends everything.
         waiting: what is in its inbox; None when nothing is.
         operations: its latest run and transactions; None when the operational tables tell nothing.
@@ -60,6 +61,7 @@ class PublicationStatus(Document):
     sequence: int
     outbox: str | None
     mode: str | None
+    baseline: bool
     identities: int
     watermark: str | None
     quarantined: int | None
@@ -103,6 +105,7 @@ def _status(storage: Storage, name: str, configured: bool | None, operations: Op
         sequence=pointer.sequence,
         outbox=pointer.outbox,
         mode=last.mode if last else None,
+        baseline=bool(last and last.baseline),
         identities=pointer.identities,
         watermark=pointer.watermark,
         quarantined=last.quarantined_entities if last else None,

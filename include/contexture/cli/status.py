@@ -57,7 +57,8 @@ def _lines(found: list[PublicationStatus], root: str) -> Iterator[str]:
         yield each.publication + ("" if each.configured is not False else " (no good publication file)")
         yield f"  {_last_run(each)}"
         if each.outbox:
-            yield f"  target holds {each.identities} identities, watermark {each.watermark or 'none'}"
+            known = "nothing was sent; the registry held" if each.baseline else "target holds"
+            yield f"  {known} {each.identities} identities, watermark {each.watermark or 'none'}"
         yield from _operation_lines(each.operations)
         if each.waiting:
             since = f"{each.waiting.since:%Y-%m-%d %H:%M:%S} UTC"

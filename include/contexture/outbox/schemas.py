@@ -45,13 +45,9 @@ OUTBOX = pa.schema(
 )
 """The records of one shard in sending order; a null `value` is a tombstone. Varying headers add `header:<name>`."""
 
-STRUCTURE_OUTBOX = pa.schema(
-    [
-        *OUTBOX,
-        pa.field("source_transaction", pa.int64()),
-        pa.field("header:contexture_registry_transaction", pa.binary()),
-    ]
-)
+REGISTRY_HEADER = pa.field("header:contexture_registry_transaction", pa.binary())
+
+STRUCTURE_OUTBOX = pa.schema([*OUTBOX, pa.field("source_transaction", pa.int64()), REGISTRY_HEADER])
 """The same of a registry publication: the registry's number of the transaction, which each record carries as a header
 too, as decimal text. Both are null where the registry numbers none."""
 

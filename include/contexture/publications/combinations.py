@@ -6,10 +6,11 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from contexture.publications.findings import Finding
+from contexture.publications.findings import Finding, Location
 from contexture.publications.linked_data_combinations import LINKED_DATA_CHECKS
 from contexture.publications.problems import looks_secret
 from contexture.publications.record_combinations import RECORD_CHECKS, Findings
+from contexture.publications.structure_combinations import STRUCTURE_CHECKS
 
 if TYPE_CHECKING:
     from contexture.publications.publication import Publication
@@ -31,6 +32,10 @@ _BROKER_ONLY = (
     "georel",
     "geometry",
     "coords",
+    "notifier_connection",
+    "page_size",
+    "overlap_seconds",
+    "suppress_unchanged",
 )
 
 
@@ -105,12 +110,19 @@ def _fixed_topics(publication: Publication) -> Findings:
     topics = publication.topics
     involved = (("topics", "naming"), ("topics", "topics"), ("topics", "routes"))
     if topics.naming == "fixed" and not topics.topics and not topics.routes:
-        yield Finding(
-            ("topics", "naming"), "`naming: fixed` needs the names", "add `topics: [NAME]` to this section", involved
-        )
+        yield _without_names(publication, involved)
     if topics.naming != "fixed" and topics.topics:
         message = f"`topics` needs `naming: fixed`; `naming: {topics.naming}` makes its own names"
         yield Finding(("topics", "topics"), message, "write `naming: fixed`, or leave the names out", involved)
+
+
+def _without_names(publication: Publication, involved: tuple[Location, ...]) -> Finding:
+    if publication.source.kind == "sdmx":
+        message, hint = "nothing says where structures go", "add `topics: [NAME]` or `routes` to the section `topics`"
+        return Finding(("topics",), message, hint, (*involved, ("source", "kind")))
+    return Finding(
+        ("topics", "naming"), "`naming: fixed` needs the names", "add `topics: [NAME]` to this section", involved
+    )
 
 
 def _cygnus_names(publication: Publication) -> Findings:
@@ -118,7 +130,7 @@ def _cygnus_names(publication: Publication) -> Findings:
     names_of_context = topics.naming in {"cygnus", "cygnus-legacy", "injective"}
     if names_of_context and source.kind == "sdmx":
         message = f"`naming: {topics.naming}` makes names of entities; a registry has none"
-        yield Finding(("topics", "naming"), message, "use `naming: fixed`", (("source", "kind"),))
+        yield Finding(("topics", "naming"), message, "leave it out, or write `naming: fixed`", (("source", "kind"),))
     nameless = not source.service and source.kind == "ngsi" and not topics.enable_name_mappings
     if names_of_context and topics.data_model == "dm-by-service" and nameless:
         message = "`data_model: dm-by-service` would name the topic of the default tenant with nothing"
@@ -196,4 +208,5 @@ _CHECKS: tuple[Callable[[Publication], Findings], ...] = (
     _topic_configuration,
     *LINKED_DATA_CHECKS,
     *RECORD_CHECKS,
+    *STRUCTURE_CHECKS,
 )

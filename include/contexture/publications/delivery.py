@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StrictInt, StrictStr
 
-from contexture.publications.fields import ConnectionId, Count, Positive, Section, Text
+from contexture.publications.fields import ConnectionId, Count, Flag, Positive, Section, Text
 
 KEY_IDENTITY = "identity"
 KEY_NONE = "none"
@@ -28,7 +28,7 @@ class Message(Section):
     """The form of a record: its value, its envelope and its key."""
 
     format: Literal["cygnus-lines", "ngsiv1", "ngsiv2", "ngsi-ld", "sdmx"] = Field(
-        "ngsiv2", description="Form of the value"
+        "ngsiv2", description="Form of the value; structures: always sdmx"
     )
     envelope: Literal["none", "cloudevents-binary", "cloudevents-structured"] = Field(
         "none", description="CloudEvents Kafka binding around the value"
@@ -37,14 +37,19 @@ class Message(Section):
         KEY_IDENTITY,
         description="identity, none, topic, or a field: id, type, service, service_path or the name of an attribute",
     )
-    media_type: Text | None = Field(None, description="Registry: the form of the value with format sdmx")
+    media_type: Text | None = Field(None, description="Registry: see source.media_type, which says it")
+    allow_lossy: Flag = Field(
+        False, description="Registry: convert what it can't write in this form, though something may be lost"
+    )
 
 
 class Publish(Section):
     """How the outbox is sent."""
 
     connection: ConnectionId = Field("kafka_default", description="Id of the Airflow connection to Kafka")
-    shards: Annotated[Positive, Field(le=1000)] = Field(2, description="Senders beside each other")
+    shards: Annotated[Positive, Field(le=1000)] = Field(
+        2, description="Senders beside each other; structures: always 1"
+    )
     transaction_records: Positive = Field(50000, description="Records of one Kafka transaction, at most")
     transactional_id_prefix: Annotated[StrictStr, Field(pattern=r"^[A-Za-z0-9._-]{1,100}$")] = Field(
         "tx", description="What transactional ids begin with"

@@ -54,6 +54,7 @@ CHANGES_RECORDS: Mapping[str, str] = {
     "message.envelope": "the value and headers of a record",
     "message.key": "the key of a record",
     "message.media_type": "the value of a record",
+    "message.allow_lossy": "the value of a record",
     "quality.coerce_numbers": "the value of a record",
     "publish.connection": "the cluster that records go to",
 }

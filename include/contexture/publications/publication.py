@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, Self
 
-from pydantic import ConfigDict, Field, StrictStr, model_validator
+from pydantic import ConfigDict, Field, ModelWrapValidatorHandler, StrictStr, model_validator
 
 from contexture.publications.combinations import impossible
 from contexture.publications.delivery import Batches, Message, Publish
@@ -12,6 +12,7 @@ from contexture.publications.fields import OneOrMany, Positive, Schedule, Sectio
 from contexture.publications.findings import FindingsError
 from contexture.publications.quality import Quality
 from contexture.publications.source import Source
+from contexture.publications.structure_defaults import mark_as_defaults, with_defaults
 from contexture.publications.supported import not_yet_supported
 from contexture.publications.topics import Topics
 
@@ -68,6 +69,14 @@ class Publication(Section):
     resync: Resync = Field(Resync.model_construct(), description="What starts and changes set off")
     retention: Retention = Field(Retention.model_construct(), description="How long runs are kept")
     notify: Notify = Field(Notify.model_construct(), description="Who hears of failures")
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _complete(cls, data: object, handler: ModelWrapValidatorHandler[Self]) -> Self:
+        completed, filled = with_defaults(data)
+        publication = handler(completed)
+        mark_as_defaults(publication, filled)
+        return publication
 
     @model_validator(mode="after")
     def _check_together(self) -> Self:

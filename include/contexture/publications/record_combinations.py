@@ -32,8 +32,9 @@ def _message_format(publication: Publication) -> Findings:
             hint,
             involved,
         )
-    if message.media_type and message.format != "sdmx":
-        yield Finding(("message", "media_type"), "`media_type` needs `format: sdmx`", "leave it out", involved)
+    for key in ("media_type", "allow_lossy"):
+        if getattr(message, key) and message.format != "sdmx":
+            yield Finding(("message", key), f"`{key}` needs `format: sdmx`", "leave it out", involved)
 
 
 def _keyless(publication: Publication) -> Findings:

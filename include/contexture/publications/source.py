@@ -26,6 +26,8 @@ _ADDRESS = re.compile(r"https?://[!#-;=?-~]+")
 _WALKED = frozenset({"dateCreated", "dateModified"})
 _BUILTINS = frozenset({"dateExpires", "servicePath"})
 _STATEMENT = re.compile(r"(?:[^;']|'[^']*'?)+")
+_WORD = r"[A-Za-z0-9!#$&^_.+-]+"
+_MEDIA_TYPE = re.compile(rf'{_WORD}/{_WORD}(\s*;\s*{_WORD}=("[\w.+ -]+"|{_WORD}))*')
 _NAME = re.compile(r"\s*!?\s*'?([A-Za-z_]+)")
 
 
@@ -57,6 +59,14 @@ def _check_query(query: str) -> str:
         if statement.strip().removeprefix("!") in _BUILTINS:
             raise ValueError(f"brokers answer {statement.strip()!r} wrongly without an error: compare it with a value")
     return query
+
+
+def _check_media_type(text: str) -> str:
+    # It stands in a header.
+    if not _MEDIA_TYPE.fullmatch(text):
+        hint = "write type/subtype;version=..., as in application/vnd.sdmx.structure+xml;version=2.1"
+        raise ValueError(f"{text!r} is no media type: {hint}")
+    return text
 
 
 def _check_names(names: tuple[str, ...]) -> tuple[str, ...]:
@@ -126,8 +136,14 @@ class Source(Section):
     geometry: Literal["point", "line", "polygon", "box"] | None = Field(None, description="NGSI geometry")
     coords: Text | None = Field(None, description="NGSI coords, latitude,longitude joined by ;")
 
-    select: Selectors = Field((), description="Registry: selectors of structures, such as *=BIS:*(*)")
-    media_type: Text | None = Field(None, description="Registry: the form structures are asked for in")
+    select: Selectors = Field(
+        (), description="Registry: selectors of structures, such as *=BIS:*(*); empty selects all"
+    )
+    media_type: Annotated[StrictStr, AfterValidator(_check_media_type)] | None = Field(
+        None,
+        description="Registry: the form that structures are asked for and sent in; null: SDMX-ML 2.1 "
+        "(application/vnd.sdmx.structure+xml;version=2.1)",
+    )
     registrations: Flag = Field(False, description="Registry: publish data registrations too")
 
     mode: Literal["changes", "full", "notifications"] = Field(

@@ -69,7 +69,7 @@ class Topics(Section):
     naming: Literal["cygnus", "cygnus-legacy", "injective", "fixed"] = Field(
         "cygnus",
         description="cygnus: as NGSIKafkaSink does; cygnus-legacy: as it did up to 1.2; injective: no two share a "
-        "name, and names can be read back; fixed: those listed in topics",
+        "name, and names can be read back; fixed: those listed in topics and routes, always so for structures",
     )
     cygnus_version: CygnusVersion | None = Field(
         None, description='Name topics as this release of Cygnus did, such as "1.9.0"; null: as all since 1.10 do'
@@ -91,7 +91,7 @@ class Topics(Section):
         "quarantine: the one that has the topic keeps it",
     )
     topics: TopicNames = Field((), description="With naming fixed: every record goes to each of these")
-    routes: tuple[Route, ...] = Field((), description="Registry: topics by selector")
+    routes: tuple[Route, ...] = Field((), description="Registry: topics by selector, beside those of topics")
     partitions: Positive = Field(1, description="Partitions of topics that are made (Cygnus)")
     replication_factor: Annotated[Positive, Field(le=32767)] = Field(
         1, description="Replicas of topics that are made, at most the number of brokers (Cygnus)"

@@ -25,6 +25,15 @@ _MADE_FROM: Mapping[str, Callable[[Urn], str]] = {
 }
 
 
+class TopicSettings(Protocol):
+    """What routing needs to know of a publication's `topics`."""
+
+    @property
+    def topics(self) -> tuple[str, ...]: ...
+    @property
+    def routes(self) -> Sequence[RouteSettings]: ...
+
+
 class RouteSettings(Protocol):
     """What routing needs to know of one of a publication's `topics.routes`."""
 
@@ -98,6 +107,24 @@ class Router:
 
     def _filled(self, template: str, urn: Urn) -> str:
         return _BRACED.sub(lambda braced: self._encode(_MADE_FROM[braced[1]](urn)), template)
+
+
+@dataclass(frozen=True, slots=True)
+class _Everything:
+    """The route of the topics that every structure goes to."""
+
+    topics: tuple[str, ...]
+    select: str = "*"
+
+
+def router(settings: TopicSettings) -> Router:
+    """The router of a publication: every structure goes to `topics`, and also to those of the routes that select it.
+
+    Raises:
+        SelectorError: a selector can't be read.
+    """
+    everything = (_Everything(settings.topics),) if settings.topics else ()
+    return Router([*everything, *settings.routes])
 
 
 def _checked(topic: str) -> str:

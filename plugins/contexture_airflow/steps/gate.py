@@ -113,6 +113,9 @@ def _counted(critical: int) -> str:
 
 
 def _preview(manifest: Manifest, topics: dict[str, int], report: Report) -> None:
+    if manifest.baseline:
+        report(f"dry run: {manifest.source_count} structures would be noted, and nothing sent: it is the first run")
+        return
     report(f"dry run: {manifest.records} records would go to {len(topics)} topics")
     for topic, records in list(topics.items())[:_PREVIEWED_TOPICS]:
         report(f"  {topic}: {records}")

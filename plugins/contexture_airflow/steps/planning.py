@@ -12,6 +12,7 @@ from contexture.outbox.retrying import resolve
 from contexture.outbox.state import State, StatePointer
 from contexture.outbox.storage import Storage
 from contexture.publications import Publication, fingerprint
+from contexture_airflow.steps.registry_runs import check_republish, check_request, first_run, is_baseline
 from contexture_airflow.steps.run import Interval, RunPlan, RunRequest
 from contexture_airflow.steps.target import Target
 
@@ -25,23 +26,40 @@ def plan_run(
         run: folder of the run when it has one already.
     """
     pointer = State(storage, publication.name).pointer()
+    if publication.source.kind == "sdmx":
+        check_request(publication, request)
     if request.retry_quarantine is not None and request.interval is None:
         resolve(storage, publication.name, request.retry_quarantine, request.retry_rules)
     own = fingerprint(publication)
-    mode, why = decide(publication, pointer, request, difference(pointer, own, target))
+    changed, elsewhere = difference(pointer, own, target), other_target(pointer, target)
+    mode, why = decide(publication, pointer, request, changed, elsewhere)
+    check_republish(publication, request, mode)
     return RunPlan(
         run=run or fresh_run(storage, publication.name, request.run_id),
         mode=mode,
         sequence=next_sequence(storage, publication.name, pointer, request.interval, target),
         fingerprint=own,
         why=why,
+        baseline=is_baseline(publication, pointer, mode),
     )
 
 
 def decide(
-    publication: Publication, pointer: StatePointer, request: RunRequest, changed: str | None
+    publication: Publication,
+    pointer: StatePointer,
+    request: RunRequest,
+    changed: str | None,
+    elsewhere: str | None = None,
 ) -> tuple[Mode, str]:
-    """The mode of a run and why it is that."""
+    """The mode of a run and why it is that.
+
+    Args:
+        publication: whose run.
+        pointer: the state after the last concluded run.
+        request: what is asked for.
+        changed: what is no longer as it was then.
+        elsewhere: that of it by which records go to another Kafka.
+    """
     if request.interval is not None:
         return "backfill", f"the interval from {request.interval[0]:%Y-%m-%d %H:%M} is sent again"
     if request.retry_quarantine is not None:
@@ -49,7 +67,10 @@ def decide(
     if pointer.owes_full:
         return "full", f"a full run is owed: {pointer.owes_full}"
     if pointer.outbox is None:
-        return "full", "the first run"
+        return first_run(publication, request)
+    if elsewhere and publication.source.kind == "sdmx":
+        # A registry's log says nothing of what the other Kafka lacks.
+        return "full", elsewhere
     if request.mode != "auto":
         return request.mode, request.reason or "asked for"
     if changed and publication.resync.on_config_change == "full":
@@ -71,6 +92,11 @@ def difference(pointer: StatePointer, own_fingerprint: str, target: Target) -> s
     """What is no longer as it was when the last run concluded; None when all is."""
     if pointer.fingerprint not in {None, own_fingerprint}:
         return "the publication has changed"
+    return other_target(pointer, target)
+
+
+def other_target(pointer: StatePointer, target: Target) -> str | None:
+    """By what records go to another Kafka than those of the last concluded run; None when they don't."""
     if pointer.cluster not in {None, target.cluster()}:
         return "the Kafka cluster is another one"
     if pointer.target not in {None, target.identity()}:

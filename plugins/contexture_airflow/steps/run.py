@@ -54,6 +54,7 @@ class RunPlan(Handover):
         sequence: the number the outbox will carry.
         fingerprint: of the publication that it was decided for.
         why: one clause for people.
+        baseline: what the registry holds becomes state, and nothing is sent.
         settled: outboxes of earlier runs that were finished first.
     """
 
@@ -62,6 +63,7 @@ class RunPlan(Handover):
     sequence: int
     fingerprint: str
     why: str
+    baseline: bool = False
     settled: tuple[str, ...] = ()
 
 

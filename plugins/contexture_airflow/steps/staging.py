@@ -61,6 +61,7 @@ def place_order(
         confirm_shrink=request.confirm_shrink,
         interval=request.interval,
         retry=_retry(storage, publication, request),
+        baseline=plan.baseline,
     )
     storage.write(folder.order(plan.run), order.to_json())
     return PlacedOrder(publication.name, plan.run, storage.uri(folder.order(plan.run)))

@@ -15,7 +15,7 @@ from contexture.outbox.attempts import AttemptLog
 from contexture.outbox.conclusion import conclude
 from contexture.outbox.layout import PublicationFolder
 from contexture.outbox.lifecycle import Outboxes
-from contexture.outbox.manifest import Manifest
+from contexture.outbox.manifest import Manifest, RegistryPart
 from contexture.outbox.schemas import QUARANTINE
 from contexture.outbox.state import State
 from contexture.outbox.storage import Storage
@@ -52,6 +52,44 @@ def quarantine(storage: Storage, name: str, *ids: str, rule: str = "number-strin
     rows = [row | {"id": each} for each in ids]
     with storage.replacing(f"{PublicationFolder('vehicles').quarantine(name)}/part-0.parquet") as path:
         pq.write_table(pa.Table.from_pylist(rows, schema=QUARANTINE), path)
+
+
+def registry_outbox(storage: Storage, **given: object) -> None:
+    """Makes the outbox abcd1234 one of a registry."""
+    name = approved(storage)
+    folder = PublicationFolder("vehicles")
+    manifest = Manifest.model_validate_json(storage.read(folder.manifest(name)))
+    storage.write(folder.manifest(name), manifest.model_copy(update=given).to_json())
+
+
+def test_transactions_of_a_registry_are_told_with_what_they_hold(storage, contexture):
+    name = approved(storage)
+    manifest = Outboxes(storage, "vehicles").manifest(name)
+    at = datetime(2026, 3, 1, 12, 5, tzinfo=UTC)
+    parts = (
+        RegistryPart(transaction=0, first_position=0, id=812, deletions=False, at=at),
+        RegistryPart(transaction=1, first_position=1, id=812, deletions=True),
+    )
+    shard = manifest.shards[0].model_copy(update={"registry": parts})
+    folder = PublicationFolder("vehicles")
+    storage.write(folder.manifest(name), manifest.model_copy(update={"shards": (shard,)}).to_json())
+    lines = contexture("outbox", "show", "abcd1234").out.splitlines()
+    assert [line for line in lines if "registry" in line] == [
+        "  registry transaction 812 of 2026-03-01 12:05:00 UTC: 1 record, additions and modifications",
+        "  registry transaction 812: 1 record, tombstones",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"baseline": True}, "what the registry holds is noted as the start; nothing is sent until it changes"),
+        ({"flush": True}, "everything that the registry holds, in one transaction"),
+    ],
+)
+def test_what_is_special_about_a_registry_s_outbox_is_told(storage, contexture, given, told):
+    registry_outbox(storage, **given)
+    assert told in contexture("outbox", "show", "abcd1234").out.splitlines()
 
 
 def test_the_list_shows_only_what_is_pending(storage, contexture):

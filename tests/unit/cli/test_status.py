@@ -13,6 +13,7 @@ from contexture.outbox.attempts import AttemptLog
 from contexture.outbox.conclusion import conclude
 from contexture.outbox.inbox_files import open_shelf
 from contexture.outbox.inbox_writer import InboxWriter
+from contexture.outbox.layout import PublicationFolder
 from contexture.outbox.lifecycle import Outboxes
 from contexture.outbox.storage import Storage
 
@@ -88,6 +89,14 @@ def test_notifications_that_wait_are_told(storage, contexture):
     ]
     bikes, vehicles = json.loads(contexture("status", "--json").out)["publications"]
     assert (bikes["waiting"], vehicles["waiting"]) == ({"files": 2, "since": "2023-11-14T22:13:20Z"}, None)
+
+
+def test_a_registry_of_which_nothing_was_sent_yet_is_told(storage, contexture):
+    concluded(storage)
+    manifest = Outboxes(storage, "vehicles").manifest("first000")
+    path = PublicationFolder("vehicles").manifest("first000")
+    storage.write(path, manifest.model_copy(update={"baseline": True}).to_json())
+    assert "nothing was sent; the registry held" in contexture("status").out
 
 
 def test_an_owed_full_run_is_told(storage, contexture):

@@ -63,6 +63,8 @@ LINES = {"format": "cygnus-lines"}
         ({"topics": {"config": {"max.message.bytes": "1 MB"}}}, "max.message.bytes '1 MB'"),
         ({"message": {"format": "sdmx"}}, "can't tell what `kind: ngsi` reads"),
         ({"message": {"media_type": "x/y"}}, "`media_type` needs `format: sdmx`"),
+        ({"message": {"allow_lossy": True}}, "`allow_lossy` needs `format: sdmx`"),
+        ({"topics": {"routes": [{"select": "*", "topics": ["A"]}]}}, "`routes` needs `kind: sdmx`"),
         ({"source": {"select": ["*"]}}, "`select` needs `kind: sdmx`"),
         ({"source": {"registrations": True}}, "`registrations` needs `kind: sdmx`"),
         ({"source": {"types": ["car"], "type_pattern": "^car"}}, "`type_pattern` and `types` exclude each other"),
@@ -153,12 +155,12 @@ def test_a_service_is_never_guessed():
             "quality.expectations[1].on: not yet supported: `on: attributes`",
         ),
         (
-            {
-                "source": {"kind": "sdmx", "select": ["*=BIS:*(*)"]},
-                "message": {"format": "sdmx"},
-                "topics": {"naming": "fixed", "topics": ["FOO"]},
-            },
-            "source.kind: not yet supported: `kind: sdmx`",
+            {"source": {"kind": "sdmx", "registrations": True}, "topics": {"topics": ["FOO"]}},
+            "source.registrations: not yet supported: `registrations: true`",
+        ),
+        (
+            {"source": {"kind": "sdmx"}, "message": {"allow_lossy": True}, "topics": {"topics": ["FOO"]}},
+            "message.allow_lossy: not yet supported: `allow_lossy: true`",
         ),
     ],
 )
@@ -175,7 +177,7 @@ def test_a_registry_notifies_nobody():
 
 
 def test_a_registry_has_no_entities():
-    found = refusal(source={"kind": "sdmx", "types": ["car"]}, message={"format": "sdmx"})
+    found = refusal(source={"kind": "sdmx", "types": ["car"]}, topics={"naming": "cygnus"})
     assert "`types` needs `kind: ngsi`" in found
     assert "`service` needs `kind: ngsi`" in found
     assert "`naming: cygnus` makes names of entities; a registry has none" in found

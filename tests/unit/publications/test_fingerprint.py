@@ -161,6 +161,7 @@ def test_every_key_that_works_today_is_tried_in_one_direction():
         "topics.routes",
         "message.envelope",
         "message.media_type",
+        "message.allow_lossy",
     }
     assert set(CHANGING) == set(CHANGES_RECORDS) - not_yet
     assert set(KEEPING) == set(CHANGES_NO_RECORD) - {
@@ -246,6 +247,7 @@ def test_defaults_of_fingerprinted_keys_are_frozen():
         "message.envelope": "none",
         "message.key": "identity",
         "message.media_type": None,
+        "message.allow_lossy": False,
         "quality.coerce_numbers": False,
         "publish.connection": "kafka_default",
     }

@@ -97,7 +97,13 @@ def test_a_minimal_file_has_every_documented_default(written):
             "max_new_topics": 5000,
         },
         "batches": {"batch_size": 1, "batch_timeout": 30, "batch_ttl": 10, "batch_retry_intervals": [5000]},
-        "message": {"format": "ngsiv2", "envelope": "none", "key": "identity", "media_type": None},
+        "message": {
+            "format": "ngsiv2",
+            "envelope": "none",
+            "key": "identity",
+            "media_type": None,
+            "allow_lossy": False,
+        },
         "publish": {
             "connection": "kafka_default",
             "shards": 2,

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contexture.errors import ConfigurationError
-from contexture.publications.topics import Route
-from contexture.sdmx import SelectorError
+from contexture.publications.topics import Route, Topics
+from contexture.sdmx import SelectorError, routing
 from contexture.sdmx.routing import Router
 from contexture.topics import TopicNameError, injective
 
@@ -111,3 +111,17 @@ def test_no_structure_is_lost(agencies, routes):
     urns = [MODEL + f"codelist.Codelist={agency}:CL(1.0)" for agency in agencies]
     found = router(*routes).route(urns)
     assert sorted([*found.topics, *found.unrouted, *found.refused]) == sorted(set(urns))
+
+
+def test_every_structure_goes_to_the_topics_of_a_publication_and_to_those_of_its_routes():
+    settings = Topics.model_validate({"topics": "all", "routes": [{"select": "*=BIS:*(*)", "topics": "bis"}]})
+    found = routing.router(settings).route([OLD, BIS])
+    assert found.topics == {OLD: ("all",), BIS: ("all", "bis")}
+    assert found.unrouted == ()
+
+
+def test_without_topics_for_all_what_no_route_selects_goes_nowhere():
+    settings = Topics.model_validate({"routes": [{"select": "*=BIS:*(*)", "topics": "bis"}]})
+    found = routing.router(settings).route([OLD, BIS])
+    assert found.topics == {BIS: ("bis",)}
+    assert found.unrouted == (OLD,)

@@ -1,0 +1,105 @@
+"""What a registry excludes: its transactions have one order, its structures one key, and its names are no entity's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from contexture.publications.delivery import KEY_IDENTITY
+from contexture.publications.findings import Finding
+
+if TYPE_CHECKING:
+    from contexture.publications.publication import Publication
+
+Findings = Iterator[Finding]
+
+_KIND = (("source", "kind"),)
+_NAMES = "structures go to `topics`, and by their URNs to those of `routes`"
+_WHOLE = "a transaction of the registry is one of Kafka"
+_WITHOUT_MEANING: Mapping[str, tuple[tuple[str, ...], str]] = {
+    "topics": (
+        (
+            "cygnus_version",
+            "data_model",
+            "enable_lowercase",
+            "compat",
+            "enable_grouping",
+            "grouping_rules",
+            "enable_name_mappings",
+            "name_mappings",
+            "collision",
+        ),
+        _NAMES,
+    ),
+    "batches": (("batch_size", "batch_timeout"), _WHOLE),
+    "publish": (("transaction_records",), _WHOLE),
+    "quality": (
+        (
+            "required_attributes",
+            "attribute_types",
+            "ranges",
+            "fresh_within_seconds",
+            "allowed_values",
+            "stale_after_seconds",
+            "syntax",
+            "coerce_numbers",
+            "allow_intervals",
+            "models",
+        ),
+        "structures have no attributes",
+    ),
+}
+
+
+def _keys_without_meaning(publication: Publication) -> Findings:
+    for name, (keys, reason) in _WITHOUT_MEANING.items():
+        section = getattr(publication, name)
+        for key in keys:
+            if key in section.model_fields_set and getattr(section, key) != type(section).model_fields[key].default:
+                yield Finding((name, key), f"`{key}` needs `kind: ngsi`: {reason}", "leave it out", _KIND)
+
+
+def _one_sender(publication: Publication) -> Findings:
+    shards = publication.publish.shards
+    if shards != 1:
+        message = f"`shards: {shards}`: a registry's transactions have one order, so they have one sender"
+        yield Finding(("publish", "shards"), message, "leave it out, or write `shards: 1`", _KIND)
+
+
+def _one_key(publication: Publication) -> Findings:
+    if publication.message.key != KEY_IDENTITY:
+        message = f"`key: {publication.message.key}`: the key of a structure is its URN"
+        yield Finding(("message", "key"), message, "leave it out, or write `key: identity`", _KIND)
+
+
+def _one_form(publication: Publication) -> Findings:
+    if publication.message.media_type is not None:
+        message = "`media_type` stands in the wrong section: what the registry writes is what is sent"
+        yield Finding(("message", "media_type"), message, "write it as `source.media_type`", _KIND)
+
+
+def _no_holes(publication: Publication) -> Findings:
+    if publication.publish.on_failure == "dead-letter":
+        message = "`on_failure: dead-letter` would leave holes in a registry's transactions"
+        yield Finding(("publish", "on_failure"), message, "use `on_failure: stop`", _KIND)
+
+
+_CHECKS: tuple[Callable[[Publication], Findings], ...] = (
+    _keys_without_meaning,
+    _one_sender,
+    _one_key,
+    _one_form,
+    _no_holes,
+)
+
+
+def _of_structures(publication: Publication) -> Findings:
+    if publication.source.kind == "sdmx":
+        for check in _CHECKS:
+            yield from check(publication)
+    elif publication.topics.routes:
+        message = "`routes` needs `kind: sdmx`"
+        yield Finding(("topics", "routes"), message, "leave it out: they select structures", _KIND)
+
+
+STRUCTURE_CHECKS: tuple[Callable[[Publication], Findings], ...] = (_of_structures,)

@@ -1,0 +1,62 @@
+"""What is different about runs of a publication that reads a structure registry."""
+
+from __future__ import annotations
+
+from contexture.errors import ConfigurationError
+from contexture.outbox.manifest import Mode
+from contexture.outbox.state import StatePointer
+from contexture.publications import Publication
+from contexture_airflow.steps.run import RunRequest
+
+
+def first_run(publication: Publication, request: RunRequest) -> tuple[Mode, str]:
+    """The mode of the first run, and why: a registry is idle until its next change unless someone wants everything."""
+    if publication.source.kind != "sdmx":
+        return "full", "the first run"
+    if request.mode == "full":
+        return "full", request.reason or "asked for"
+    if publication.resync.on_startup == "full":
+        return "full", "the first run, and resync.on_startup is full"
+    if request.mode == "auto" and publication.source.mode == "full":
+        return "full", "the publication's own mode"
+    policy = publication.resync.on_startup
+    return "changes", f"the first run notes what the registry holds and sends nothing (resync.on_startup is {policy})"
+
+
+def is_baseline(publication: Publication, pointer: StatePointer, mode: Mode) -> bool:
+    """Whether what the registry holds becomes state, and nothing is sent."""
+    return publication.source.kind == "sdmx" and pointer.outbox is None and mode == "changes"
+
+
+def check_request(publication: Publication, request: RunRequest) -> None:
+    """Refuses what a registry's publication can't do, before anything is read.
+
+    Raises:
+        SelectorError: a selector of the publication can't be read.
+        ConfigurationError: structures that were held back are asked for again.
+    """
+    # The splitter behind it would be loaded by every settle of every publication.
+    from contexture.sdmx.publication_selectors import unreadable
+
+    for _, error in unreadable(publication):
+        raise error
+    if request.retry_quarantine is not None and request.interval is None:
+        raise ConfigurationError(
+            "structures that a rule held back are not tried again from what is stored of them",
+            next_step="start a run in mode full: it reads them from the registry again, under today's rules",
+            publication=publication.name,
+        )
+
+
+def check_republish(publication: Publication, request: RunRequest, mode: Mode) -> None:
+    """Refuses to send single transactions of a registry again.
+
+    Raises:
+        ConfigurationError: `republish` without mode full.
+    """
+    if request.republish and publication.source.kind == "sdmx" and mode == "changes":
+        raise ConfigurationError(
+            "a transaction of the registry that the ledger has is never sent twice",
+            next_step="to send everything again, start a run in mode full",
+            publication=publication.name,
+        )

@@ -1,0 +1,125 @@
+"""Runs of a publication that reads a registry: what the first one does, and what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from builders.fake_target import FakeTarget
+from builders.outboxes import NOON, publication
+from builders.structure_publications import structures
+from contexture.errors import ConfigurationError
+from contexture.outbox.orders import StageOrder
+from contexture.outbox.state import State, StatePointer
+from contexture.outbox.storage import Storage
+from contexture.publications import fingerprint
+from contexture.sdmx import SelectorError
+from contexture_airflow.steps.planning import decide, plan_run
+from contexture_airflow.steps.run import RunPlan, RunRequest
+from contexture_airflow.steps.staging import place_order
+
+FIRST = StatePointer()
+KNOWN = StatePointer(outbox="outbox1", sequence=1, cluster="cluster-a", target="PLAINTEXT://broker:9092")
+
+
+@pytest.fixture
+def storage(tmp_path: Path) -> Storage:
+    return Storage(str(tmp_path))
+
+
+def asked(**request: Any) -> RunRequest:
+    return RunRequest.model_validate({"run_id": "manual__1", **request})
+
+
+def planned(storage: Storage, pointer: StatePointer = FIRST, *, on_startup: str = "pending", **request: Any) -> RunPlan:
+    owner = structures(resync={"on_startup": on_startup, "on_config_change": "none"})
+    State(storage, owner.name).point(pointer)
+    return plan_run(storage, owner, asked(**request), FakeTarget())
+
+
+@pytest.mark.parametrize(
+    ("on_startup", "request_", "mode", "baseline"),
+    [
+        ("none", {}, "changes", True),
+        ("pending", {}, "changes", True),
+        ("pending", {"mode": "changes"}, "changes", True),
+        ("pending", {"mode": "full"}, "full", False),
+        ("full", {}, "full", False),
+        ("full", {"mode": "changes"}, "full", False),
+        ("pending", {"dry_run": True}, "changes", True),
+        ("pending", {"interval": (NOON, NOON)}, "backfill", False),
+    ],
+)
+def test_the_first_run_sends_nothing_unless_somebody_wants_everything(
+    storage: Storage, on_startup: str, request_: dict[str, Any], mode: str, baseline: bool
+) -> None:
+    plan = planned(storage, on_startup=on_startup, **request_)
+    assert (plan.mode, plan.baseline) == (mode, baseline)
+
+
+def test_a_publication_in_mode_full_is_full_from_the_first_run_on() -> None:
+    assert decide(structures(source={"mode": "full"}), FIRST, asked(), None)[0] == "full"
+
+
+def test_why_nothing_is_sent_is_told(storage: Storage) -> None:
+    assert planned(storage).why == (
+        "the first run notes what the registry holds and sends nothing (resync.on_startup is pending)"
+    )
+
+
+@pytest.mark.parametrize(("request_", "mode"), [({}, "changes"), ({"mode": "full"}, "full")])
+def test_later_runs_are_no_baseline(storage: Storage, request_: dict[str, Any], mode: str) -> None:
+    plan = planned(storage, KNOWN, **request_)
+    assert (plan.mode, plan.baseline) == (mode, False)
+
+
+def test_what_is_owed_comes_before_a_baseline(storage: Storage) -> None:
+    plan = planned(storage, FIRST.model_copy(update={"owes_full": "asked for while it was paused"}))
+    assert (plan.mode, plan.baseline) == ("full", False)
+
+
+@pytest.mark.parametrize("other", [{"cluster": "cluster-b"}, {"target": "SSL://broker:9093"}])
+def test_another_kafka_gets_everything_whatever_the_policy_says(storage: Storage, other: dict[str, str]) -> None:
+    assert planned(storage, KNOWN.model_copy(update=other)).mode == "full"
+
+
+def test_a_changed_publication_follows_its_policy(storage: Storage) -> None:
+    pointer = KNOWN.model_copy(update={"fingerprint": "another"})
+    assert planned(storage, pointer).mode == "changes"
+    owner = structures()
+    State(storage, owner.name).point(pointer)
+    assert plan_run(storage, owner, asked(), FakeTarget()).mode == "full"
+
+
+def test_quarantined_structures_are_not_tried_again(storage: Storage) -> None:
+    with pytest.raises(ConfigurationError, match="start a run in mode full") as raised:
+        planned(storage, KNOWN, retry_quarantine="outbox1")
+    assert "are not tried again" in raised.value.message
+
+
+def test_single_transactions_are_not_sent_again(storage: Storage) -> None:
+    with pytest.raises(ConfigurationError, match="is never sent twice"):
+        planned(storage, KNOWN, republish=True)
+    assert planned(storage, KNOWN, republish=True, mode="full").mode == "full"
+
+
+def test_a_selector_that_can_not_be_read_is_told_before_anything_is_read(storage: Storage) -> None:
+    owner = structures(source={"select": "Codlist=ECB:*(*)"})
+    with pytest.raises(SelectorError, match="did you mean Codelist"):
+        plan_run(storage, owner, asked(), FakeTarget())
+
+
+def test_a_broker_s_publication_has_no_baseline(storage: Storage) -> None:
+    plan = plan_run(storage, publication(), asked(mode="changes"), FakeTarget())
+    assert (plan.mode, plan.baseline) == ("full", False)
+
+
+def test_the_order_says_that_nothing_is_to_be_sent(storage: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("contexture.publications.publication.not_yet_supported", lambda publication: ())
+    owner = structures()
+    plan = RunPlan(run="r", mode="changes", sequence=1, fingerprint=fingerprint(owner), why="", baseline=True)
+    placed = place_order(storage, owner, asked(), plan, lambda publication, interval: FakeTarget())
+    order = StageOrder.model_validate_json(Path(placed.uri.removeprefix("file://")).read_bytes())
+    assert (order.mode, order.baseline) == ("changes", True)
