@@ -1,4 +1,7 @@
-"""Where the landing of a run comes from: its source, the history of that, or quarantined events tried again."""
+"""Where the landing of a run comes from: its source, the history of that, or quarantined events tried again.
+
+A source is a context broker or a structure registry.
+"""
 
 from __future__ import annotations
 
@@ -31,5 +34,15 @@ def land(spark: SparkSession, order: StageOrder, watermark: str | None) -> Landi
     """
     if order.retry is not None:
         return land_quarantined(order, order.retry)
+    if order.publication.source.kind == "sdmx":
+        return _structures(spark, order, watermark)
     connection = BrokerConnection.from_json(os.environ[CONNECTION_VARIABLE])
     return land_history(order, connection) if order.mode == "backfill" else pull(spark, order, connection, watermark)
+
+
+def _structures(spark: SparkSession, order: StageOrder, watermark: str | None) -> LandingManifest:
+    # Runs that read a broker need neither the registries' clients nor the splitter.
+    from contexture.sdmx.registries import RegistryConnection
+    from spark_jobs.structures.pull import pull_structures
+
+    return pull_structures(spark, order, RegistryConnection.from_json(os.environ[CONNECTION_VARIABLE]), watermark)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from contexture.outbox.layout import PublicationFolder
-from contexture.outbox.manifest import Manifest
+from contexture.outbox.manifest import LandingManifest, Manifest
 from contexture.outbox.orders import StageOrder
 from contexture.outbox.state import State
 from contexture.outbox.storage import Storage
@@ -33,8 +33,24 @@ def _phases(spark: SparkSession, order: StageOrder, watch: Stopwatch) -> Manifes
     pointer = State(storage, order.publication.name).pointer()
     with watch.step("pull"):
         landing = land(spark, order, pointer.watermark)
+    manifest = _prepared_and_judged(spark, order, landing, watch)
+    storage.remove(PublicationFolder(order.publication.name).work(order.run))
+    return manifest
+
+
+def _prepared_and_judged(
+    spark: SparkSession, order: StageOrder, landing: LandingManifest, watch: Stopwatch
+) -> Manifest:
+    if order.publication.source.kind == "sdmx":
+        # Runs that read a broker need no splitter.
+        from spark_jobs.structures.judgement import judge_structures
+        from spark_jobs.structures.phase import prepare_structures
+
+        manifest = prepare_structures(spark, order, landing, watch)
+        with watch.step("judge"):
+            judge_structures(spark, order, landing, manifest)
+        return manifest
     manifest = prepare(spark, order, landing, watch)
     with watch.step("judge"):
         judge_outbox(spark, order, landing, manifest)
-    storage.remove(PublicationFolder(order.publication.name).work(order.run))
     return manifest

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from airflow.sdk import BaseHook, Connection
 from airflow.sdk.exceptions import AirflowNotFoundException
@@ -13,6 +13,9 @@ from contexture.errors import ConfigurationError
 if TYPE_CHECKING:
     from contexture.kafka import ClientSettings
     from contexture.ngsi import BrokerConnection
+    from contexture.sdmx.registries import RegistryConnection
+
+SourceKind = Literal["ngsi", "sdmx"]
 
 
 def connection(connection_id: str) -> Connection:
@@ -31,8 +34,10 @@ def connection(connection_id: str) -> Connection:
         ) from error
 
 
-def source_connection(connection_id: str) -> BrokerConnection:
-    """The context broker behind a connection of type `http`; its fields: `contexture.ngsi.connection_fields`.
+def source_connection(connection_id: str, kind: SourceKind = "ngsi") -> BrokerConnection | RegistryConnection:
+    """The context broker or structure registry behind a connection of type `http`.
+
+    Its fields are those of `contexture.ngsi.connection_fields`, for a registry too.
 
     Raises:
         ConfigurationError: the connection is missing, or can not be used.
@@ -49,10 +54,16 @@ def source_connection(connection_id: str) -> BrokerConnection:
         password=found.password or "",
         extra=found.extra_dejson,
     )
-    broker = broker_connection(connection_id, fields)
-    for value in secrets(broker):
+    source: BrokerConnection | RegistryConnection
+    if kind == "sdmx":
+        from contexture.sdmx.registries import registry_connection
+
+        source = registry_connection(connection_id, fields)
+    else:
+        source = broker_connection(connection_id, fields)
+    for value in secrets(source):
         mask_secret(value)
-    return broker
+    return source
 
 
 def kafka_settings(connection_id: str) -> ClientSettings:

@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from contexture.errors import ConfigurationError
-from contexture_airflow.connections import connection, source_connection
+from contexture_airflow.connections import SourceKind, connection, source_connection
 
 SOURCE_VARIABLE = "CONTEXTURE_SOURCE_CONNECTION"
 # A driver beside its executors needs no other address, and should offer none; executors elsewhere have to reach it.
@@ -27,13 +27,16 @@ class Submission:
     environment: dict[str, str] = field(repr=False)
 
     @classmethod
-    def prepared(cls, source_connection_id: str, spark_connection_id: str, home: str, scratch: Path) -> Submission:
+    def prepared(
+        cls, source_connection_id: str, spark_connection_id: str, home: str, scratch: Path, *, kind: SourceKind = "ngsi"
+    ) -> Submission:
         """Everything for a submit to the Spark behind a connection.
 
         Args:
             source_connection_id, spark_connection_id: of Airflow connections.
             home: CONTEXTURE_HOME of the job.
             scratch: a folder that lives as long as the submit.
+            kind: of the source.
 
         Raises:
             ConfigurationError: a connection is missing, or Spark would show the secrets.
@@ -50,7 +53,7 @@ class Submission:
         return cls(
             application=str(package_folder("spark_jobs") / "stage.py"),
             py_files=None if is_local else str(modules_zip(scratch)),
-            environment=_environment(source_connection_id, home) | (_LOCAL_ONLY if is_local else {}),
+            environment=_environment(source_connection_id, kind, home) | (_LOCAL_ONLY if is_local else {}),
         )
 
 
@@ -78,11 +81,11 @@ def modules_zip(folder: Path) -> Path:
     return path
 
 
-def _environment(source_connection_id: str, home: str) -> dict[str, str]:
+def _environment(source_connection_id: str, kind: SourceKind, home: str) -> dict[str, str]:
     # Airflow's environment may name neither the interpreter nor its bin: spark-submit is looked up on this PATH.
     binaries = str(Path(sys.executable).parent)
     environment = {
-        SOURCE_VARIABLE: source_connection(source_connection_id).to_json(),
+        SOURCE_VARIABLE: source_connection(source_connection_id, kind).to_json(),
         "CONTEXTURE_HOME": home,
         "PATH": os.pathsep.join([binaries, os.environ.get("PATH", os.defpath)]),
         "PYSPARK_PYTHON": sys.executable,

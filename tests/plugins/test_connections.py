@@ -12,6 +12,7 @@ pytestmark = pytest.mark.airflow
 pytest.importorskip("airflow.sdk")
 
 from contexture.errors import ConfigurationError  # noqa: E402
+from contexture.sdmx.registries import RegistryConnection  # noqa: E402
 from contexture_airflow.connections import kafka_settings, source_connection  # noqa: E402
 
 SetConnection = Callable[..., None]
@@ -73,6 +74,23 @@ def test_a_source_without_a_host_is_refused(set_connection: SetConnection) -> No
     set_connection("broker", conn_type="http")
     with pytest.raises(ConfigurationError, match="has no host"):
         source_connection("broker")
+
+
+def test_a_registry_takes_the_same_fields(set_connection: SetConnection) -> None:
+    set_connection("registry", conn_type="http", host="fmr", port=8080, login="root", password="s3cret")
+    found = source_connection("registry", "sdmx")
+    assert isinstance(found, RegistryConnection)
+    assert found.base_url == "http://fmr:8080"
+    assert found.headers["Authorization"].startswith("Basic ")
+    assert "s3cret" not in repr(found)
+
+
+def test_secrets_of_a_registry_are_masked(set_connection: SetConnection, monkeypatch: pytest.MonkeyPatch) -> None:
+    masked: list[str] = []
+    monkeypatch.setattr("contexture_airflow.connections.mask_secret", masked.append)
+    set_connection("registry", conn_type="http", host="fmr", extra={"token": "t0ken"})
+    source_connection("registry", "sdmx")
+    assert masked == ["Bearer t0ken"]
 
 
 def test_the_extra_of_a_kafka_connection_is_taken(set_connection: SetConnection) -> None:

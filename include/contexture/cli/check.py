@@ -19,8 +19,8 @@ Files = Annotated[
     typer.Argument(help="Files or folders; without one $CONTEXTURE_PUBLICATIONS, else include/publications."),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON document for scripts.")]
-Sample = Annotated[Path | None, typer.Option(help="Entities for the preview: a JSON file, in the source's form.")]
-Source = Annotated[str | None, typer.Option(help="Address of the context broker for the preview.")]
+Sample = Annotated[Path | None, typer.Option(help="For the preview: entities in a JSON file, or a structure message.")]
+Source = Annotated[str | None, typer.Option(help="Address of the context broker or registry for the preview.")]
 Entities = Annotated[int, typer.Option(min=1, max=1000, help="How many entities of the source to preview.")]
 
 
@@ -35,9 +35,10 @@ def check_publications(
 ) -> None:
     """Check publication files: everything that is wrong, the configuration as understood, and a preview.
 
-    The preview shows the topics, keys, batches and sub-batches that entities of the source would get. They are read
-    from --sample or --source, else from the publication's connection, as Airflow takes it from the environment
-    (AIRFLOW_CONN_CONTEXT_BROKER for `connection: context_broker`). Nothing is sent to Kafka.
+    The preview shows the topics, keys, batches and sub-batches that entities of the source would get, and how many of
+    a registry's structures would go to which topic. They are read from --sample or --source, else from the
+    publication's connection, as Airflow takes it from the environment (AIRFLOW_CONN_CONTEXT_BROKER for `connection:
+    context_broker`). Nothing is sent to Kafka.
 
     Exit codes: 0 all files are right; 1 a file is wrong; 2 the command line is wrong; 3 a source can't be reached.
     """

@@ -17,6 +17,7 @@ from contexture.publications.fields import Section
 
 if TYPE_CHECKING:
     from contexture.cli.preview import Preview
+    from contexture.cli.structure_check import StructurePreview
 
 # What YAML reads back as the same text without quotes.
 _PLAIN = re.compile(r"^(?!(?:true|false|null|~)$)[A-Za-z/][\w./#: -]*(?<![: #])$", re.ASCII | re.IGNORECASE)
@@ -48,6 +49,7 @@ def _as_dict(checked: Checked) -> dict[str, object]:
         "fingerprint": fingerprint(publication) if publication else None,
         "configuration": publication.model_dump(mode="json", exclude=_CONTENTS) if publication else None,
         "preview": _preview_as_dict(checked.preview) if checked.preview else None,
+        "structures": dataclasses.asdict(checked.structures) if checked.structures else None,
         "no_preview": checked.no_preview or None,
     }
 
@@ -78,6 +80,8 @@ def _print_file(console: Console, checked: Checked) -> None:
         console.print(_configuration(loaded.publication))
     if checked.preview is not None:
         _print_preview(console, checked.preview)
+    elif checked.structures is not None:
+        _print_structures(console, checked.structures)
     elif checked.no_preview:
         style = "red" if checked.unreachable else "yellow"
         console.print(Text(f"no preview: {checked.no_preview}", style=style))
@@ -141,6 +145,24 @@ def _print_preview(console: Console, preview: Preview) -> None:
         console.print(Text(f"and {len(preview.refused) - _REFUSED_SHOWN} more to quarantine", style="red"))
     for rule, count in sorted(preview.warnings.items()):
         console.print(Text(f"warning {rule}: {count} entities; published all the same", style="yellow"))
+
+
+def _print_structures(console: Console, preview: StructurePreview) -> None:
+    counts = f"{preview.selected} of {preview.held} structures are selected, for {len(preview.topics)} topics"
+    console.print(Text(f"preview of {preview.origin}: {counts}", style="bold"))
+    for topic, count in list(preview.topics.items())[:_RECORDS_SHOWN]:
+        console.print(Text(f"  {count:>8}  {topic}"))
+    if len(preview.topics) > _RECORDS_SHOWN:
+        console.print(Text(f"and {len(preview.topics) - _RECORDS_SHOWN} more; --json has all", style="dim"))
+    for urn, topics in list(preview.structures.items())[:_ENTITIES_SHOWN]:
+        console.print(Text(f"  key {urn} to {', '.join(topics)}", style="dim"))
+    if preview.unrouted:
+        first = ", ".join(preview.unrouted[:_ENTITIES_SHOWN])
+        console.print(Text(f"{len(preview.unrouted)} go nowhere, for no route selects them: {first}", style="yellow"))
+    for urn, reason in list(preview.refused.items())[:_REFUSED_SHOWN]:
+        console.print(Text(f"to quarantine: {urn}: {reason}", style="red"))
+    for names in preview.clashes:
+        console.print(Text(f"Kafka takes {' and '.join(names)} for one topic", style="red"))
 
 
 def _records(preview: Preview) -> Text:

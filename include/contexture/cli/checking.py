@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from contexture.cli import structure_check
 from contexture.errors import ConfigurationError, ContextureError
 from contexture.publications import LoadedPublication, Publication, discover
 
 if TYPE_CHECKING:
     from contexture.cli.preview import Preview
+    from contexture.cli.structure_check import StructurePreview
 
 FOLDER_VARIABLE = "CONTEXTURE_PUBLICATIONS"
 DEFAULT_FOLDER = Path("include/publications")
@@ -19,7 +21,7 @@ DEFAULT_FOLDER = Path("include/publications")
 
 @dataclass(frozen=True, slots=True)
 class PreviewFrom:
-    """Where a preview's entities come from: a file, an address, or (neither) the publication's own connection."""
+    """What a preview is of: a file, the source at an address, or (neither) that of the publication's own connection."""
 
     sample: Path | None = None
     source: str | None = None
@@ -33,12 +35,14 @@ class Checked:
     Attributes:
         loaded: the publication with notes, or its errors.
         preview: what sample entities would become; None when there are none to look at.
+        structures: where the structures of a registry would go; likewise.
         no_preview: why there is no preview, and how to get one.
         unreachable: a source was named but didn't give entities.
     """
 
     loaded: LoadedPublication
     preview: Preview | None = None
+    structures: StructurePreview | None = None
     no_preview: str = ""
     unreachable: bool = False
 
@@ -55,15 +59,34 @@ def check(files: list[Path], preview_from: PreviewFrom) -> list[Checked]:
         raise ConfigurationError(
             f"no publication file in {', '.join(map(str, paths))}", next_step="name a folder with .yaml files"
         )
-    return [_checked(each, preview_from) for each in loaded]
+    return [_checked(structure_check.with_whole_selectors(each), preview_from) for each in loaded]
 
 
 def _checked(loaded: LoadedPublication, preview_from: PreviewFrom) -> Checked:
     if loaded.publication is None:
         return Checked(loaded)
+    if loaded.publication.source.kind == "sdmx":
+        return _routed(loaded, loaded.publication, preview_from)
     if preview_from.sample is not None:
         return _previewed_from_file(loaded, loaded.publication, preview_from.sample)
     return _previewed_from_broker(loaded, loaded.publication, preview_from)
+
+
+def _routed(loaded: LoadedPublication, publication: Publication, preview_from: PreviewFrom) -> Checked:
+    """The file of a registry's publication with the topics that its structures would go to."""
+    if preview_from.sample is not None:
+        return Checked(loaded, structures=structure_check.preview_of_file(publication, preview_from.sample))
+    from contexture.cli import connections
+
+    try:
+        connection = connections.registry(publication.source.connection, preview_from.source)
+        if connection is None:
+            variable = connections.variable_of(publication.source.connection)
+            how = f"for a preview set {variable}, or give --source http://host:8080 or --sample structures.xml"
+            return Checked(loaded, no_preview=how)
+        return Checked(loaded, structures=structure_check.preview_of_registry(publication, connection))
+    except ContextureError as error:
+        return Checked(loaded, no_preview=str(error), unreachable=True)
 
 
 def _previewed_from_file(loaded: LoadedPublication, publication: Publication, path: Path) -> Checked:

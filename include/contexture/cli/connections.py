@@ -5,11 +5,15 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import replace
+from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from contexture.errors import ConfigurationError
 from contexture.ngsi import BrokerConnection
 from contexture.ngsi.connection_fields import ConnectionFields, broker_connection
+
+if TYPE_CHECKING:
+    from contexture.sdmx.registries import RegistryConnection
 
 _TIMEOUT_SECONDS = 10.0
 
@@ -55,6 +59,27 @@ def context_broker(connection_id: str, fields: ConnectionFields) -> BrokerConnec
         raise _unreadable(connection_id)
     try:
         found = broker_connection(connection_id, fields)
+    except (ValueError, TypeError, AttributeError):
+        raise _unreadable(connection_id) from None
+    # Somebody is waiting at a command line.
+    return found if "timeout_seconds" in fields.extra else replace(found, timeout_seconds=_TIMEOUT_SECONDS)
+
+
+def registry(connection_id: str, address: str | None = None) -> RegistryConnection | None:
+    """The structure registry at an address, or else behind a connection of the environment; None when there is none.
+
+    Raises:
+        ConfigurationError: the connection leads to none; the message never shows it.
+    """
+    fields = None if address is not None else read(connection_id)
+    if address is None and fields is None:
+        return None
+    from contexture.sdmx.registries import RegistryConnection, registry_connection
+
+    if fields is None:
+        return RegistryConnection(str(address), timeout_seconds=_TIMEOUT_SECONDS)
+    try:
+        found = registry_connection(connection_id, fields)
     except (ValueError, TypeError, AttributeError):
         raise _unreadable(connection_id) from None
     # Somebody is waiting at a command line.

@@ -65,8 +65,8 @@ class StagePublicationOperator(SparkSubmitOperator):
     def _prepare_submit(self, home: str, order_uri: str, scratch: Path) -> None:
         from contexture_airflow.submission import Submission
 
-        source = self.publication.source.connection
-        submission = Submission.prepared(source, str(self._conn_id), home, scratch)
+        source = self.publication.source
+        submission = Submission.prepared(source.connection, str(self._conn_id), home, scratch, kind=source.kind)
         self.application = submission.application
         self.conf = {**(self.conf or {}), "spark.driver.extraJavaOptions": java_options()}
         self.application_args = ["--order", order_uri]
