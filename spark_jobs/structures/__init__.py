@@ -1,0 +1,1 @@
+"""Structures of a registry in a run."""

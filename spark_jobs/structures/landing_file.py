@@ -1,0 +1,113 @@
+"""The Parquet files of landing that tasks write themselves: bodies of any size never pass through the JVM."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from typing import Any, TypedDict
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from contexture.outbox.schemas import LANDING
+from contexture.outbox.storage import Storage
+
+GROUP_BYTES = 16 << 20
+GROUP_ROWS = 10_000
+_REPEATING = ["operation", "scope", "path", "type", "version", "media_type"]
+_DESCRIBED = [name for name in LANDING.names if name != "body"]
+
+
+class Row(TypedDict, total=False):
+    """A row of landing; what is left out is null."""
+
+    ordinal: int
+    operation: str
+    scope: str
+    path: str
+    id: str | None
+    type: str | None
+    version: str | None
+    body: bytes | None
+    media_type: str | None
+    modified_at: datetime | None
+    source_transaction: int | None
+    received_at: datetime
+
+
+class LandingFile:
+    """A file under construction; row groups are bounded by bytes, so that memory follows the largest body.
+
+    Attributes:
+        rows: that were added.
+        sha256: of the file; there when it is complete.
+    """
+
+    def __init__(self, writer: pq.ParquetWriter) -> None:
+        self._writer = writer
+        self._group: list[Row] = []
+        self._bytes = 0
+        self.rows = 0
+        self.sha256 = ""
+
+    def add(self, row: Row) -> None:
+        """Adds a row."""
+        size = len(row.get("body") or b"")
+        if self._group and (self._bytes + size > GROUP_BYTES or len(self._group) >= GROUP_ROWS):
+            self.flush()
+        self._group.append(row)
+        self._bytes += size
+        self.rows += 1
+
+    def flush(self) -> None:
+        """Writes what was added so far as a row group."""
+        if self._group:
+            self._writer.write_table(pa.Table.from_pylist(self._group, schema=LANDING))
+        self._group, self._bytes = [], 0
+
+
+@contextmanager
+def landing_file(storage: Storage, path: str) -> Iterator[LandingFile]:
+    """A file of landing, which takes its name when the block ends without an error.
+
+    Raises:
+        RetriableError: the storage failed.
+    """
+    with storage.replacing(path) as temporary:
+        with storage.filesystem.open_output_stream(temporary) as stream:
+            sink = _Digesting(stream)
+            with pq.ParquetWriter(
+                pa.PythonFile(sink, mode="w"),
+                LANDING,
+                compression="zstd",
+                use_dictionary=_REPEATING,
+                write_statistics=_DESCRIBED,
+            ) as writer:
+                file = LandingFile(writer)
+                yield file
+                file.flush()
+        file.sha256 = sink.digest.hexdigest()
+
+
+class _Digesting:
+    """A stream that is digested as it is written, so that no file has to be read again for it."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+        self.digest = hashlib.sha256()
+        self.closed = False
+
+    def write(self, content: bytes) -> int:
+        self.digest.update(content)
+        return int(self._stream.write(content) or len(content))
+
+    def tell(self) -> int:
+        return int(self._stream.tell())
+
+    def flush(self) -> None:
+        self._stream.flush()
+
+    def close(self) -> None:
+        self.closed = True

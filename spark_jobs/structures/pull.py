@@ -1,0 +1,157 @@
+"""The pull phase of a registry's structures: what is meant goes into landing as the registry renders it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from functools import partial
+from typing import TYPE_CHECKING
+
+from contexture.changes.structures import newly_routed
+from contexture.errors import DefectError
+from contexture.outbox.layout import PublicationFolder
+from contexture.outbox.manifest import LandingManifest
+from contexture.outbox.orders import StageOrder
+from contexture.outbox.state import State
+from contexture.outbox.storage import Storage
+from contexture.sdmx import Format, Selector
+from contexture.sdmx.reading.steps import Moved, nothing_moves
+from contexture.sdmx.reading.watermarks import settled, transaction_of
+from contexture.sdmx.registries import Registry, RegistryConnection, open_registry, splittable
+from contexture.sdmx.routing import Router
+from spark_jobs.structures.intake import Intake, Listed
+from spark_jobs.structures.logged import land_deleted, land_logged
+from spark_jobs.structures.outcome import Outcome
+from spark_jobs.structures.reader import Reading
+from spark_jobs.structures.snapshot import land_snapshot
+from spark_jobs.structures.tasks import read_in_tasks
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+DEFAULT_MEDIA_TYPE = Format.SDMX_ML_2_1.media_type
+
+
+def pull_structures(
+    spark: SparkSession, order: StageOrder, connection: RegistryConnection, watermark: str | None
+) -> LandingManifest:
+    """Reads the registry into the run's landing folder; a run that has its manifest already is not read again.
+
+    Args:
+        spark: the session whose tasks read.
+        order: what to read, and where to put it.
+        connection: the registry.
+        watermark: of the last concluded run: a transaction of the registry's log, or its Last-Modified; None reads
+            everything.
+
+    Raises:
+        RetriableError: the registry or the storage is away or ill, or the registry's answers contradict each other. No
+            manifest is left.
+        ConfigurationError: the registry refuses us, the selection or the format.
+    """
+    storage, folder = Storage(order.home), PublicationFolder(order.publication.name)
+    try:
+        return LandingManifest.model_validate_json(storage.read(folder.landing_manifest(order.run)))
+    except FileNotFoundError:
+        storage.remove(folder.landing(order.run))
+    manifest = _pull(spark, order, connection, watermark)
+    storage.write(folder.landing_manifest(order.run), manifest.to_json())
+    return manifest
+
+
+def _pull(
+    spark: SparkSession, order: StageOrder, connection: RegistryConnection, watermark: str | None
+) -> LandingManifest:
+    started_at = datetime.now(UTC)
+    source = order.publication.source
+    with open_registry(connection, flavour=source.flavour) as registry:
+        registry.probe()
+        intake = Intake(
+            registry,
+            _reading(order, connection, registry),
+            [Selector.parse(text) for text in source.select],
+            _sent(order),
+            readers=source.parallel_readers,
+            read_shares=partial(read_in_tasks, spark),
+        )
+        outcome = land(intake, order, watermark, started_at, _moved(order))
+        intake.close()
+    return LandingManifest(
+        run=order.run,
+        mode=order.mode,
+        source=registry.address,
+        queries=tuple(intake.queries),
+        watermark_from=watermark,
+        watermark_to=outcome.watermark,
+        rows=intake.tally.rows,
+        present=0,
+        source_count=outcome.source_count,
+        complete=outcome.complete,
+        started_at=started_at,
+        finished_at=datetime.now(UTC),
+        broker_time=None,
+        files=intake.tally.files,
+        digest=intake.digest,
+        registry_transaction=outcome.transaction,
+    )
+
+
+def land(
+    intake: Intake, order: StageOrder, watermark: str | None, started_at: datetime, moved: Moved = nothing_moves
+) -> Outcome:
+    """Lands what an order asks for: what the log tells after the watermark, or a snapshot.
+
+    Raises:
+        DefectError: the order is one that reads no registry.
+        ContextureError: the registry failed, or its answers contradict each other.
+    """
+    if order.mode not in {"full", "changes"}:
+        raise DefectError(f"mode {order.mode} reads no registry", next_step="report this", run=order.run)
+    registry = intake.registry
+    since = None if order.mode == "full" or order.baseline else watermark
+    after = transaction_of(since)
+    if registry.has_log and after is not None:
+        return land_logged(intake, after, moved)
+    # What happens while everything is read is told by the next run too.
+    newest = registry.transactions(None).newest if registry.has_log else None
+    before = intake.listed()
+    if since is not None and newest is None and after is None and _is_unchanged(intake, before, since):
+        return Outcome(since, len(before.selected), complete=False)
+    held = land_snapshot(intake, before)
+    known = transaction_of(watermark)
+    if registry.has_log and known is not None:
+        land_deleted(intake, held, known)
+    reached = settled(before.last_modified, started_at) if newest is None else str(newest)
+    return Outcome(reached, len(held.selected), complete=True, transaction=newest)
+
+
+def _moved(order: StageOrder) -> Moved:
+    routes = order.publication.topics.routes
+    return partial(newly_routed, Router(routes)) if routes else nothing_moves
+
+
+def _is_unchanged(intake: Intake, before: Listed, since: str) -> bool:
+    """Whether the registry says that nothing was added, modified or deleted; all that was sent has to be there, for it
+    need not have noticed a deletion."""
+    return intake.sent.keys() <= before.selected.keys() and intake.registry.unchanged_since(since)
+
+
+def _reading(order: StageOrder, connection: RegistryConnection, registry: Registry) -> Reading:
+    source = order.publication.source
+    media_type = source.media_type or DEFAULT_MEDIA_TYPE
+    return Reading(
+        connection=connection,
+        flavour=registry.flavour,
+        media_type=media_type,
+        splits=splittable(media_type),
+        home=order.home,
+        folder=PublicationFolder(order.publication.name).landing(order.run),
+        pause_seconds=source.pause_milliseconds / 1000,
+        deadline_seconds=float(source.walk_deadline_seconds),
+    )
+
+
+def _sent(order: StageOrder) -> list[str]:
+    """URNs that the target holds."""
+    state = State(Storage(order.home), order.publication.name)
+    identities = state.table(state.pointer(), ["identity"]).column("identity").to_pylist()
+    return [identity.decode() for identity in identities]

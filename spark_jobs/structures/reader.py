@@ -1,0 +1,203 @@
+"""What one task of a pull does: asks its questions one after the other, and writes what it is told into its file."""
+
+from __future__ import annotations
+
+import logging
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from contexture.errors import RetriableError
+from contexture.outbox.storage import Storage
+from contexture.sdmx import Artefact, StructureMessageError, Urn, split
+from contexture.sdmx.registries import (
+    Registry,
+    RegistryConnection,
+    Reply,
+    ReplyTooLargeError,
+    open_registry,
+    same_artefact,
+)
+from spark_jobs.structures.landing_file import LandingFile, landing_file
+from spark_jobs.structures.questions import Many, One, Place, Share, Told, What
+
+_TRIES = 2
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What all tasks of a pull know.
+
+    Attributes:
+        connection, flavour: of the registry; a flavour that is known is not asked for again.
+        media_type: the format that structures are read in.
+        splits: replies are split; else each holds one structure and is taken as it is.
+        home, folder: where the files go.
+        wanted: names of the structures that are landed from replies that hold many.
+        pause_seconds: between two questions of a task.
+        deadline_seconds: how long a task may read.
+        opening: opens the registry.
+    """
+
+    connection: RegistryConnection
+    flavour: str
+    media_type: str
+    splits: bool
+    home: str
+    folder: str
+    wanted: frozenset[str] = frozenset()
+    pause_seconds: float = 0.0
+    deadline_seconds: float = 3600.0
+    opening: Callable[..., Registry] = open_registry
+
+
+def read_share(reading: Reading, share: Share) -> list[Told]:
+    """Asks what a task is to ask, and writes its file.
+
+    Raises:
+        ContextureError: of the registry, the storage or the deadline. Nothing is left then.
+    """
+    path = f"{reading.folder}/{share.file}"
+    with (
+        tempfile.TemporaryDirectory(prefix="contexture-") as scratch,
+        reading.opening(reading.connection, flavour=reading.flavour) as registry,
+        landing_file(Storage(reading.home), path) as file,
+    ):
+        reader = _Reader(reading, registry, Path(scratch) / "reply", file)
+        for place, question in enumerate(share.questions):
+            reader.wait(first=place == 0)
+            reader.ask(question)
+    return [*reader.told, Told("file", share.file, file.rows, file.sha256)]
+
+
+class _Reader:
+    """Asks one question at a time; the reply lies in a file, and one structure at a time in memory."""
+
+    def __init__(self, reading: Reading, registry: Registry, into: Path, file: LandingFile) -> None:
+        self._reading = reading
+        self._registry = registry
+        self._into = into
+        self._file = file
+        self._ends = time.monotonic() + reading.deadline_seconds
+        self.told: list[Told] = []
+
+    def wait(self, *, first: bool) -> None:
+        """Leaves the registry alone for a while, unless it has taken too long already."""
+        if not first and self._reading.pause_seconds:
+            time.sleep(self._reading.pause_seconds)
+        if time.monotonic() > self._ends:
+            raise RetriableError(
+                f"reading {self._registry.address} takes longer than {self._reading.deadline_seconds:g} s",
+                next_step="give it longer by source.walk_deadline_seconds, or read with more source.parallel_readers",
+            )
+
+    def ask(self, question: Many | One) -> None:
+        """Asks one question, and keeps what the answer is."""
+        if isinstance(question, Many):
+            self._many(question)
+        else:
+            self._one(question)
+
+    def _many(self, question: Many) -> None:
+        try:
+            reply = self._registry.read(question.query, self._reading.media_type, self._into)
+        except ReplyTooLargeError:
+            _log.warning("the reply to %s is too large: its structures are asked for one by one", question.query)
+            return
+        # Whatever a reply lacks is asked for alone, and only what that says is believed.
+        if not isinstance(reply, Reply):
+            return
+        try:
+            self._land_all(question, reply)
+        except StructureMessageError as error:
+            _log.warning("the reply to %s breaks off: %s", question.query, error)
+
+    def _land_all(self, question: Many, reply: Reply) -> None:
+        with reply.path.open("rb") as stream:
+            for row, artefact in enumerate(split(stream, reply.media_type)):
+                if artefact.urn is None or same_artefact(artefact.urn) in self._reading.wanted:
+                    self._land(artefact, question.place, reply, row)
+                else:
+                    self._tell("other", artefact.urn, question.place)
+
+    def _one(self, question: One) -> None:
+        for attempt in range(_TRIES):
+            reply = self._registry.read_one(question.urn, self._reading.media_type, self._into, as_of=question.as_of)
+            if not isinstance(reply, Reply):
+                self._tell("gone" if reply is None else "inexpressible", question.urn, question.place)
+                return
+            if not question.lands:
+                self._tell("there", question.urn, question.place)
+                return
+            if self._found(question, reply, is_last=attempt == _TRIES - 1):
+                return
+
+    def _found(self, question: One, reply: Reply, *, is_last: bool) -> bool:
+        """Whether the reply was one that could be used; what can't be split goes on as it is when asked for again."""
+        if not self._reading.splits:
+            self._land_whole(question, reply)
+            return True
+        try:
+            found = self._artefact(question.urn, reply)
+        except StructureMessageError as error:
+            _log.warning("the reply about %s can't be split: %s", question.urn, error)
+            if is_last:
+                self._land_whole(question, reply)
+            return is_last
+        if found:
+            self._land(found, question.place, reply)
+        else:
+            self._tell("inexpressible", question.urn, question.place)
+        return True
+
+    def _artefact(self, urn: str, reply: Reply) -> Artefact | None:
+        name = same_artefact(urn)
+        with reply.path.open("rb") as stream:
+            artefacts = split(stream, reply.media_type)
+            return next((each for each in artefacts if each.urn and same_artefact(each.urn) == name), None)
+
+    def _land(self, artefact: Artefact, place: Place, reply: Reply, row: int = 0) -> None:
+        self._file.add(
+            {
+                "ordinal": place.ordinal(row),
+                "operation": "upsert",
+                "scope": artefact.agency or "",
+                "path": "",
+                "id": artefact.urn,
+                "type": artefact.kind,
+                "version": artefact.version,
+                "body": artefact.message(),
+                "media_type": artefact.media_type,
+                "modified_at": place.at,
+                "source_transaction": place.transaction,
+                "received_at": reply.received_at,
+            }
+        )
+        if artefact.urn:
+            self._tell("landed", artefact.urn, place)
+
+    def _land_whole(self, question: One, reply: Reply) -> None:
+        named = Urn.parse(question.urn)
+        self._file.add(
+            {
+                "ordinal": question.place.ordinal(),
+                "operation": "upsert",
+                "scope": named.agency,
+                "path": "",
+                "id": question.urn,
+                "type": named.class_name,
+                "version": named.version,
+                "body": reply.path.read_bytes(),
+                "media_type": reply.media_type,
+                "modified_at": question.place.at,
+                "source_transaction": question.place.transaction,
+                "received_at": reply.received_at,
+            }
+        )
+        self._tell("landed", question.urn, question.place)
+
+    def _tell(self, what: What, urn: str, place: Place) -> None:
+        self.told.append(Told(what, urn, place.number))

@@ -1,0 +1,95 @@
+"""Reading everything that is meant, so surely that what it lacks may be taken for gone.
+
+What the registry lists before and after the read, what it gives in bulk, and what it says of one structure must agree;
+an answer that is empty or half contradicts one of the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import islice
+
+from contexture.sdmx.reading.meaning import Names
+from spark_jobs.structures.half_answers import half_answer
+from spark_jobs.structures.intake import Intake, Listed
+
+_KINDS_TRIED = 5
+
+
+def land_snapshot(intake: Intake, before: Listed) -> Listed:
+    """Lands every structure that is meant.
+
+    Every one was landed, or is marked as inexpressible; what was sent and isn't among them was asked for alone, and the
+    registry says that it holds no such thing, or holds it and it isn't meant.
+
+    Args:
+        intake: where it is landed.
+        before: what the registry lists.
+
+    Returns:
+        What it lists afterwards.
+
+    Raises:
+        ContextureError: the registry failed, or its answers contradict each other.
+    """
+    intake.read_selected(before.selected)
+    after = intake.listed()
+    land_rest(intake, after.selected)
+    absent = [urn for name, urn in intake.sent.items() if name not in after.held and name not in intake.tally.landed]
+    confirm_absent(intake, [*absent, *unlisted(intake, before, after)])
+    check_silence(intake, after)
+    intake.registry.probe()
+    return after
+
+
+def land_rest(intake: Intake, selected: Names, transaction: int | None = None) -> None:
+    """Lands those of the structures that were not landed yet, asked for one by one.
+
+    Raises:
+        RetriableError: the registry lists one of them, and says that it does not hold it.
+    """
+    missing = [urn for name, urn in selected.items() if name not in intake.tally.landed]
+    gone = intake.read_one_by_one(missing, transaction)
+    if gone:
+        raise half_answer(intake.registry.address, "lists, and then does not hold,", gone)
+
+
+def confirm_absent(intake: Intake, urns: Iterable[str]) -> None:
+    """Asks for structures that the registry does not list.
+
+    Raises:
+        RetriableError: it holds one of them all the same.
+    """
+    there = intake.look_for(urns)
+    if there:
+        raise half_answer(intake.registry.address, "does not list, and yet holds,", there)
+
+
+def check_silence(intake: Intake, listed: Listed) -> None:
+    """Makes sure that "there is none" is no word that the registry has for everything.
+
+    Where it has said so, in whatever way, it has to give a structure that is surely there when asked for that alone.
+
+    Raises:
+        RetriableError: it gives none of them.
+    """
+    if not intake.lacks_some or intake.gives_single_structures:
+        return
+    sure = _surely_there(intake, listed)
+    if not any(intake.gives(urn) for urn in sure):
+        raise half_answer(intake.registry.address, "lists, and does not give when asked for it alone,", sure)
+
+
+def _surely_there(intake: Intake, listed: Listed) -> list[str]:
+    """One that it has just given; or one that it gave before, and one of each kind."""
+    if intake.tally.landed:
+        return [next(iter(intake.tally.landed.values()))]
+    sent = (urn for name, urn in listed.held.items() if name in intake.sent)
+    kinds = {urn.partition("=")[0]: urn for urn in listed.held.values()}
+    return [*islice(sent, 1), *islice(kinds.values(), _KINDS_TRIED)]
+
+
+def unlisted(intake: Intake, *lists: Listed) -> list[str]:
+    """What replies held although no list has it."""
+    listed = {name for each in lists for name in each.held}
+    return [urn for name, urn in intake.tally.others.items() if name not in listed]

@@ -1,0 +1,95 @@
+"""A pull of structures in this process, from a registry in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from contexture.outbox.manifest import Mode
+from contexture.outbox.orders import StageOrder
+from contexture.publications import Publication
+from contexture.publications.source import Source
+from contexture.publications.topics import Topics
+from contexture.sdmx import Selector
+from contexture.sdmx.registries import RegistryConnection, splittable
+from fakes.structure_registry import MEDIA_TYPE, FakeRegistry
+from spark_jobs.structures.intake import Intake
+from spark_jobs.structures.questions import Share, Told
+from spark_jobs.structures.reader import Reading, read_share
+
+FOLDER = "codes/landing/r1"
+
+
+@dataclass(frozen=True)
+class Opened:
+    """Opens one registry, whatever the connection says."""
+
+    registry: FakeRegistry
+
+    def __call__(self, connection: RegistryConnection, *, flavour: str) -> FakeRegistry:
+        return self.registry
+
+
+def structure_order(
+    home: Path, *, run: str = "r1", mode: Mode = "full", baseline: bool = False, **source: Any
+) -> StageOrder:
+    """The stage of a publication `codes` of a registry's structures."""
+    selected = Source.model_validate({"kind": "sdmx", "connection": "registry", **source})
+    topics = Topics.model_validate({"naming": "fixed", "topics": ["codes"]})
+    return StageOrder.model_construct(
+        publication=Publication.model_construct(name="codes", source=selected, topics=topics),
+        fingerprint="f",
+        home=str(home),
+        run=run,
+        mode=mode,
+        sequence=1,
+        republish=False,
+        confirm_shrink=False,
+        interval=None,
+        retry=None,
+        baseline=baseline,
+    )
+
+
+def reading(registry: FakeRegistry, home: Path, media_type: str = MEDIA_TYPE, **fields: Any) -> Reading:
+    """What tasks know."""
+    return Reading(
+        connection=RegistryConnection("http://memory"),
+        flavour=registry.flavour,
+        media_type=media_type,
+        splits=splittable(media_type),
+        home=str(home),
+        folder=FOLDER,
+        opening=Opened(registry),
+        **fields,
+    )
+
+
+def read_here(reading: Reading, shares: Sequence[Share]) -> list[Told]:
+    """Tasks, one after the other."""
+    return [told for share in shares for told in read_share(reading, share)]
+
+
+def intake(
+    registry: FakeRegistry, home: Path, *, sent: Iterable[str] = (), select: Iterable[str] = (), **fields: Any
+) -> Intake:
+    """Reads with two tasks."""
+    selectors = [Selector.parse(text) for text in select]
+    return Intake(registry, reading(registry, home, **fields), selectors, sent, readers=2, read_shares=read_here)
+
+
+def landed(home: Path) -> list[dict[str, Any]]:
+    """The rows of landing, in order."""
+    tables = [pq.read_table(path) for path in sorted((home / FOLDER).glob("*.parquet"))]
+    rows: list[dict[str, Any]] = pa.concat_tables(tables).sort_by("ordinal").to_pylist()
+    return rows
+
+
+def told(home: Path) -> list[tuple[int | None, str, str]]:
+    """Transaction, operation and id of each row, in order."""
+    return [(row["source_transaction"], row["operation"], row["id"]) for row in landed(home)]

@@ -1,0 +1,170 @@
+"""A registry in memory: code lists of SDMX-ML 2.1, their history and log, and answers that lie when told to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from builders.registry import codelist, codelists
+from contexture.errors import RetriableError
+from contexture.sdmx import Format, Urn
+from contexture.sdmx.registries import (
+    Held,
+    Log,
+    LogResetError,
+    NotExpressible,
+    NotModified,
+    Query,
+    RegistryTransaction,
+    Reply,
+)
+from contexture.sdmx.registries.port import RegistryFlavour
+
+NOON = datetime(2026, 11, 1, 12, tzinfo=UTC)
+MEDIA_TYPE = Format.SDMX_ML_2_1.media_type
+Codes = tuple[str, ...]
+
+
+class FakeRegistry:
+    """The port of registries, without any network.
+
+    Attributes:
+        address, product: what it says of itself.
+        has_log, has_history: what it offers.
+        unlisted: URNs that its list leaves out.
+        withheld: URNs that answers about many leave out.
+        denied: URNs that it denies to hold when it is asked for one.
+        denies_all: it denies everything when it is asked for one.
+        inexpressible: URNs that it holds and can't express.
+        broken: URNs of which it gives half a message; a number is how often.
+        forgotten: the log doesn't tell what was up to this transaction.
+        hidden: the last transactions, so many, are not told yet.
+        modified: when it says that it last changed.
+        ill: it fails when it is asked whether it is well.
+        whole: what it answers about one structure in a format that can't be split.
+        asked: what it was asked.
+    """
+
+    address, product = "memory", "a fake"
+
+    def __init__(self, *, has_log: bool = True, has_history: bool = True) -> None:
+        self.has_log, self.has_history = has_log, has_history
+        self.flavour: RegistryFlavour = "fmr" if has_log else "generic"
+        self.log: list[RegistryTransaction] = []
+        self._moments: list[dict[str, Codes]] = [{}]
+        self.unlisted: set[str] = set()
+        self.withheld: set[str] = set()
+        self.denied: set[str] = set()
+        self.denies_all = False
+        self.inexpressible: set[str] = set()
+        self.broken: dict[str, int] = {}
+        self.forgotten = self.hidden = 0
+        self.modified: str | None = None
+        self.ill = False
+        self.whole: bytes | None = None
+        self.asked: list[str] = []
+
+    # What a test does with it.
+
+    def submit(self, structures: Mapping[str, Codes] | None = None, *, delete: Iterable[str] = ()) -> int:
+        """One transaction; code lists by URN."""
+        given, gone = dict(structures or {}), tuple(delete)
+        now = {urn: codes for urn, codes in {**self._moments[-1], **given}.items() if urn not in gone}
+        self._moments.append(now)
+        number = len(self.log) + 1
+        at = NOON + timedelta(minutes=number)
+        self.log.append(RegistryTransaction(number, at, "Replace", tuple(given), gone))
+        return number
+
+    @property
+    def now(self) -> Mapping[str, Codes]:
+        """What it holds."""
+        return dict(self._moments[-1])
+
+    def message(self, urn: str) -> bytes:
+        """What it answers about one structure that it holds."""
+        return _message([urn], self._moments[-1])
+
+    # The port.
+
+    def probe(self) -> None:
+        self.asked.append("probe")
+        if self.ill:
+            raise RetriableError("the registry is ill", next_step="wait")
+
+    def held(self, media_type: str | None = None) -> Held:
+        self.asked.append("held")
+        listed = tuple(urn for urn in self._moments[-1] if urn not in self.unlisted)
+        return Held(listed, last_modified=self.modified)
+
+    def unchanged_since(self, last_modified: str) -> bool:
+        self.asked.append(f"unchanged since {last_modified}")
+        return last_modified == self.modified
+
+    def queries(self, urns: Sequence[str]) -> tuple[Query, ...]:
+        named = [Urn.parse(urn) for urn in urns]
+        return tuple(dict.fromkeys(Query(each.class_name, each.agency) for each in named))
+
+    def read(
+        self, query: Query, media_type: str, into: Path, *, unless_modified_since: str | None = None
+    ) -> Reply | NotModified | NotExpressible | None:
+        self.asked.append(str(query))
+        named = {urn: Urn.parse(urn) for urn in self._moments[-1]}
+        found = [urn for urn, each in named.items() if (each.class_name, each.agency) == (query.kind, query.agency)]
+        given = [urn for urn in found if urn not in self.withheld | self.inexpressible]
+        return self._reply(into, given, self._moments[-1])
+
+    def read_one(
+        self, urn: str, media_type: str, into: Path, *, as_of: datetime | None = None
+    ) -> Reply | NotExpressible | None:
+        self.asked.append(urn)
+        there = self._moments[-1]
+        if as_of is not None and self.has_history:
+            there = self._moments[sum(transaction.at <= as_of for transaction in self.log)]
+        if urn not in there or urn in self.denied or self.denies_all:
+            return None
+        if urn in self.inexpressible:
+            return NotExpressible("not in this format")
+        if self.whole is not None:
+            into.write_bytes(self.whole)
+            return Reply(media_type, into, len(self.whole), NOON)
+        reply = self._reply(into, [urn], there)
+        if self.broken.get(urn, 0):
+            self.broken[urn] -= 1
+            into.write_bytes(into.read_bytes()[:300])
+        return reply
+
+    def transactions(self, after: int | None) -> Log:
+        self.asked.append(f"log {after}")
+        if after is None:
+            return Log(len(self.log))
+        if after > len(self.log):
+            raise LogResetError("another log", next_step="run in mode full")
+        told = self.log[max(after, self.forgotten) : len(self.log) - self.hidden]
+        return Log(len(self.log), tuple(told), self.forgotten if self.forgotten > after else None)
+
+    def close(self) -> None:
+        self.asked.append("close")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _reply(self, into: Path, urns: Sequence[str], there: Mapping[str, Codes]) -> Reply | None:
+        if not urns:
+            return None
+        into.write_bytes(_message(urns, there))
+        return Reply(MEDIA_TYPE, into, into.stat().st_size, NOON)
+
+
+def _message(urns: Sequence[str], there: Mapping[str, Codes]) -> bytes:
+    named = {urn: Urn.parse(urn) for urn in urns}
+    written = [codelist(each.id, each.version, *there[urn], agency=each.agency) for urn, each in named.items()]
+    return codelists(*written)
