@@ -11,6 +11,8 @@ from airflow.sdk.log import mask_secret
 from contexture.errors import ConfigurationError
 
 if TYPE_CHECKING:
+    from airflow.providers.apache.kafka.hooks.base import KafkaBaseHook
+
     from contexture.kafka import ClientSettings
     from contexture.ngsi import BrokerConnection
     from contexture.sdmx.registries import RegistryConnection
@@ -75,14 +77,29 @@ def kafka_settings(connection_id: str) -> ClientSettings:
     from airflow.providers.apache.kafka.hooks.base import KafkaBaseHook
 
     from contexture.kafka import ClientSettings
+    from contexture.kafka.secret_options import secret_values
 
-    connection(connection_id)
+    found = connection(connection_id)
+    extra = dict(found.extra_dejson)
+    named = extra.get("bootstrap.servers")
+    if isinstance(named, str) or not (named or found.host):
+        extra = _completed(connection_id, KafkaBaseHook(connection_id))
+    settings = ClientSettings.from_connection(
+        extra, host=found.host or "", port=found.port, login=found.login or "", password=found.password or ""
+    )
+    # What Java clients are told in one text is a secret as a whole too.
+    for value in (*settings.secrets(), *secret_values(extra)):
+        mask_secret(value)
+    return settings
+
+
+def _completed(connection_id: str, hook: KafkaBaseHook) -> dict[str, object]:
     try:
-        extra = KafkaBaseHook(connection_id)._build_config()  # type: ignore[no-untyped-call]  # the hook offers clients, not settings
+        extra: dict[str, object] = hook._build_config()  # type: ignore[no-untyped-call]  # the hook offers clients, not settings
     except ValueError as error:
         raise ConfigurationError(
             f"the Kafka connection {connection_id!r} can not be used: {error}",
             next_step="correct its extra: names of librdkafka, such as bootstrap.servers",
             connection=connection_id,
         ) from error
-    return ClientSettings.from_extra(extra)
+    return extra

@@ -98,6 +98,30 @@ def test_the_extra_of_a_kafka_connection_is_taken(set_connection: SetConnection)
     assert kafka_settings("kafka").identity() == "PLAINTEXT://a:9092,b:9092"
 
 
+def test_host_and_port_of_a_kafka_connection_name_brokers(set_connection: SetConnection) -> None:
+    set_connection("kafka", conn_type="kafka", host="b,a:9093", port=9094)
+    assert kafka_settings("kafka").identity() == "PLAINTEXT://a:9093,b:9094"
+
+
+def test_a_kafka_connection_may_list_brokers_and_use_names_of_java(set_connection: SetConnection) -> None:
+    extra = {"bootstrap.servers": ["b:1", "a:2"], "max.request.size": 25_000_000}
+    set_connection("kafka", conn_type="kafka", extra=extra)
+    found = kafka_settings("kafka")
+    assert (found.identity(), found.options["message.max.bytes"]) == ("PLAINTEXT://a:2,b:1", 25_000_000)
+
+
+def test_secrets_of_a_kafka_connection_are_masked_in_logs(
+    set_connection: SetConnection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    masked: list[str] = []
+    monkeypatch.setattr("contexture_airflow.connections.mask_secret", masked.append)
+    jaas = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="ann" password="s3cret";'
+    extra = {"bootstrap.servers": "a:1", "security.protocol": "SASL_SSL", "sasl.jaas.config": jaas}
+    set_connection("kafka", conn_type="kafka", extra=extra)
+    kafka_settings("kafka")
+    assert sorted(masked) == sorted(["s3cret", jaas])
+
+
 def test_a_kafka_connection_without_brokers_is_refused(set_connection: SetConnection) -> None:
     set_connection("kafka", conn_type="kafka", extra={"group.id": "x"})
     with pytest.raises(ConfigurationError, match=r"'kafka' can not be used: .*bootstrap\.servers"):

@@ -28,7 +28,7 @@ COMMANDS = {
     "import": ("contexture.cli.importing", "Turn a Cygnus agent's configuration into publications."),
     "connection": (
         "contexture.cli.connection",
-        "Test a connection to Kafka, a context broker or a structure registry.",
+        "Test a connection to Kafka, a broker or a registry; list the properties of one to Kafka.",
     ),
     "pools": ("contexture.cli.pools", "Print the pools that the DAGs need, for `airflow pools import`."),
     "schema": ("contexture.cli.schema", "Print the JSON Schema by which editors check publication files."),

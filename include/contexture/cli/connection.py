@@ -1,4 +1,4 @@
-"""`contexture connection`: does a connection work, with the rights that publications need?"""
+"""`contexture connection`: does a connection work, with the rights that publications need, and what does it set?"""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ app = typer.Typer(add_completion=False, no_args_is_help=True)
 
 @app.callback()
 def connection() -> None:
-    """Test a connection to Kafka, a context broker or a structure registry."""
+    """Test a connection to Kafka, a context broker or a structure registry; list what one to Kafka sets."""
 
 
 @app.command("test")
@@ -27,12 +27,14 @@ def try_connection(
     media_type: Annotated[
         str, typer.Option(help="Structure registry: the format that structures are asked for in.")
     ] = "",
+    topic: Annotated[str | None, typer.Option(help="Kafka: an existing topic that takes the test's records.")] = None,
     timeout_seconds: Annotated[float, typer.Option("--timeout", min=0.1, help="Seconds for each step.")] = 15.0,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document for scripts.")] = False,
 ) -> None:
     """Test a connection as Airflow takes it from the environment: AIRFLOW_CONN_KAFKA_DEFAULT for kafka_default.
 
-    Kafka: reach the brokers, make topics (validated only), use transactions; nothing is left behind. A context broker:
+    Kafka: every bootstrap server, the login, a topic that is made and removed again, a transaction that is read back,
+    a record of the largest size, the brokers' clock. A context broker:
     one question that its database has to answer, and which broker it is. A structure registry (one that says so, has
     flavour or api in its extra, or is tried with --media-type): which product it is, what it lists, what more our
     credentials show than the public sees, and one structure in the format. Secrets are never shown.
@@ -41,12 +43,38 @@ def try_connection(
     """
     from contexture.cli.connection_trial import try_by_kind
 
-    outcome = try_by_kind(connection_id, service=service, timeout_seconds=timeout_seconds, media_type=media_type)
+    outcome = try_by_kind(
+        connection_id, service=service, timeout_seconds=timeout_seconds, media_type=media_type, topic=topic
+    )
     if as_json:
         typer.echo(outcome.model_dump_json(indent=2))
     else:
         _show(outcome)
     raise typer.Exit(_exit_code(outcome))
+
+
+@app.command("properties")
+def list_properties(
+    connection_id: Annotated[str | None, typer.Argument(metavar="ID", help="Id of a Kafka connection.")] = None,
+    *,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON document for scripts.")] = False,
+) -> None:
+    """List all properties of the Kafka client: value, the client's default, and who says so. Secrets are masked.
+
+    With an ID as its connection of the environment sets them, also by names of Java clients; without one as Contexture
+    does. No broker is asked.
+
+    Exit codes: 0 listed; 2 the connection isn't there or can't be used.
+    """
+    from contexture.cli import connection_properties
+    from contexture.cli.kafka_connections import settings_of
+    from contexture.kafka.properties import client_properties
+
+    found = client_properties(settings_of(connection_id) if connection_id else None)
+    if as_json:
+        connection_properties.print_json(connection_id, found)
+    else:
+        connection_properties.print_text(found)
 
 
 def _show(outcome: Outcome) -> None:
@@ -55,6 +83,8 @@ def _show(outcome: Outcome) -> None:
         word = {True: "works", False: "failed", None: "not tried"}[step.passed]
         colour = {True: typer.colors.GREEN, False: typer.colors.RED, None: typer.colors.YELLOW}[step.passed]
         typer.secho(f"  {step.name}: {word} ({step.seconds:.2f} s): {step.detail}", fg=colour)
+        if step.remedy:
+            typer.echo(f"    next: {step.remedy}")
 
 
 def _exit_code(outcome: Outcome) -> int:

@@ -21,7 +21,14 @@ if TYPE_CHECKING:
 _KINDS = ("kafka", "http", "https")
 
 
-def try_by_kind(connection_id: str, *, service: str, timeout_seconds: float, media_type: str = "") -> Outcome:
+def try_by_kind(
+    connection_id: str,
+    *,
+    service: str,
+    timeout_seconds: float,
+    media_type: str = "",
+    topic: str | None = None,
+) -> Outcome:
     """Tests a connection of the environment.
 
     Args:
@@ -30,6 +37,7 @@ def try_by_kind(connection_id: str, *, service: str, timeout_seconds: float, med
         timeout_seconds: for each step.
         media_type: of a structure registry: the format to try; the connection is taken for a registry where it is
             given.
+        topic: of Kafka: an existing topic that takes the test's records.
 
     Raises:
         ConfigurationError: it isn't there, or it holds what can't be used.
@@ -47,7 +55,9 @@ def try_by_kind(connection_id: str, *, service: str, timeout_seconds: float, med
             next_step=f"give it one of the types {', '.join(_KINDS)}",
         )
     if fields.kind == "kafka":
-        return _try_kafka(connection_id, fields, timeout_seconds)
+        from contexture.cli.kafka_connections import try_kafka
+
+        return try_kafka(connection_id, fields, topic, timeout_seconds)
     from contexture.cli import registry_trial
 
     registry = registry_trial.RegistryTrial(connection_id, fields, media_type, timeout_seconds)
@@ -59,23 +69,6 @@ def try_by_kind(connection_id: str, *, service: str, timeout_seconds: float, med
     # What answers, but not as a context broker, may be a registry that does not say so.
     other = registry.outcome()
     return other if other.steps[0].passed else outcome
-
-
-def _try_kafka(connection_id: str, fields: ConnectionFields, timeout_seconds: float) -> Outcome:
-    from contexture.kafka import ClientSettings, test_connection
-
-    report = test_connection(ClientSettings.from_extra(fields.extra), timeout_seconds=timeout_seconds)
-    cluster = f", cluster {report.cluster_id}" if report.cluster_id else ""
-    return Outcome(
-        connection=connection_id,
-        kind=fields.kind,
-        target=f"{report.identity}{cluster}",
-        unreachable=not report.checks[0].passed,
-        steps=tuple(
-            Step(name=check.name, passed=check.passed, detail=check.detail, seconds=check.seconds)
-            for check in report.checks
-        ),
-    )
 
 
 def _try_broker(connection_id: str, fields: ConnectionFields, service: str, timeout_seconds: float) -> Outcome:

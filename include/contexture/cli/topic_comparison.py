@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from contexture.cli import connections
-from contexture.errors import ConfigurationError
+from contexture.cli.kafka_connections import settings_of
 from contexture.kafka import ClientSettings, read_committed
 from contexture.kafka.patience import Patience
 from contexture.kafka.topic_admin import TopicAdmin
@@ -57,23 +56,13 @@ def compare_sides(left: str, right: str, pairs: Pairs, *, timeout_seconds: float
         ConfigurationError: a connection or a named topic isn't there.
         BrokersAwayError: brokers were silent for too long.
     """
-    one, other = _settings(left), _settings(right)
+    one, other = settings_of(left), settings_of(right)
     names = pairs.left, pairs.right
     if pairs.prefix:
         names = _listed(one, pairs.prefix, timeout_seconds), _listed(other, pairs.prefix, timeout_seconds)
     sides = _read(one, names[0], timeout_seconds), _read(other, names[1], timeout_seconds)
     alone = (set(names[0]) - set(names[1]), set(names[1]) - set(names[0])) if pairs.prefix else (set(), set())
     return Compared(tuple(sorted(alone[0])), tuple(sorted(alone[1])), *sides, compare(*sides))
-
-
-def _settings(connection_id: str) -> ClientSettings:
-    fields = connections.read(connection_id)
-    if fields is None or fields.kind != "kafka":
-        raise ConfigurationError(
-            f"there is no Kafka connection {connection_id!r} in the environment",
-            next_step=f"set {connections.variable_of(connection_id)} as Airflow has it, its conn_type kafka",
-        )
-    return ClientSettings.from_extra(fields.extra)
 
 
 def _listed(settings: ClientSettings, prefix: str, timeout_seconds: float) -> tuple[str, ...]:

@@ -6,12 +6,13 @@ from contexture.outbox.manifest import Document
 
 
 class Step(Document):
-    """One step; `passed` is None when it was not tried."""
+    """One step; `passed` is None when it was not tried, `remedy` is what to do."""
 
     name: str
     passed: bool | None
     detail: str
     seconds: float
+    remedy: str = ""
 
 
 class Outcome(Document):
@@ -25,5 +26,5 @@ class Outcome(Document):
 
     @property
     def passed(self) -> bool:
-        """Whether every step worked."""
-        return all(step.passed for step in self.steps)
+        """Whether something was reached, and no step failed."""
+        return not self.unreachable and not any(step.passed is False for step in self.steps)

@@ -7,7 +7,9 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, cast
 
-from contexture.kafka.error_table import misconfigured, translated
+from contexture.errors import ContextureError
+from contexture.kafka.error_table import misconfigured
+from contexture.kafka.errors import KafkaConfigurationError
 from contexture.kafka.ports import KafkaErrorLike, ListsTopics, TransactionalProducer
 from contexture.kafka.settings import ClientSettings
 from contexture.kafka.watch import ClientWatch
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
 # librdkafka would write every lost connection to standard error; what matters of it reaches the watch.
 _LOG = logging.getLogger("contexture.kafka.client")
 _LOG.setLevel(logging.CRITICAL)
+_TLS = "_SSL"
+_KERBEROS = "No provider for SASL mechanism GSSAPI"
 
 
 def client_error() -> type[Exception]:
@@ -46,23 +50,25 @@ def transactional_producer(
     """
     from confluent_kafka import Producer
 
+    _explain(watch, settings)
     callbacks = {"error_cb": watch.on_error, "on_delivery": watch.on_delivery, "logger": _LOG}
     options: Mapping[str, object] = {**settings.producer(transactional_id), **callbacks}
     try:
         return cast(TransactionalProducer, Producer(dict(options)))
     except (client_error(), ValueError, TypeError) as problem:
-        raise _unusable(problem) from problem
+        raise _unusable(problem, settings) from None
 
 
 def reader(settings: ClientSettings, watch: ClientWatch, *, isolation: str = "read_committed") -> Consumer:
     """A new consumer that reports to `watch`, for explicit partitions and offsets."""
     from confluent_kafka import Consumer
 
+    _explain(watch, settings)
     options: dict[str, object] = {**settings.consumer(isolation=isolation), "error_cb": watch.on_error}
     try:
         return Consumer(options, logger=_LOG)
     except (client_error(), ValueError, TypeError) as problem:
-        raise _unusable(problem) from problem
+        raise _unusable(problem, settings) from None
 
 
 def connect(client: ListsTopics, topic: str | None, seconds: float) -> None:
@@ -78,16 +84,42 @@ def admin(settings: ClientSettings, watch: ClientWatch) -> AdminClient:
     """A new admin client that reports to `watch`."""
     from confluent_kafka.admin import AdminClient
 
+    _explain(watch, settings)
     options: dict[str, Any] = {**settings.admin(), "error_cb": watch.on_error}
     try:
         return AdminClient(options, logger=_LOG)
     except (client_error(), ValueError, TypeError) as problem:
-        raise _unusable(problem) from problem
+        raise _unusable(problem, settings) from None
 
 
-def _unusable(problem: Exception) -> Exception:
-    if isinstance(problem, client_error()):
-        error = error_in(problem)
-        if error.name() in {"_INVALID_ARG", "_NOT_IMPLEMENTED", "_SSL"}:
-            return translated(error, "making a Kafka client")
-    return misconfigured(problem)
+def _explain(watch: ClientWatch, settings: ClientSettings) -> None:
+    """Lets refused handshakes be looked into; all else the client says well enough."""
+
+    def explain(error: KafkaErrorLike, doing: str) -> ContextureError | None:
+        from contexture.kafka.handshake import explained
+
+        return explained(settings, error, doing) if error.name() == _TLS else None
+
+    watch.explain = explain
+
+
+def _unusable(problem: Exception, settings: ClientSettings) -> Exception:
+    """The error of a client that can't be made; `from None`, for the client may quote what it was given."""
+    said = error_in(problem).str() if isinstance(problem, client_error()) else str(problem)
+    text = settings.without_secrets(said)
+    if _KERBEROS in text:
+        return _no_kerberos(settings)
+    return misconfigured(ValueError(text))
+
+
+def _no_kerberos(settings: ClientSettings) -> Exception:
+    asked = (
+        "sasl.mechanism is GSSAPI" if "sasl.mechanism" in settings.options else "without sasl.mechanism it is GSSAPI"
+    )
+    return KafkaConfigurationError(
+        f"this Kafka client was built without Kerberos ({asked})",
+        next_step="get a client with it in one of two ways: install librdkafka-dev from Confluent's package repository "
+        "(with libsasl2-modules-gssapi-mit), or build librdkafka from source where libsasl2-dev is; after either, run "
+        "pip install --force-reinstall --no-binary confluent-kafka confluent-kafka. Or set sasl.mechanism to one that "
+        "needs no Kerberos",
+    )

@@ -1,4 +1,4 @@
-"""Testing a Kafka connection, step by step, with the time each step took."""
+"""Testing a Kafka connection, step by step, each with its time, its verdict and what to do."""
 
 from __future__ import annotations
 
@@ -8,14 +8,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from contexture.errors import ContextureError
-from contexture.kafka.clients import admin, client_error, error_in, transactional_producer
-from contexture.kafka.error_table import translated
-from contexture.kafka.patience import Patience
-from contexture.kafka.session import Session
+from contexture.kafka.addresses import Reached, reach
+from contexture.kafka.connection_trial import Trial, Verdict
+from contexture.kafka.failures import SendAgainError
 from contexture.kafka.settings import ClientSettings
-from contexture.kafka.watch import ClientWatch
 
-_CALL_SECONDS = 1.0
+AUTHENTICATION = "authentication"
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,16 +21,19 @@ class Check:
     """One step of the test.
 
     Attributes:
-        name: `reach`, `create topics` or `transactions`.
-        passed: None when it could not be tried because an earlier one failed.
-        detail: what was found, or what to do.
+        name: `server host:port` for each bootstrap server, `authentication`, `broker host:port` for each broker that
+            names itself otherwise, `create topics`, `transactions`, `message size`, `clock`.
+        passed: None when it could not be tried, for a reason that the detail tells.
+        detail: what was found.
         seconds: how long it took.
+        remedy: what to do; empty when there is nothing to do.
     """
 
     name: str
     passed: bool | None
     detail: str
     seconds: float
+    remedy: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,7 @@ class ConnectionReport:
 
     Attributes:
         identity: which cluster as whom, without secrets.
-        cluster_id: the cluster's own id; None when it was not reached.
+        cluster_id: the cluster's own id; None when it let nobody in.
         brokers: `host:port` of each broker, as they name themselves.
         checks: the steps.
     """
@@ -53,8 +54,13 @@ class ConnectionReport:
 
     @property
     def passed(self) -> bool:
-        """Whether everything that Contexture needs was seen to work."""
-        return all(check.passed for check in self.checks)
+        """Whether nothing failed of what Contexture needs."""
+        return self.reached and not any(check.passed is False for check in self.checks)
+
+    @property
+    def reached(self) -> bool:
+        """Whether any of the bootstrap servers answered."""
+        return any(check.passed for check in self.checks if check.name.startswith("server "))
 
 
 def test_connection(
@@ -62,93 +68,65 @@ def test_connection(
     *,
     timeout_seconds: float = 15.0,  # noqa: PT028 - a function for users, not one of pytest's
     transactional_id_prefix: str = "tx",  # noqa: PT028
+    topic: str | None = None,  # noqa: PT028
 ) -> ConnectionReport:
-    """Tries what a publication needs: reaching the brokers as this user, making topics, sending in transactions.
+    """Tries what a publication needs, on records of its own in a topic of its own, which is removed again.
 
-    Leaves nothing behind: topic creation is only validated, and the transactional id used is a new one, on which no
-    transaction is begun.
+    Every bootstrap server, the login, making topics, a transaction that is read back as committed, a record of the
+    connection's largest size that no codec makes smaller, and the brokers' clock.
 
     Args:
         settings: the connection.
-        timeout_seconds: for each step.
+        timeout_seconds: for each step; the largest record gets a second more for each megabyte.
         transactional_id_prefix: of the publications that will use it.
+        topic: an existing topic to send the records to, for users who may not make one. They stay in it.
 
     Raises:
         KafkaConfigurationError: the client refuses the settings.
     """
-    found = _Cluster(settings, timeout_seconds)
-    steps: list[tuple[str, Callable[[], str]]] = [
-        ("reach", found.reach),
-        ("create topics", found.create_topics),
-        ("transactions", lambda: found.transact(f"{transactional_id_prefix}.connection-test.{uuid.uuid4().hex}")),
-    ]
-    checks: list[Check] = []
-    for name, step in steps:
-        reached = not checks or bool(checks[0].passed)
-        checks.append(_checked(name, step) if reached else Check(name, None, "not tried: not reached", 0.0))
-    return ConnectionReport(settings.identity(), found.cluster_id, found.brokers, tuple(checks))
+    servers = [_of_address("server", found) for found in reach(settings.bootstrap_servers, timeout_seconds)]
+    trial = Trial(settings, timeout_seconds, f"{transactional_id_prefix}.connection-test.{uuid.uuid4().hex}", topic)
+    checks = (*servers, *_tried(trial, reached=any(check.passed for check in servers)))
+    return ConnectionReport(settings.identity(), trial.cluster_id, trial.brokers, checks)
 
 
 test_connection.__test__ = False  # type: ignore[attr-defined]
 
 
-class _Cluster:
-    def __init__(self, settings: ClientSettings, timeout_seconds: float) -> None:
-        self._settings = settings
-        self._timeout_seconds = timeout_seconds
-        self._watch = ClientWatch()
-        self._admin = admin(settings, self._watch)
-        self.cluster_id: str | None = None
-        self.brokers: tuple[str, ...] = ()
-
-    def reach(self) -> str:
-        patience = Patience(self._timeout_seconds)
-        while True:
-            try:
-                metadata = self._admin.list_topics(timeout=_CALL_SECONDS)
-            except client_error() as failure:
-                self._admin.poll(0)
-                self._watch.raise_refusal("reaching the brokers")
-                patience.waited(self._watch.last_words(error_in(failure)))
-            else:
-                break
-        self.cluster_id = metadata.cluster_id
-        self.brokers = tuple(sorted(f"{broker.host}:{broker.port}" for broker in metadata.brokers.values()))
-        return f"{len(self.brokers)} brokers, {len(metadata.topics)} topics may be seen"
-
-    def create_topics(self) -> str:
-        from confluent_kafka.admin import NewTopic  # type: ignore[attr-defined]
-
-        name = f"contexture.connection-test.{uuid.uuid4().hex}"
-        answers = self._admin.create_topics(
-            [NewTopic(name, 1, -1)], validate_only=True, request_timeout=self._timeout_seconds
-        )
-        try:
-            answers[name].result()
-        except client_error() as failure:
-            raise translated(error_in(failure), "making a topic (validated only)") from failure
-        return "this user may make topics"
-
-    def transact(self, transactional_id: str) -> str:
-        watch = ClientWatch()
-        session = Session(
-            transactional_producer(self._settings, transactional_id, watch),
-            watch,
-            Patience(self._timeout_seconds),
-            ledger_topic="contexture.connection-test",
-            transaction_timeout_seconds=self._settings.transaction_timeout_seconds,
-        )
-        try:
-            session.initialise()
-        finally:
-            session.close()
-        return f"this user may use transactional ids such as {transactional_id}"
+def _tried(trial: Trial, *, reached: bool) -> list[Check]:
+    login = _checked(AUTHENTICATION, trial.log_in) if reached else _untried(AUTHENTICATION, "no server is reached")
+    checks = [login]
+    if login.passed:
+        checks += [_of_address("broker", found) for found in trial.reach_others()]
+    steps: dict[str, Callable[[], Verdict]] = {
+        "create topics": trial.create_topic,
+        "transactions": trial.transact,
+        "message size": trial.send_largest,
+        "clock": trial.compare_clocks,
+    }
+    for name, step in steps.items():
+        checks.append(_checked(name, step) if login.passed else _untried(name, "nobody is logged in"))
+    if trial.topic_is_ours:
+        checks.append(_checked("clean up", trial.remove_topic))
+    return checks
 
 
-def _checked(name: str, step: Callable[[], str]) -> Check:
+def _checked(name: str, step: Callable[[], Verdict]) -> Check:
     started = time.monotonic()
     try:
-        detail, passed = step(), True
+        verdict = step()
+    except SendAgainError as failure:
+        verdict = Verdict(False, failure.error.message, failure.error.next_step)
     except ContextureError as failure:
-        detail, passed = str(failure), False
-    return Check(name, passed, detail, time.monotonic() - started)
+        verdict = Verdict(False, failure.message, failure.next_step)
+    return Check(name, verdict.passed, verdict.detail, time.monotonic() - started, verdict.remedy)
+
+
+def _untried(name: str, why: str) -> Check:
+    return Check(name, None, f"not tried: {why}", 0.0)
+
+
+def _of_address(kind: str, found: Reached) -> Check:
+    return Check(
+        f"{kind} {found.address}", found.problem == "", found.problem or "answers", found.seconds, found.remedy
+    )

@@ -6,34 +6,55 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-_PEM = "convert the store to PEM (`keytool -importkeystore … -deststoretype PKCS12`, then `openssl pkcs12`) and set {0}"
 _NO_EQUIVALENT = "remove it: the client has no such setting and needs none"
+
+_TOKENS_RENEWED = "remove it: the client renews tokens by itself"
+_BROKERS_CHECK = "remove it: brokers check tokens, clients only fetch them"
+_TICKETS_RENEWED = "use sasl.kerberos.min.time.before.relogin: how often the client renews its ticket"
 
 JAVA_NAMES: Final[Mapping[str, str]] = MappingProxyType(
     {
-        "max.request.size": "use message.max.bytes",
-        "ssl.truststore.location": _PEM.format("ssl.ca.location"),
-        "ssl.truststore.password": "remove it: the PEM file named by ssl.ca.location has no password",
-        "ssl.truststore.type": "remove it and name a PEM file in ssl.ca.location",
-        "ssl.truststore.certificates": "use ssl.ca.pem",
-        "ssl.keystore.type": "remove it: ssl.certificate.location takes PEM",
-        "ssl.keystore.certificate.chain": "use ssl.certificate.pem",
-        "ssl.keystore.key": "use ssl.key.pem",
-        "ssl.protocol": _NO_EQUIVALENT,
-        "ssl.enabled.protocols": _NO_EQUIVALENT,
+        "ssl.protocol": "remove it: client and broker agree on TLS 1.2 or 1.3",
+        "ssl.enabled.protocols": "remove it: client and broker agree on TLS 1.2 or 1.3",
         "ssl.provider": _NO_EQUIVALENT,
-        "sasl.jaas.config": "use sasl.mechanism with sasl.username and sasl.password "
-        "(Kerberos: sasl.kerberos.principal and sasl.kerberos.keytab)",
+        "ssl.keymanager.algorithm": _NO_EQUIVALENT,
+        "ssl.trustmanager.algorithm": _NO_EQUIVALENT,
+        "ssl.secure.random.implementation": _NO_EQUIVALENT,
+        "ssl.engine.factory.class": "remove it, and name stores in ssl.keystore.location and ssl.truststore.location",
+        "security.providers": _NO_EQUIVALENT,
         "sasl.login.class": _NO_EQUIVALENT,
         "sasl.client.callback.handler.class": _NO_EQUIVALENT,
-        "sasl.login.callback.handler.class": "use sasl.oauthbearer.method and its token endpoint",
-        "buffer.memory": "use queue.buffering.max.kbytes",
+        **dict.fromkeys(
+            [
+                "sasl.login.connect.timeout.ms",
+                "sasl.login.read.timeout.ms",
+                "sasl.login.refresh.buffer.seconds",
+                "sasl.login.refresh.min.period.seconds",
+                "sasl.login.refresh.window.factor",
+                "sasl.login.refresh.window.jitter",
+                "sasl.login.retry.backoff.max.ms",
+                "sasl.login.retry.backoff.ms",
+                "sasl.oauthbearer.header.urlencode",
+            ],
+            _TOKENS_RENEWED,
+        ),
+        **dict.fromkeys(
+            [
+                "sasl.oauthbearer.clock.skew.seconds",
+                "sasl.oauthbearer.expected.audience",
+                "sasl.oauthbearer.expected.issuer",
+                "sasl.oauthbearer.jwks.endpoint.refresh.ms",
+                "sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms",
+                "sasl.oauthbearer.jwks.endpoint.retry.backoff.ms",
+                "sasl.oauthbearer.jwks.endpoint.url",
+                "sasl.oauthbearer.scope.claim.name",
+            ],
+            _BROKERS_CHECK,
+        ),
+        "sasl.kerberos.ticket.renew.jitter": _TICKETS_RENEWED,
+        "sasl.kerberos.ticket.renew.window.factor": _TICKETS_RENEWED,
+        "auto.include.jmx.reporter": _NO_EQUIVALENT,
         "max.block.ms": "remove it: how long a broker is waited for is publish.broker_wait_seconds of the publication",
-        "compression.gzip.level": "use compression.level",
-        "compression.zstd.level": "use compression.level",
-        "compression.lz4.level": "use compression.level",
-        "send.buffer.bytes": "use socket.send.buffer.bytes",
-        "receive.buffer.bytes": "use socket.receive.buffer.bytes",
         "partitioner.class": "remove it: Contexture always partitions as Java clients do (murmur2)",
         "partitioner.ignore.keys": _NO_EQUIVALENT,
         "partitioner.adaptive.partitioning.enable": _NO_EQUIVALENT,

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final
 
+from contexture.kafka import secret_options, stores
 from contexture.kafka.errors import KafkaConfigurationError
-from contexture.kafka.refused_properties import CALLBACKS, CONSUMER_ONLY, JAVA_NAMES, OWNED_NAMES, PRODUCER_ONLY
+from contexture.kafka.refused_properties import CONSUMER_ONLY, PRODUCER_ONLY
+from contexture.kafka.settings_problems import problems_of
+from contexture.kafka.translation import servers, translate
 
 Option = str | int | float | bool
 
@@ -42,46 +44,74 @@ _CONSUMER_DEFAULTS: Final[Mapping[str, Option]] = MappingProxyType(
         "fetch.wait.max.ms": 20,
     }
 )
-_SYNONYMS: Final = {
-    "metadata.broker.list": "bootstrap.servers",
-    "sasl.mechanisms": "sasl.mechanism",
-    "compression.codec": "compression.type",
-    "request.required.acks": "acks",
-    "delivery.timeout.ms": "message.timeout.ms",
-    "queue.buffering.max.ms": "linger.ms",
-}
-_SECRET = re.compile(
-    r"password|secret|jaas|token(?!\.endpoint)|key\.pem|oauthbearer\.config|credential|assertion", re.I
-)
+_KBYTE: Final = 1024
+_QUEUE_SHARE: Final = 1.25
 
 
 @dataclass(frozen=True, slots=True)
 class ClientSettings:
     """The options of one Kafka connection; neither `repr` nor `str` shows a secret.
 
-    Make one with `from_extra`. `producer`, `consumer` and `admin` give the complete dictionaries for the clients of
-    confluent-kafka; each call gives a new one.
+    Make one with `from_extra` or `from_connection`. `producer`, `consumer` and `admin` give the complete dictionaries
+    for the clients of confluent-kafka; each call gives a new one, for which stores of Java clients are read
+    (KafkaConfigurationError where one does not open).
+
+    Attributes:
+        options: in the names of librdkafka; stores of Java clients by Java's names.
+        sources: for each option, the name by which the connection gives it.
     """
 
     options: Mapping[str, Option] = field(repr=False)
+    sources: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
     def from_extra(cls, extra: Mapping[str, object]) -> ClientSettings:
-        """The settings in the extra of an Airflow connection of type `kafka` (names of librdkafka).
+        """The settings in the extra of an Airflow connection of type `kafka`: names of librdkafka or of Java clients.
 
         Raises:
-            KafkaConfigurationError: a name of the Java client, a name Contexture sets itself, an option that would
+            KafkaConfigurationError: a name that means nothing here, a name Contexture sets itself, an option that would
                 break exactly-once, no `bootstrap.servers`. All problems are named at once.
         """
-        options = {_SYNONYMS.get(name, name): value for name, value in extra.items() if value is not None}
-        problems = _problems(options)
+        found = translate(extra)
+        limit = _PRODUCER_DEFAULTS["transaction.timeout.ms"]
+        problems = found.problems + problems_of(found.options, _ALWAYS, limit)
         if problems:
             raise KafkaConfigurationError(
                 "the Kafka connection can not be used as it is: " + "; ".join(problems),
-                next_step="change the extra of the Airflow connection (names of librdkafka's CONFIGURATION.md)",
-                properties=", ".join(sorted(options)),
+                next_step="change the extra of the Airflow connection (docs/reference/kafka-connection.md)",
+                properties=", ".join(sorted(found.options)),
             )
-        return cls(MappingProxyType({name: _option(value) for name, value in options.items()}))
+        options = {name: _option(value) for name, value in found.options.items()}
+        return cls(MappingProxyType(options), MappingProxyType(found.sources))
+
+    @classmethod
+    def from_connection(
+        cls,
+        extra: Mapping[str, object],
+        *,
+        host: str = "",
+        port: int | None = None,
+        login: str = "",
+        password: str = "",
+    ) -> ClientSettings:
+        """The settings of a whole Airflow connection; what its extra says wins over its fields.
+
+        Args:
+            extra: as for `from_extra`.
+            host: the brokers, where the extra does not name them: one, or several with commas.
+            port: of brokers that come without one; 9092 when None.
+            login: the user, for mechanisms that need one.
+            password: of that user.
+
+        Raises:
+            KafkaConfigurationError: as for `from_extra`.
+        """
+        fields: dict[str, object] = {}
+        if host and not {"bootstrap.servers", "metadata.broker.list"} & set(extra):
+            fields["bootstrap.servers"] = servers(host, port)
+        if login and not {"sasl.username", "sasl.jaas.config"} & set(extra):
+            fields |= {"sasl.username": login, "sasl.password": password}
+        return cls.from_extra({**fields, **extra})
 
     @property
     def bootstrap_servers(self) -> str:
@@ -91,12 +121,16 @@ class ClientSettings:
     @property
     def transaction_timeout_seconds(self) -> float:
         """After how long the broker gives up a transaction that stays open."""
-        return float(self._with(_PRODUCER_DEFAULTS)["transaction.timeout.ms"]) / 1000
+        return float({**_PRODUCER_DEFAULTS, **self.options}["transaction.timeout.ms"]) / 1000
 
     def producer(self, transactional_id: str | None = None) -> dict[str, Option]:
         """The configuration of an idempotent producer; with an id, of a transactional one."""
         options = {**self._with(_PRODUCER_DEFAULTS, without=CONSUMER_ONLY), **_ALWAYS}
         options |= {"delivery.report.only.error": True, **_NEVER_BY_ASKING}
+        if "queue.buffering.max.kbytes" not in self.options:
+            # The largest record fits beside those that wait to be delivered.
+            needed = int(int(self.options.get("message.max.bytes", 0)) * _QUEUE_SHARE) // _KBYTE
+            options["queue.buffering.max.kbytes"] = max(int(options["queue.buffering.max.kbytes"]), needed)
         if transactional_id is not None:
             options["transactional.id"] = transactional_id
         return options
@@ -123,52 +157,30 @@ class ClientSettings:
         protocol = str(self.options.get("security.protocol", "plaintext")).upper()
         return f"{protocol}://{user + '@' if user else ''}{servers}"
 
+    def secrets(self) -> tuple[str, ...]:
+        """The values that must be masked in logs."""
+        return secret_options.secret_values(self.options)
+
+    def without_secrets(self, text: str) -> str:
+        """A text of the client, none of these settings' secrets in it."""
+        return secret_options.without_secrets(text, self.options)
+
     def __repr__(self) -> str:
-        shown = {name: "***" if _SECRET.search(name) else value for name, value in sorted(self.options.items())}
+        shown = {
+            name: secret_options.MASK if secret_options.is_secret(name) else value
+            for name, value in sorted(self.options.items())
+        }
         return f"ClientSettings({shown})"
 
     def __reduce__(self) -> tuple[object, ...]:
         return ClientSettings.from_extra, (dict(self.options),)
 
     def _with(self, defaults: Mapping[str, Option], without: frozenset[str] = frozenset()) -> dict[str, Option]:
-        return {**defaults, **{name: value for name, value in self.options.items() if name not in without}}
-
-
-def _problems(options: Mapping[str, object]) -> list[str]:
-    problems = [f"{name}: {JAVA_NAMES[name]}" for name in options if name in JAVA_NAMES]
-    problems += [f"{name}: {OWNED_NAMES[name]}" for name in options if name in OWNED_NAMES]
-    problems += [f"{name}: remove it (callbacks are set by Contexture)" for name in options if name in CALLBACKS]
-    problems += [
-        f"{name}: remove it (Contexture needs {name}={str(needed).lower()})"
-        for name, needed in _ALWAYS.items()
-        if name in options and _normal(options[name]) != _normal(needed)
-    ]
-    problems += [
-        f"{name}: give one text, number or true/false, not {type(value).__name__}"
-        for name, value in options.items()
-        if not isinstance(value, str | int | float | bool)
-    ]
-    if not str(options.get("bootstrap.servers", "")).strip():
-        problems.append("bootstrap.servers: give the brokers as host:port,host:port")
-    return problems + _timeout_problems(options)
-
-
-def _timeout_problems(options: Mapping[str, object]) -> list[str]:
-    given = options.get("message.timeout.ms")
-    limit = options.get("transaction.timeout.ms", _PRODUCER_DEFAULTS["transaction.timeout.ms"])
-    try:
-        if given is None or 0 < int(str(given)) <= int(str(limit)):
-            return []
-    except ValueError:
-        return ["message.timeout.ms, transaction.timeout.ms: give milliseconds as whole numbers"]
-    return [f"message.timeout.ms: remove it, or set it to transaction.timeout.ms ({limit}) or less"]
-
-
-def _normal(value: object) -> str:
-    text = str(value).strip().lower()
-    return "all" if text == "-1" else text
+        hidden = without | stores.replaced(self.options)
+        given = {name: value for name, value in self.options.items() if name not in hidden}
+        return {**defaults, **given, **stores.client_options(self.options)}
 
 
 def _option(value: object) -> Option:
-    assert isinstance(value, str | int | float | bool)  # held by _problems
+    assert isinstance(value, str | int | float | bool)  # held by problems_of
     return value

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
+from contexture.errors import ContextureError
 from contexture.kafka.error_table import REFUSALS, translated
 from contexture.kafka.ports import KafkaErrorLike, MessageLike
 
 # What befalls a record or a call because something else went wrong before.
 _CONSEQUENCES: Final = frozenset({"_PURGE_QUEUE", "_PURGE_INFLIGHT", "_FATAL", "_STATE", "_INCONSISTENT"})
+
+
+Explain = Callable[[KafkaErrorLike, str], ContextureError | None]
+"""Finds out more about a refusal than the client says; takes it and what was tried, gives None if nothing is found."""
 
 
 class ClientWatch:
@@ -23,6 +29,7 @@ class ClientWatch:
         self.last: KafkaErrorLike | None = None
         self.refused: KafkaErrorLike | None = None
         self.undelivered: tuple[KafkaErrorLike, str | None] | None = None
+        self.explain: Explain = lambda error, doing: None
 
     def on_error(self, error: KafkaErrorLike) -> None:
         """For `error_cb`."""
@@ -44,7 +51,7 @@ class ClientWatch:
             KafkaConfigurationError: the brokers refused this user or the TLS handshake.
         """
         if self.refused is not None:
-            raise translated(self.refused, doing)
+            raise self.explain(self.refused, doing) or translated(self.refused, doing)
 
     def cause(self, otherwise: KafkaErrorLike) -> tuple[KafkaErrorLike, str | None]:
         """The error that explains a failure best, and its topic if it has one."""

@@ -69,5 +69,7 @@ def test_no_topic_comes_into_being_by_asking_for_it(secured):
 def test_the_connection_test_says_which_step_failed(secured):
     wrong = {**secured.client_settings("anna"), "sasl.password": "hush-hush"}
     report = test_connection(ClientSettings.from_extra(wrong))
-    assert [check.passed for check in report.checks] == [False, None, None]
-    assert "check user, password" in report.checks[0].detail
+    assert [check.passed for check in report.checks] == [True, False, None, None, None, None]
+    assert report.checks[1].name == "authentication"
+    assert "invalid credentials" in report.checks[1].detail
+    assert "check user, password" in report.checks[1].remedy

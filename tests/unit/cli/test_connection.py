@@ -42,7 +42,9 @@ def test_a_kafka_that_is_away_gives_exit_code_3_and_skips_the_other_steps(contex
     connect(conn_type="kafka", extra=extra)
     done = contexture("connection", "test", "tried", "--timeout", "0.5")
     assert done.code == 3
-    assert done.out.startswith("tried: PLAINTEXT://me@127.0.0.1:9\n  reach: failed (")
+    assert done.out.startswith("tried: PLAINTEXT://me@127.0.0.1:9\n  server 127.0.0.1:9: failed (")
+    assert "nobody listens there\n    next: start the broker, or correct its port in bootstrap.servers" in done.out
+    assert "  authentication: not tried" in done.out
     assert "  transactions: not tried" in done.out
     assert "hunter2" not in done.out
 
@@ -52,6 +54,51 @@ def test_a_kafka_connection_that_can_not_be_used_says_why(contexture, connect):
     done = contexture("connection", "test", "tried")
     assert done.code == 2
     assert "bootstrap.servers: give the brokers as host:port,host:port" in done.err
+
+
+def test_host_port_login_and_password_of_a_kafka_connection_are_taken(contexture, connect):
+    extra = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN"}
+    connect(conn_type="kafka", host="127.0.0.1", port=9, login="me", password="hunter2", extra=extra)
+    done = contexture("connection", "test", "tried", "--timeout", "0.5", "--json")
+    found = json.loads(done.out)
+    assert (done.code, found["target"]) == (3, "SASL_PLAINTEXT://me@127.0.0.1:9")
+    assert found["steps"][0]["remedy"] == "start the broker, or correct its port in bootstrap.servers"
+    assert "hunter2" not in done.out
+
+
+def test_all_properties_of_a_kafka_connection_are_listed(contexture, connect):
+    extra = {"bootstrap.servers": "a:1", "max.request.size": 5000, "sasl.password": "hunter2"}
+    connect(conn_type="kafka", extra=extra)
+    found = json.loads(contexture("connection", "properties", "tried", "--json").out)
+    assert found["connection"] == "tried"
+    [largest] = [each for each in found["properties"] if each["name"] == "message.max.bytes"]
+    assert {name: largest[name] for name in ("default", "value", "origin", "given_as")} == {
+        "default": "1000000",
+        "value": "5000",
+        "origin": "connection",
+        "given_as": "max.request.size",
+    }
+    shown = contexture("connection", "properties", "tried").out
+    assert "hunter2" not in shown + json.dumps(found)
+    rows = {line.split()[0]: line.split()[1:] for line in shown.splitlines()}
+    assert rows["sasl.password"] == ["***", "connection"]
+    assert rows["linger.ms"] == ["20", "5", "Contexture"]
+    assert rows["reconnect.backoff.ms"] == ["100", "100"]
+
+
+def test_properties_are_listed_without_a_connection_too(contexture):
+    done = contexture("connection", "properties")
+    assert done.code == 0
+    assert "\nlinger.ms " in done.out
+    assert {line.split()[-1] for line in done.out.splitlines() if line.startswith(("acks ", "linger.ms "))} == {
+        "Contexture"
+    }
+
+
+def test_properties_of_a_connection_that_is_none_of_kafka_are_refused(contexture, connect):
+    connect(conn_type="http", host="127.0.0.1")
+    done = contexture("connection", "properties", "tried")
+    assert (done.code, "there is no Kafka connection 'tried'" in done.err) == (2, True)
 
 
 def test_a_connection_that_is_not_in_the_environment_says_what_to_set(contexture, monkeypatch):

@@ -63,20 +63,122 @@ def test_each_kind_of_client_gets_only_its_own_options():
 @pytest.mark.parametrize(
     ("name", "advice"),
     [
-        ("ssl.truststore.location", "ssl.ca.location"),
-        ("sasl.jaas.config", "sasl.username and sasl.password"),
-        ("max.request.size", "use message.max.bytes"),
-        ("buffer.memory", "queue.buffering.max.kbytes"),
         ("key.serializer", "keys are bytes"),
+        ("ssl.protocol", "agree on TLS"),
+        ("partitioner.class", "partitions as Java clients do"),
+        ("max.block.ms", "broker_wait_seconds"),
         ("broker_list", "bootstrap.servers"),
         ("transactional.id", "each shard gets its own"),
         ("error_cb", "callbacks are set by Contexture"),
+        ("buffer.memory", "give a whole number"),
+        ("max.request.size", "give bytes as a whole number"),
+        ("compression.zstd.level", "set compression.type to zstd"),
+        ("sasl.jaas.config", "write it as Java has it"),
+        ("sasl.login.callback.handler.class", "sasl.oauthbearer.method"),
+        ("ssl.truststore.type", "JKS, PKCS12 or PEM"),
     ],
 )
-def test_names_that_mean_nothing_here_are_refused_with_what_to_use(name, advice):
+def test_what_means_nothing_here_is_refused_with_what_to_do(name, advice):
     with pytest.raises(KafkaConfigurationError, match=advice) as caught:
         ClientSettings.from_extra({**MINIMAL, name: "hush"})
     assert "hush" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("given", "options"),
+    [
+        ({"max.request.size": "26214400"}, {"message.max.bytes": "26214400"}),
+        ({"buffer.memory": 33554432}, {"queue.buffering.max.kbytes": 32768}),
+        ({"send.buffer.bytes": -1}, {"socket.send.buffer.bytes": 0}),
+        ({"receive.buffer.bytes": 65536}, {"socket.receive.buffer.bytes": 65536}),
+        (
+            {"compression.type": "gzip", "compression.gzip.level": "9"},
+            {"compression.type": "gzip", "compression.level": 9},
+        ),
+        ({"compression.lz4.level": 3}, {"compression.level": 3}),
+        ({"delivery.timeout.ms": 60000}, {"message.timeout.ms": 60000}),
+        ({"ssl.truststore.certificates": "PEM"}, {"ssl.ca.pem": "PEM"}),
+        ({"ssl.keystore.certificate.chain": "PEM"}, {"ssl.certificate.pem": "PEM"}),
+        ({"ssl.keystore.key": "PEM"}, {"ssl.key.pem": "PEM"}),
+        ({"ssl.endpoint.identification.algorithm": ""}, {"ssl.endpoint.identification.algorithm": "none"}),
+        ({"bootstrap.servers": ["a:1", "b:2"]}, {"bootstrap.servers": "a:1,b:2"}),
+        ({"client.id": "me", "reconnect.backoff.ms": 50}, {"client.id": "me", "reconnect.backoff.ms": 50}),
+    ],
+)
+def test_names_of_java_clients_are_translated(given, options):
+    found = ClientSettings.from_extra({**MINIMAL, **given}).options
+    assert dict(found) == {**MINIMAL, **options}
+
+
+def test_two_names_for_the_same_may_not_say_different_things():
+    with pytest.raises(
+        KafkaConfigurationError, match=r"max\.request\.size and message\.max\.bytes say message\.max\.bytes"
+    ):
+        ClientSettings.from_extra({**MINIMAL, "max.request.size": 5000, "message.max.bytes": 6000})
+    ClientSettings.from_extra({**MINIMAL, "max.request.size": 5000, "message.max.bytes": "5000"})
+
+
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [
+        ({"sasl.mechanism": "PLAIN"}, "security.protocol: set it to SASL_SSL"),
+        ({"security.protocol": "SASL_SSL", "sasl.username": "anna"}, "sasl.mechanism: set it to PLAIN"),
+        ({"security.protocol": "SASL_SSL", "sasl.mechanism": "PLAIN", "sasl.username": "a"}, "sasl.password: give it"),
+        ({"security.protocol": "SASL_SSL", "sasl.mechanism": "OAUTHBEARER"}, "sasl.oauthbearer.method: set it to oidc"),
+        (
+            {"ssl.truststore.location": "a.jks", "ssl.ca.location": "b.pem"},
+            "ssl.truststore.location: give it or ssl.ca.location, not both",
+        ),
+    ],
+)
+def test_half_a_login_is_told_before_any_broker_is_asked(given, problem):
+    with pytest.raises(KafkaConfigurationError, match=problem.replace(".", r"\.")):
+        ClientSettings.from_extra({**MINIMAL, **given})
+
+
+def test_a_token_endpoint_means_openid_connect():
+    given = {
+        "security.protocol": "SASL_SSL",
+        "sasl.mechanism": "OAUTHBEARER",
+        "sasl.oauthbearer.token.endpoint.url": "https://idm/token",
+        "sasl.oauthbearer.client.credentials.client.id": "me",
+        "sasl.oauthbearer.client.credentials.client.secret": "hush",
+    }
+    options = ClientSettings.from_extra({**MINIMAL, **given}).options
+    assert options["sasl.oauthbearer.method"] == "oidc"
+    assert options["sasl.oauthbearer.client.id"] == "me"
+    assert options["sasl.oauthbearer.client.secret"] == "hush"
+
+
+@pytest.mark.parametrize(
+    ("fields", "servers"),
+    [
+        ({"host": "a"}, "a:9092"),
+        ({"host": "a", "port": 9093}, "a:9093"),
+        ({"host": "a, b:9094", "port": 9093}, "a:9093,b:9094"),
+        ({"host": "[::1]:9094,[::2]", "port": 9093}, "[::1]:9094,[::2]:9093"),
+    ],
+)
+def test_host_and_port_of_a_connection_name_brokers(fields, servers):
+    assert ClientSettings.from_connection({}, **fields).bootstrap_servers == servers
+
+
+def test_the_extra_wins_over_the_fields_of_a_connection():
+    extra = {**MINIMAL, "security.protocol": "SASL_SSL", "sasl.mechanism": "PLAIN"}
+    fields = {"host": "other", "login": "anna", "password": "hush"}
+    settings = ClientSettings.from_connection(extra, **fields)
+    assert settings.bootstrap_servers == MINIMAL["bootstrap.servers"]
+    assert (settings.options["sasl.username"], settings.options["sasl.password"]) == ("anna", "hush")
+    bert = ClientSettings.from_connection({**extra, "sasl.username": "bert", "sasl.password": "his"}, **fields)
+    assert (bert.options["sasl.username"], bert.options["sasl.password"]) == ("bert", "his")
+
+
+def test_the_queue_has_room_for_the_largest_record():
+    settings = ClientSettings.from_extra({**MINIMAL, "message.max.bytes": 209_715_200})
+    assert settings.producer()["queue.buffering.max.kbytes"] == 256_000
+    assert ClientSettings.from_extra(MINIMAL).producer()["queue.buffering.max.kbytes"] == 131_072
+    own = ClientSettings.from_extra({**MINIMAL, "message.max.bytes": 209_715_200, "queue.buffering.max.kbytes": 9})
+    assert own.producer()["queue.buffering.max.kbytes"] == 9
 
 
 @pytest.mark.parametrize(
@@ -94,9 +196,9 @@ def test_saying_what_is_always_on_is_no_mistake(value):
 
 def test_all_problems_are_named_at_once():
     with pytest.raises(KafkaConfigurationError) as caught:
-        ClientSettings.from_extra({"buffer.memory": 1, "acks": "0", "ssl.ca.location": ["x"]})
+        ClientSettings.from_extra({"key.serializer": 1, "acks": "0", "ssl.ca.location": ["x"]})
     message = str(caught.value)
-    for name in ("buffer.memory", "acks", "ssl.ca.location", "bootstrap.servers: give the brokers"):
+    for name in ("key.serializer", "acks", "ssl.ca.location", "bootstrap.servers: give the brokers"):
         assert name in message
 
 

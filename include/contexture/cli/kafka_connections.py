@@ -1,0 +1,69 @@
+"""Kafka connections of the environment: their settings, and trying them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from contexture.cli import connections
+from contexture.cli.trial_outcome import Outcome, Step
+from contexture.errors import ConfigurationError
+from contexture.ngsi.connection_fields import ConnectionFields
+
+if TYPE_CHECKING:
+    from contexture.kafka import ClientSettings
+
+
+def settings_of(connection_id: str) -> ClientSettings:
+    """The settings of a Kafka connection of the environment.
+
+    Raises:
+        ConfigurationError: it isn't there, is of another type, or holds what can't be used.
+    """
+    fields = connections.read(connection_id)
+    if fields is None or fields.kind != "kafka":
+        raise ConfigurationError(
+            f"there is no Kafka connection {connection_id!r} in the environment",
+            next_step=f"set {connections.variable_of(connection_id)} as Airflow has it, its conn_type kafka",
+        )
+    return settings(fields)
+
+
+def settings(fields: ConnectionFields) -> ClientSettings:
+    """The settings in the fields of a Kafka connection.
+
+    Raises:
+        ConfigurationError: they hold what can't be used.
+    """
+    from contexture.kafka import ClientSettings
+
+    return ClientSettings.from_connection(
+        fields.extra, host=fields.host, port=fields.port, login=fields.login, password=fields.password
+    )
+
+
+def try_kafka(connection_id: str, fields: ConnectionFields, topic: str | None, timeout_seconds: float) -> Outcome:
+    """Tries a connection, step by step.
+
+    Raises:
+        ConfigurationError: it holds what can't be used.
+    """
+    from contexture.kafka import test_connection
+
+    report = test_connection(settings(fields), timeout_seconds=timeout_seconds, topic=topic)
+    cluster = f", cluster {report.cluster_id}" if report.cluster_id else ""
+    return Outcome(
+        connection=connection_id,
+        kind=fields.kind,
+        target=f"{report.identity}{cluster}",
+        unreachable=not report.reached,
+        steps=tuple(
+            Step(
+                name=check.name,
+                passed=check.passed,
+                detail=check.detail,
+                seconds=check.seconds,
+                remedy=check.remedy,
+            )
+            for check in report.checks
+        ),
+    )
