@@ -19,6 +19,7 @@ from contexture.sdmx.reading.watermarks import settled, transaction_of
 from contexture.sdmx.registries import Registry, RegistryConnection, open_registry, splittable
 from contexture.sdmx.routing import Router
 from spark_jobs.structures.intake import Intake, Listed
+from spark_jobs.structures.joining import check_nothing_pends
 from spark_jobs.structures.logged import land_deleted, land_logged
 from spark_jobs.structures.outcome import Outcome
 from spark_jobs.structures.reader import Reading
@@ -111,6 +112,8 @@ def land(
     after = transaction_of(since)
     if registry.has_log and after is not None:
         return land_logged(intake, after, moved)
+    if registry.has_log and order.told is not None:
+        check_nothing_pends(registry, intake.selectors, order.told)
     # What happens while everything is read is told by the next run too.
     newest = registry.transactions(None).newest if registry.has_log else None
     before = intake.listed()

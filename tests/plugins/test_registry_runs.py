@@ -11,6 +11,7 @@ from builders.fake_target import FakeTarget
 from builders.outboxes import NOON, publication
 from builders.structure_publications import structures
 from contexture.errors import ConfigurationError
+from contexture.kafka import LedgerEntry
 from contexture.outbox.orders import StageOrder
 from contexture.outbox.state import State, StatePointer
 from contexture.outbox.storage import Storage
@@ -109,6 +110,19 @@ def test_a_selector_that_can_not_be_read_is_told_before_anything_is_read(storage
     owner = structures(source={"select": "Codlist=ECB:*(*)"})
     with pytest.raises(SelectorError, match="did you mean Codelist"):
         plan_run(storage, owner, asked(), FakeTarget())
+
+
+@pytest.mark.parametrize(
+    ("pointer", "request_", "told"), [(FIRST, {}, 7), (FIRST, {"mode": "full"}, None), (KNOWN, {}, None)]
+)
+def test_a_first_run_knows_how_far_another_instance_got(
+    storage: Storage, pointer: StatePointer, request_: dict[str, Any], told: int | None
+) -> None:
+    owner = structures()
+    State(storage, owner.name).point(pointer)
+    row = LedgerEntry("other", 9, 3, 3, 3, 2, source_transaction=7, at=NOON)
+    kafka = FakeTarget(ledger={0: row})
+    assert plan_run(storage, owner, asked(**request_), kafka).told == told
 
 
 def test_a_broker_s_publication_has_no_baseline(storage: Storage) -> None:

@@ -27,6 +27,8 @@ class StageOrder(Document):
         retry: what is tried again instead of reading the source; None otherwise.
         baseline: what the registry holds becomes state and nothing is sent: the first run of a publication that tells
             changes only.
+        told: the registry transaction up to which another instance has told the registry's log, where this one begins
+            without state; None otherwise.
     """
 
     publication: Publication
@@ -40,6 +42,7 @@ class StageOrder(Document):
     interval: tuple[datetime, datetime] | None = None
     retry: Retry | None = None
     baseline: bool = False
+    told: int | None = None
 
 
 class StageResult(Document):

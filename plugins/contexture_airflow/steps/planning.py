@@ -12,7 +12,13 @@ from contexture.outbox.retrying import resolve
 from contexture.outbox.state import State, StatePointer
 from contexture.outbox.storage import Storage
 from contexture.publications import Publication, fingerprint
-from contexture_airflow.steps.registry_runs import check_republish, check_request, first_run, is_baseline
+from contexture_airflow.steps.registry_runs import (
+    check_republish,
+    check_request,
+    first_run,
+    is_baseline,
+    told_by_others,
+)
 from contexture_airflow.steps.run import Interval, RunPlan, RunRequest
 from contexture_airflow.steps.target import Target
 
@@ -41,6 +47,7 @@ def plan_run(
         fingerprint=own,
         why=why,
         baseline=is_baseline(publication, pointer, mode),
+        told=told_by_others(publication, pointer, request, target),
     )
 
 

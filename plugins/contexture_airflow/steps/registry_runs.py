@@ -7,6 +7,7 @@ from contexture.outbox.manifest import Mode
 from contexture.outbox.state import StatePointer
 from contexture.publications import Publication
 from contexture_airflow.steps.run import RunRequest
+from contexture_airflow.steps.target import Target
 
 
 def first_run(publication: Publication, request: RunRequest) -> tuple[Mode, str]:
@@ -26,6 +27,17 @@ def first_run(publication: Publication, request: RunRequest) -> tuple[Mode, str]
 def is_baseline(publication: Publication, pointer: StatePointer, mode: Mode) -> bool:
     """Whether what the registry holds becomes state, and nothing is sent."""
     return publication.source.kind == "sdmx" and pointer.outbox is None and mode == "changes"
+
+
+def told_by_others(publication: Publication, pointer: StatePointer, request: RunRequest, target: Target) -> int | None:
+    """The registry transaction up to which the ledger says that the log is told, for a first run; None for all others.
+
+    What another instance has not told yet would be lost if this one told something later first. A person who asks for
+    everything takes over.
+    """
+    begins = publication.source.kind == "sdmx" and pointer.outbox is None and request.interval is None
+    entry = target.progress(0) if begins and request.mode != "full" else None
+    return None if entry is None else entry.source_transaction
 
 
 def check_request(publication: Publication, request: RunRequest) -> None:

@@ -55,6 +55,7 @@ class RunPlan(Handover):
         fingerprint: of the publication that it was decided for.
         why: one clause for people.
         baseline: what the registry holds becomes state, and nothing is sent.
+        told: the registry transaction up to which another instance has told the log, where this one has no state.
         settled: outboxes of earlier runs that were finished first.
     """
 
@@ -64,6 +65,7 @@ class RunPlan(Handover):
     fingerprint: str
     why: str
     baseline: bool = False
+    told: int | None = None
     settled: tuple[str, ...] = ()
 
 

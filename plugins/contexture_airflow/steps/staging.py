@@ -62,6 +62,7 @@ def place_order(
         interval=request.interval,
         retry=_retry(storage, publication, request),
         baseline=plan.baseline,
+        told=plan.told,
     )
     storage.write(folder.order(plan.run), order.to_json())
     return PlacedOrder(publication.name, plan.run, storage.uri(folder.order(plan.run)))
