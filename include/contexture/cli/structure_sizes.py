@@ -1,0 +1,166 @@
+"""The sizes of what a publication selects from a registry, before any of it is sent."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from contexture.errors import RetriableError
+from contexture.sdmx import StructureMessageError, split
+from contexture.sdmx.registries import NotExpressible, Registry, Reply, same_artefact, splittable
+
+if TYPE_CHECKING:
+    from contexture.kafka.size_limits import Exceeded, SizeLimits
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class TooLarge:
+    """A structure that would stop the producer.
+
+    Attributes:
+        urn: of the structure.
+        size_bytes: of key and value.
+        topics: that it goes to.
+        exceeded: the limits that it is above.
+    """
+
+    urn: str
+    size_bytes: int
+    topics: tuple[str, ...]
+    exceeded: tuple[Exceeded, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """What was measured.
+
+    Attributes:
+        selected: how many structures are.
+        measured: how many of them were read.
+        largest_urn, largest_bytes: the greatest of them.
+        too_large: those above a limit.
+        inexpressible: reasons, by the URN of what the format can't express.
+        gone: selected, and not there any more when they were read.
+    """
+
+    selected: int
+    measured: int = 0
+    largest_urn: str | None = None
+    largest_bytes: int = 0
+    too_large: tuple[TooLarge, ...] = ()
+    inexpressible: Mapping[str, str] = field(default_factory=dict)
+    gone: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class _Tally:
+    """What is found on the way; `waiting`: what is still to be read, by `same_artefact`."""
+
+    waiting: dict[str, str]
+    topics: Mapping[str, tuple[str, ...]]
+    limits: SizeLimits
+    measured: int = 0
+    largest: tuple[int, str | None] = (0, None)
+    too_large: list[TooLarge] = field(default_factory=list)
+
+    def note(self, urn: str, size: int, message: Callable[[], bytes]) -> None:
+        """Compares one structure with the limits."""
+        size += len(urn.encode())
+        self.measured += 1
+        if size > self.largest[0]:
+            self.largest = (size, urn)
+        topics = self.topics.get(urn, ())
+        exceeded = self.limits.exceeded(size, lambda: compressed(message(), self.limits.compression), topics)
+        if exceeded:
+            self.too_large.append(TooLarge(urn, size, topics, exceeded))
+
+
+def measure(
+    registry: Registry,
+    topics: Mapping[str, tuple[str, ...]],
+    media_type: str,
+    limits: SizeLimits,
+    progress: Progress = lambda done, of: None,
+) -> Sizes:
+    """The sizes of structures, each in the message that would be sent.
+
+    Args:
+        registry: that holds them.
+        topics: where each structure goes; those that go nowhere are left out.
+        media_type: the format.
+        limits: what they are compared with.
+        progress: gets how many were read, and of how many.
+
+    Raises:
+        RegistryUnavailableError: the registry is away, ill, or answers with less than whole messages.
+        ConfigurationError: it refuses us, or answers in another format.
+    """
+    tally = _Tally({same_artefact(urn): urn for urn in topics}, topics, limits)
+    with tempfile.TemporaryDirectory(prefix="contexture-sizes-") as folder:
+        into = Path(folder) / "reply"
+        if splittable(media_type):
+            for query in registry.queries(tuple(topics)):
+                reply = registry.read(query, media_type, into)
+                if isinstance(reply, Reply):
+                    _note_all(tally, reply)
+                progress(len(topics) - len(tally.waiting), len(topics))
+        inexpressible, gone = _one_by_one(registry, tally, media_type, into, progress)
+    size, urn = tally.largest
+    return Sizes(len(topics), tally.measured, urn, size, tuple(tally.too_large), inexpressible, gone)
+
+
+def compressed(message: bytes, codec: str) -> int:
+    """Bytes of a message as a client compresses it."""
+    if codec == "none":
+        return len(message)
+    import pyarrow as pa
+
+    return int(pa.compress(message, codec=codec).size)
+
+
+def _note_all(tally: _Tally, reply: Reply) -> None:
+    for named, size, message in _artefacts(reply):
+        urn = tally.waiting.pop(named, None)
+        if urn is not None:
+            tally.note(urn, size, message)
+
+
+def _artefacts(reply: Reply) -> Iterator[tuple[str, int, Callable[[], bytes]]]:
+    """Names of what is in a message, with size and content of a message of each alone."""
+    with reply.path.open("rb") as stream:
+        try:
+            for each in split(stream, reply.media_type):
+                if each.urn is not None:
+                    size = len(each.envelope.before) + each.size + len(each.envelope.after)
+                    yield same_artefact(each.urn), size, each.message
+        except StructureMessageError as error:
+            raise RetriableError(
+                f"the registry answers with a broken message: {error.message}",
+                next_step="look into the registry's log, and try again",
+            ) from error
+
+
+def _one_by_one(
+    registry: Registry, tally: _Tally, media_type: str, into: Path, progress: Progress
+) -> tuple[dict[str, str], tuple[str, ...]]:
+    """What no bounded question brought; what can't be split is never asked for otherwise."""
+    inexpressible: dict[str, str] = {}
+    gone: list[str] = []
+    for urn in tuple(tally.waiting.values()):
+        reply = registry.read_one(urn, media_type, into)
+        if isinstance(reply, NotExpressible):
+            inexpressible[urn] = reply.reason
+        elif reply is None:
+            gone.append(urn)
+        elif splittable(media_type):
+            _note_all(tally, reply)
+        else:
+            tally.note(urn, reply.size, into.read_bytes)
+        tally.waiting.pop(same_artefact(urn), None)
+        progress(len(tally.topics) - len(tally.waiting), len(tally.topics))
+    return inexpressible, tuple(gone)

@@ -1,0 +1,141 @@
+"""`contexture check --sizes`: what is too large is known before anything is sent."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from builders.registry import SEX_AND_FLOW, codelists, urn
+from contexture.sandbox.registry import TestRegistry, seed_codelist
+
+FILE = """\
+name: structures
+source: {kind: sdmx, connection: registry, select: ["Codelist=*:*(*)"]}
+topics: {topics: [structures]}
+"""
+LARGE = "urn:sdmx:org.sdmx.infomodel.codelist.Codelist=CITY:CL_00000(1.0)"
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[TestRegistry]:
+    with TestRegistry() as registry:
+        yield registry
+
+
+@pytest.fixture
+def registry(running: TestRegistry, monkeypatch: pytest.MonkeyPatch) -> Iterator[TestRegistry]:
+    monkeypatch.setattr("contexture.publications.publication.not_yet_supported", lambda publication: ())
+    monkeypatch.setenv("AIRFLOW_CONN_REGISTRY", json.dumps({"conn_type": "http", "host": running.url}))
+    monkeypatch.delenv("AIRFLOW_CONN_KAFKA_DEFAULT", raising=False)
+    running.submit(SEX_AND_FLOW)
+    yield running
+    running.faults.clear()
+    running.store.clear()
+
+
+@pytest.fixture
+def written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("CONTEXTURE_PUBLICATIONS", str(tmp_path))
+
+    def write(text: str = FILE) -> str:
+        path = tmp_path / "structures.yaml"
+        path.write_text(text, encoding="utf-8")
+        return str(path)
+
+    return write
+
+
+def connect_kafka(monkeypatch: pytest.MonkeyPatch, **extra: object) -> None:
+    fields = {"conn_type": "kafka", "extra": {"bootstrap.servers": "127.0.0.1:9", **extra}}
+    monkeypatch.setenv("AIRFLOW_CONN_KAFKA_DEFAULT", json.dumps(fields))
+    monkeypatch.setattr("contexture.cli.sizes.WAIT_SECONDS", 0.2)
+
+
+def test_what_fits_is_told_with_the_largest(contexture, registry, written):
+    done = contexture("check", "--sizes", written())
+    assert done.code == 0
+    assert done.out.startswith("structures: 1 of 1 selected structures measured, the largest ")
+    assert "there is no connection to Kafka in the environment; only what is known" in done.out
+    assert done.out.endswith("  all of them fit\n")
+
+
+def test_each_structure_above_a_limit_is_listed_with_the_limit(contexture, registry, written, monkeypatch):
+    registry.submit(seed_codelist(0, codes=1000))
+    connect_kafka(monkeypatch, **{"message.max.bytes": 50_000})
+    done = contexture("check", "--sizes", "--json", written())
+    document = json.loads(done.out)
+    assert (done.code, document["fit"]) == (1, False)
+    [found] = document["publications"]
+    [large] = found["too_large"]
+    assert (found["selected"], found["measured"], large["urn"]) == (2, 2, LARGE)
+    assert large["size_bytes"] > 50_000
+    assert large["exceeded"] == [
+        {"limit": "client", "name": "message.max.bytes", "allowed_bytes": 50_000, "topic": None}
+    ]
+
+
+def test_a_topic_is_compared_with_what_is_left_after_compression(contexture, registry, written, monkeypatch):
+    registry.submit(seed_codelist(0, codes=1000))
+    connect_kafka(monkeypatch)
+    limited = FILE.replace("[structures]}", "[structures], config: {max.message.bytes: 50000}}")
+    fits = contexture("check", "--sizes", written(limited))
+    assert (fits.code, "all of them fit" in fits.out) == (0, True)
+    small = contexture("check", "--sizes", written(limited.replace("50000", "3000")))
+    assert small.code == 1
+    assert f"too large: {LARGE}: " in small.out
+    assert "max.message.bytes of topic structures is 3,000" in small.out
+
+
+def test_a_publication_is_found_by_its_name(contexture, registry, written):
+    written()
+    assert contexture("check", "structures", "--sizes").out.startswith("structures: 1 of 1 selected")
+
+
+def test_what_the_format_can_not_express_is_listed(contexture, registry, written):
+    text = FILE.replace("select:", "media_type: application/vnd.sdmx.structure+json;version=2.0.0, select:")
+    done = contexture("check", "--sizes", written(text))
+    assert done.code == 0
+    assert "structures: 0 of 1 selected structures measured\n" in done.out
+    assert (
+        "gives no event: urn:sdmx:org.sdmx.infomodel.codelist.Codelist=SDMX:CL_SEX(2.1): the registry lists" in done.out
+    )
+
+
+def test_structures_that_come_together_are_each_measured_once(contexture, registry, written):
+    registry.submit(codelists(*(f'<str:Codelist id="CL_{n}" agencyID="X" version="1.0"/>' for n in range(9))))
+    done = contexture("check", "--sizes", "--json", written())
+    [found] = json.loads(done.out)["publications"]
+    assert (found["selected"], found["measured"]) == (10, 10)
+    reads = [request.path for request in registry.requests if "detail" not in request.parameters]
+    assert "/sdmx/v2/structure/codelist/X/*/*" in reads
+    assert urn("CL_3").rpartition(":")[2] not in " ".join(reads)
+
+
+def test_a_registry_that_is_away_gives_exit_code_3(contexture, registry, written, monkeypatch):
+    monkeypatch.setenv("AIRFLOW_CONN_REGISTRY", json.dumps({"conn_type": "http", "host": "http://127.0.0.1:9"}))
+    monkeypatch.setattr("contexture.sdmx.registries.transport.ATTEMPTS", 1)
+    done = contexture("check", "--sizes", written())
+    assert done.code == 3
+    assert "the structure registry at http://127.0.0.1:9 is away" in done.out
+
+
+def test_a_connection_that_is_not_there_gives_exit_code_2(contexture, registry, written, monkeypatch):
+    monkeypatch.delenv("AIRFLOW_CONN_REGISTRY")
+    done = contexture("check", "--sizes", written())
+    assert done.code == 2
+    assert "set AIRFLOW_CONN_REGISTRY as Airflow has it" in done.out
+
+
+def test_a_broken_file_gives_exit_code_1(contexture, registry, written):
+    done = contexture("check", "--sizes", written(FILE.replace("Codelist=*:*(*)", "Codelist")))
+    assert done.code == 1
+
+
+def test_entities_are_not_measured(contexture, written):
+    path = written("name: vehicles\nsource: {kind: ngsi, connection: context_broker, service: city}\n")
+    done = contexture("check", "--sizes", path)
+    assert done.code == 0
+    assert "vehicles: not measured: it reads a context broker" in done.out
