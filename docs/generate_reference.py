@@ -6,18 +6,21 @@ A test holds the pages equal to what this writes.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from pydantic.fields import FieldInfo
 
-from contexture.ngsi.rules import RULES
-from contexture.ngsi.rules.catalogue import REJECTING
+from contexture.events.rules import Rule
+from contexture.ngsi.rules import catalogue as of_entities
 from contexture.publications.fields import Section
 from contexture.publications.fingerprints import CHANGES_RECORDS
 from contexture.publications.publication import Publication
+from contexture.publications.quality_combinations import STRUCTURE_COLUMNS
 from contexture.publications.supported import UNSUPPORTED, Unsupported
+from contexture.sdmx.rules import catalogue as of_structures
+from contexture.sdmx.rules.options import LARGEST_ITEMS_BYTES, LARGEST_JSON_BYTES, LARGEST_ML_BYTES
 
 FOLDER = Path(__file__).parent / "reference"
 GENERATED = "<!-- Written by docs/generate_reference.py; change the code, then run it again. -->"
@@ -56,27 +59,53 @@ def publication_page() -> str:
 
 
 def rules_page() -> str:
-    """All row rules."""
-    rows = [f"| `{rule.name}` | {rule.default} | {rule.scope} | {_cell(rule.description)} |" for rule in RULES]
+    """All row rules, of both kinds of sources."""
     lines = [
         "# Row rules",
         "",
         GENERATED,
         "",
-        "What each entity is held to. An *error* sends the entity to quarantine; what the target holds of it stays. A",
-        "*warning* is counted, and the entity is published. `quality.rules` of a publication sets a rule to `off`,",
-        "`warning` or `error`. Rules of scope *snapshot* look at all that one run read, *record* at a finished record.",
+        "What each entity of a context broker and each structure of a registry is held to. An *error* sends it to",
+        "quarantine; what the target holds of it stays. A *warning* is counted, and it is published. `quality.rules`",
+        "of a publication sets a rule to `off`, `warning` or `error`. Rules of scope *snapshot* look at all that one",
+        "run read and the target holds, *record* at a finished record.",
         "",
-        f"An error of {', '.join(f'`{name}`' for name in REJECTING)}",
+        "## Entities (`kind: ngsi`)",
+        "",
+        f"An error of {', '.join(f'`{name}`' for name in of_entities.REJECTING)}",
         "is that of no entity in particular: it rejects the run, and nothing is sent. So does one of `count-drop`,",
         "which a run with `confirm_shrink` passes. `body`, `topic-length` and, but for `dm-by-attribute`, `size` are",
         "always errors: there is nothing that Kafka would take.",
         "",
-        "| rule | severity | scope | what it asks for |",
-        "|---|---|---|---|",
-        *rows,
+        *_rules_table(of_entities.RULES),
+        "",
+        "## Structures (`kind: sdmx`)",
+        "",
+        f"An error of {', '.join(f'`{name}`' for name in of_structures.REJECTING)}",
+        "rejects the run, and so does one of `count-drop` or `count-zero`, unless it has `confirm_shrink`.",
+        f"{', '.join(f'`{name}`' for name in of_structures.WITHOUT_CHOICE)}",
+        "are always errors: there is nothing that could be sent.",
+        "",
+        f"`schema` is checked in structures of at most {LARGEST_ML_BYTES >> 20:,} MB of SDMX-ML. In SDMX-JSON it takes",
+        "forty times as long, so that it is checked only where `quality.rules` names it, and up to",
+        f"{LARGEST_JSON_BYTES >> 20:,} MB; Fusion-JSON has no schema. `duplicate-item` is checked up to",
+        f"{LARGEST_ITEMS_BYTES >> 20:,} MB. `dangling-reference` is judged against what this run read and what the",
+        "target holds; a reference to what `source.select` leaves out is none of its business.",
+        "",
+        *_rules_table(of_structures.RULES),
+        "",
+        "Expectations of the author's own (`quality.expectations`, `on: structures`) and their `where` see one row for",
+        "each accepted structure, with the columns",
+        f"{', '.join(f'`{name}` ({kind})' for name, kind in STRUCTURE_COLUMNS.items())}.",
+        "`topics` and `warnings` are names with commas between them; `modified_at` is the time of the registry's",
+        "transaction, where it has any.",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _rules_table(rules: Sequence[Rule]) -> list[str]:
+    rows = [f"| `{rule.name}` | {rule.default} | {rule.scope} | {_cell(rule.description)} |" for rule in rules]
+    return ["| rule | severity | scope | what it asks for |", "|---|---|---|---|", *rows]
 
 
 def _table(section: str, model: type[Section]) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -16,7 +17,7 @@ from contexture.outbox.storage import Storage
 from spark_jobs.preparation.counting import newest_modification
 from spark_jobs.quality.checkpoint import judge
 from spark_jobs.quality.columns import column_names
-from spark_jobs.quality.frames import ROWS_IN_MEMORY, EntityFrames
+from spark_jobs.quality.frames import ROWS_IN_MEMORY, AcceptedFrames
 from spark_jobs.quality.summary import RunSummary, SharedTopic
 
 if TYPE_CHECKING:
@@ -28,17 +29,30 @@ ENTITY_COLUMNS = ("identity", "service_path", "id", "type", "modified_at", "rece
 
 def judge_outbox(spark: SparkSession, order: StageOrder, landing: LandingManifest, manifest: Manifest) -> Verdict:
     """The checkpoint's verdict on one outbox; a verdict that is there already stands."""
+    frames = AcceptedFrames(
+        lambda: accepted_entities(spark, order),
+        (lambda: accepted_rows(order)) if manifest.accepted <= ROWS_IN_MEMORY else None,
+    )
+    return judged_once(order, manifest, frames, lambda: _summary(Storage(order.home), order, landing, manifest))
+
+
+def judged_once(
+    order: StageOrder, manifest: Manifest, frames: AcceptedFrames, summary: Callable[[], RunSummary]
+) -> Verdict:
+    """The verdict on one outbox that stands on storage, or else the one that is made now and stands from then on.
+
+    Args:
+        order: the run's.
+        manifest: of the outbox.
+        frames: what was accepted, read only if it is judged now.
+        summary: gives the counts of the run.
+    """
     storage = Storage(order.home)
     folder = PublicationFolder(order.publication.name)
     if storage.exists(folder.verdict(manifest.outbox)):
         return stored_verdict(order, manifest)
     report = storage.uri(folder.report(manifest.outbox))
-    summary = _summary(storage, order, landing, manifest)
-    frames = EntityFrames(
-        lambda: accepted_entities(spark, order),
-        (lambda: accepted_rows(order)) if manifest.accepted <= ROWS_IN_MEMORY else None,
-    )
-    return judge(order.publication, frames, summary, outbox=manifest.outbox, run=order.run, report=report)
+    return judge(order.publication, frames, summary(), outbox=manifest.outbox, run=order.run, report=report)
 
 
 def accepted_entities(spark: SparkSession, order: StageOrder) -> DataFrame:
@@ -95,7 +109,7 @@ def _summary(storage: Storage, order: StageOrder, landing: LandingManifest, mani
         read=manifest.read,
         accepted=manifest.accepted,
         quarantined=manifest.quarantined_entities,
-        source_entities=landing.source_count if landing.knows_source else None,
+        in_source=landing.source_count if landing.knows_source else None,
         unchanged=manifest.unchanged,
         newest_modified_at=newest_modification(storage, PublicationFolder(order.publication.name).work(order.run)),
         reference_time=landing.finished_at,

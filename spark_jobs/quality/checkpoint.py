@@ -11,7 +11,7 @@ from contexture.outbox.manifest import Verdict
 from contexture.outbox.storage import Storage
 from contexture.publications import Publication
 from spark_jobs.quality.data_docs import copy
-from spark_jobs.quality.frames import EntityFrames
+from spark_jobs.quality.frames import AcceptedFrames
 from spark_jobs.quality.observations import Finding, finding
 from spark_jobs.quality.project import Outcome, project, without_rows
 from spark_jobs.quality.report import Report, page
@@ -20,13 +20,13 @@ from spark_jobs.quality.summary import RunSummary
 
 
 def judge(
-    publication: Publication, entities: EntityFrames, summary: RunSummary, *, outbox: str, run: str, report: str
+    publication: Publication, rows: AcceptedFrames, summary: RunSummary, *, outbox: str, run: str, report: str
 ) -> Verdict:
     """Judges what a run accepted and writes why, for people and for the gate.
 
     Args:
         publication: says what is expected.
-        entities: one row per accepted entity.
+        rows: one for each entity or structure that was accepted.
         summary: the counts of the run.
         outbox: id of the outbox that the verdict is about.
         run: what people call the run.
@@ -47,9 +47,9 @@ def judge(
     with project() as gx:
         outcomes = gx.judge_summary(summary.row(), expectations)
         if summary.accepted:
-            outcomes += gx.judge_entities(entities, summary.reference_time, expectations)
+            outcomes += gx.judge_rows(summary.subject, rows, summary.reference_time, expectations)
         else:
-            outcomes += [without_rows(each) for each in expectations if each.on == "entities"]
+            outcomes += [without_rows(each) for each in expectations if each.on == summary.subject.frame]
         copy(gx.build_data_docs(), storage, "data_docs")
     findings = [finding(each, summary) for each in _in_order(outcomes, [each.name for each in expectations])]
     verdict = _verdict(outbox, findings)

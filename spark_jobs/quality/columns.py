@@ -7,13 +7,11 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from hashlib import sha256
 
-from pydantic import JsonValue
-
 from contexture.publications import Publication
+from contexture.publications.quality_combinations import written_columns
 
 FIXED = ("identity", "service", "service_path", "id", "type", "modified_at", "received_at", "topic")
 
-COLUMN_ARGUMENTS = ("column", "column_A", "column_B", "column_list", "column_set")
 _IN_CONDITION = re.compile(r"`(?:value|type)_([^`]+)`|\b(?:value|type)_(\w+)")
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,99}")
 _PREFIXES = ("value_", "type_")
@@ -58,15 +56,11 @@ def condition(written: str, safe: Mapping[str, str]) -> str:
     return _IN_CONDITION.sub(replaced, written)
 
 
-def written_columns(kwargs: Mapping[str, JsonValue]) -> Iterator[str]:
-    """The columns that the arguments of an expectation name."""
-    for argument in COLUMN_ARGUMENTS:
-        value = kwargs.get(argument)
-        yield from (each for each in (value if isinstance(value, list) else [value]) if isinstance(each, str))
-
-
 def _named(publication: Publication) -> Iterator[str]:
     quality = publication.quality
+    if publication.source.kind == "sdmx":
+        # Structures have no attributes, whatever a column is called.
+        return
     yield from (*quality.required_attributes, *quality.attribute_types, *quality.ranges)
     for expectation in quality.expectations:
         yield from filter(None, map(attribute_of, written_columns(expectation.kwargs)))

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
 from pydantic import JsonValue
 
 Severity = Literal["critical", "warning", "info"]
-Frame = Literal["entities", "summary"]
+Frame = Literal["entities", "structures", "summary"]
+
+UNIQUE = "ExpectColumnValuesToBeUnique"
+NOT_NULL = "ExpectColumnValuesToNotBeNull"
+IN_SET = "ExpectColumnValuesToBeInSet"
+BETWEEN = "ExpectColumnValuesToBeBetween"
+REGEX = "ExpectColumnValuesToMatchRegex"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,3 +41,45 @@ class Expected:
     description: str = ""
     where: str | None = None
     own: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """Makes expectations about single columns of one frame."""
+
+    frame: Frame
+
+    def critical(self, name: str, kind: str, column: str, description: str, **kwargs: JsonValue) -> Expected:
+        """One that stops a run."""
+        return self.expected("critical", name, kind, column, description, **kwargs)
+
+    def warning(self, name: str, kind: str, column: str, description: str, **kwargs: JsonValue) -> Expected:
+        """One that marks a run."""
+        return self.expected("warning", name, kind, column, description, **kwargs)
+
+    def expected(
+        self, severity: Severity, name: str, kind: str, column: str, description: str, **kwargs: JsonValue
+    ) -> Expected:
+        """One of any severity."""
+        return Expected(name, severity, self.frame, kind, {"column": column, **kwargs}, description)
+
+
+def limits(minimum: float | None, maximum: float | None) -> dict[str, JsonValue]:
+    """The arguments of a range; open ends are left out."""
+    ends: Iterable[tuple[str, JsonValue]] = (("min_value", minimum), ("max_value", maximum))
+    return {name: value for name, value in ends if value is not None}
+
+
+def in_words(ends: Mapping[str, JsonValue]) -> str:
+    """The arguments of a range, as people say it."""
+    match _plain(ends.get("min_value")), _plain(ends.get("max_value")):
+        case None, maximum:
+            return f"at most {maximum}"
+        case minimum, None:
+            return f"at least {minimum}"
+        case minimum, maximum:
+            return f"between {minimum} and {maximum}"
+
+
+def _plain(number: JsonValue) -> JsonValue:
+    return int(number) if isinstance(number, float) and number.is_integer() else number

@@ -1,4 +1,4 @@
-"""The accepted entities, as the checkpoint reads them: in memory where they are few, in Spark where they are many.
+"""What was accepted, as the checkpoint reads it: in memory where they are few, in Spark where they are many.
 
 A few thousand rows cost Spark a second for every question (plans, code, tasks), and pandas some milliseconds. What
 people wrote themselves is always judged in Spark, for their conditions are SQL.
@@ -19,11 +19,15 @@ ROWS_IN_MEMORY = 100_000
 """As many narrow rows are some 100 MB in pandas."""
 
 AGE = "seconds_ahead"
+MODIFIED = "modified_at"
 
 
 @dataclass(frozen=True, slots=True)
-class EntityFrames:
-    """One row per accepted entity with the columns of `columns.FIXED` and two for each judged attribute.
+class AcceptedFrames:
+    """One row for each entity or structure that was accepted.
+
+    Entities have the columns of `columns.FIXED` and two for each judged attribute, structures those of
+    `quality_combinations.STRUCTURE_COLUMNS`.
 
     Attributes:
         in_spark: makes the frame of Spark; called at most once.
@@ -34,12 +38,17 @@ class EntityFrames:
     in_memory: Callable[[], Any] | None = None
 
     def spark(self, reference_time: datetime) -> DataFrame:
-        """The frame in Spark, cached, with `seconds_ahead`: how far ahead of the reference a modification lies."""
+        """The frame in Spark, cached, with `seconds_ahead`: how far ahead of the reference a modification lies.
+
+        Where there are no times of modification, there is no such column.
+        """
         from pyspark.sql import functions
 
         frame = self.in_spark()
+        if MODIFIED not in frame.columns:
+            return frame.cache()
         # A number, because timestamps in arguments become texts in GX and are read in the session's time zone.
-        ahead = functions.col("modified_at").cast("double") - functions.lit(reference_time.timestamp())
+        ahead = functions.col(MODIFIED).cast("double") - functions.lit(reference_time.timestamp())
         return frame.withColumn(AGE, ahead).cache()
 
     def memory(self, reference_time: datetime) -> pd.DataFrame | None:
@@ -47,5 +56,6 @@ class EntityFrames:
         if self.in_memory is None:
             return None
         frame: pd.DataFrame = self.in_memory().to_pandas()
-        frame[AGE] = (frame["modified_at"] - reference_time).dt.total_seconds()
+        if MODIFIED in frame:
+            frame[AGE] = (frame[MODIFIED] - reference_time).dt.total_seconds()
         return frame

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from contexture.ngsi.rules.catalogue import REJECTING
 from contexture.outbox.manifest import ExpectationResult
 from spark_jobs.quality.project import EXAMPLES, Outcome
 from spark_jobs.quality.summary import RunSummary
@@ -46,24 +45,12 @@ def _raised(document: Mapping[str, Any]) -> str | None:
 
 def _observed(outcome: Outcome, summary: RunSummary) -> str:
     if outcome.expected.on == "summary":
-        return _of_the_run(str(outcome.expected.kwargs["column"]), summary)
+        return summary.observed(str(outcome.expected.kwargs["column"]))
     result = outcome.document.get("result") or {}
     if "unexpected_count" in result:
         # Both are null where `where` selects no row.
         return f"{result['unexpected_count'] or 0:,} of {result['element_count'] or 0:,} rows break it"
     return _short(f"observed {result['observed_value']}") if "observed_value" in result else "no rows"
-
-
-def _of_the_run(column: str, summary: RunSummary) -> str:
-    if column == "quarantined_share":
-        whole = max(summary.source_entities or summary.read, summary.quarantined)
-        return f"{summary.quarantined:,} of {whole:,} entities ({summary.quarantined_share:.2%})"
-    if column == "source_entities":
-        return "not known" if summary.source_entities is None else f"{summary.source_entities:,} in the source"
-    if column in REJECTING:
-        return f"{summary.of_snapshot.get(column, 0):,} found"
-    age = summary.newest_age_seconds
-    return "no change known" if age is None else f"{age:,.0f} s old"
 
 
 def _examples(document: Mapping[str, Any]) -> Iterator[str]:

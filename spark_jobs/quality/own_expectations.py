@@ -8,8 +8,9 @@ from typing import cast
 from pydantic import JsonValue
 
 from contexture.publications import Publication
-from spark_jobs.quality.columns import COLUMN_ARGUMENTS, column, column_names, condition
-from spark_jobs.quality.expected import Expected, Severity
+from contexture.publications.quality_combinations import COLUMN_ARGUMENTS
+from spark_jobs.quality.columns import column, column_names, condition
+from spark_jobs.quality.expected import Expected, Frame, Severity
 
 
 def own_expectations(publication: Publication) -> Iterator[Expected]:
@@ -20,7 +21,7 @@ def own_expectations(publication: Publication) -> Iterator[Expected]:
         yield Expected(
             name=f"own-{number}:{item.name}",
             severity=cast("Severity", item.kwargs.get("severity", "critical")),
-            on="entities",
+            on=cast("Frame", item.on),
             kind=class_name(item.name),
             kwargs=kwargs,
             description=_sentence(item.name, item.kwargs, item.where),

@@ -13,15 +13,11 @@ from typing import Any
 
 from spark_jobs.quality.data_docs import escape_results
 from spark_jobs.quality.expected import Expected
-from spark_jobs.quality.frames import EntityFrames
+from spark_jobs.quality.frames import AcceptedFrames
+from spark_jobs.quality.subjects import Subject
 
 # Counts, and who the first few offenders are: more would copy data into documents and cost a sort of the whole frame.
 EXAMPLES = 5
-RESULT_FORMAT = {
-    "result_format": "SUMMARY",
-    "partial_unexpected_count": EXAMPLES,
-    "unexpected_index_column_names": ["identity"],
-}
 
 _VALIDATIONS = "gx/uncommitted/validations"
 _DOCS = "gx/uncommitted/data_docs/local_site"
@@ -63,26 +59,32 @@ class Project:
         source = self._context.data_sources.add_pandas("summary")
         return self._judge("summary", source, pd.DataFrame([dict(row)]), about)
 
-    def judge_entities(
-        self, frames: EntityFrames, reference_time: datetime, expectations: Sequence[Expected]
+    def judge_rows(
+        self, subject: Subject, frames: AcceptedFrames, reference_time: datetime, expectations: Sequence[Expected]
     ) -> list[Outcome]:
-        """Judges the accepted entities: our expectations in memory where the rows are few, the author's in Spark."""
-        about = [each for each in expectations if each.on == "entities"]
+        """Judges what was accepted: our expectations in memory where the rows are few, the author's in Spark."""
+        about = [each for each in expectations if each.on == subject.frame]
         small = frames.memory(reference_time)
         if small is None:
-            return self._judge_in_spark(frames, reference_time, about)
+            return self._judge_in_spark(subject.frame, subject, frames, reference_time, about)
         own = [each for each in about if each.own]
-        source = self._context.data_sources.add_pandas("entities")
-        outcomes = self._judge("entities", source, small, [each for each in about if not each.own])
-        return outcomes + (self._judge_in_spark(frames, reference_time, own, name="own") if own else [])
+        source = self._context.data_sources.add_pandas(subject.frame)
+        ours = [each for each in about if not each.own]
+        outcomes = self._judge(subject.frame, source, small, ours, _examples_by(subject.key))
+        return outcomes + (self._judge_in_spark("own", subject, frames, reference_time, own) if own else [])
 
     def _judge_in_spark(
-        self, frames: EntityFrames, reference_time: datetime, expectations: Sequence[Expected], name: str = "entities"
+        self,
+        name: str,
+        subject: Subject,
+        frames: AcceptedFrames,
+        reference_time: datetime,
+        expectations: Sequence[Expected],
     ) -> list[Outcome]:
         source = self._context.data_sources.add_spark(name, persist=False)
         frame = frames.spark(reference_time)
         try:
-            return self._judge(name, source, frame, expectations)
+            return self._judge(name, source, frame, expectations, _examples_by(subject.key))
         finally:
             frame.unpersist()
 
@@ -92,11 +94,13 @@ class Project:
         self._context.build_data_docs()
         return self._folder / _DOCS
 
-    def _judge(self, name: str, source: Any, frame: Any, expectations: Sequence[Expected]) -> list[Outcome]:
+    def _judge(
+        self, name: str, source: Any, frame: Any, expectations: Sequence[Expected], result_format: Any = "SUMMARY"
+    ) -> list[Outcome]:
         batch = source.add_dataframe_asset(name).add_batch_definition_whole_dataframe("whole")
         built, refused = self._built(expectations)
         validations = [self._validation(group, batch, members) for group, members in _grouped(name, built)]
-        checkpoint = self._gx.Checkpoint(name=name, validation_definitions=validations, result_format=_format(name))
+        checkpoint = self._gx.Checkpoint(name=name, validation_definitions=validations, result_format=result_format)
         answer = self._context.checkpoints.add(checkpoint).run(batch_parameters={"dataframe": frame})
         return [*_outcomes(answer, expectations), *refused]
 
@@ -132,8 +136,12 @@ def _grouped(name: str, built: Sequence[tuple[Expected, Any]]) -> Iterator[tuple
     yield from ((f"{name}-own-{number}", [expectation]) for number, expectation in enumerate(own, start=1))
 
 
-def _format(name: str) -> Any:
-    return "SUMMARY" if name == "summary" else RESULT_FORMAT
+def _examples_by(key: str) -> dict[str, Any]:
+    return {
+        "result_format": "SUMMARY",
+        "partial_unexpected_count": EXAMPLES,
+        "unexpected_index_column_names": [key],
+    }
 
 
 def _gx_expectation(expected: Expected) -> Any:

@@ -1,12 +1,13 @@
-"""What is known of a run as a whole, in one row beside the entities."""
+"""What is known of a run as a whole, in one row beside those of what it read."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import ClassVar
 
-from contexture.ngsi.rules.catalogue import REJECTING
+from spark_jobs.quality.subjects import ENTITIES, STRUCTURES, Subject
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,28 +25,30 @@ class RunSummary:
     """The counts of a run that the checkpoint judges and the report shows.
 
     Attributes:
-        read: entities read from the source in this run.
-        accepted: entities that passed the row rules, the rows of the `entities` frame.
-        quarantined: entities that a row rule refused.
-        source_entities: entities that the source holds; None: this run could not know.
-        unchanged: entities that the target already holds as they are.
+        read: entities or structures read from the source in this run.
+        accepted: those that passed the row rules, the rows of the frame.
+        quarantined: those that a row rule refused.
+        in_source: those that the source holds; None: this run could not know.
+        unchanged: those that the target already holds as they are.
         newest_modified_at: newest modification time that the source showed; None: it showed none. Without a zone it
             is local time, which is what Spark's `collect` gives.
         reference_time: what "now" means for this run, the same when it is prepared again.
-        quarantined_by_rule: refused entities by the rule that refused them.
+        quarantined_by_rule: those refused by the rule that refused them.
         warnings_by_rule: violations that do not refuse, by rule.
         of_snapshot: how often the snapshot breaks rules about the whole of it that are errors.
         retried: only chosen events were tried again, or those of a past interval sent again, so that nothing follows
             for the source as a whole.
         collisions: events whose topic is another identity's.
         collided: the first few of them.
-        notified: how many of the entities read were notified; one entity may be among them again and again.
+        notified: how many of those read were told one after the other; one may be among them again and again.
     """
+
+    subject: ClassVar[Subject] = ENTITIES
 
     read: int
     accepted: int
     quarantined: int
-    source_entities: int | None
+    in_source: int | None
     unchanged: int
     newest_modified_at: datetime | None
     reference_time: datetime
@@ -59,8 +62,8 @@ class RunSummary:
 
     @property
     def quarantined_share(self) -> float:
-        """Quarantined entities as a share of what the source holds, or of what was read where that is unknown."""
-        whole = max(self.source_entities or self.read, self.quarantined)
+        """What was quarantined as a share of what the source holds, or of what was read where that is unknown."""
+        whole = max(self.in_source or self.read, self.quarantined)
         return self.quarantined / whole if whole else 0.0
 
     @property
@@ -77,8 +80,76 @@ class RunSummary:
             "accepted": self.accepted,
             "quarantined": self.quarantined,
             "unchanged": self.unchanged,
-            "source_entities": self.source_entities,
+            "in_source": self.in_source,
             "quarantined_share": self.quarantined_share,
             "newest_age_seconds": self.newest_age_seconds,
-            **{rule: self.of_snapshot.get(rule, 0) for rule in REJECTING},
+            **{rule: self.of_snapshot.get(rule, 0) for rule in self.subject.rejecting},
         }
+
+    def observed(self, column: str) -> str:
+        """What a column of the row says, for people."""
+        if column == "quarantined_share":
+            whole = max(self.in_source or self.read, self.quarantined)
+            return f"{self.quarantined:,} of {whole:,} {self.subject.frame} ({self.quarantined_share:.2%})"
+        if column == "in_source":
+            return "not known" if self.in_source is None else f"{self.in_source:,} in the source"
+        if column in self.subject.rejecting:
+            return f"{self.row()[column] or 0:,} found"
+        age = self.newest_age_seconds
+        return "no change known" if age is None else f"{age:,.0f} s old"
+
+
+@dataclass(frozen=True, slots=True)
+class StructureSummary(RunSummary):
+    """The counts of a run of a registry.
+
+    Attributes:
+        unmatched: by how many what was read differs from what the registry lists; None: not all was read.
+        inexpressible: structures that the registry holds and can't write in the form that was asked for.
+        unrouted: accepted structures that no route selects, so that they go nowhere.
+        registry_transaction: the newest transaction of the registry that the run includes; None where it has none.
+    """
+
+    subject: ClassVar[Subject] = STRUCTURES
+
+    unmatched: int | None = None
+    inexpressible: int = 0
+    unrouted: int = 0
+    registry_transaction: int | None = None
+
+    @property
+    def accepted_share(self) -> float:
+        """Accepted structures as a share of all whose content was asked for."""
+        return self.accepted / self._asked_for if self._asked_for else 1.0
+
+    @property
+    def dangling(self) -> int:
+        """Structures that refer to something that isn't held."""
+        return self._told("dangling-reference")
+
+    @property
+    def _asked_for(self) -> int:
+        return self.accepted + self.quarantined + self.inexpressible
+
+    def _told(self, rule: str) -> int:
+        return self.of_snapshot.get(rule, 0) or self.warnings_by_rule.get(rule, 0)
+
+    def row(self) -> dict[str, float | None]:
+        """The row that table expectations see."""
+        return {
+            **RunSummary.row(self),
+            **{rule: self._told(rule) for rule in self.subject.rejecting},
+            "count-mismatch": self.unmatched,
+            "accepted_share": self.accepted_share,
+            "dangling_share": self.dangling / self.accepted if self.accepted else 0.0,
+        }
+
+    def observed(self, column: str) -> str:
+        """What a column of the row says, for people."""
+        if column == "accepted_share":
+            return f"{self.accepted:,} of {self._asked_for:,} structures ({self.accepted_share:.2%})"
+        if column == "dangling_share":
+            return f"{self.dangling:,} of {self.accepted:,} structures"
+        if column == "count-mismatch":
+            return "not known" if self.unmatched is None else f"{self.unmatched:,} too many or too few"
+        return RunSummary.observed(self, column)

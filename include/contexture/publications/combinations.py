@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from contexture.publications.findings import Finding, Location
 from contexture.publications.linked_data_combinations import LINKED_DATA_CHECKS
 from contexture.publications.problems import looks_secret
+from contexture.publications.quality_combinations import QUALITY_CHECKS
 from contexture.publications.record_combinations import RECORD_CHECKS, Findings
 from contexture.publications.structure_combinations import STRUCTURE_CHECKS
 
@@ -209,4 +210,5 @@ _CHECKS: tuple[Callable[[Publication], Findings], ...] = (
     *LINKED_DATA_CHECKS,
     *RECORD_CHECKS,
     *STRUCTURE_CHECKS,
+    *QUALITY_CHECKS,
 )

@@ -19,6 +19,7 @@ from pydantic import (
 from pydantic.json_schema import SkipJsonSchema
 
 from contexture.publications.fields import Count, Flag, Number, Positive, Section, Share, Text
+from contexture.publications.rule_names import RULE_NAMES
 from contexture.publications.source import Names
 
 
@@ -29,48 +30,6 @@ def _as_severity(value: object) -> object:
 
 SeverityWord = Literal["off", "warning", "error"]
 Severity = Annotated[SeverityWord, BeforeValidator(_as_severity, json_schema_input_type=SeverityWord)]
-
-
-# The rules are in `contexture.ngsi.rules`, which is built on this package; a test holds the names equal.
-RULE_NAMES = (
-    "body",
-    "id-missing",
-    "id-type",
-    "type-missing",
-    "id-syntax",
-    "type-syntax",
-    "attr-syntax",
-    "attr-shape",
-    "shadowed-builtin",
-    "number-string",
-    "number-precision",
-    "bool-string",
-    "datetime",
-    "datetime-range",
-    "stale",
-    "future-modified",
-    "geojson",
-    "geo-legacy",
-    "null-value",
-    "unknown-type",
-    "unknown-attr",
-    "attr-type",
-    "required-attr",
-    "range",
-    "enum",
-    "model",
-    "forbidden-char",
-    "nesting",
-    "size",
-    "topic-length",
-    "duplicate",
-    "dup-across-paths",
-    "type-drift",
-    "relationship-target",
-    "count-mismatch",
-    "count-drop",
-    "count-zero",
-)
 
 
 def _check_rule(name: str) -> str:
@@ -108,7 +67,9 @@ class Expectation(Section):
     """A Great Expectations expectation by its name and arguments."""
 
     name: ExpectationName = Field(description="Its name, such as expect_column_values_to_be_between")
-    on: Literal["entities", "attributes"] = Field("entities", description="The frame it is checked on")
+    on: Literal["entities", "attributes", "structures"] = Field(
+        "entities", description="The frame it is checked on: what a broker or a registry (structures) holds"
+    )
     where: Text | None = Field(None, description="SQL condition that selects rows of the frame")
     kwargs: dict[str, JsonValue] = Field(
         {}, description="Arguments of the expectation; severity is critical, warning or info"
@@ -130,8 +91,10 @@ class Quality(Section):
     max_quarantined_share: Share = Field(
         0.05, description="A run with a larger quarantined share fails before it sends"
     )
-    minimum_entities: Count = Field(1, description="A full read that finds fewer fails before anything is sent")
-    maximum_entities: Positive | None = Field(None, description="A full read that finds more fails before it sends")
+    minimum_entities: Count = Field(1, description="A full read of fewer entities or structures fails before it sends")
+    maximum_entities: Positive | None = Field(
+        None, description="A full read of more entities or structures fails before it sends"
+    )
     required_attributes: Names = Field((), description="Attributes that every entity must have")
     attribute_types: dict[str, Text] = Field({}, description="NGSI type that an attribute must have, by name")
     ranges: dict[str, Range] = Field({}, description="Numbers that an attribute may have, by name")

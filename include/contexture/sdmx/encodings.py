@@ -74,6 +74,17 @@ def detect(head: bytes) -> Encoding:
     return Encoding(_codec(declared[1].decode()) if declared else "utf-8")
 
 
+def utf8(piece: bytes, head: bytes) -> bytes:
+    """A piece of a message in UTF-8.
+
+    Args:
+        piece: in the encoding of the message.
+        head: the first bytes of the message, which tell the encoding.
+    """
+    encoding = detect(head[:HEAD_BYTES])
+    return piece if encoding.is_utf8 else piece.decode(encoding.codec).encode()
+
+
 def _readable(head: bytes) -> bytes:
     # An EBCDIC declaration is in the letters that all its code pages share.
     return head.decode("cp037", "replace").encode() if head.startswith(_EBCDIC) else head

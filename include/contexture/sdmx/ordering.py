@@ -10,11 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from contexture.sdmx.selectors import Selector
-from contexture.sdmx.urns import Urn
-from contexture.sdmx.versions import VersionPattern, version_key
+from contexture.sdmx.holdings import Holdings, parsed_urn
+from contexture.sdmx.versions import version_key
 
-_ANY = "*"
 _KINDS = (
     "AgencyScheme",
     "OrganisationScheme OrganisationUnitScheme DataProviderScheme DataConsumerScheme MetadataProviderScheme",
@@ -56,47 +54,11 @@ def reference_order(references: Mapping[str, Iterable[str]]) -> ReferenceOrder:
             version such as `1.0+.0` or `~` stands for the latest that fits, `*` for all, and one that can't be read for
             all versions too. What isn't among the structures doesn't matter.
     """
-    held = _Held(references)
+    held = Holdings(sorted(references, key=_key))
     groups = tuple(_Grouping({urn: held.meant_by(references[urn]) for urn in held.urns}).groups())
     return ReferenceOrder(
         tuple(urn for group in groups for urn in group), tuple(group for group in groups if len(group) > 1)
     )
-
-
-class _Held:
-    """The structures to order, found by what references say."""
-
-    def __init__(self, urns: Iterable[str]) -> None:
-        named = sorted((_key(urn), urn) for urn in urns)
-        self.urns = [urn for _, urn in named]
-        self._place = {urn: place for place, urn in enumerate(self.urns)}
-        self._versions: dict[tuple[str, str, str], dict[str, str]] = {}
-        for urn in self.urns:
-            if parsed := _parsed(urn):
-                self._versions.setdefault(_series(parsed), {})[parsed.version] = urn
-        self._known: dict[str, tuple[str, ...]] = {}
-
-    def meant_by(self, references: Iterable[str]) -> list[str]:
-        """Those of the structures that any of the references means, in the order of the structures."""
-        found = {urn for reference in references for urn in self._meant_by(reference)}
-        return sorted(found, key=self._place.__getitem__)
-
-    def _meant_by(self, reference: str) -> tuple[str, ...]:
-        if reference in self._place:
-            return (reference,)
-        if reference not in self._known:
-            self._known[reference] = tuple(self._found(reference))
-        return self._known[reference]
-
-    def _found(self, reference: str) -> Iterable[str]:
-        parsed = _parsed(reference)
-        if parsed is None:
-            return ()
-        pattern = _pattern(parsed.version)
-        if _ANY in parsed.agency or _ANY in parsed.id:
-            return _selector(parsed, pattern).choose(self.urns)
-        versions = self._versions.get(_series(parsed), {})
-        return [versions[version] for version in pattern.choose(versions)]
 
 
 class _Grouping:
@@ -153,31 +115,8 @@ class _Grouping:
 
 
 def _key(urn: str) -> tuple[object, ...]:
-    parsed = _parsed(urn)
+    parsed = parsed_urn(urn)
     if parsed is None:
         return (len(_KINDS) + 1, urn)
     rank = _RANKS.get(parsed.class_name, len(_KINDS))
     return (rank, parsed.agency, parsed.id, version_key(parsed.version), urn)
-
-
-def _parsed(urn: str) -> Urn | None:
-    try:
-        return Urn.parse(urn)
-    except ValueError:
-        return None
-
-
-def _series(urn: Urn) -> tuple[str, str, str]:
-    return urn.class_name, urn.agency, urn.id
-
-
-def _pattern(version: str) -> VersionPattern:
-    try:
-        return VersionPattern.parse(version)
-    except ValueError:
-        return VersionPattern(_ANY, _ANY)
-
-
-def _selector(urn: Urn, pattern: VersionPattern) -> Selector:
-    agencies, ids = (frozenset[str]() if part == _ANY else frozenset((part,)) for part in (urn.agency, urn.id))
-    return Selector(str(urn), frozenset((urn.class_name,)), agencies, ids, (pattern,))

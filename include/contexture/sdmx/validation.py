@@ -59,8 +59,13 @@ class SchemaValidator:
         if artefact.size > largest:
             yield Finding("unchecked", f"not validated, because it has more than {largest:,} bytes", artefact.offset)
             return
-        for violation in islice(self._violations(artefact.format)(artefact.message()), _FINDINGS_AT_MOST):
-            yield Finding("invalid", violation[:_CHARACTERS], artefact.offset)
+        violations = self._violations(artefact.format)(artefact.message())
+        try:
+            for violation in islice(violations, _FINDINGS_AT_MOST):
+                yield Finding("invalid", violation[:_CHARACTERS], artefact.offset)
+        except (SyntaxError, ValueError, RecursionError) as error:
+            # lxml's errors of reading are SyntaxErrors. What can be split may still be too deep or too odd for them.
+            yield Finding("unchecked", f"the validator can't read it: {type(error).__name__}", artefact.offset)
 
     def _violations(self, format_: Format) -> Violations:
         if format_ not in self._loaded:

@@ -13,7 +13,7 @@ import pytest
 from contexture.outbox.manifest import ExpectationResult, Verdict
 from contexture.publications import Publication
 from spark_jobs.quality.checkpoint import judge
-from spark_jobs.quality.frames import EntityFrames
+from spark_jobs.quality.frames import AcceptedFrames
 from spark_jobs.quality.summary import RunSummary
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def good_run() -> RunSummary:
         read=3,
         accepted=3,
         quarantined=0,
-        source_entities=3,
+        in_source=3,
         unchanged=0,
         newest_modified_at=NOW - timedelta(minutes=5),
         reference_time=NOW,
@@ -108,7 +108,7 @@ def judged(
         folder = tmp_path_factory.mktemp("report")
         frame: DataFrame = spark.createDataFrame(rows, SCHEMA)
         memory = frame.toArrow if request.param == "in memory" else None
-        frames = EntityFrames(lambda: frame, memory)
+        frames = AcceptedFrames(lambda: frame, memory)
         verdict = judge(publication, frames, summary, outbox="000000000007-abc", run="manual__1", report=str(folder))
         return Judged(verdict, folder)
 

@@ -63,7 +63,7 @@ def bad(judged: Any, publication: Publication, car: Callable[..., dict[str, Any]
         good_run,
         read=1,
         quarantined=1,
-        source_entities=1,
+        in_source=1,
         newest_modified_at=good_run.reference_time - timedelta(seconds=3601),
         quarantined_by_rule={"id-syntax": 1},
         warnings_by_rule={"stale": 4},

@@ -10,7 +10,8 @@ from pydantic import ValidationError
 
 from contexture.ngsi.rules import RULES
 from contexture.publications import Publication, cron, scope
-from contexture.publications.quality import RULE_NAMES
+from contexture.publications.rule_names import ENTITY_RULES, STRUCTURE_RULES
+from contexture.sdmx.rules import RULES as OF_STRUCTURES
 
 
 def with_value(section: str, key: str, value: object) -> object:
@@ -144,4 +145,5 @@ def test_a_path_covers(outer, inner, expected):
 
 
 def test_the_rules_that_may_be_set_are_those_that_there_are():
-    assert tuple(rule.name for rule in RULES) == RULE_NAMES
+    assert tuple(rule.name for rule in RULES) == ENTITY_RULES
+    assert tuple(rule.name for rule in OF_STRUCTURES) == STRUCTURE_RULES

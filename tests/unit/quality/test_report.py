@@ -8,7 +8,7 @@ from contexture.outbox.manifest import ExpectationResult, Verdict
 from contexture.publications import Publication
 from spark_jobs.quality.observations import Finding
 from spark_jobs.quality.report import Report, page
-from spark_jobs.quality.summary import RunSummary, SharedTopic
+from spark_jobs.quality.summary import RunSummary, SharedTopic, StructureSummary
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 HOSTILE = "</code><script>alert('car')</script>&amp;"
@@ -48,7 +48,7 @@ def rendered(*, success: bool = True, severity: str = "critical", raised: str | 
         read=1234567,
         accepted=1234560,
         quarantined=7,
-        source_entities=None,
+        in_source=None,
         unchanged=0,
         newest_modified_at=None,
         reference_time=NOON,
@@ -100,3 +100,45 @@ def test_topics_of_several_identities_are_shown_with_both() -> None:
     assert "3 events have the topic of another identity; the first 1 are shown." in text
     assert "&#34;car1&#34;" in text
     assert "<td>quarantined</td>" in text
+
+
+def test_a_registry_has_structures_and_no_entities() -> None:
+    result = ExpectationResult(
+        name="unique-urn",
+        severity="critical",
+        success=True,
+        on="structures",
+        description="no two rows are the same structure",
+        observed="0 of 3 rows break it",
+    )
+    publication = Publication.model_construct(name="structures", description="")
+    summary = StructureSummary(
+        read=15000,
+        accepted=14998,
+        quarantined=1,
+        in_source=15000,
+        unchanged=0,
+        newest_modified_at=None,
+        reference_time=NOON,
+        quarantined_by_rule={"urn-missing": 1},
+        inexpressible=1,
+        unrouted=7,
+        registry_transaction=12345,
+    )
+    verdict = Verdict(outbox="000000000007-abc", approved=True, results=(result,))
+    text = page(Report(publication, "manual__1", summary, verdict, [Finding(result)], NOON, 2.34)).decode()
+    assert re.search("entit", text, re.IGNORECASE) is None
+    assert re.findall(r"<dt>([^<]+)</dt><dd>(?:<code>)?([^<]+)<", text) == [
+        ("Run", "manual__1"),
+        ("Outbox", "000000000007-abc"),
+        ("Time of reference", "2026-03-01 12:00:00 UTC"),
+        ("Registry's transaction", "12345"),
+        ("In the source", "15,000"),
+        ("Read", "15,000"),
+        ("Accepted", "14,998"),
+        ("Unchanged", "0"),
+        ("Quarantined", "1"),
+        ("Not in this form", "1"),
+        ("On no route", "7"),
+    ]
+    assert '<th scope="col" class="number">Structures</th>' in text

@@ -8,7 +8,7 @@ import pytest
 
 from contexture.publications import Publication
 from spark_jobs.quality.suite import suite
-from spark_jobs.quality.summary import RunSummary
+from spark_jobs.quality.summary import RunSummary, StructureSummary
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
@@ -59,17 +59,17 @@ def test_sentences_say_limits_as_people_do(quality: dict[str, object], sentence:
 
 
 @pytest.mark.parametrize(
-    ("read", "quarantined", "source_entities", "share"),
+    ("read", "quarantined", "in_source", "share"),
     [(10, 1, 200, 0.005), (10, 1, None, 0.1), (0, 0, 0, 0.0), (0, 0, None, 0.0), (4, 4, 2, 1.0)],
 )
 def test_the_quarantined_share_is_of_the_source_or_else_of_what_was_read(
-    read: int, quarantined: int, source_entities: int | None, share: float
+    read: int, quarantined: int, in_source: int | None, share: float
 ) -> None:
     summary = RunSummary(
         read=read,
         accepted=0,
         quarantined=quarantined,
-        source_entities=source_entities,
+        in_source=in_source,
         unchanged=0,
         newest_modified_at=None,
         reference_time=NOON,
@@ -83,12 +83,20 @@ def test_a_time_without_a_zone_is_local_as_spark_collects_it() -> None:
         read=1,
         accepted=1,
         quarantined=0,
-        source_entities=1,
+        in_source=1,
         unchanged=0,
         newest_modified_at=collected,
         reference_time=NOON,
     )
     assert summary.newest_age_seconds == 60.0
+
+
+def test_what_kind_of_source_it_is_decides_what_the_counts_are_of() -> None:
+    counts = {"read": 4, "accepted": 3, "quarantined": 1, "in_source": 4, "unchanged": 0, "newest_modified_at": None}
+    of_entities = RunSummary(**counts, reference_time=NOON)  # type: ignore[arg-type]
+    assert of_entities.observed("quarantined_share") == "1 of 4 entities (25.00%)"
+    of_structures = StructureSummary(**counts, reference_time=NOON)  # type: ignore[arg-type]
+    assert of_structures.observed("quarantined_share") == "1 of 4 structures (25.00%)"
 
 
 def test_naming_columns_and_expectations_imports_neither_spark_nor_great_expectations() -> None:

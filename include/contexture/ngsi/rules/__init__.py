@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from contexture.ngsi.rules.catalogue import RULES, Rule, Severity, unknown_rules
+from contexture.events.rules import Rule, Severity
+from contexture.events.violations import Violation
+from contexture.ngsi.rules.catalogue import RULES, unknown_rules
 from contexture.ngsi.rules.checks import check, check_entity, unreadable
 from contexture.ngsi.rules.options import Bounds, RuleOptions
-from contexture.ngsi.rules.violation import Violation
 
 __all__ = [
     "RULES",

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 
+from contexture.events.violations import Findings, named
 from contexture.ngsi.rules.identifiers import linked_data_name_problem, name_problem, type_problem
 from contexture.ngsi.rules.values import TYPE_MEANINGS, is_interval
-from contexture.ngsi.rules.violation import Findings, named
 
 _IGNORED_PLACE = "ignoreType"
 

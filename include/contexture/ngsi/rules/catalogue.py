@@ -2,36 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from difflib import get_close_matches
-from types import MappingProxyType
-from typing import Literal
-
-from contexture.errors import ConfigurationError
-
-Severity = Literal["error", "warning"]
-Setting = Literal["off", "warning", "error"]
-Scope = Literal["entity", "record", "snapshot"]
-
-
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """One rule.
-
-    Attributes:
-        name: its key in `quality.rules`.
-        default: what a violation does unless the publication says otherwise: `error` quarantines the entity,
-            `warning` publishes and counts it.
-        description: what it asks for, in one line.
-        scope: where it is checked: on one entity, on the finished record, or on the whole snapshot.
-    """
-
-    name: str
-    default: Setting
-    description: str
-    scope: Scope = "entity"
-
+from contexture.events.rules import Catalogue, Rule
 
 RULES: tuple[Rule, ...] = (
     Rule("body", "error", "what the source sent is one JSON object"),
@@ -100,26 +71,7 @@ RULES: tuple[Rule, ...] = (
 REJECTING = ("dup-across-paths", "type-drift", "relationship-target", "count-mismatch", "count-zero")
 """Rules of the whole snapshot: nobody can say which entity is at fault, so an error rejects the run."""
 
-_DEFAULTS: Mapping[str, Setting] = MappingProxyType({rule.name: rule.default for rule in RULES})
+_CATALOGUE = Catalogue(RULES)
 
-
-def unknown_rules(names: Iterable[str]) -> dict[str, str | None]:
-    """The names that no rule has, each with the nearest name that one has (or None)."""
-    unknown = (name for name in names if name not in _DEFAULTS)
-    return {name: next(iter(get_close_matches(name, _DEFAULTS, 1)), None) for name in unknown}
-
-
-def severities(settings: Mapping[str, Setting]) -> Mapping[str, Severity]:
-    """What a violation of each rule is: the publication's settings over the defaults; rules that are off are absent.
-
-    Raises:
-        ConfigurationError: a setting names no rule.
-    """
-    unknown = unknown_rules(settings)
-    if unknown:
-        raise ConfigurationError(
-            f"quality.rules names no such rule: {', '.join(unknown)}",
-            next_step=f"use {', '.join(near or 'a name from the list of rules' for near in unknown.values())}",
-        )
-    merged = {**_DEFAULTS, **settings}
-    return {name: setting for name, setting in merged.items() if setting != "off"}
+unknown_rules = _CATALOGUE.unknown
+severities = _CATALOGUE.severities

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from contexture.events import ContextIdentity, Event
+from contexture.events.violations import Findings, Violation, named
 from contexture.ngsi.entity import EntityError, ParsedEntity, parse_entity
 from contexture.ngsi.rules.attributes import check_attributes
 from contexture.ngsi.rules.content import check_content
@@ -18,7 +19,6 @@ from contexture.ngsi.rules.identifiers import (
 )
 from contexture.ngsi.rules.options import RuleOptions
 from contexture.ngsi.rules.values import moment_of
-from contexture.ngsi.rules.violation import Findings, Violation, named
 
 CLOCK_MARGIN = timedelta(seconds=60)
 """How far two healthy clocks may differ."""

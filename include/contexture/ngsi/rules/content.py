@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
+from contexture.events.violations import Findings, named
 from contexture.ngsi.entity import ParsedEntity
-from contexture.ngsi.rules.violation import Findings, named
 
 DEEPEST_NESTING = 50
 

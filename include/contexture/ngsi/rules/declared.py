@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from contexture.events.violations import Findings, named, shown
 from contexture.ngsi.entity import ParsedEntity
 from contexture.ngsi.rules.numbers import number
 from contexture.ngsi.rules.options import Bounds, RuleOptions
-from contexture.ngsi.rules.violation import Findings, named, shown
 
 
 def check_declared(parsed: ParsedEntity, options: RuleOptions, found: Findings) -> None:

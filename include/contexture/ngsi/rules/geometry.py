@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from contexture.events.violations import shown
 from contexture.ngsi.rules.numbers import number
-from contexture.ngsi.rules.violation import shown
 
 _SHORTEST_LINE = 2
 _SHORTEST_RING = 4

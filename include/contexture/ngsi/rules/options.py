@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
-from contexture.ngsi.rules.catalogue import Severity, severities
+from contexture.events.rules import Severity
+from contexture.ngsi.rules.catalogue import severities
 
 if TYPE_CHECKING:
     from contexture.publications import Publication

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
+from contexture.events.violations import Findings, named, shown
 from contexture.ngsi.rules.geometry import geometry_problem
 from contexture.ngsi.rules.numbers import number
-from contexture.ngsi.rules.violation import Findings, named, shown
 
 LARGEST_EXACT = 2**53
 EARLIEST_PLAUSIBLE_YEAR = 1990

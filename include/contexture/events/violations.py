@@ -7,19 +7,20 @@ from dataclasses import dataclass
 
 import orjson
 
-from contexture.ngsi.rules.catalogue import Severity
+from contexture.events.rules import Severity
 
 _NAME_CHARACTERS = 50
 _VALUE_CHARACTERS = 60
+_URN_CHARACTERS = 120
 
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """One rule that one entity breaks.
+    """One rule that one event breaks.
 
     Attributes:
         rule: the rule's name.
-        severity: `error` quarantines the entity, `warning` is counted.
+        severity: `error` quarantines the event, `warning` is counted.
         message: what is wrong; holds at most 120 characters of data.
     """
 
@@ -29,7 +30,7 @@ class Violation:
 
 
 class Findings:
-    """The violations of one entity, in the order they were found, without those of rules that are off."""
+    """The violations of one event, in the order they were found, without those of rules that are off."""
 
     __slots__ = ("_severities", "violations")
 
@@ -47,6 +48,10 @@ class Findings:
         if severity is not None:
             self.violations.append(Violation(rule, severity, message))
 
+    def refuse(self, rule: str, message: str) -> None:
+        """Takes note of an error that no publication can let pass, because there would be nothing to send."""
+        self.violations.append(Violation(rule, "error", message))
+
 
 def named(name: str) -> str:
     """A name as messages show it: quoted, printable, 50 characters at most."""
@@ -62,6 +67,11 @@ def shown(value: object) -> str:
     if isinstance(value, list):
         return "an array"
     return _clipped(orjson.dumps(value).decode(), _VALUE_CHARACTERS)
+
+
+def named_urn(urn: str) -> str:
+    """A URN as messages show it: quoted, printable, 120 characters at most, which few of them have."""
+    return _quoted(urn, _URN_CHARACTERS)
 
 
 def _quoted(text: str, limit: int) -> str:

@@ -1,0 +1,136 @@
+"""The rules about all that is held: what one run tells, beside what was published before it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from contexture.events.violations import Findings, Violation, named_urn
+from contexture.sdmx.finality import is_stable
+from contexture.sdmx.holdings import Holdings, parsed_urn
+from contexture.sdmx.rules.options import RuleOptions
+from contexture.sdmx.selectors import Selector
+from contexture.sdmx.urns import Urn
+from contexture.sdmx.versions import version_key
+
+_DEFAULTS = RuleOptions()
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """One structure that a run tells.
+
+    Attributes:
+        urn, content_hash, references: of the artefact.
+        is_final: what `finality.is_final` says of it.
+    """
+
+    urn: str
+    content_hash: bytes
+    references: tuple[str, ...] = ()
+    is_final: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """A rule about all that is held that one structure breaks; it stands once for each, however often it is broken."""
+
+    urn: str
+    violation: Violation
+
+
+def check_held(
+    told: Sequence[Told],
+    published: Mapping[str, bytes],
+    options: RuleOptions = _DEFAULTS,
+    *,
+    gone: Iterable[str] = (),
+    in_turn: bool = False,
+) -> list[Broken]:
+    """The rules about all that is held that structures break, in the order in which they are told.
+
+    Args:
+        told: structures that were accepted, in the order in which the source told them.
+        published: content hash by URN of what the target held before, which state knows.
+        options: the publication's settings.
+        gone: URNs that this run deletes, so that they aren't held any more.
+        in_turn: these are changes one after the other, so that one structure may be told again with another content;
+            else they were read at once, and are compared with what was published alone.
+    """
+    still = dict.fromkeys(published)
+    for urn in gone:
+        still.pop(urn, None)
+    held = Holdings([*still, *(each.urn for each in told)])
+    series = _Series(published)
+    current = dict(published)
+    broken = []
+    for each in told:
+        found = Findings(options.severities)
+        _check_references(each, held, options.selectors, found)
+        _check_succession(each, current.get(each.urn), series, found)
+        broken += [Broken(each.urn, violation) for violation in found.violations]
+        if in_turn:
+            current[each.urn] = each.content_hash
+            series.add(each.urn)
+    return broken
+
+
+def _check_references(told: Told, held: Holdings, selectors: Sequence[Selector], found: Findings) -> None:
+    if not found.wants("dangling-reference"):
+        return
+    missing = [
+        reference
+        for reference in told.references
+        if not held.meant_by_one(reference) and _is_covered(reference, selectors)
+    ]
+    if missing:
+        more = f" (and {len(missing) - 1} more)" if len(missing) > 1 else ""
+        found.add("dangling-reference", f"{named_urn(missing[0])} isn't held{more}")
+
+
+def _is_covered(reference: str, selectors: Sequence[Selector]) -> bool:
+    """Whether what is referred to would have been read if it were there.
+
+    A selector for the latest versions covers none for sure: what isn't the latest is left out.
+    """
+    return not selectors or any(
+        selector.matches(reference) and not any(pattern.is_latest for pattern in selector.versions)
+        for selector in selectors
+    )
+
+
+def _check_succession(told: Told, published: bytes | None, series: _Series, found: Findings) -> None:
+    urn = parsed_urn(told.urn)
+    if urn is None:
+        return
+    if published is None:
+        for later in series.later_than(urn):
+            found.add("version-order", f"version {urn.version} is new, and {later} was published before it")
+    elif published != told.content_hash and (told.is_final or is_stable(urn.version)):
+        found.add("final-content", f"version {urn.version} is final, and its content isn't the one that was published")
+
+
+class _Series:
+    """The latest version of each artefact that was published."""
+
+    def __init__(self, urns: Iterable[str]) -> None:
+        self._latest: dict[tuple[str, str, str], str] = {}
+        for urn in urns:
+            self.add(urn)
+
+    def add(self, text: str) -> None:
+        """Takes in one more."""
+        if urn := parsed_urn(text):
+            latest = self._latest.get(_artefact(urn))
+            if latest is None or version_key(urn.version) > version_key(latest):
+                self._latest[_artefact(urn)] = urn.version
+
+    def later_than(self, urn: Urn) -> Iterator[str]:
+        """The latest version, if it is later than this one."""
+        latest = self._latest.get(_artefact(urn))
+        if latest is not None and version_key(latest) > version_key(urn.version):
+            yield latest
+
+
+def _artefact(urn: Urn) -> tuple[str, str, str]:
+    return urn.class_name, urn.agency, urn.id

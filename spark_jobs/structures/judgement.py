@@ -1,0 +1,90 @@
+"""From prepared structures to the frame that the checkpoint judges, and its stored verdict."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+
+from contexture.changes import Verdict as EventVerdict
+from contexture.outbox.layout import PublicationFolder
+from contexture.outbox.manifest import LandingManifest, Manifest, Verdict
+from contexture.outbox.orders import StageOrder
+from contexture.outbox.storage import Storage
+from contexture.publications.quality_combinations import STRUCTURE_COLUMNS
+from spark_jobs.judgement import judged_once
+from spark_jobs.quality.frames import ROWS_IN_MEMORY, AcceptedFrames
+from spark_jobs.quality.summary import StructureSummary
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+COLUMNS = list(STRUCTURE_COLUMNS)
+
+
+def judge_structures(spark: SparkSession, order: StageOrder, landing: LandingManifest, manifest: Manifest) -> Verdict:
+    """The checkpoint's verdict on one outbox of structures; a verdict that is there already stands."""
+    frames = AcceptedFrames(
+        lambda: accepted_structures(spark, order),
+        (lambda: accepted_rows(order)) if manifest.accepted <= ROWS_IN_MEMORY else None,
+    )
+    return judged_once(order, manifest, frames, lambda: _summary(order, landing, manifest))
+
+
+def accepted_structures(spark: SparkSession, order: StageOrder) -> DataFrame:
+    """The accepted structures, one row each."""
+    from pyspark.sql.functions import concat_ws
+
+    rows = spark.read.parquet(Storage(order.home).uri(_evaluated(order)))
+    accepted = rows.where(f"verdict <= {int(EventVerdict.UNCHANGED)}").select(*COLUMNS)
+    return accepted.withColumn("topics", concat_ws(",", "topics"))
+
+
+def accepted_rows(order: StageOrder) -> pa.Table:
+    """The rows of `accepted_structures`, read without Spark."""
+    table = _rows(order).to_table(columns=COLUMNS, filter=_ACCEPTED)
+    joined = pc.fill_null(pc.binary_join(table["topics"].combine_chunks(), ","), "")
+    return table.set_column(table.schema.get_field_index("topics"), "topics", joined)
+
+
+_ACCEPTED = ds.field("verdict") <= int(EventVerdict.UNCHANGED)
+
+
+def _evaluated(order: StageOrder) -> str:
+    return f"{PublicationFolder(order.publication.name).work(order.run)}/evaluated"
+
+
+def _rows(order: StageOrder) -> Any:
+    storage = Storage(order.home)
+    return ds.dataset(storage.path(_evaluated(order)), filesystem=storage.filesystem, format="parquet")
+
+
+def _summary(order: StageOrder, landing: LandingManifest, manifest: Manifest) -> StructureSummary:
+    # The registry's log tells some structures, and a reply of "not modified" none.
+    is_snapshot = landing.complete or landing.mode == "full"
+    rows = _rows(order)
+    return StructureSummary(
+        read=manifest.read,
+        accepted=manifest.accepted,
+        quarantined=manifest.quarantined_entities,
+        in_source=landing.source_count if is_snapshot and landing.knows_source else None,
+        unchanged=manifest.unchanged,
+        newest_modified_at=None,
+        reference_time=landing.finished_at,
+        quarantined_by_rule=dict(manifest.quarantined),
+        warnings_by_rule=dict(manifest.warnings),
+        of_snapshot=dict(manifest.of_snapshot),
+        retried=landing.retried is not None or landing.mode == "backfill",
+        notified=0 if is_snapshot else landing.rows,
+        unmatched=abs(landing.rows - landing.source_count) if is_snapshot and landing.knows_source else None,
+        inexpressible=rows.count_rows(filter=ds.field("operation") == "inexpressible"),
+        unrouted=_without_topics(rows),
+        registry_transaction=landing.registry_transaction,
+    )
+
+
+def _without_topics(rows: Any) -> int:
+    topics = rows.to_table(columns=["topics"], filter=_ACCEPTED)["topics"]
+    return topics.length() - int(pc.sum(pc.greater(pc.list_value_length(topics), 0)).as_py() or 0)
