@@ -1,0 +1,161 @@
+"""Prepared encoders: what all events of a route share is checked and written once.
+
+>>> cars = Template(
+...     {"specversion": "1.0", "source": "/cars", "type": "moved", "datacontenttype": "application/json"},
+...     varying=("id", "subject"),
+...     mode="binary",
+... )
+>>> cars.record(("17", "car1"), {"speed": 5}, key="car1").value
+b'{"speed":5}'
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+
+from contexture.messages.cloudevents.data import JSON_TYPE, as_bytes, json_bytes, json_members
+from contexture.messages.cloudevents.encoding import (
+    STRUCTURED_HEADER,
+    Key,
+    attribute_json,
+    attribute_text,
+    json_event,
+    key_bytes,
+    no_such_mode,
+)
+from contexture.messages.cloudevents.errors import refused
+from contexture.messages.cloudevents.names import header_name
+from contexture.messages.cloudevents.record import CONTENT_TYPE, DATA_MEMBERS, NO_DATA, REQUIRED, Mode, Record
+from contexture.messages.cloudevents.values import CORE, content_type_of, json_of, text_of
+
+
+class Template:
+    """The encoder of events that differ in a few attributes; its records say what those of `encode` say.
+
+    Args:
+        constant: the attributes that all events share, `datacontenttype` among them if they have one.
+        varying: the names of the others.
+        mode: `binary` or `structured`.
+
+    Attributes:
+        varying: as given.
+        labels: the headers of the varying attributes, in their order.
+        constant_headers: the headers that all events with data share; in structured mode the content type alone.
+
+    Raises:
+        CloudEventError: a constant attribute is wrong, a name stands in both, or one that is required in neither.
+        ConfigurationError: there is no such mode on Kafka.
+    """
+
+    def __init__(self, constant: Mapping[str, object], varying: Sequence[str], mode: Mode) -> None:
+        if mode not in ("binary", "structured"):
+            raise no_such_mode(mode)
+        constant = {name: value for name, value in constant.items() if value is not None}
+        _check_names(constant, varying)
+        self.varying = tuple(varying)
+        self.labels = tuple(map(header_name, varying))
+        self._structured = mode == "structured"
+        self._members: dict[str, object] = {name: attribute_json(name, value) for name, value in constant.items()}
+        self._attributes = _headers(constant)
+        declared = constant.get("datacontenttype")
+        self._declared = declared if isinstance(declared, str) else None
+        self._content_type = [] if self._structured else _content_type(self._declared)
+        self._plain = self._declared in {None, JSON_TYPE}
+        texts = [CORE.get(name) or partial(text_of, name) for name in varying]
+        self._texts = tuple(zip(self.labels, texts, strict=True))
+        self._values = tuple((name, CORE.get(name) or partial(json_of, name)) for name in varying)
+
+    @property
+    def constant_headers(self) -> list[tuple[str, bytes]]:
+        """The headers that all events with data share; in structured mode the content type alone."""
+        return [STRUCTURED_HEADER] if self._structured else self._attributes + self._content_type
+
+    def record(self, values: Sequence[object], data: object = NO_DATA, *, key: Key = None) -> Record:
+        """The record of one event.
+
+        Args:
+            values: of the varying attributes, in their order; None where the event hasn't got one.
+            data: as `data` of an event for `encode`; `orjson.Fragment`s in it aren't looked into.
+            key: of the record.
+
+        Raises:
+            CloudEventError: as `encode`.
+        """
+        if self._structured:
+            return Record([STRUCTURED_HEADER], self.json_event(values, data), key_bytes(key))
+        headers = self._attributes.copy()
+        for (label, text), value in zip(self._texts, values, strict=True):
+            if value is not None:
+                headers.append((label, text(value).encode()))
+            else:
+                _check_absence(label)
+        if data is NO_DATA:
+            return Record(headers + self._content_type, None, key_bytes(key))
+        headers += self._content_type or _implied_type(data)
+        return Record(headers, self._bytes(data), key_bytes(key))
+
+    def header_values(self, values: Sequence[object]) -> tuple[bytes | None, ...]:
+        """The values of the headers `labels`, for whom keeps headers as columns; None where there is none.
+
+        Raises:
+            CloudEventError: as `encode`.
+        """
+        written = []
+        for (label, text), value in zip(self._texts, values, strict=True):
+            if value is None:
+                _check_absence(label)
+            written.append(None if value is None else text(value).encode())
+        return tuple(written)
+
+    def json_event(self, values: Sequence[object], data: object = NO_DATA) -> bytes:
+        """The value of the record of one event in structured mode; parameters as of `record`."""
+        members = self._members.copy()
+        for (name, json), value in zip(self._values, values, strict=True):
+            if value is not None:
+                members[name] = json(value)
+            else:
+                _check_absence(name)
+        members |= json_members(data, self._declared)
+        return json_event(members, data)
+
+    def _bytes(self, data: object) -> bytes:
+        if isinstance(data, bytes):
+            return data
+        return json_bytes(data) if self._plain else as_bytes(data, self._declared)
+
+
+def _check_names(constant: Mapping[str, object], varying: Sequence[str]) -> None:
+    for name in (*constant, *varying):
+        header_name(name)
+        if name in DATA_MEMBERS:
+            raise refused(name, "can't be an attribute")
+    for name in varying:
+        if name in constant or list(varying).count(name) > 1:
+            raise refused(name, "stands in a template twice", next_step="make it constant or varying")
+        if name == "datacontenttype":
+            raise refused(name, "can't vary", next_step="make a template for each media type")
+    for name in REQUIRED:
+        if name not in constant and name not in varying:
+            raise refused(name, "is missing")
+
+
+def _check_absence(name: str) -> None:
+    if name.removeprefix("ce_") in REQUIRED:
+        raise refused(name.removeprefix("ce_"), "is missing")
+
+
+def _headers(constant: Mapping[str, object]) -> list[tuple[str, bytes]]:
+    return [
+        (header_name(name), attribute_text(name, value).encode())
+        for name, value in constant.items()
+        if name != "datacontenttype"
+    ]
+
+
+def _content_type(declared: str | None) -> list[tuple[str, bytes]]:
+    return [] if declared is None else [(CONTENT_TYPE, content_type_of(declared).encode())]
+
+
+def _implied_type(data: object) -> list[tuple[str, bytes]]:
+    return [] if isinstance(data, bytes | bytearray | memoryview) else [(CONTENT_TYPE, JSON_TYPE.encode())]
