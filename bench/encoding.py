@@ -1,4 +1,4 @@
-"""`encode`: what one core does with names and entities, without Spark."""
+"""`encode`: what one core does with names, entities and events, without Spark."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TypeVar
 import orjson
 
 from bench.cars import RECEIVED_AT, SERVICE, SERVICE_PATH, cars
+from bench.event_encoding import encode_events
 from bench.measures import Measure, Measurement, Target, alternate
 from bench.settings import Setting
 from contexture.ngsi import ParsedEntity, parse_entity
@@ -25,9 +26,9 @@ Item = TypeVar("Item")
 
 
 def encode(setting: Setting) -> list[Measure]:
-    """Cygnus names, parsing and rules on one core."""
+    """Cygnus names, parsing, rules and CloudEvents on one core."""
     items = setting.sizes.single_core_items
-    return [_names(setting, items), *_entities(setting, items // _ENTITY_SHARE)]
+    return [_names(setting, items), *_entities(setting, items // _ENTITY_SHARE), *encode_events(setting)]
 
 
 def _names(setting: Setting, items: int) -> Measure:
