@@ -15,9 +15,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from contexture.messages.envelopes import envelope
 from contexture.outbox.layout import SHARD_FILE
-from contexture.outbox.schemas import OUTBOX, STATE
+from contexture.outbox.schemas import OUTBOX, STATE, with_headers
 from contexture.outbox.storage import Storage
+from spark_jobs.preparation.enveloped import with_tombstone_headers
 from spark_jobs.preparation.event_plan import EventPlan
 from spark_jobs.preparation.grouping import LineGrouper, SingleRecords, tombstones
 from spark_jobs.preparation.rendered import rendered_folder
@@ -50,7 +52,9 @@ def assembly(preparation: Preparation) -> Callable[[Iterator[Any]], Iterator[Any
 
 
 def _grouper(preparation: Preparation) -> LineGrouper | SingleRecords:
-    return LineGrouper(preparation.maximum_record_bytes) if preparation.joins_lines else SingleRecords()
+    if preparation.joins_lines:
+        return LineGrouper(preparation.maximum_record_bytes)
+    return SingleRecords(preparation.headers)
 
 
 class ShardAssembler:
@@ -61,7 +65,10 @@ class ShardAssembler:
         self._shard = shard
         self._storage = Storage(preparation.home)
         self._plan = EventPlan.load(self._storage, preparation.work)
-        self._told = ToldDeletions(self._storage, preparation.work, shard)
+        self._envelope = envelope(preparation.publication)
+        self._headers = preparation.headers
+        self._schema = with_headers(OUTBOX, self._headers)
+        self._told = ToldDeletions(self._storage, preparation.work, shard, self._envelope)
         self._grouper = _grouper(preparation)
         self._position = 0
         self._bytes = 0
@@ -72,7 +79,7 @@ class ShardAssembler:
         folder = self._preparation.folder.shard(self._preparation.outbox, self._shard)
         with (
             self._storage.replacing(f"{folder}/{SHARD_FILE}") as records_path,
-            self._writer(records_path, OUTBOX) as records,
+            self._writer(records_path, self._schema) as records,
             self._delta() as delta_path,
             self._writer(delta_path, STATE) as delta,
         ):
@@ -85,7 +92,7 @@ class ShardAssembler:
     def _write_upserts(self, records: Any, delta: Any) -> None:
         for table in self._rendered():
             self._write_events(records, delta, self._told.merged(table))
-        self._write_events(records, delta, self._told.rest(PLACED))
+        self._write_events(records, delta, self._told.rest(with_headers(PLACED, self._headers)))
         self._append(records, self._grouper.rest())
 
     def _write_events(self, records: Any, delta: Any, table: Any) -> None:
@@ -111,7 +118,9 @@ class ShardAssembler:
             place = STATE.get_field_index("removed")
             delta.write_table(gone.set_column(place, STATE.field(place), pa.array([True] * gone.num_rows)).cast(STATE))
             first_batch = max(self._plan.batches, self._told.batches)
-            self._append(records, tombstones(table, self._preparation.reference_time, first_batch))
+            headed = with_tombstone_headers(table, self._envelope)
+            moment = self._preparation.reference_time
+            self._append(records, tombstones(headed, moment, first_batch, self._headers))
 
     def _append(self, records: Any, table: Any) -> None:
         if table is None or not table.num_rows:
@@ -123,7 +132,7 @@ class ShardAssembler:
         table = table.append_column("partition", pa.nulls(table.num_rows, pa.int32()))
         self._position += table.num_rows
         self._count(table)
-        records.write_table(table.select(OUTBOX.names).cast(OUTBOX), row_group_size=ROW_GROUP)
+        records.write_table(table.select(self._schema.names).cast(self._schema), row_group_size=ROW_GROUP)
 
     def _count(self, table: Any) -> None:
         for name in ("key", "value"):

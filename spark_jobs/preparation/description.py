@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from contexture.messages.envelopes import envelope
 from contexture.ngsi.rules.catalogue import REJECTING, severities
 from contexture.outbox.layout import SHARD_FILE
 from contexture.outbox.manifest import LandingManifest, Manifest, ShardManifest
@@ -76,10 +77,12 @@ def described(preparation: Preparation, landing: LandingManifest, findings: Find
 
 
 def _headers(order: StageOrder) -> tuple[tuple[str, str], ...]:
-    """What every record of a backfill is marked by, as those of a replay are."""
+    """What every record says of its envelope, and what those of a backfill are marked by, as those of a replay are."""
+    made = envelope(order.publication)
+    constant = made.constant if made is not None else ()
     if order.mode != "backfill" or order.interval is None:
-        return ()
-    return ((BACKFILL_HEADER, order.interval[0].isoformat()),)
+        return constant
+    return (*constant, (BACKFILL_HEADER, order.interval[0].isoformat()))
 
 
 def _collisions(planned: Plan) -> dict[str, int]:

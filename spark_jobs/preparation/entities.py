@@ -5,15 +5,14 @@ Works on many rows at a time, so that state is asked once for all of them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
 
 from contexture.changes import Verdict
-from contexture.errors import RejectedError
-from contexture.events import ContextIdentity, identity_hash, identity_key, parse_json
-from contexture.messages.rendering import Rendered, renderer, type_of
+from contexture.events import ContextIdentity, identity_hash, identity_key
+from contexture.messages.rendering import type_of
 from contexture.ngsi.entity import EntityError, ParsedEntity, parse_entity
 from contexture.ngsi.notifications import notified_form
 from contexture.ngsi.notifications.parsed import parse_notified
@@ -21,13 +20,13 @@ from contexture.ngsi.relationships import targets
 from contexture.ngsi.rules import RuleOptions, Violation, check_entity, unreadable
 from contexture.ngsi.rules.coercion import with_numbers
 from contexture.outbox.state_index import StateLookup
-from contexture.topics import TopicNameError
 from contexture.topics.collisions import Meanings
 from spark_jobs.preparation.candidates import Candidate, parts, whole
 from spark_jobs.preparation.evaluated import EvaluatedRows, Refusal
 from spark_jobs.preparation.holding import Holding
 from spark_jobs.preparation.judged import JudgedAttributes
 from spark_jobs.preparation.landed_rows import LandedRow, landed_rows
+from spark_jobs.preparation.record_maker import RecordMaker
 from spark_jobs.preparation.seen_types import SeenTypes
 from spark_jobs.preparation.settings import MAXIMUM_PARTS, Preparation, event_number
 
@@ -46,14 +45,13 @@ class EntityEvaluator:
         self._in_turn = preparation.in_turn
         self._by_attribute = preparation.by_attribute
         self._holding = Holding(preparation, lookup)
-        self._render = renderer(publication)
+        self._make = RecordMaker(preparation)
         self._meanings = Meanings(publication.topics)
         self._coerces_numbers = publication.quality.coerce_numbers
         self._judges_targets, self._types = preparation.judges_targets, frozenset(publication.source.types)
         self.seen_types = SeenTypes() if "type-drift" in preparation.judged_rules else None
         self._options = RuleOptions.for_publication(publication, preparation.reference_time)
         self._judged = JudgedAttributes(publication)
-        self._maximum_bytes = preparation.maximum_record_bytes
 
     def evaluate(self, run: Any) -> EvaluatedRows:
         """Evaluates a record batch of landing rows."""
@@ -122,20 +120,20 @@ class EntityEvaluator:
         return msgspec.structs.replace(row, modified_at=round(parsed.modified_at.timestamp() * 1_000_000)), parsed
 
     def _send(self, rows: EvaluatedRows, candidate: Candidate, verdict: Verdict) -> None:
-        rendered = self._rendered(candidate)
-        if isinstance(rendered, Violation):
-            rows.refusals.append(Refusal(candidate.row.number, rendered.rule, rendered.severity, rendered.message))
-            self._tell(rows, candidate, Verdict.QUARANTINED, rule=rendered.rule)
+        made = self._make(candidate)
+        if isinstance(made, Violation):
+            rows.refusals.append(Refusal(candidate.row.number, made.rule, made.severity, made.message))
+            self._tell(rows, candidate, Verdict.QUARANTINED, rule=made.rule)
             return
         row = candidate.row
         moment = candidate.modified_at if candidate.modified_at is not None else row.received_at
-        self._tell(rows, candidate, verdict, topic=rendered.topics[0], meaning=self._meaning(candidate))
+        self._tell(rows, candidate, verdict, topic=made.topics[0], meaning=self._meaning(candidate))
         rows.rendered_rows.append(
             (
                 event_number(row.ordinal, candidate.part),
-                rendered.topics,
-                rendered.key,
-                rendered.value,
+                made.topics,
+                made.key,
+                made.value,
                 moment // 1000,
                 candidate.key,
                 candidate.identity_hash,
@@ -143,6 +141,7 @@ class EntityEvaluator:
                 candidate.content_hash,
                 candidate.modified_at,
                 candidate.parsed.expires_at,
+                *made.headers,
             )
         )
 
@@ -150,27 +149,6 @@ class EntityEvaluator:
         identity, attribute = candidate.parsed.identity, candidate.attribute
         kind = type_of(candidate.parsed.entity, attribute) if attribute is not None else ""
         return self._meanings.of_event(identity, attribute, kind)
-
-    def _rendered(self, candidate: Candidate) -> Rendered | Violation:
-        parsed, received_at_ms = candidate.parsed, candidate.row.received_at // 1000
-        try:
-            rendered = self._render(
-                parsed.identity,
-                parsed.entity,
-                candidate.attribute,
-                received_at_ms,
-                parsed.linked_data,
-                _context_element(candidate.row),
-            )
-        except TopicNameError as error:
-            return Violation("topic-length", "error", error.message[:200])
-        except RejectedError as error:
-            return Violation("body", "error", error.message[:200])
-        size = len(rendered.value) + len(rendered.key or b"")
-        if size <= self._maximum_bytes:
-            return rendered
-        message = f"the record has {size} bytes, more than the {self._maximum_bytes} that Kafka takes"
-        return Violation("size", "error", message)
 
     def _tell(
         self,
@@ -233,14 +211,6 @@ class EntityEvaluator:
 
     def _shown_identity(self, row: LandedRow) -> ContextIdentity:
         return ContextIdentity(self._service, row.path, row.id, row.type)
-
-
-def _context_element(row: LandedRow) -> Mapping[str, object] | None:
-    """The NGSIv1 element as it was received, where the row came as one."""
-    if notified_form(row.media_type) != "ngsiv1":
-        return None
-    element = parse_json(row.body)
-    return element if isinstance(element, dict) else None
 
 
 def _too_many(parsed: ParsedEntity) -> Violation:

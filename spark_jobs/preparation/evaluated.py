@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from contexture.kafka.partitioner import shards_for
+from contexture.outbox.schemas import with_headers
 from spark_jobs.preparation.rendered import RENDERED
 from spark_jobs.preparation.settings import Preparation
 from spark_jobs.quality.columns import column_names
@@ -33,7 +34,6 @@ _EVENT_FIELDS = [
     pa.field("meaning", pa.int64()),
     pa.field("targets", pa.list_(pa.string())),
 ]
-_UNSHARDED = [item for item in RENDERED if item.name != "shard"]
 
 
 def evaluated_folder(preparation: Preparation) -> str:
@@ -66,7 +66,7 @@ class EvaluatedRows:
 
     Attributes:
         narrow_rows: tuples in the order of `evaluated_schema`.
-        rendered_rows: tuples in the order of `RENDERED`, without the shard.
+        rendered_rows: tuples in the order of `RENDERED`, without the shard, then the values of varying headers.
         refusals: what goes to quarantine.
     """
 
@@ -80,9 +80,9 @@ class EvaluatedRows:
 
     def rendered(self, preparation: Preparation) -> Any:
         """The rendered rows, each with its shard: by key, or by topic where lines are joined or keys lack."""
-        table = _table(self.rendered_rows, pa.schema(_UNSHARDED))
-        shards = shards_for(self._shard_keys(preparation.joins_lines), preparation.publication.publish.shards)
         place = RENDERED.get_field_index("shard")
+        table = _table(self.rendered_rows, with_headers(RENDERED, preparation.headers).remove(place))
+        shards = shards_for(self._shard_keys(preparation.joins_lines), preparation.publication.publish.shards)
         return table.add_column(place, RENDERED.field(place), pa.array(shards, pa.int32()))
 
     def _shard_keys(self, joins_lines: bool) -> list[bytes]:

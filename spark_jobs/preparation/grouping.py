@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from contexture.messages.cygnus_lines import join
+from contexture.outbox.schemas import HEADER_PREFIX, with_headers
 
 _RECORD = pa.schema(
     [
@@ -34,7 +35,14 @@ class _Line(NamedTuple):
 
 
 class SingleRecords:
-    """Each event is a record of its own, once for each of its topics."""
+    """Each event is a record of its own, once for each of its topics.
+
+    Args:
+        headers: those that vary; placed events hold a column for each.
+    """
+
+    def __init__(self, headers: Sequence[str] = ()) -> None:
+        self._headers = headers
 
     def records(self, placed: Any) -> Any:
         """The records of placed events, in order."""
@@ -48,6 +56,7 @@ class SingleRecords:
             batch=rows.column("batch"),
             sub_batch=sub_batches,
             events=pa.array(np.ones(len(topics), dtype=np.int32)),
+            **_header_columns(rows, self._headers),
         )
 
     def rest(self) -> Any:
@@ -114,8 +123,15 @@ class LineGrouper:
         return pa.Table.from_pylist(done, schema=_RECORD)
 
 
-def tombstones(gone: Any, moment: datetime, first_batch: int) -> Any:
-    """The tombstones of state rows, one for each of their topics, each in a batch of its own."""
+def tombstones(gone: Any, moment: datetime, first_batch: int, headers: Sequence[str] = ()) -> Any:
+    """The tombstones of state rows, one for each of their topics, each in a batch of its own.
+
+    Args:
+        gone: the rows, with a column for each of `headers`.
+        moment: what the records' time is.
+        first_batch: number of the first one's batch.
+        headers: those that vary.
+    """
     topics = gone.column("topics").combine_chunks()
     rows = gone.take(pc.list_parent_indices(topics))
     count = rows.num_rows
@@ -128,7 +144,12 @@ def tombstones(gone: Any, moment: datetime, first_batch: int) -> Any:
         batch=pa.array(np.arange(first_batch, first_batch + count)),
         sub_batch=pa.array(np.zeros(count, dtype=np.int64)),
         events=pa.array(np.ones(count, dtype=np.int32)),
+        **_header_columns(rows, headers),
     )
+
+
+def _header_columns(rows: Any, headers: Sequence[str]) -> dict[str, Any]:
+    return {name: rows.column(name) for name in (f"{HEADER_PREFIX}{header}" for header in headers)}
 
 
 def _destined(placed: Any) -> tuple[Any, Any, Any]:
@@ -145,4 +166,6 @@ def _destined(placed: Any) -> tuple[Any, Any, Any]:
 
 
 def _table(**columns: Any) -> Any:
-    return pa.table([columns[name] for name in _RECORD.names], names=_RECORD.names).cast(_RECORD)
+    headers = [name.removeprefix(HEADER_PREFIX) for name in columns if name.startswith(HEADER_PREFIX)]
+    schema = with_headers(_RECORD, headers)
+    return pa.table([columns[name] for name in schema.names], names=schema.names).cast(schema)

@@ -25,7 +25,7 @@ RENDERED = pa.schema(
         pa.field("expires_at", pa.timestamp("us", tz="UTC")),
     ]
 )
-"""One event with everything its records and its row of state need."""
+"""One event with everything its records and its row of state need; headers that vary follow as `header:<name>`."""
 
 
 def rendered_folder(work: str, shard: int) -> str:
@@ -34,7 +34,7 @@ def rendered_folder(work: str, shard: int) -> str:
 
 
 def write_rendered(files: RunFiles, work: str, events: Any) -> None:
-    """Appends a table of the RENDERED schema, in order, to the files of its shards."""
+    """Appends a table of the RENDERED schema (and headers), in order, to the files of its shards."""
     shards = events.column("shard")
     for shard in pc.unique(shards).to_pylist():
         files.write(rendered_folder(work, shard), events.filter(pc.equal(shards, shard)))

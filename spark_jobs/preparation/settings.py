@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
+from contexture.messages.envelopes import envelope
 from contexture.ngsi.rules.catalogue import severities
 from contexture.outbox.layout import PublicationFolder
 from contexture.outbox.orders import StageOrder
@@ -85,6 +86,12 @@ class Preparation:
     def maximum_record_bytes(self) -> int:
         """What the key and value of one record may have together."""
         return int(self.publication.topics.config.get("max.message.bytes", MAXIMUM_RECORD_BYTES))
+
+    @property
+    def headers(self) -> tuple[str, ...]:
+        """The headers of records that vary, each a column of what is written."""
+        made = envelope(self.publication)
+        return () if made is None else made.columns
 
     @property
     def joins_lines(self) -> bool:

@@ -18,9 +18,11 @@ import pyarrow.parquet as pq
 
 from contexture.changes import Deletion, Succession, follow, overtaken
 from contexture.kafka.partitioner import shards_for
+from contexture.messages.envelopes import Envelope
 from contexture.outbox.schemas import STATE
 from contexture.outbox.state_reader import StateReader
 from contexture.outbox.storage import Storage
+from spark_jobs.preparation.enveloped import with_tombstone_headers
 from spark_jobs.preparation.rendered import RENDERED
 from spark_jobs.preparation.settings import Preparation
 
@@ -117,13 +119,13 @@ def shards_of(ended: Any, preparation: Preparation) -> Any:
 class ToldDeletions:
     """The deletions that stand among the events of one shard, taken one after the other."""
 
-    def __init__(self, storage: Storage, work: str, shard: int) -> None:
+    def __init__(self, storage: Storage, work: str, shard: int, envelope: Envelope | None = None) -> None:
         path = f"{work}/{_FILE}"
         table = TOLD.empty_table()
         if storage.exists(path):
             table = pq.read_table(storage.path(path), filesystem=storage.filesystem)
         self.batches = 1 + max(table.column("batch").to_pylist(), default=-1)
-        self._rest = table.filter(pc.equal(table.column("shard"), shard))
+        self._rest = with_tombstone_headers(table.filter(pc.equal(table.column("shard"), shard)), envelope)
 
     def merged(self, placed: Any) -> Any:
         """Placed events with the deletions up to the last of them, in order; column `removed` tells them apart."""
@@ -153,12 +155,12 @@ PLACED = pa.schema(
         pa.field("removed", pa.bool_()),
     ]
 )
-"""An event on its way into a shard; one that is `removed` has no value."""
+"""An event on its way into a shard; one that is `removed` has no value. Headers that vary follow."""
 
 
 def _as_events(deletions: Any, schema: Any) -> Any:
     count = deletions.num_rows
-    known = {name: deletions.column(name) for name in schema.names if name in TOLD.names}
+    known = {name: deletions.column(name) for name in schema.names if name in deletions.column_names}
     made = {
         "value": pa.nulls(count, pa.binary()),
         "sub_batch": pa.array(np.zeros(count, dtype=np.int64)),

@@ -13,8 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from contexture.kafka.ports import Headers, TransactionalProducer
+from contexture.outbox.schemas import HEADER_PREFIX
 
-HEADER_PREFIX = "header:"
 _POLL_EVERY = 1_000
 
 Row = tuple[object, ...]

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 from contexture.errors import DefectError
 from contexture.outbox.layout import PublicationFolder
 from contexture.outbox.manifest import Manifest, RegistryPart, ShardManifest
+from contexture.outbox.schemas import HEADER_PREFIX
 from contexture.outbox.storage import Storage
 
 ROWS_PER_BATCH = 10_000
@@ -48,6 +49,15 @@ class OutboxShardReader:
     def registry(self) -> tuple[RegistryPart, ...]:
         """The registry transaction of each Kafka transaction, in order."""
         return self._described.registry
+
+    def varying_headers(self) -> tuple[str, ...]:
+        """The headers that have a column of their own."""
+        if self._described.file is None:
+            return ()
+        relative = f"{self._folder}/{self._described.file}"
+        with self._storage.translating(relative):
+            schema = pq.read_schema(self._storage.path(relative), filesystem=self._storage.filesystem)
+        return tuple(name.removeprefix(HEADER_PREFIX) for name in schema.names if name.startswith(HEADER_PREFIX))
 
     def batches(self, from_position: int) -> Iterator[Any]:
         """Record batches in order, the first row being `from_position`.

@@ -17,7 +17,7 @@ from contexture.outbox.layout import SHARD_FILE, PublicationFolder
 from contexture.outbox.manifest import Manifest, ShardManifest
 from contexture.outbox.orders import StageOrder
 from contexture.outbox.reader import OutboxShardReader
-from contexture.outbox.schemas import OUTBOX, STRUCTURE_OUTBOX
+from contexture.outbox.schemas import HEADER_PREFIX, OUTBOX, STRUCTURE_OUTBOX, with_headers
 from contexture.outbox.storage import Storage
 
 
@@ -58,6 +58,7 @@ class ShardReplay:
 
     def run(self, sources: Sequence[Manifest]) -> ReplayedShard:
         """Writes the shard of these outboxes, in their order."""
+        self._schema = with_headers(self._schema, sorted(self._headers(sources)))
         with (
             self._storage.replacing(self._file) as path,
             pq.ParquetWriter(path, self._schema, filesystem=self._storage.filesystem, compression="zstd") as writer,
@@ -71,7 +72,15 @@ class ShardReplay:
             if self._shard < len(manifest.shards):
                 for batch in OutboxShardReader(self._storage, manifest, self._shard).batches(0):
                     table = self._still_newest(pa.Table.from_batches([batch]), manifest.sequence)
-                    yield self._renumbered(table, manifest.outbox)
+                    yield self._renumbered(_with_constant_headers(table, manifest), manifest.outbox)
+
+    def _headers(self, sources: Sequence[Manifest]) -> set[str]:
+        """The headers of these outboxes, those that all records of one have among them: the next may lack them."""
+        found = {name for manifest in sources for name, _ in manifest.headers}
+        for manifest in sources:
+            if self._shard < len(manifest.shards):
+                found.update(OutboxShardReader(self._storage, manifest, self._shard).varying_headers())
+        return {name for name in found if f"{HEADER_PREFIX}{name}" not in self._schema.names}
 
     def _still_newest(self, table: Any, sequence: int) -> Any:
         if self._newest is None:
@@ -122,3 +131,11 @@ class ShardReplay:
             file=SHARD_FILE if self._records else None,
             sha256=sha256(self._storage.read(self._file)).hexdigest() if self._records else None,
         )
+
+
+def _with_constant_headers(table: Any, manifest: Manifest) -> Any:
+    """Records with the headers that all of their outbox have, as columns."""
+    for name, value in manifest.headers:
+        column = pa.repeat(pa.scalar(value.encode(), pa.binary()), table.num_rows)
+        table = table.append_column(f"{HEADER_PREFIX}{name}", column)
+    return table

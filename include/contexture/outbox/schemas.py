@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import pyarrow as pa
 
 FORMAT_VERSION = 1
+
+HEADER_PREFIX = "header:"
+"""Columns of this prefix are headers of records, by their names; a null is none."""
 
 _UTC_MICROSECONDS = pa.timestamp("us", tz="UTC")
 _HASH = pa.binary(16)
@@ -89,3 +94,8 @@ STATE = pa.schema(
 """What the target holds. `identity_hash` tells an attribute's row from its entity's (`entity_hash`); a row that is
 `removed` stands only in deltas; `sequence` is that of the outbox that last sent it; `expires_at` is when the source
 will delete it, where it said so (files of earlier versions lack the column)."""
+
+
+def with_headers(schema: pa.Schema, names: Iterable[str]) -> pa.Schema:
+    """A schema with a column for each of these headers at its end."""
+    return pa.schema([*schema, *(pa.field(f"{HEADER_PREFIX}{name}", pa.binary()) for name in names)])

@@ -71,6 +71,19 @@ def _joined_lines(publication: Publication) -> Findings:
         yield Finding(("batches", "batch_size"), message, hint, involved)
 
 
+def _envelope(publication: Publication) -> Findings:
+    message, size = publication.message, publication.batches.batch_size
+    if message.envelope == "none":
+        return
+    if publication.source.kind == "sdmx":
+        what = f"not yet supported: `envelope: {message.envelope}` with `kind: sdmx`"
+        yield Finding(("message", "envelope"), what, "use `envelope: none`", (("source", "kind"),))
+    if message.format == "cygnus-lines" and size > 1:
+        what = f"`envelope: {message.envelope}` is around one event, and up to {size} cygnus-lines share a record"
+        involved = (("message", "format"), ("message", "envelope"))
+        yield Finding(("batches", "batch_size"), what, "use `batch_size: 1`, or `envelope: none`", involved)
+
+
 def _replica_key(publication: Publication) -> Findings:
     key = publication.message.key
     if publication.topics.keep != "latest" or key in {KEY_NONE, KEY_IDENTITY}:
@@ -111,6 +124,7 @@ RECORD_CHECKS: tuple[Callable[[Publication], Findings], ...] = (
     _message_format,
     _keyless,
     _joined_lines,
+    _envelope,
     _replica_key,
     _key_that_is_not_read,
     _rules_without_choice,

@@ -42,12 +42,6 @@ UNSUPPORTED = (
     Unsupported("topics", "routes", (), "use `naming: fixed` with `topics: [...]`"),
     Unsupported("message", "format", ("sdmx",), "use one of ngsiv2, cygnus-lines, ngsiv1 and ngsi-ld"),
     Unsupported("message", "allow_lossy", (True,), "choose a `source.media_type` that the registry writes"),
-    Unsupported(
-        "message",
-        "envelope",
-        ("cloudevents-binary", "cloudevents-structured"),
-        "use `envelope: none`",
-    ),
     Unsupported("publish", "on_failure", ("dead-letter",), "use `on_failure: stop`"),
     Unsupported("quality", "expectations", ("attributes",), "use `on: entities`", member="on"),
 )

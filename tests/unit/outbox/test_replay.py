@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -121,6 +122,34 @@ def test_on_a_replica_only_what_is_still_the_newest_is_sent(storage: Storage):
         ("deleted", None),
     ]
     assert late.skipped_newer == 1
+
+
+def in_envelopes(storage: Storage, manifest: Manifest, ids: list[bytes | None], version: str) -> None:
+    """Gives the records of an archived outbox headers: one that varies, and one that all of them have."""
+    path = storage.path(f"{FOLDER.shard(manifest.outbox, 0)}/part-00000.parquet")
+    table = pq.read_table(path, partitioning=None)
+    pq.write_table(table.append_column("header:ce_id", pa.array(ids, pa.binary())), path)
+    described = manifest.model_copy(update={"headers": (("ce_specversion", version),)})
+    storage.write(FOLDER.manifest(manifest.outbox), described.to_json())
+
+
+def test_a_replay_keeps_the_headers_that_each_run_gave_its_records(storage: Storage):
+    plain = archive(storage, HISTORY, 1, [records("a")])
+    in_envelopes(storage, archive(storage, HISTORY, 2, [records("b", "c")]), [b"1", None], "1.0")
+    in_envelopes(storage, archive(storage, HISTORY, 3, [records("d")]), [b"2"], "1.1")
+
+    manifest = replay(order(storage, HISTORY))
+
+    (reader,) = (OutboxShardReader(storage, manifest, shard.shard) for shard in manifest.shards)
+    rows = [row for batch in reader.batches(0) for row in batch.to_pylist()]
+    assert [(row["key"], row["header:ce_id"], row["header:ce_specversion"]) for row in rows] == [
+        (b"a", None, None),
+        (b"b", b"1", b"1.0"),
+        (b"c", None, b"1.0"),
+        (b"d", b"2", b"1.1"),
+    ]
+    assert manifest.headers == (("contexture-backfill", "2026-03-01T12:00:00+00:00"),)
+    assert OutboxShardReader(storage, plain, 0).varying_headers() == ()
 
 
 def test_a_replay_is_made_once_and_is_the_same_again(storage: Storage):

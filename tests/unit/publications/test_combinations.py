@@ -39,6 +39,22 @@ LINES = {"format": "cygnus-lines"}
             },
             "have no common `key: identity`",
         ),
+        (
+            {
+                "message": {**LINES, "envelope": "cloudevents-binary"},
+                "batches": {"batch_size": 2},
+                "topics": {"keep": "history"},
+            },
+            "`envelope: cloudevents-binary` is around one event, and up to 2 cygnus-lines share a record",
+        ),
+        (
+            {
+                "source": {"kind": "sdmx", "select": ["*"]},
+                "message": {"format": "sdmx", "envelope": "cloudevents-structured"},
+                "topics": {"naming": "fixed", "topics": ["FOO"]},
+            },
+            "not yet supported: `envelope: cloudevents-structured` with `kind: sdmx`",
+        ),
         ({"message": {"key": "brand"}}, "the attribute 'brand' is not part of the identity"),
         (
             {"message": {"key": "brand"}, "topics": {"keep": "history"}, "source": {"attributes": ["speed"]}},
@@ -105,6 +121,8 @@ def test_impossible_combinations_are_refused(sections, expected):
         {"message": {"format": "ngsiv2"}, "batches": {"batch_size": 9}},
         {"message": {"format": "ngsiv1"}, "batches": {"batch_size": 9}},
         {"message": {"format": "ngsi-ld"}, "batches": {"batch_size": 9}},
+        {"message": {"format": "ngsi-ld", "envelope": "cloudevents-binary"}, "batches": {"batch_size": 9}},
+        {"message": {**LINES, "envelope": "cloudevents-structured"}},
         {"message": {"key": "brand"}, "topics": {"keep": "history"}, "source": {"attributes": ["brand"]}},
         {"topics": {"config": {"min.insync.replicas": 2}, "replication_factor": 3}},
         {"quality": {"rules": {"size": "error", "duplicate": "off"}}},
@@ -144,8 +162,6 @@ def test_a_service_is_never_guessed():
     ("sections", "what"),
     [
         ({"topics": {"routes": [{"select": "*", "topics": "A"}]}}, "topics.routes: not yet supported: `routes: [...]`"),
-        ({"message": {"envelope": "cloudevents-binary"}}, "message.envelope: not yet supported"),
-        ({"message": {"envelope": "cloudevents-structured"}}, "message.envelope: not yet supported"),
         (
             {"publish": {"on_failure": "dead-letter"}},
             "publish.on_failure: not yet supported: `on_failure: dead-letter`",

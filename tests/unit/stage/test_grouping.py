@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from spark_jobs.preparation.grouping import LineGrouper, SingleRecords
+from spark_jobs.preparation.grouping import LineGrouper, SingleRecords, tombstones
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
@@ -66,6 +66,33 @@ def test_equal_events_make_equal_records():
     events = placed((0, 0, ["A"], b"1"), (0, 1, ["B"], b"2"), (1, 0, ["B"], b"3"))
 
     assert LineGrouper(99).records(events).equals(LineGrouper(99).records(events))
+
+
+def test_each_record_keeps_the_headers_of_its_event():
+    events = placed((0, 0, ["A", "B"], b"1"), (0, 1, ["A", "B"], b"2"))
+    events = events.append_column("header:ce_id", pa.array([b"x", None], pa.binary()))
+
+    records = SingleRecords(("ce_id",)).records(events)
+
+    assert records.column("header:ce_id").to_pylist() == [b"x", b"x", None, None]
+
+
+def test_tombstones_keep_the_headers_of_their_rows():
+    gone = pa.table(
+        {
+            "topics": pa.array([["A", "B"], ["C"]], pa.list_(pa.string())),
+            "key": pa.array([b"k1", b"k2"], pa.binary()),
+            "header:ce_id": pa.array([b"x", b"y"], pa.binary()),
+        }
+    )
+
+    records = tombstones(gone, NOON, 7, ("ce_id",)).to_pylist()
+
+    assert [(row["topic"], row["value"], row["batch"], row["header:ce_id"]) for row in records] == [
+        ("A", None, 7, b"x"),
+        ("B", None, 8, b"x"),
+        ("C", None, 9, b"y"),
+    ]
 
 
 def test_single_records_go_out_as_they_came():
