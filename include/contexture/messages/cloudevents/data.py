@@ -82,9 +82,7 @@ def json_bytes(data: object) -> bytes:
         written = orjson.dumps(data, option=OPTIONS)
     except (TypeError, RecursionError) as error:
         raise refused(DATA, f"can't be written as JSON ({error})") from error
-    # The only sign that NaN leaves.
-    if b"null" in written and holds_nan(data):
-        raise refused(DATA, "holds NaN or infinity, which JSON doesn't know")
+    refuse_nan(data, written)
     return written
 
 
@@ -136,19 +134,19 @@ def json_value(raw: bytes) -> object:
         raise ValueError("it is nested too deeply") from None
 
 
-def holds_nan(data: object) -> bool:
-    """Whether a JSON value has a number in it that is none: orjson writes null for it."""
-    left = [data]
-    while left:
-        item = left.pop()
-        if isinstance(item, float):
-            if not isfinite(item):
-                return True
-        elif isinstance(item, dict):
-            left.extend(item.values())
-        elif isinstance(item, list | tuple):
-            left.extend(item)
-    return False
+def refuse_nan(data: object, written: bytes) -> None:
+    """Refuses data with a number that is none.
+
+    Args:
+        data: a JSON value.
+        written: JSON with the data in it.
+
+    Raises:
+        CloudEventError: there is NaN or infinity in the data.
+    """
+    # orjson writes null for them. From the right it is found in half the time.
+    if written.rfind(b"null") >= 0 and _holds_nan(data):
+        raise refused(DATA, "holds NaN or infinity, which JSON doesn't know")
 
 
 def _no_base64() -> NoReturn:
@@ -181,3 +179,17 @@ def _encoded(text: str, media: MediaType) -> bytes:
         raise refused("datacontenttype", "names a charset that is not known", next_step="use UTF-8") from error
     except UnicodeError as error:
         raise refused(DATA, "holds characters that its charset hasn't", next_step="use UTF-8") from error
+
+
+def _holds_nan(data: object) -> bool:
+    left = [data]
+    while left:
+        item = left.pop()
+        if isinstance(item, float):
+            if not isfinite(item):
+                return True
+        elif isinstance(item, dict):
+            left.extend(item.values())
+        elif isinstance(item, list | tuple):
+            left.extend(item)
+    return False

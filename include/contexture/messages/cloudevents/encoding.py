@@ -12,7 +12,7 @@ from typing import Final
 import orjson
 
 from contexture.errors import ConfigurationError
-from contexture.messages.cloudevents.data import JSON_TYPE, OPTIONS, as_bytes, data_of, holds_nan, json_members
+from contexture.messages.cloudevents.data import JSON_TYPE, OPTIONS, as_bytes, data_of, json_members, refuse_nan
 from contexture.messages.cloudevents.errors import refused
 from contexture.messages.cloudevents.names import header_name
 from contexture.messages.cloudevents.record import (
@@ -117,8 +117,7 @@ def json_event(members: Mapping[str, object], data: object) -> bytes:
         written = orjson.dumps(members, option=OPTIONS)
     except (TypeError, RecursionError) as error:
         raise refused(DATA, f"can't be written as JSON ({error})") from error
-    if b"null" in written and holds_nan(data):
-        raise refused(DATA, "holds NaN or infinity, which JSON doesn't know")
+    refuse_nan(data, written)
     return written
 
 

@@ -11,8 +11,9 @@ b'{"speed":5}'
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from typing import Any, NamedTuple
 
 from contexture.messages.cloudevents.data import JSON_TYPE, as_bytes, json_bytes, json_members
 from contexture.messages.cloudevents.encoding import (
@@ -25,9 +26,19 @@ from contexture.messages.cloudevents.encoding import (
     no_such_mode,
 )
 from contexture.messages.cloudevents.errors import refused
+from contexture.messages.cloudevents.media_types import UTF_8, media_type
 from contexture.messages.cloudevents.names import header_name
-from contexture.messages.cloudevents.record import CONTENT_TYPE, DATA_MEMBERS, NO_DATA, REQUIRED, Mode, Record
-from contexture.messages.cloudevents.values import CORE, content_type_of, json_of, text_of
+from contexture.messages.cloudevents.record import (
+    CONTENT_TYPE,
+    DATA,
+    DATA_MEMBERS,
+    NO_DATA,
+    PREFIX,
+    REQUIRED,
+    Mode,
+    Record,
+)
+from contexture.messages.cloudevents.values import CORE, PLAIN, content_type_of, json_of, text_of
 
 
 class Template:
@@ -61,10 +72,10 @@ class Template:
         declared = constant.get("datacontenttype")
         self._declared = declared if isinstance(declared, str) else None
         self._content_type = [] if self._structured else _content_type(self._declared)
-        self._plain = self._declared in {None, JSON_TYPE}
-        texts = [CORE.get(name) or partial(text_of, name) for name in varying]
-        self._texts = tuple(zip(self.labels, texts, strict=True))
-        self._values = tuple((name, CORE.get(name) or partial(json_of, name)) for name in varying)
+        media = media_type(self._declared or JSON_TYPE)
+        self._plain = media is not None and media.is_json and media.charset in {None, UTF_8}
+        self._texts = tuple(_Varying.of(name, text_of) for name in varying)
+        self._values = tuple(_Varying.of(name, json_of) for name in varying)
 
     @property
     def constant_headers(self) -> list[tuple[str, bytes]]:
@@ -85,8 +96,10 @@ class Template:
         if self._structured:
             return Record([STRUCTURED_HEADER], self.json_event(values, data), key_bytes(key))
         headers = self._attributes.copy()
-        for (label, text), value in zip(self._texts, values, strict=True):
-            if value is not None:
+        for (_, label, is_plain, text), value in zip(self._texts, values, strict=True):
+            if is_plain and type(value) is str and value and value.isascii() and value.isprintable():
+                headers.append((label, value.encode()))
+            elif value is not None:
                 headers.append((label, text(value).encode()))
             else:
                 _check_absence(label)
@@ -102,7 +115,7 @@ class Template:
             CloudEventError: as `encode`.
         """
         written = []
-        for (label, text), value in zip(self._texts, values, strict=True):
+        for (_, label, _, text), value in zip(self._texts, values, strict=True):
             if value is None:
                 _check_absence(label)
             written.append(None if value is None else text(value).encode())
@@ -111,18 +124,38 @@ class Template:
     def json_event(self, values: Sequence[object], data: object = NO_DATA) -> bytes:
         """The value of the record of one event in structured mode; parameters as of `record`."""
         members = self._members.copy()
-        for (name, json), value in zip(self._values, values, strict=True):
-            if value is not None:
+        for (name, label, is_plain, json), value in zip(self._values, values, strict=True):
+            if is_plain and type(value) is str and value and value.isascii() and value.isprintable():
+                members[name] = value
+            elif value is not None:
                 members[name] = json(value)
             else:
-                _check_absence(name)
-        members |= json_members(data, self._declared)
+                _check_absence(label)
+        if self._plain and type(data) is dict:
+            members[DATA] = data
+        else:
+            members |= json_members(data, self._declared)
         return json_event(members, data)
 
     def _bytes(self, data: object) -> bytes:
         if isinstance(data, bytes):
             return data
         return json_bytes(data) if self._plain else as_bytes(data, self._declared)
+
+
+class _Varying(NamedTuple):
+    """An attribute that varies. Where it is plain, nothing but the rules of every text hold for its texts."""
+
+    name: str
+    label: str
+    is_plain: bool
+    write: Callable[[object], Any]
+
+    @classmethod
+    def of(cls, name: str, write: Callable[[str, object], str | int]) -> _Varying:
+        """The attribute, written as its own rules say or else by `write`."""
+        is_plain = name not in CORE or name in PLAIN
+        return cls(name, header_name(name), is_plain, CORE.get(name) or partial(write, name))
 
 
 def _check_names(constant: Mapping[str, object], varying: Sequence[str]) -> None:
@@ -140,9 +173,10 @@ def _check_names(constant: Mapping[str, object], varying: Sequence[str]) -> None
             raise refused(name, "is missing")
 
 
-def _check_absence(name: str) -> None:
-    if name.removeprefix("ce_") in REQUIRED:
-        raise refused(name.removeprefix("ce_"), "is missing")
+def _check_absence(label: str) -> None:
+    name = label.removeprefix(PREFIX)
+    if name in REQUIRED:
+        raise refused(name, "is missing")
 
 
 def _headers(constant: Mapping[str, object]) -> list[tuple[str, bytes]]:

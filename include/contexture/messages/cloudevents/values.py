@@ -128,6 +128,9 @@ CORE: Final[dict[str, Text]] = {
 }
 """The attributes with rules of their own: those of the specification, and the extension `partitionkey`."""
 
+PLAIN: Final = frozenset(("id", "type", "subject", "partitionkey"))
+"""Those of them that are texts that are not empty, and nothing more."""
+
 
 def content_type_of(text: str) -> str:
     """The header `content-type` of an event in binary mode.
