@@ -1,0 +1,110 @@
+"""The manifest of a registry's prepared outbox: what it holds, and what was counted on the way."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from contexture.changes import Verdict
+from contexture.outbox.layout import SHARD_FILE
+from contexture.outbox.manifest import LandingManifest, Manifest, RegistryPart, ShardManifest
+from contexture.outbox.state import StatePointer
+from contexture.outbox.storage import Storage
+from spark_jobs.preparation.settings import Preparation
+from spark_jobs.structures.run_plan import RunPlan
+from spark_jobs.structures.snapshot_rules import broken_rules
+
+_TOPICS = pa.schema([pa.field("topic", pa.string()), pa.field("records", pa.int64())])
+
+
+def described(preparation: Preparation, landing: LandingManifest, planned: RunPlan, size: int) -> Manifest:
+    """The manifest of the outbox whose shard lies on storage; writes its list of topics.
+
+    Args:
+        preparation: what is prepared.
+        landing: what was pulled.
+        planned: what planning found.
+        size: bytes of keys and values.
+    """
+    order, plan = preparation.order, planned.plan
+    verdicts = Counter(planned.rows.column("verdict").to_pylist())
+    warned, rejecting = broken_rules(preparation, landing, planned)
+    return Manifest(
+        outbox=preparation.outbox,
+        publication=order.publication.name,
+        fingerprint=order.fingerprint,
+        sequence=order.sequence,
+        mode=order.mode,
+        run=order.run,
+        landing_digest=landing.digest,
+        received_from=landing.started_at,
+        received_to=landing.finished_at,
+        state_generation=StatePointer.model_validate_json(preparation.pointer_json).generation,
+        watermark=landing.watermark_to,
+        shards=(_shard(preparation, planned, size),),
+        topics=_write_topics(preparation, planned),
+        read=landing.rows - landing.present,
+        present=landing.present,
+        source_count=landing.source_count,
+        accepted=verdicts[Verdict.SEND] + verdicts[Verdict.UNCHANGED],
+        unchanged=verdicts[Verdict.UNCHANGED],
+        quarantined=_by_rule(planned.rows.column("rules")),
+        quarantined_entities=verdicts[Verdict.QUARANTINED],
+        warnings=dict(sorted((Counter(_by_rule(planned.rows.column("warnings"))) + Counter(warned)).items())),
+        repeated=plan.repeated,
+        upserts=plan.upserts,
+        deletes=plan.deletes,
+        absent=0,
+        of_snapshot=rejecting,
+        flush=order.mode == "full",
+        baseline=order.baseline,
+    )
+
+
+def _shard(preparation: Preparation, planned: RunPlan, size: int) -> ShardManifest:
+    storage, records = Storage(preparation.home), planned.records.num_rows
+    path = f"{preparation.folder.shard(preparation.outbox, 0)}/{SHARD_FILE}"
+    return ShardManifest(
+        shard=0,
+        records=records,
+        bytes=size,
+        transactions=len(planned.plan.transactions),
+        file=SHARD_FILE if records else None,
+        sha256=storage.sha256(path) if records else None,
+        registry=_parts(planned),
+    )
+
+
+def _parts(planned: RunPlan) -> tuple[RegistryPart, ...]:
+    parts = []
+    position = 0
+    for number, each in enumerate(planned.plan.transactions):
+        if each.id is not None:
+            part = RegistryPart(
+                transaction=number, first_position=position, id=each.id, deletions=each.deletions, at=each.at
+            )
+            parts.append(part)
+        position += len(each.records)
+    return tuple(parts)
+
+
+def _write_topics(preparation: Preparation, planned: RunPlan) -> int:
+    """Writes the topics with their records, sorted; gives their number."""
+    counted = Counter(planned.records.column("topic").to_pylist())
+    table = pa.table({"topic": sorted(counted), "records": [counted[name] for name in sorted(counted)]}, schema=_TOPICS)
+    storage = Storage(preparation.home)
+    with storage.replacing(preparation.folder.topics(preparation.outbox)) as path:
+        pq.write_table(table, path, filesystem=storage.filesystem)
+    return len(counted)
+
+
+def _by_rule(column: Any) -> dict[str, int]:
+    rules: Counter[str] = Counter()
+    for item in pc.value_counts(column.drop_null()).to_pylist():
+        for rule in item["values"].split(","):
+            rules[rule] += item["counts"]
+    return dict(sorted(rules.items()))

@@ -1,0 +1,143 @@
+"""What one landed structure is: its identity, hash and references, and the rules that it breaks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from hashlib import sha256
+from itertools import islice
+from typing import Any
+
+import pyarrow as pa
+
+from contexture.changes import Verdict
+from contexture.events.violations import Violation
+from contexture.publications import Publication
+from contexture.sdmx import Artefact, StructureMessageError, UnsplittableFormatError, Urn, split
+from contexture.sdmx.finality import is_final
+from contexture.sdmx.rules import RuleOptions, check, check_alone, unreadable
+
+INEXPRESSIBLE = Violation(
+    "inexpressible", "warning", "the registry holds it and can't write it in the form of source.media_type"
+)
+URN_MISSING = Violation("urn-missing", "error", "nothing says which structure it is")
+_EMPTY = Violation("unreadable", "error", "the row has no body")
+_VERDICTS = {"delete": Verdict.DELETE, "present": Verdict.PRESENT, "inexpressible": Verdict.PRESENT}
+
+
+@dataclass(frozen=True, slots=True)
+class LandedStructure:
+    """One landing row; `body` is a buffer, None where the row has none."""
+
+    ordinal: int
+    operation: str
+    scope: str
+    id: str | None
+    type: str | None
+    version: str | None
+    media_type: str | None
+    source_transaction: int | None
+    modified_at: datetime | None
+    received_at: datetime
+    body: Any = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What was seen of a row: its columns in EVALUATED, and what goes to quarantine with it."""
+
+    columns: dict[str, Any]
+    errors: tuple[Violation, ...]
+
+    @property
+    def is_good(self) -> bool:
+        """Whether its body may be sent."""
+        return bool(self.columns["verdict"] == Verdict.SEND)
+
+
+class StructureLook:
+    """Looks at landed structures under the rules of one publication."""
+
+    def __init__(self, publication: Publication) -> None:
+        self._options = RuleOptions.for_publication(publication)
+
+    def at(self, row: LandedStructure) -> Seen:
+        """What one row is."""
+        if row.operation != "upsert":
+            errors = (INEXPRESSIBLE,) if row.operation == "inexpressible" else ()
+            return Seen(_columns(row, _VERDICTS[row.operation]) | _named(row), errors)
+        if row.body is None:
+            return _refused(row, [_EMPTY])
+        try:
+            artefacts = list(islice(split(pa.BufferReader(row.body), row.media_type), 2))
+        except UnsplittableFormatError:
+            return self._whole(row)
+        except StructureMessageError as error:
+            return _refused(row, unreadable(error))
+        alone = check_alone(artefacts)
+        return _refused(row, alone) if alone else self._artefact(row, artefacts[0])
+
+    def _whole(self, row: LandedStructure) -> Seen:
+        """A reply in a form that can't be taken apart: the registry was asked for one structure."""
+        if row.id is None:
+            return _refused(row, [URN_MISSING])
+        content = {"content_hash": sha256(row.body).digest(), "size": len(row.body)}
+        return Seen(_columns(row, Verdict.SEND) | _named(row) | content, ())
+
+    def _artefact(self, row: LandedStructure, artefact: Artefact) -> Seen:
+        violations = check(artefact, self._options)
+        urn = row.id or artefact.urn
+        if urn is None and not any(each.severity == "error" for each in violations):
+            violations = [*violations, URN_MISSING]
+        errors = tuple(each for each in violations if each.severity == "error")
+        warnings = [each.rule for each in violations if each.severity == "warning"]
+        columns = {
+            "urn": urn,
+            "declared_urn": artefact.declared_urn,
+            "kind": artefact.kind,
+            "agency": artefact.agency,
+            "id": artefact.id,
+            "version": artefact.version,
+            "size": len(row.body),
+            "content_hash": artefact.content_hash,
+            "references": artefact.references,
+            "reference_count": len(artefact.references),
+            "is_final": is_final(artefact),
+            "rules": _names([each.rule for each in errors]),
+            "warnings": _names(warnings),
+        }
+        return Seen(_columns(row, Verdict.QUARANTINED if errors else Verdict.SEND) | columns, errors)
+
+
+def _refused(row: LandedStructure, errors: list[Violation]) -> Seen:
+    rules = {"rules": _names([each.rule for each in errors]), "size": len(row.body) if row.body is not None else 0}
+    return Seen(_columns(row, Verdict.QUARANTINED) | _named(row) | rules, tuple(errors))
+
+
+def _columns(row: LandedStructure, verdict: Verdict) -> dict[str, Any]:
+    return {
+        "event": row.ordinal,
+        "operation": row.operation,
+        "verdict": verdict.value,
+        "source_transaction": row.source_transaction,
+        "size": 0,
+        "references": (),
+        "reference_count": 0,
+        "is_final": False,
+        "media_type": row.media_type,
+        "modified_at": row.modified_at,
+        "received_at": row.received_at,
+    }
+
+
+def _named(row: LandedStructure) -> dict[str, Any]:
+    """What the row says itself about which structure it is."""
+    try:
+        urn = Urn.parse(row.id or "")
+    except ValueError:
+        return {"urn": row.id, "kind": row.type, "agency": row.scope, "id": None, "version": row.version}
+    return {"urn": row.id, "kind": urn.class_name, "agency": urn.agency, "id": urn.id, "version": urn.version}
+
+
+def _names(rules: list[str]) -> str | None:
+    return ",".join(dict.fromkeys(rules)) or None

@@ -1,0 +1,203 @@
+"""Planning a run of structures on the driver: from narrow rows and state to what is sent, refused and held.
+
+The records are written without their values; the task that assembles the shard puts in the bodies.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.dataset as ds
+
+from contexture.changes import ShrinkGuard, Verdict
+from contexture.changes.structures import (
+    HeldStructure,
+    PlannedTransaction,
+    StructureEvent,
+    StructurePlan,
+    StructureRun,
+    Telling,
+    plan_structures,
+)
+from contexture.outbox.manifest import LandingManifest
+from contexture.outbox.state import State, StatePointer
+from contexture.outbox.storage import Storage
+from contexture.sdmx.routing import router
+from contexture.sdmx.rules import severities
+from spark_jobs.preparation.settings import Preparation
+from spark_jobs.structures.columns import EVALUATED, LOOKED_AT, PLANNED, QUARANTINED
+from spark_jobs.structures.evaluation import looked_at_folder
+from spark_jobs.structures.held import held_structures, write_changes
+
+_CYCLES_SHOWN = 5
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class RunPlan:
+    """What planning a run has found.
+
+    Attributes:
+        plan: of the structures.
+        held: what the target held before.
+        rows: one per landing row, as it is judged in the end; the columns of EVALUATED.
+        records: in sending order; the columns of PLANNED.
+        quarantined: what goes to quarantine; the columns of QUARANTINED.
+    """
+
+    plan: StructurePlan
+    held: Mapping[str, HeldStructure]
+    rows: Any
+    records: Any
+    quarantined: Any
+
+
+def plan_run(storage: Storage, preparation: Preparation, landing: LandingManifest) -> RunPlan:
+    """Plans what a landing means for the topics, and writes what it changes in state.
+
+    Raises:
+        ConfigurationError: more structures are gone than may, or Kafka takes two topics for one.
+    """
+    looked_at = _looked_at(storage, preparation)
+    state = State(storage, preparation.publication.name)
+    pointer = StatePointer.model_validate_json(preparation.pointer_json)
+    held = held_structures(state.table(pointer))
+    plan = plan_structures(_events(looked_at), held, router(preparation.publication.topics), _run(preparation, landing))
+    for cycle in plan.cycles[:_CYCLES_SHOWN]:
+        _log.warning("%d structures refer to each other, the first is %s", len(cycle), cycle[0])
+    write_changes(storage, preparation, held, plan.changes)
+    return RunPlan(
+        plan=plan,
+        held=held,
+        rows=_judged(looked_at, plan),
+        records=_records(looked_at, plan, preparation.reference_time),
+        quarantined=_quarantined(looked_at, plan),
+    )
+
+
+def _run(preparation: Preparation, landing: LandingManifest) -> StructureRun:
+    source, order = preparation.publication.source, preparation.order
+    wanted = severities(preparation.publication.quality.rules)
+    limit = source.shrink_limit
+    return StructureRun(
+        telling=Telling(
+            sequence=order.sequence,
+            everything=preparation.everything,
+            sends=not order.baseline,
+            deletes=source.detect_deletions,
+        ),
+        newest=landing.registry_transaction,
+        refuses_contradictions=(landing.mode == "full" or landing.complete) and wanted.get("duplicate") == "error",
+        tells_absence=landing.complete,
+        guard=ShrinkGuard(limit.share, limit.count),
+        stops_shrinking=wanted.get("count-drop") == "error",
+        stops_emptying=wanted.get("count-zero") == "error",
+        confirmed=order.confirm_shrink,
+    )
+
+
+def _looked_at(storage: Storage, preparation: Preparation) -> Any:
+    path = storage.path(looked_at_folder(preparation.work))
+    dataset = ds.dataset(path, filesystem=storage.filesystem, format="parquet", schema=LOOKED_AT)
+    return dataset.to_table().sort_by("event").combine_chunks()
+
+
+_OF_EVENT = ["event", "operation", "verdict", "urn", "source_transaction", "modified_at", "content_hash", "references"]
+
+
+def _events(looked_at: Any) -> list[StructureEvent]:
+    return [_event(row) for row in looked_at.select(_OF_EVENT).to_pylist()]
+
+
+def _event(row: Mapping[str, Any]) -> StructureEvent:
+    return StructureEvent(
+        event=row["event"],
+        operation="refused" if row["verdict"] == Verdict.QUARANTINED else row["operation"],
+        urn=row["urn"],
+        transaction=row["source_transaction"],
+        at=row["modified_at"],
+        content_hash=row["content_hash"] or b"",
+        references=tuple(row["references"]),
+    )
+
+
+def _judged(looked_at: Any, plan: StructurePlan) -> Any:
+    """The rows as planning has left them."""
+    events = looked_at.column("event").to_pylist()
+    refused = {each.event: each.rule for each in plan.refused}
+    verdicts = [int(plan.verdicts[event]) for event in events]
+    rules = [
+        refused.get(event, rule) for event, rule in zip(events, looked_at.column("rules").to_pylist(), strict=True)
+    ]
+    columns = {name: looked_at.column(name) for name in EVALUATED.names}
+    columns["verdict"] = pa.array(verdicts, pa.int32())
+    columns["rules"] = pa.array(rules, pa.string())
+    columns["topics"] = pa.array([plan.topics.get(event) for event in events], EVALUATED.field("topics").type)
+    return pa.table([columns[name] for name in EVALUATED.names], names=EVALUATED.names).cast(EVALUATED)
+
+
+def _records(looked_at: Any, plan: StructurePlan, moment: datetime) -> Any:
+    places = {row["event"]: row for row in looked_at.select(_OF_RECORD).to_pylist()} if plan.transactions else {}
+    rows: list[dict[str, Any]] = []
+    structures = 0
+    for number, transaction in enumerate(plan.transactions):
+        added = list(_of_transaction(transaction, number, structures, places, moment))
+        structures = added[-1]["batch"] + 1
+        rows += added
+    return pa.Table.from_pylist(rows, schema=PLANNED)
+
+
+_OF_RECORD = ["event", "unit", "offset", "length", "size", "modified_at", "received_at"]
+
+
+def _of_transaction(
+    transaction: PlannedTransaction,
+    number: int,
+    batch: int,
+    places: Mapping[int, Mapping[str, Any]],
+    moment: datetime,
+) -> Iterator[dict[str, Any]]:
+    """The records of one transaction; each structure is a batch of its own, and each of its topics a sub-batch."""
+    urn, sub_batch = None, 0
+    for record in transaction.records:
+        batch, sub_batch = (batch, sub_batch + 1) if urn == record.urn else (batch + (urn is not None), 0)
+        urn = record.urn
+        row = {} if record.event is None else places[record.event]
+        yield {
+            "topic": record.topic,
+            "key": record.urn.encode(),
+            "unit": row.get("unit"),
+            "offset": row.get("offset"),
+            "length": row.get("length"),
+            "size": row.get("size", 0),
+            "timestamp": row.get("modified_at") or row.get("received_at") or transaction.at or moment,
+            "transaction": number,
+            "batch": batch,
+            "sub_batch": sub_batch,
+            "source_transaction": transaction.id,
+        }
+
+
+def _quarantined(looked_at: Any, plan: StructurePlan) -> Any:
+    rows = [
+        {"event": row["event"], "unit": row["unit"], **error}
+        for row in looked_at.select(["event", "unit", "errors"]).to_pylist()
+        for error in row["errors"]
+    ]
+    units = dict(zip(looked_at.column("event").to_pylist(), looked_at.column("unit").to_pylist(), strict=True))
+    rows += [
+        {
+            "event": each.event,
+            "unit": units[each.event],
+            "rule": each.rule,
+            "severity": "error",
+            "message": each.message,
+        }
+        for each in plan.refused
+    ]
+    return pa.Table.from_pylist(sorted(rows, key=lambda row: int(row["event"])), schema=QUARANTINED)

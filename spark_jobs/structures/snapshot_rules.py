@@ -1,0 +1,57 @@
+"""Rules about all that a registry holds, counted on the driver over narrow rows and state."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from contexture.changes import Verdict
+from contexture.changes.structures import NO_CONTENT
+from contexture.outbox.manifest import LandingManifest
+from contexture.sdmx.rules import REJECTING, Broken, RuleOptions, Told, check_held
+from spark_jobs.preparation.settings import Preparation
+from spark_jobs.structures.run_plan import RunPlan
+
+_TOLD = ["urn", "content_hash", "references", "is_final"]
+
+
+def broken_rules(
+    preparation: Preparation, landing: LandingManifest, planned: RunPlan
+) -> tuple[dict[str, int], dict[str, int]]:
+    """How often each rule is broken that is only counted, and how often each that rejects the run."""
+    options = RuleOptions.for_publication(preparation.publication)
+    found = Counter(broken.violation.rule for broken in _broken(planned, options, in_turn=not landing.complete))
+    found["count-drop"] = planned.plan.dropped
+    if landing.complete:
+        shown = pc.count_distinct(_shown(planned)).as_py()
+        found["count-mismatch"] = abs(shown - landing.source_count)
+    wanted = options.severities
+    warned = {rule: number for rule, number in found.items() if number and wanted.get(rule) == "warning"}
+    rejecting = {rule: found[rule] for rule in REJECTING if found[rule] and wanted.get(rule) == "error"}
+    return warned | _unpublished(planned), rejecting
+
+
+def _broken(planned: RunPlan, options: RuleOptions, *, in_turn: bool) -> list[Broken]:
+    accepted = planned.rows.filter(pc.less_equal(planned.rows.column("verdict"), int(Verdict.UNCHANGED)))
+    told = [Told(**row) for row in accepted.select(_TOLD).to_pylist()]
+    published = {urn: held.content_hash for urn, held in planned.held.items() if held.content_hash != NO_CONTENT}
+    gone = [urn for urn, held in planned.plan.changes.items() if held is None]
+    return check_held(told, published, options, gone=gone, in_turn=in_turn)
+
+
+def _shown(planned: RunPlan) -> pa.ChunkedArray:
+    is_shown = pc.not_equal(planned.rows.column("operation"), "delete")
+    return planned.rows.filter(is_shown).column("urn").drop_null()
+
+
+def _unpublished(planned: RunPlan) -> dict[str, int]:
+    """What the registry holds and no topic gets, without anybody being at fault."""
+    inexpressible = pc.sum(pc.equal(planned.rows.column("operation"), "inexpressible")).as_py() or 0
+    counted = {
+        "inexpressible": inexpressible,
+        "unrouted": len(planned.plan.unrouted),
+        "unserved-route": len(planned.plan.unserved),
+    }
+    return {rule: number for rule, number in counted.items() if number}
