@@ -104,7 +104,6 @@ class StructureSummary(RunSummary):
     """The counts of a run of a registry.
 
     Attributes:
-        unmatched: by how many what was read differs from what the registry lists; None: not all was read.
         inexpressible: structures that the registry holds and can't write in the form that was asked for.
         unrouted: accepted structures that no route selects, so that they go nowhere.
         registry_transaction: the newest transaction of the registry that the run includes; None where it has none.
@@ -112,7 +111,6 @@ class StructureSummary(RunSummary):
 
     subject: ClassVar[Subject] = STRUCTURES
 
-    unmatched: int | None = None
     inexpressible: int = 0
     unrouted: int = 0
     registry_transaction: int | None = None
@@ -131,6 +129,11 @@ class StructureSummary(RunSummary):
     def _asked_for(self) -> int:
         return self.accepted + self.quarantined + self.inexpressible
 
+    @property
+    def _unmatched(self) -> int | None:
+        """By how many what was read differs from what the registry lists; None: not all was read."""
+        return None if self.in_source is None else self._told("count-mismatch")
+
     def _told(self, rule: str) -> int:
         return self.of_snapshot.get(rule, 0) or self.warnings_by_rule.get(rule, 0)
 
@@ -139,7 +142,7 @@ class StructureSummary(RunSummary):
         return {
             **RunSummary.row(self),
             **{rule: self._told(rule) for rule in self.subject.rejecting},
-            "count-mismatch": self.unmatched,
+            "count-mismatch": self._unmatched,
             "accepted_share": self.accepted_share,
             "dangling_share": self.dangling / self.accepted if self.accepted else 0.0,
         }
@@ -151,5 +154,5 @@ class StructureSummary(RunSummary):
         if column == "dangling_share":
             return f"{self.dangling:,} of {self.accepted:,} structures"
         if column == "count-mismatch":
-            return "not known" if self.unmatched is None else f"{self.unmatched:,} too many or too few"
+            return "not known" if self._unmatched is None else f"{self._unmatched:,} too many or too few"
         return RunSummary.observed(self, column)

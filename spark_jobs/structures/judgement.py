@@ -63,13 +63,13 @@ def _rows(order: StageOrder) -> Any:
 
 def _summary(order: StageOrder, landing: LandingManifest, manifest: Manifest) -> StructureSummary:
     # The registry's log tells some structures, and a reply of "not modified" none.
-    is_snapshot = landing.complete or landing.mode == "full"
+    is_snapshot = landing.complete and landing.knows_source
     rows = _rows(order)
     return StructureSummary(
         read=manifest.read,
         accepted=manifest.accepted,
         quarantined=manifest.quarantined_entities,
-        in_source=landing.source_count if is_snapshot and landing.knows_source else None,
+        in_source=landing.source_count if is_snapshot else None,
         unchanged=manifest.unchanged,
         newest_modified_at=None,
         reference_time=landing.finished_at,
@@ -78,7 +78,6 @@ def _summary(order: StageOrder, landing: LandingManifest, manifest: Manifest) ->
         of_snapshot=dict(manifest.of_snapshot),
         retried=landing.retried is not None or landing.mode == "backfill",
         notified=0 if is_snapshot else landing.rows,
-        unmatched=abs(landing.rows - landing.source_count) if is_snapshot and landing.knows_source else None,
         inexpressible=rows.count_rows(filter=ds.field("operation") == "inexpressible"),
         unrouted=_without_topics(rows),
         registry_transaction=landing.registry_transaction,

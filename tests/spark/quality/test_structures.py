@@ -82,7 +82,6 @@ GOOD = StructureSummary(
     unchanged=0,
     newest_modified_at=None,
     reference_time=NOON,
-    unmatched=0,
 )
 
 EXPECTED = [
@@ -146,8 +145,7 @@ def bad(judged: Judge, publication: Publication) -> Judged:
         quarantined=1,
         in_source=1,
         inexpressible=1,
-        unmatched=8,
-        warnings_by_rule={"dangling-reference": 1, "version-order": 2},
+        warnings_by_rule={"dangling-reference": 1, "version-order": 2, "count-mismatch": 8},
         of_snapshot={"final-content": 3},
     )
     return judged(publication, rows, spoiled)
@@ -181,11 +179,11 @@ def test_documents_speak_of_structures_and_show_them_as_text(bad: Judged) -> Non
 
 
 def test_a_run_without_changes_is_approved(judged: Judge, publication: Publication) -> None:
-    quiet = judged(publication, [], replace(GOOD, read=0, accepted=0, in_source=None, unmatched=None))
+    quiet = judged(publication, [], replace(GOOD, read=0, accepted=0, in_source=None))
     assert quiet.verdict.failures == ()
 
 
 def test_changes_told_in_turn_may_tell_a_structure_twice(judged: Judge) -> None:
     rows = [codelist("CL_A", source_transaction=7), codelist("CL_A", source_transaction=8)]
-    told = judged(registry_publication(), rows, replace(GOOD, accepted=2, in_source=None, unmatched=None, notified=2))
+    told = judged(registry_publication(), rows, replace(GOOD, accepted=2, in_source=None, notified=2))
     assert told.verdict.failures == ()

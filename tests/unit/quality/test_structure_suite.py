@@ -141,7 +141,6 @@ def summary(**counts: object) -> StructureSummary:
         "unchanged": 0,
         "newest_modified_at": None,
         "reference_time": NOON,
-        "unmatched": 0,
     }
     return StructureSummary(**(good | counts))  # type: ignore[arg-type]
 
@@ -161,8 +160,9 @@ def summary(**counts: object) -> StructureSummary:
         ({"warnings_by_rule": {"dangling-reference": 3}}, "dangling_share", 0.03, "3 of 100 structures"),
         ({"warnings_by_rule": {"version-order": 2}}, "version-order", 2, "2 found"),
         ({"of_snapshot": {"final-content": 1}}, "final-content", 1, "1 found"),
-        ({"unmatched": 4}, "count-mismatch", 4, "4 too many or too few"),
-        ({"unmatched": None}, "count-mismatch", None, "not known"),
+        ({"warnings_by_rule": {"count-mismatch": 4}}, "count-mismatch", 4, "4 too many or too few"),
+        ({}, "count-mismatch", 0, "0 too many or too few"),
+        ({"in_source": None}, "count-mismatch", None, "not known"),
         ({"in_source": None}, "in_source", None, "not known"),
         ({}, "in_source", 100, "100 in the source"),
     ],

@@ -228,7 +228,7 @@ def test_a_body_holds_one_structure() -> None:
     assert check_alone([artefact]) == []
     assert check_alone([]) == [Violation("unreadable", "error", "the message holds no structure")]
     assert check_alone([artefact, artefact]) == [
-        Violation("one-structure", "error", "the body holds 2 structures in place of one")
+        Violation("one-structure", "error", "the body holds more than one structure")
     ]
 
 

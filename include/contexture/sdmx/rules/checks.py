@@ -43,13 +43,13 @@ def check_alone(artefacts: Sequence[Artefact]) -> list[Violation]:
     """The rule that a body breaks which holds no structure, or more than the one that its record can have a key for.
 
     Args:
-        artefacts: all that one body holds.
+        artefacts: what one body holds; of several, the first two will do.
     """
     if len(artefacts) == 1:
         return []
     if not artefacts:
         return [Violation("unreadable", "error", "the message holds no structure")]
-    return [Violation("one-structure", "error", f"the body holds {len(artefacts)} structures in place of one")]
+    return [Violation("one-structure", "error", "the body holds more than one structure")]
 
 
 def _check_schema(artefact: Artefact, options: RuleOptions, found: Findings) -> None:
