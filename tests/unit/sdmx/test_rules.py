@@ -203,6 +203,13 @@ def test_items_in_json_are_compared_without_what_is_no_item() -> None:
     ]
 
 
+@pytest.mark.parametrize("literal", ["1E400", "123456789012345678901234567890", "-0.0"])
+def test_items_are_compared_whatever_numbers_stand_beside_them(literal: str) -> None:
+    content = {**structures.CODELIST_JSON, "codes": [{"id": "M", "value": "N"}, {"id": "M"}]}
+    message = structures.sdmx_json("2.0", {"codelists": [content]}).replace('"N"', literal)
+    assert [rule for rule, _, _ in found(one(message))] == ["duplicate-item"]
+
+
 def test_a_constraint_has_no_items_of_its_own() -> None:
     values = '<com:KeyValue id="FREQ"><com:Value>A</com:Value></com:KeyValue>' * 2
     region = f"<str:CubeRegion>{values}</str:CubeRegion>"

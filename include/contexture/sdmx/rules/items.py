@@ -8,6 +8,7 @@ from xml.parsers import expat
 
 import orjson
 
+from contexture.events import parse_json
 from contexture.sdmx.artefact import Artefact
 from contexture.sdmx.encodings import utf8
 from contexture.sdmx.formats import Format
@@ -73,7 +74,7 @@ class _Elements:
 
 def _in_json(content: bytes) -> list[str]:
     repeated: list[str] = []
-    unread: list[Any] = [orjson.loads(content)]
+    unread: list[Any] = [_parsed(content)]
     while unread:
         value = unread.pop()
         if isinstance(value, list):
@@ -84,6 +85,14 @@ def _in_json(content: bytes) -> list[str]:
         # Last in, first out: so that what stands first is read first.
         unread += [member for member in reversed(members) if isinstance(member, dict | list)]
     return repeated
+
+
+def _parsed(content: bytes) -> Any:
+    try:
+        return orjson.loads(content)
+    except orjson.JSONDecodeError:
+        # A number that no double holds is one all the same.
+        return parse_json(content)
 
 
 def _repeated(identifiers: list[Any]) -> list[str]:
