@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Any, TypedDict
@@ -60,12 +60,25 @@ class LandingFile:
         self._group.append(row)
         self._bytes += size
         self.rows += 1
+        if self._bytes >= GROUP_BYTES:
+            self.flush()
 
     def flush(self) -> None:
         """Writes what was added so far as a row group."""
         if self._group:
-            self._writer.write_table(pa.Table.from_pylist(self._group, schema=LANDING))
+            self._writer.write_table(_table(self._group))
         self._group, self._bytes = [], 0
+
+
+def _table(rows: Sequence[Row]) -> Any:
+    if len(rows) > 1 or rows[0].get("body") is None:
+        return pa.Table.from_pylist(rows, schema=LANDING)
+    # The body of a row that stands alone may be large: it is not copied.
+    row, body = rows[0], pa.py_buffer(rows[0]["body"])
+    offsets = pa.array([0, body.size], pa.int32()).buffers()[1]
+    columns = {name: pa.array([row.get(name)], LANDING.field(name).type) for name in _DESCRIBED}
+    columns["body"] = pa.Array.from_buffers(pa.binary(), 1, [None, offsets, body])
+    return pa.Table.from_arrays([columns[name] for name in LANDING.names], schema=LANDING)
 
 
 @contextmanager

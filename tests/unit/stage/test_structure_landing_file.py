@@ -36,6 +36,9 @@ def test_row_groups_are_bounded_by_bytes(tmp_path: Path) -> None:
     groups = [written.metadata.row_group(group).num_rows for group in range(written.num_row_groups)]
     assert groups == [1, 1, 1, 2]
     assert file.rows == 5
+    bodies = written.read(["body"])["body"].to_pylist()
+    assert [len(body) for body in bodies] == [9 << 20, 9 << 20, 40 << 20, 1, 2]
+    assert set(bodies[2]) == {ord("x")}
 
 
 def test_the_digest_is_that_of_the_file(tmp_path: Path) -> None:
