@@ -32,7 +32,8 @@ LANDING = pa.schema(
     ]
 )
 """One row per source object as it arrived. `operation`: `upsert`; `present`: its identity was seen, not its body;
-`delete`: the source said that it is gone. The `media_type` of a notified row says so, and in which form its body is."""
+`delete`: the source said that it is gone, or it is no longer selected; `inexpressible`: the registry holds it, and not
+in the format that was asked for. The `media_type` of a notified row says so, and in which form its body is."""
 
 OUTBOX = pa.schema(
     [

@@ -152,6 +152,15 @@ def test_contradictions_in_a_snapshot_are_refused_and_delete_nothing():
     assert (plan.verdicts[0], plan.repeated) == (Verdict.QUARANTINED, 1)
 
 
+def test_what_the_log_tells_behind_a_catch_up_contradicts_nothing():
+    events = [upsert(0, B, "b", 3), upsert(1, A, "a", 4), upsert(2, A, "b", 5)]
+
+    plan = planned(events, had(A="x"), refuses_contradictions=True, tells_absence=True)
+
+    assert sent(plan) == [(3, "+X:B(1.0)>t"), (4, "+X:A(1.0)>t"), (5, "+X:A(1.0)>t")]
+    assert plan.refused == ()
+
+
 def test_a_refused_structure_keeps_what_the_target_has_until_the_registry_deletes_it():
     refused = planned([other(0, "refused", A, 3), upsert(1, B, "b", 3)], had(A="a"))
     gone = planned([other(0, "refused", A, 3), other(1, "delete", A, 4)], had(A="a"))

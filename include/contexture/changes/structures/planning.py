@@ -134,12 +134,15 @@ def plan_structures(
 def _without_contradictions(
     events: Sequence[StructureEvent],
 ) -> tuple[Sequence[StructureEvent], tuple[Refused, ...]]:
-    """The events, those refused that show other content for the same structure."""
-    contents: dict[str | None, set[bytes]] = {}
-    for event in events:
-        if event.operation == "upsert":
-            contents.setdefault(event.urn, set()).add(event.content_hash)
-    contradicting = {event.event for event in events if event.operation == "upsert" and len(contents[event.urn]) > 1}
+    """The events, those refused that show other content for the same structure at the same time.
+
+    What a registry's log tells behind a catch-up may change a structure again and again.
+    """
+    contents: dict[tuple[str | None, int | None], set[bytes]] = {}
+    upserts = [event for event in events if event.operation == "upsert"]
+    for event in upserts:
+        contents.setdefault((event.urn, event.transaction), set()).add(event.content_hash)
+    contradicting = {event.event for event in upserts if len(contents[event.urn, event.transaction]) > 1}
     judged = [replace(event, operation="refused") if event.event in contradicting else event for event in events]
     return judged, tuple(Refused(event, DUPLICATE, _CONTRADICTION) for event in sorted(contradicting))
 
