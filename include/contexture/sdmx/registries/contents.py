@@ -88,6 +88,15 @@ class Contents:
             except StructureMessageError as error:
                 raise self._broken(error) from error
 
+    def check_filled(self, reply: Reply) -> None:
+        """Sees that a message holds something.
+
+        Raises:
+            IncompleteReplyError: it doesn't.
+        """
+        if self.is_empty(reply):
+            raise self._without_message()
+
     def names_in(self, reply: Reply, query: Query, urn: str) -> frozenset[str]:
         """What a message holds, by `same_artefact`; one that can't be split holds what was asked for by its kind."""
         if not splittable(reply.media_type):
@@ -119,10 +128,7 @@ class Contents:
 
     def _reply(self, fetched: Fetched, media_type: str, into: Path) -> Reply:
         if not fetched.size or is_cut_off(into, media_type):
-            raise IncompleteReplyError(
-                f"{self.who} answers without a whole message",
-                next_step="look into the registry's log; nothing is taken for deleted, and the run is retried",
-            )
+            raise self._without_message()
         other = other_format(into, media_type, fetched.media_type)
         if other is not None:
             raise FormatNotOfferedError(
@@ -131,6 +137,12 @@ class Contents:
             )
         last_modified = fetched.headers.get("last-modified")
         return Reply(media_type, into, fetched.size, fetched.received_at, last_modified)
+
+    def _without_message(self) -> IncompleteReplyError:
+        return IncompleteReplyError(
+            f"{self.who} answers without a whole message",
+            next_step="look into the registry's log; nothing is taken for deleted, and the run is retried",
+        )
 
     def _broken(self, error: StructureMessageError) -> IncompleteReplyError:
         return IncompleteReplyError(

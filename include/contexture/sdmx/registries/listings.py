@@ -58,8 +58,20 @@ class Listings:
         """Whether the registry lists this structure, whatever kind it calls it.
 
         Raises:
-            IncompleteReplyError: its lists are empty.
+            IncompleteReplyError: its lists are empty, or contradict each other.
         """
+        said = self._says(urn, media_type, as_of)
+        if said is None and as_of is None:
+            said = self._says_by_silence(urn, media_type)
+        if said is None:
+            raise IncompleteReplyError(
+                f"{self._contents.who} answers with nothing when it is asked for {urn}",
+                next_step="look into the registry's log; nothing is taken for deleted, and the run is retried",
+            )
+        return said
+
+    def _says(self, urn: str, media_type: str, as_of: datetime | None = None) -> bool | None:
+        """What it says when it is asked for this one alone; None where it answers with nothing at all."""
         query = replace(exactly(urn), kind=ANY)
         listings = [
             listing
@@ -68,14 +80,19 @@ class Listings:
         ]
         if any(same_artefact(urn) in map(same_artefact, listing.urns) for listing in listings):
             return True
-        if any(listing.is_said for listing in listings):
-            return False
-        if as_of is not None:
-            raise IncompleteReplyError(
-                f"{self._contents.who} answers with nothing when it is asked for what it held",
-                next_step="look into the registry's log; the run is retried",
-            )
-        return same_artefact(urn) in map(same_artefact, self.everything(media_type).urns)
+        return False if any(listing.is_said for listing in listings) else None
+
+    def _says_by_silence(self, urn: str, media_type: str) -> bool | None:
+        """What an empty list means: that there is none, where another structure that is held is listed as it should be.
+
+        A registry should say that nothing was found (404), and some answer with nothing.
+        """
+        held = self.everything(media_type).urns
+        if self._says(held[0], media_type) is not True:
+            return None
+        # Well again: by now it may say it.
+        said = self._says(urn, media_type)
+        return same_artefact(urn) in map(same_artefact, held) if said is None else said
 
     def _in_order(self, media_type: str | None) -> Iterator[str]:
         carries_all = len(self._formats) == 1 and self._formats[0].endswith("fusion.json")
