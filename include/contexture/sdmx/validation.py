@@ -12,7 +12,7 @@ from dataclasses import replace
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -25,7 +25,14 @@ LARGEST_JSON_BYTES = 1 << 20
 _FINDINGS_AT_MOST = 5
 _CHARACTERS = 120
 _BRACED = re.compile(r"\{[^}]*\}")
-Violations = Callable[[bytes], Iterator[str]]
+
+
+class _Violation(NamedTuple):
+    text: str
+    in_header: bool
+
+
+Violations = Callable[[bytes], Iterator[_Violation]]
 
 
 class SchemaValidator:
@@ -34,11 +41,17 @@ class SchemaValidator:
     Args:
         largest_ml_bytes: artefacts of SDMX-ML with more bytes aren't checked: trees take some ten times as much memory.
         largest_json_bytes: artefacts of SDMX-JSON with more bytes aren't checked: it takes about a minute for 10 MB.
+        with_header: also what the schema refuses in the header, which is the sender's and the same for all artefacts.
     """
 
     def __init__(
-        self, *, largest_ml_bytes: int = LARGEST_ML_BYTES, largest_json_bytes: int = LARGEST_JSON_BYTES
+        self,
+        *,
+        largest_ml_bytes: int = LARGEST_ML_BYTES,
+        largest_json_bytes: int = LARGEST_JSON_BYTES,
+        with_header: bool = True,
     ) -> None:
+        self._with_header = with_header
         self._largest_ml_bytes = largest_ml_bytes
         self._largest_json_bytes = largest_json_bytes
         self._loaded: dict[Format, Violations] = {}
@@ -60,8 +73,9 @@ class SchemaValidator:
             yield Finding("unchecked", f"not validated, because it has more than {largest:,} bytes", artefact.offset)
             return
         violations = self._violations(artefact.format)(artefact.message())
+        told = (each.text for each in violations if self._with_header or not each.in_header)
         try:
-            for violation in islice(violations, _FINDINGS_AT_MOST):
+            for violation in islice(told, _FINDINGS_AT_MOST):
                 yield Finding("invalid", violation[:_CHARACTERS], artefact.offset)
         except (SyntaxError, ValueError, RecursionError) as error:
             # lxml's errors of reading are SyntaxErrors. What can be split may still be too deep or too odd for them.
@@ -88,11 +102,13 @@ def _ml_schema(path: Path) -> Violations:
     schema = etree.XMLSchema(etree.parse(str(path)))
     parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=True)
 
-    def violations(message: bytes) -> Iterator[str]:
-        tree = etree.fromstring(message, parser)
-        if not schema.validate(tree):
+    def violations(message: bytes) -> Iterator[_Violation]:
+        root = etree.fromstring(message, parser)
+        if not schema.validate(root):
+            headers = [f"{root.getroottree().getpath(each)}/" for each in root.iterchildren("{*}Header")]
             for error in schema.error_log:
-                yield f"line {error.line}: {_BRACED.sub('', error.message)}"
+                in_header = any(f"{error.path}/".startswith(header) for header in headers)
+                yield _Violation(f"line {error.line}: {_BRACED.sub('', error.message)}", in_header)
 
     return violations
 
@@ -108,10 +124,10 @@ def _json_schema(path: Path) -> Violations:
     # The schemas of 1.0 and 2.0 say only that they are schemas; they are written as those of draft 7 are.
     validator = validator_for(schema, default=Draft7Validator)(schema, format_checker=formats)
 
-    def violations(message: bytes) -> Iterator[str]:
+    def violations(message: bytes) -> Iterator[_Violation]:
         for error in validator.iter_errors(orjson.loads(message)):
-            where = "/".join(map(str, error.absolute_path))
-            yield f"{where}: {error.message}"
+            place = list(map(str, error.absolute_path))
+            yield _Violation(f"{'/'.join(place)}: {error.message}", place[:1] == ["meta"])
 
     return violations
 

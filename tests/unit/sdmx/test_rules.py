@@ -12,7 +12,7 @@ from builders import structures
 from builders.registry_publication import registry_publication
 from contexture.errors import ConfigurationError
 from contexture.publications.rule_names import STRUCTURE_RULES
-from contexture.sdmx import Artefact, Selector, StructureMessageError, split
+from contexture.sdmx import Artefact, SchemaValidator, Selector, StructureMessageError, split
 from contexture.sdmx.finality import is_final
 from contexture.sdmx.rules import RULES, RuleOptions, Violation, check, check_alone, severities, unreadable
 
@@ -134,6 +134,24 @@ def test_a_structure_that_its_schema_refuses_is_a_warning() -> None:
     assert (rule, severity) == ("schema", "warning")
     assert message.startswith("line 2: Element 'Code', attribute 'id'")
     assert message.endswith(" (and 1 more)")
+
+
+@pytest.mark.parametrize("prefixes", [("mes", "str", "com"), ("", "str", "com")])
+def test_no_structure_is_at_fault_for_the_header_of_its_message(prefixes: tuple[str, str, str]) -> None:
+    # A reference would stand in the default namespace, if there is one.
+    content = structures.CODELIST_2_1.replace('<str:Parent><Ref id="M"/></str:Parent>', "")
+    good = one(structures.ml("2.1", ("Codelists", content), prefixes=prefixes))
+    assert [finding.code for finding in SchemaValidator().marked(good).findings] == ["invalid"]
+    assert check(good) == []
+    bad = content.replace('<str:Code id="M">', '<str:Code id="not an id">')
+    assert [each.rule for each in check(one(structures.ml("2.1", ("Codelists", bad), prefixes=prefixes)))] == ["schema"]
+
+
+@pytest.mark.parametrize("version", ["2.0", "2.1"])
+def test_nor_is_one_in_json(version: str) -> None:
+    good = one(structures.sdmx_json(version, {"codelists": [structures.CODELIST_JSON]}))
+    assert [finding.code for finding in SchemaValidator().marked(good).findings] == ["invalid"]
+    assert check(good) == []
 
 
 def test_what_is_too_large_for_its_schema_is_let_pass() -> None:

@@ -75,5 +75,6 @@ def _check_items(artefact: Artefact, found: Findings) -> None:
 
 @lru_cache(4)
 def _schemas(largest_ml_bytes: int, largest_json_bytes: int) -> SchemaValidator:
-    # A schema takes a second to load, and each process checks thousands of structures.
-    return SchemaValidator(largest_ml_bytes=largest_ml_bytes, largest_json_bytes=largest_json_bytes)
+    # A schema takes a second to load, and each process checks thousands of structures. No structure is at fault for its
+    # header.
+    return SchemaValidator(largest_ml_bytes=largest_ml_bytes, largest_json_bytes=largest_json_bytes, with_header=False)
