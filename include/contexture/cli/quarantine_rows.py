@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -14,14 +14,16 @@ from contexture.outbox.retrying import Quarantine
 
 _SHOWN = ("path", "id", "type", "rule", "severity", "message")
 _CHARACTERS = 200
-# Names and sizes are Kafka's limits, which no setting of a rule lifts.
-_OF_KAFKA = {
+# Names and sizes are Kafka's limits, and forms are the registry's: no setting of a rule lifts them.
+_WITHOUT_CHOICE = {
     "topic-length": "choose another topics.data_model or naming, or rename these entities in their source",
+    "topic-name": "write topics.routes whose names are legal for these structures too",
+    "inexpressible": "ask for another source.media_type, or leave these structures out of source.select",
     "size": "raise max.message.bytes in topics.config and the brokers' limit, or make these entities smaller",
 }
 _OF_THE_SOURCE = (
-    "correct these entities in their source, and the next run that reads them publishes them; where a rule is too "
-    "strict, set it in quality.rules"
+    "correct them in their source, and the next run that reads them publishes them; where a rule is too strict, set it "
+    "in quality.rules"
 )
 
 
@@ -48,8 +50,7 @@ class HeldBack:
         for (publication, rule), number in sorted(self.counts.items()):
             yield f"{publication}  {printable(rule)}  {number}"
         for row in self.rows:
-            identity = " ".join(printable(row[name] or "?") for name in ("path", "id", "type"))
-            yield f"{row['outbox'][:12] if row['outbox'] else '?'}  {identity}"
+            yield f"{row['outbox'][:12] if row['outbox'] else '?'}  {_identity(row)}"
             yield f"  {printable(row['rule'] or '')} ({row['severity']}): {printable(row['message'] or '')}"
             if "retried" in row:
                 yield f"  tried again by outbox {row['retried']}"
@@ -93,9 +94,15 @@ def printable(text: str, limit: int | None = _CHARACTERS) -> str:
     return safe if limit is None or len(safe) <= limit else f"{safe[: limit - 1]}…"
 
 
+def _identity(row: Mapping[str, str | None]) -> str:
+    # A structure has no path, but a URN for its id.
+    names = ("id", "type") if row["path"] == "" else ("path", "id", "type")
+    return " ".join(printable(row[name] or "?") for name in names)
+
+
 def _next_steps(rules: set[str]) -> list[str]:
-    steps = [step for rule, step in _OF_KAFKA.items() if rule in rules]
-    return [*steps, _OF_THE_SOURCE] if rules - _OF_KAFKA.keys() else steps
+    steps = [step for rule, step in _WITHOUT_CHOICE.items() if rule in rules]
+    return [*steps, _OF_THE_SOURCE] if rules - _WITHOUT_CHOICE.keys() else steps
 
 
 def _chosen(publication: str | None, outbox: str | None) -> list[tuple[Outboxes, str]]:

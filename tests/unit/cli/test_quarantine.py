@@ -18,8 +18,8 @@ from contexture.outbox.schemas import QUARANTINE
 from contexture.outbox.storage import Storage
 
 CORRECT_THE_SOURCE = (
-    "Next: correct these entities in their source, and the next run that reads them publishes them; where a rule is "
-    "too strict, set it in quality.rules"
+    "Next: correct them in their source, and the next run that reads them publishes them; where a rule is too strict, "
+    "set it in quality.rules"
 )
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 
@@ -95,6 +95,19 @@ def test_what_kafka_refuses_needs_another_step(contexture, tmp_path, monkeypatch
     assert contexture("quarantine", "show").out.splitlines()[-1] == (
         "Next: choose another topics.data_model or naming, or rename these entities in their source"
     )
+
+
+def test_a_structure_is_shown_by_its_urn(contexture, tmp_path, monkeypatch):
+    monkeypatch.setenv("CONTEXTURE_HOME", str(tmp_path))
+    urn = "urn:sdmx:org.sdmx.infomodel.codelist.Codelist=X:CL_A(1.0)"
+    row = {**refused(urn, "inexpressible"), "path": "", "type": "Codelist", "severity": "warning"}
+    held = hold(Storage(str(tmp_path)), [row])
+    assert contexture("quarantine", "show").out.splitlines() == [
+        "vehicles  inexpressible  1",
+        f"{held[:12]}  {urn} Codelist",
+        "  inexpressible (warning): wrong",
+        "Next: ask for another source.media_type, or leave these structures out of source.select",
+    ]
 
 
 def test_bodies_are_shown_only_when_asked_for(contexture, held):
