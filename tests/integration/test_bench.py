@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -81,3 +82,16 @@ def test_a_quick_split_compares_rates_with_pysdmx_and_holds_memory_to_the_larges
     ]
     assert {row[8].strip() for row in rows[:5]} == {"≥ 5"}
     assert rows[5][9].strip() == "met"
+
+
+def test_a_quick_encode_measures_events_against_the_sdk_or_says_that_it_is_not_installed() -> None:
+    answer = bench("--quick", "--only", "encode")
+
+    assert answer.returncode == 0, answer.stderr
+    rows = [line.split("|") for line in answer.stdout.splitlines() if "| CloudEvents" in line]
+    targets = [row[8].strip() for row in rows]
+    if find_spec("cloudevents") is None:
+        assert "`cloudevents`, is not installed" in answer.stderr
+        assert targets == []
+    else:
+        assert targets == ["≥ 5", "-", "≥ 4", "-"]

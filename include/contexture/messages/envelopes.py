@@ -72,6 +72,8 @@ class Envelope:
         own = (_SPEC_VERSION_HEADER,) if self._structured else ()
         self.columns: tuple[str, ...] = (*own, *self._deletion.labels, CONTENT_TYPE)
         self.constant = () if self._structured else ((_SPEC_VERSION_HEADER, version.decode()),)
+        self._constant_size = sum(len(name) + len(value) + _LARGEST_LENGTHS for name, value in self.constant)
+        self._name_sizes = [len(name) + _LARGEST_LENGTHS for name in self.columns]
         self._nothing: HeaderValues = (None,) * (len(self.columns) - 1)
 
     def upsert(
@@ -121,12 +123,11 @@ class Envelope:
 
     def size(self, headers: HeaderValues) -> int:
         """The bytes that a record's headers take at most, those that all records carry included."""
-        varying = sum(
-            len(name) + len(value) + _LARGEST_LENGTHS
-            for name, value in zip(self.columns, headers, strict=True)
-            if value is not None
-        )
-        return varying + sum(len(name) + len(value) + _LARGEST_LENGTHS for name, value in self.constant)
+        total = self._constant_size
+        for name_size, value in zip(self._name_sizes, headers, strict=True):
+            if value is not None:
+                total += name_size + len(value)
+        return total
 
     def _values(
         self,

@@ -41,6 +41,17 @@ def test_constant_headers_come_with_every_record():
     assert [record.headers for record in sent] == [[("service", b"x")], [("service", b"x")]]
 
 
+@pytest.mark.parametrize("constant", [(), (("service", b"x"),)])
+def test_a_header_that_no_record_of_a_batch_has_is_none_at_all(constant):
+    rows = record_batch([OutboxRow("a", b"k", b"v", headers=(("id", b"1"),)), OutboxRow("a", b"l", b"w")], 0)
+    producer = FakeCluster().open_producer(None, "tx.p.0", None)
+    producer.begin_transaction()
+
+    produce_rows(producer, rows.slice(1), constant, lambda _row: None)
+
+    assert [list(record.headers or ()) for record in producer.open] == [list(constant)]
+
+
 def test_a_records_own_headers_follow_the_constant_ones_and_absent_ones_stay_away():
     rows = [OutboxRow("a", b"k", b"v", headers=(("id", b"1"),)), OutboxRow("a", b"l", b"w")]
     sent = sent_for(rows, headers=(("service", b"x"),))

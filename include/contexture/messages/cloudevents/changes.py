@@ -61,7 +61,7 @@ class Occasion:
         if self.registry_transaction is not None:
             return f"t{self.registry_transaction}"
         if self.modified_at is not None:
-            return f"m{self.modified_at.isoformat()}"
+            return f"m{timestamp(self.modified_at) or self.modified_at.isoformat()}"
         return f"o{self.otherwise}"
 
 

@@ -11,6 +11,7 @@ import re
 from base64 import b64decode, b64encode
 from binascii import Error as Base64Error
 from collections.abc import Mapping
+from decimal import Decimal
 from math import isfinite
 from typing import NoReturn
 
@@ -79,7 +80,7 @@ def json_bytes(data: object) -> bytes:
         CloudEventError: JSON has no such value (NaN, infinity), or it is more than an integer of 64 bits.
     """
     try:
-        written = orjson.dumps(data, option=OPTIONS)
+        written = orjson.dumps(data, default, OPTIONS)
     except (TypeError, RecursionError) as error:
         raise refused(DATA, f"can't be written as JSON ({error})") from error
     refuse_nan(data, written)
@@ -132,6 +133,17 @@ def json_value(raw: bytes) -> object:
         return json.loads(raw)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
+
+
+def default(value: object) -> orjson.Fragment:
+    """What orjson doesn't know and JSON has: decimal numbers, with all their digits.
+
+    Raises:
+        TypeError: it is something else.
+    """
+    if isinstance(value, Decimal) and value.is_finite():
+        return orjson.Fragment(str(value))
+    raise TypeError(f"a {type(value).__name__} is no JSON value")
 
 
 def refuse_nan(data: object, written: bytes) -> None:

@@ -19,7 +19,7 @@ from contexture.messages.cloudevents.names import header_name
 from contexture.messages.cloudevents.record import CONTENT_TYPE, DATA, DATA_MEMBERS, PREFIX, STRUCTURED_JSON
 
 Value = bytes | str | None
-Headers = Mapping[str, Value] | Iterable[tuple[str, Value]] | None
+Headers = Mapping[str, Value] | Iterable[tuple[str | bytes, Value]] | None
 
 _NOT_OURS = "leave the record alone: it may not be a CloudEvent"
 # Where a media type stands, the first of them counting: as the binding says, and as Spring and older Java wrote it.
@@ -52,10 +52,11 @@ def decode(headers: Headers, key: bytes | None, value: bytes | None) -> dict[str
 
 
 def _named(headers: Headers) -> dict[str, list[bytes]]:
-    pairs = headers.items() if isinstance(headers, Mapping) else headers or ()
+    pairs: Iterable[tuple[str | bytes, Value]] = headers.items() if isinstance(headers, Mapping) else headers or ()
     named: dict[str, list[bytes]] = {}
     for name, value in pairs:
         if value is not None:
+            name = name.decode(errors="replace") if isinstance(name, bytes) else name
             named.setdefault(name.lower(), []).append(value.encode() if isinstance(value, str) else bytes(value))
     return named
 

@@ -12,7 +12,15 @@ from typing import Final
 import orjson
 
 from contexture.errors import ConfigurationError
-from contexture.messages.cloudevents.data import JSON_TYPE, OPTIONS, as_bytes, data_of, json_members, refuse_nan
+from contexture.messages.cloudevents.data import (
+    JSON_TYPE,
+    OPTIONS,
+    as_bytes,
+    data_of,
+    default,
+    json_members,
+    refuse_nan,
+)
 from contexture.messages.cloudevents.errors import refused
 from contexture.messages.cloudevents.names import header_name
 from contexture.messages.cloudevents.record import (
@@ -114,7 +122,7 @@ def json_event(members: Mapping[str, object], data: object) -> bytes:
         data: what stands in it as data.
     """
     try:
-        written = orjson.dumps(members, option=OPTIONS)
+        written = orjson.dumps(members, default, OPTIONS)
     except (TypeError, RecursionError) as error:
         raise refused(DATA, f"can't be written as JSON ({error})") from error
     refuse_nan(data, written)

@@ -114,11 +114,15 @@ class Template:
         Raises:
             CloudEventError: as `encode`.
         """
-        written = []
-        for (_, label, _, text), value in zip(self._texts, values, strict=True):
-            if value is None:
+        written: list[bytes | None] = []
+        for (_, label, is_plain, text), value in zip(self._texts, values, strict=True):
+            if is_plain and type(value) is str and value and value.isascii() and value.isprintable():
+                written.append(value.encode())
+            elif value is not None:
+                written.append(text(value).encode())
+            else:
                 _check_absence(label)
-            written.append(None if value is None else text(value).encode())
+                written.append(None)
         return tuple(written)
 
     def json_event(self, values: Sequence[object], data: object = NO_DATA) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 import orjson
@@ -139,6 +140,15 @@ def test_j11_numbers_that_json_has_not_are_refused(number: float) -> None:
     for data in (number, {"a": [None, (number,)]}):
         assert refused(data=data) == {"data"}
         assert refused(data=data, datacontenttype="application/ld+json; charset=utf-8") == {"data"}
+
+
+@pytest.mark.parametrize("literal", ["1.10", "12345678901234567890.123", "1E+2", "-0.0"])
+def test_j11_decimal_numbers_keep_their_digits(literal: str) -> None:
+    for mode in ("binary", "structured"):
+        value = record(mode, data={"price": Decimal(literal)}).value  # type: ignore[arg-type]
+        assert value is not None
+        assert b'{"price":' + literal.encode() + b"}" in value
+    assert refused(data=Decimal("NaN")) == refused(data=[Decimal("Infinity")]) == {"data"}
 
 
 def test_j11_null_beside_numbers_is_no_nan() -> None:

@@ -310,6 +310,13 @@ def test_k23_names_are_read_in_any_case() -> None:
     )
 
 
+def test_k23_names_and_values_may_be_text_or_bytes() -> None:
+    told = [(label.encode(), value.decode()) for label, value in LEAST.items()]
+
+    assert decode(told, None, None) == EVENT
+    assert attribute_refused([*told, (b"ce_\xff", "x")]) == "\ufffd"
+
+
 @pytest.mark.parametrize("label", ["ce_datacontenttype", "contentType"])
 def test_k23_the_media_type_is_read_where_others_put_it(label: str) -> None:
     assert decode({**LEAST, label: b"text/plain"}, None, b"x") == event(datacontenttype="text/plain", data="x")
