@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
+from collections.abc import Iterator
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -14,6 +16,8 @@ from contexture.sdmx.rules import REJECTING, Broken, RuleOptions, Told, check_he
 from spark_jobs.preparation.settings import Preparation
 from spark_jobs.structures.run_plan import RunPlan
 
+_BROKEN_SHOWN = 20
+_log = logging.getLogger(__name__)
 _TOLD = ["urn", "content_hash", "references", "is_final"]
 
 
@@ -22,7 +26,7 @@ def broken_rules(
 ) -> tuple[dict[str, int], dict[str, int]]:
     """How often each rule is broken that is only counted, and how often each that rejects the run."""
     options = RuleOptions.for_publication(preparation.publication)
-    found = Counter(broken.violation.rule for broken in _broken(planned, options, in_turn=not landing.complete))
+    found = Counter(_told_of(_broken(planned, options, in_turn=not landing.complete)))
     found["count-drop"] = planned.plan.dropped
     if landing.complete:
         shown = pc.count_distinct(_shown(planned)).as_py()
@@ -37,8 +41,19 @@ def _broken(planned: RunPlan, options: RuleOptions, *, in_turn: bool) -> list[Br
     accepted = planned.rows.filter(pc.less_equal(planned.rows.column("verdict"), int(Verdict.UNCHANGED)))
     told = [Told(**row) for row in accepted.select(_TOLD).to_pylist()]
     published = {urn: held.content_hash for urn, held in planned.held.items() if held.content_hash != NO_CONTENT}
-    gone = [urn for urn, held in planned.plan.changes.items() if held is None]
-    return check_held(told, published, options, gone=gone, in_turn=in_turn)
+    gone = {urn for urn, held in planned.plan.changes.items() if held is None}
+    shown = [*_shown(planned).to_pylist(), *(urn for urn in planned.held if urn not in gone)]
+    return check_held(told, published, options, gone=gone, shown=shown, in_turn=in_turn)
+
+
+def _told_of(broken: list[Broken]) -> Iterator[str]:
+    """The rules, once for each structure that breaks them; the first ones are told by name."""
+    for number, each in enumerate(broken):
+        if number < _BROKEN_SHOWN:
+            _log.warning("%s breaks %s: %s", each.urn, each.violation.rule, each.violation.message)
+        yield each.violation.rule
+    if len(broken) > _BROKEN_SHOWN:
+        _log.warning("%d more break such rules", len(broken) - _BROKEN_SHOWN)
 
 
 def _shown(planned: RunPlan) -> pa.ChunkedArray:

@@ -54,6 +54,10 @@ def test_what_this_run_deletes_is_held_no_more() -> None:
     assert check_held(told, {structure("2.0"): b"x"}, gone=[structure("1.0")]) == []
 
 
+def test_what_the_registry_shows_is_held_though_nobody_publishes_it() -> None:
+    assert check_held([flow(structure("2.0+.0"))], {}, shown=[structure("2.0.0")]) == []
+
+
 @pytest.mark.parametrize(
     ("select", "dangles"),
     [

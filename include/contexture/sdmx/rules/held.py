@@ -45,6 +45,7 @@ def check_held(
     options: RuleOptions = _DEFAULTS,
     *,
     gone: Iterable[str] = (),
+    shown: Iterable[str] = (),
     in_turn: bool = False,
 ) -> list[Broken]:
     """The rules about all that is held that structures break, in the order in which they are told.
@@ -54,13 +55,14 @@ def check_held(
         published: content hash by URN of what the target held before, which state knows.
         options: the publication's settings.
         gone: URNs that this run deletes, so that they aren't held any more.
+        shown: URNs of what the registry holds beside, such as what was refused or can't be expressed: it isn't missing.
         in_turn: these are changes one after the other, so that one structure may be told again with another content;
             else they were read at once, and are compared with what was published alone.
     """
     still = dict.fromkeys(published)
     for urn in gone:
         still.pop(urn, None)
-    held = Holdings([*still, *(each.urn for each in told)])
+    held = Holdings([*still, *(each.urn for each in told), *shown])
     series = _Series(published)
     current = dict(published)
     broken = []
