@@ -81,6 +81,13 @@ def test_a_truncated_body_is_noticed(registry: TestRegistry, client: httpx.Clien
         client.get(EVERYTHING)
 
 
+def test_a_web_server_without_the_registry_answers_with_a_page(registry: TestRegistry, client: httpx.Client):
+    registry.faults.page()
+    answer = client.get(EVERYTHING)
+    assert (answer.status_code, answer.headers["content-type"]) == (404, "text/html")
+    assert b"sdmx" not in answer.content
+
+
 def test_a_late_answer_comes_late(registry: TestRegistry, client: httpx.Client):
     registry.faults.delay(0.2)
     begun = time.monotonic()

@@ -249,3 +249,36 @@ def test_restricted_structures_are_for_those_with_credentials(client: Client):
     assert client.urns(f"{V2}/*/*/*/*", authorization="Basic cm9vdDpwYXNzd29yZA==") == [urn("CL_A"), urn("CL_B")]
     assert client.ask(f"{V2}/*/*/*/*", headers={"authorization": "Basic cm9vdDp3cm9uZw=="}).status == 401
     assert client.ask(f"{V2}/codelist/X/CL_B/*").status == 404
+
+
+def test_stubs_in_fusion_json_list_whatever_is_kept(client: Client):
+    """Reference, section 3, item 5: only Fusion-JSON carries all kinds."""
+    client.submit(SEX_AND_FLOW)
+    sex, flow = sorted(
+        client.artefacts(f"{V2}/*/*/*/*?detail=allstubs", accept="application/vnd.fusion.json"), key=_kind
+    )
+    assert (sex.urn, flow.urn) == (SEX, EXR)
+    assert json.loads(sex.content) == {
+        "id": "CL_SEX",
+        "agencyId": "SDMX",
+        "version": "2.1",
+        "urn": SEX,
+        "names": [{"locale": "en", "value": "CL_SEX"}],
+        "isExternalReference": True,
+    }
+
+
+def test_a_constraint_is_found_by_its_name_in_either_version(client: Client):
+    constraint = '<str:ContentConstraint id="CC" agencyID="X" version="1.0" type="Allowed"/>'
+    client.submit(structures.ml("2.1", ("Constraints", constraint)).encode())
+    own = ["urn:sdmx:org.sdmx.infomodel.registry.ContentConstraint=X:CC(1.0)"]
+    assert client.urns(f"{V2}/dataconstraint/X/CC/1.0") == own
+    assert client.urns(f"{V1}/contentconstraint/X/CC/1.0") == own
+
+
+def test_a_fusion_registry_10_has_no_version_2():
+    old = Client(version="10.4.3")
+    old.submit(SEX_AND_FLOW)
+    refused = old.ask(f"{V2}/*/*/*/*")
+    assert (refused.status, refused.headers["content-type"]) == (404, "text/html")
+    assert old.urns(f"{V1}/codelist/all/all/all") == [SEX]
