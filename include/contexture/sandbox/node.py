@@ -116,6 +116,9 @@ class Node:
         return [
             str(java.command),
             f"-Xmx{self.options.heap}",
+            # Every thread that once read or wrote a record keeps a buffer of its size outside the heap: without a limit
+            # of its own that is the heap's, and a second record of 190 MB is never taken.
+            "-XX:MaxDirectMemorySize=2g",
             "-XX:+UseSerialGC",
             "-XX:TieredStopAtLevel=1",
             "-XX:-UsePerfData",

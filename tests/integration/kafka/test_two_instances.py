@@ -44,7 +44,7 @@ class RunningInstance:
         for _ in range(kills):
             self.kill_inside()
         with self.start(pause_seconds=0.02) as process:
-            said = process.communicate(timeout=200)[0].decode().split()
+            said = process.communicate(timeout=800)[0].decode().split()
         self.said.update(said)
         assert said[-1:] == ["done"], f"the instance ended with {said[-3:]}"
 
@@ -116,9 +116,10 @@ def test_two_instances_tell_each_transaction_once_while_one_is_killed(kafka: Emb
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", [11, 23, 31])
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("seed", [11, 23])
 def test_two_instances_tell_each_transaction_once_whatever_is_killed_when(
     kafka: EmbeddedKafka, tmp_path: Path, seed: int
 ) -> None:
-    ahead, _ = published(kafka, tmp_path, last=90, seed=seed, kills=6)
-    assert ahead.kills == 6
+    ahead, _ = published(kafka, tmp_path, last=45, seed=seed, kills=4)
+    assert ahead.kills == 4
