@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -13,12 +13,16 @@ from contexture.cli.samples import SampleEntity, Samples
 from contexture.errors import RejectedError
 from contexture.events import AttributeName
 from contexture.messages import cygnus_lines
-from contexture.messages.rendering import Rendered, Renderer, renderer
+from contexture.messages.cloudevents.changes import Occasion
+from contexture.messages.envelopes import envelope
+from contexture.messages.rendering import Rendered, renderer
 from contexture.ngsi import EntityError, ParsedEntity, parse_entity
 from contexture.ngsi.rules import RuleOptions, check_entity, unreadable
 from contexture.ngsi.rules.coercion import with_numbers
 from contexture.publications import Publication
 from contexture.topics import TopicNameError
+
+_Render = Callable[[ParsedEntity, AttributeName | None, int], Rendered]
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +95,7 @@ def preview(publication: Publication, samples: Samples) -> Preview:
     """
     options = RuleOptions.for_publication(publication, reference_time=samples.reference_time)
     outcome = _Outcome()
-    render = renderer(publication)
+    render = _renderer(publication)
     for sample in samples.entities:
         parsed = _accepted(publication, sample, options, outcome)
         if parsed is not None:
@@ -123,15 +127,31 @@ def _accepted(
     return None if errors else parsed
 
 
+def _renderer(publication: Publication) -> _Render:
+    """What renders an event, in its envelope where it gets one."""
+    render, around = renderer(publication), envelope(publication)
+
+    def rendered(parsed: ParsedEntity, part: AttributeName | None, received_at_ms: int) -> Rendered:
+        made = render(parsed.identity, parsed.entity, part, received_at_ms, parsed.linked_data)
+        if around is None:
+            return made
+        # The id is a digest: its length is all that shows here.
+        occasion = Occasion(modified_at=parsed.modified_at)
+        told = around.upsert(parsed.identity, part, made.value, content_hash=b"", occasion=occasion)
+        return made._replace(value=told.value)
+
+    return rendered
+
+
 def _render(
-    publication: Publication, render: Renderer, parsed: ParsedEntity, sample: SampleEntity, outcome: _Outcome
+    publication: Publication, render: _Render, parsed: ParsedEntity, sample: SampleEntity, outcome: _Outcome
 ) -> None:
     received_at_us = round(sample.received_at.timestamp() * 1_000_000)
     by_attribute = publication.topics.data_model == "dm-by-attribute"
     parts: Iterable[AttributeName | None] = map(parsed.attribute_name, parsed.attributes) if by_attribute else (None,)
     for part in parts:
         try:
-            rendered = render(parsed.identity, parsed.entity, part, received_at_us // 1000, parsed.linked_data)
+            rendered = render(parsed, part, received_at_us // 1000)
             outcome.events.append(_Event(parsed.identity.id, received_at_us, rendered))
         except TopicNameError as error:
             outcome.refused.append(Refused(parsed.identity.id, "topic-length", error.message))

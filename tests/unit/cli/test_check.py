@@ -95,6 +95,24 @@ def test_the_preview_shows_topics_and_keys_of_a_file_of_entities(written):
     ]
 
 
+def test_the_preview_counts_the_envelope_that_stands_in_the_value(written):
+    sample = written("entities.json", car(1, speed=number(5)))
+    sizes = {}
+    for envelope in ("none", "cloudevents-binary", "cloudevents-structured"):
+        path = written(f"{envelope}.yaml", FILE + f"message: {{envelope: {envelope}}}\n")
+        (publication,) = json.loads(run(path, "--sample", sample, "--json"))["publications"]
+        (record,) = publication["preview"]["records"]
+        sizes[envelope] = record["value_bytes"]
+
+    assert sizes["none"] == sizes["cloudevents-binary"]
+    around = (
+        '{"specversion":"1.0","datacontenttype":"application/json","id":"0123456789abcdef0123456789abcdef",'
+        '"source":"/ngsi/context_broker/vehicles/4wheels","type":"contexture.ngsi.entity.upsert","subject":"car1",'
+        '"entitytype":"car","data":}'
+    )
+    assert sizes["cloudevents-structured"] - sizes["none"] == len(around)
+
+
 def test_the_preview_joins_the_lines_of_a_sub_batch(written):
     entities = [
         {**car(1, speed=number(5)), "servicePath": {"type": "Text", "value": "/4wheels"}},
