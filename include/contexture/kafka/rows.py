@@ -144,11 +144,13 @@ def _whole_numbers(rows: pa.RecordBatch, name: str, absent: int) -> list[object]
 
 def _headers(rows: pa.RecordBatch, constant: Headers) -> Iterable[object] | None:
     # An envelope's outbox has headers that only some kinds of records have: whole batches go without them.
-    headers = (name for name in rows.schema.names if name.startswith(HEADER_PREFIX))
-    names = [name for name in headers if rows.column(name).null_count < rows.num_rows]
-    if not names:
+    columns = {name: rows.column(name) for name in rows.schema.names if name.startswith(HEADER_PREFIX)}
+    used = {name: column for name, column in columns.items() if column.null_count < rows.num_rows}
+    if not used:
         return repeat(list(constant)) if constant else None
-    labels = [name.removeprefix(HEADER_PREFIX) for name in names]
-    table = zip(*(rows.column(name).to_pylist() for name in names), strict=True)
-    fixed = list(constant)
-    return [fixed + [pair for pair in zip(labels, row, strict=True) if pair[1] is not None] for row in table]
+    pairs = [zip(repeat(name.removeprefix(HEADER_PREFIX)), column.to_pylist()) for name, column in used.items()]
+    if any(column.null_count for column in used.values()):
+        fixed = list(constant)
+        return [fixed + [pair for pair in row if pair[1] is not None] for row in zip(*pairs, strict=True)]
+    # Nothing but C between two records.
+    return list(map(list, zip(*map(repeat, constant), *pairs)))  # noqa: B905 - the constant ones have no end

@@ -52,6 +52,16 @@ def test_a_header_that_no_record_of_a_batch_has_is_none_at_all(constant):
     assert [list(record.headers or ()) for record in producer.open] == [list(constant)]
 
 
+@pytest.mark.parametrize("constant", [[], [("service", b"x")]])
+def test_headers_that_all_records_of_a_batch_have_stand_in_their_order(constant):
+    rows = [OutboxRow("a", b"k", b"v", headers=(("id", each), ("kind", b"b"))) for each in (b"1", b"2")]
+
+    sent = sent_for(rows, headers=constant)
+
+    own = [[("id", b"1"), ("kind", b"b")], [("id", b"2"), ("kind", b"b")]]
+    assert [record.headers for record in sent] == [[*constant, *each] for each in own]
+
+
 def test_a_records_own_headers_follow_the_constant_ones_and_absent_ones_stay_away():
     rows = [OutboxRow("a", b"k", b"v", headers=(("id", b"1"),)), OutboxRow("a", b"l", b"w")]
     sent = sent_for(rows, headers=(("service", b"x"),))
