@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from typing import Any
-from unittest import mock
 
 from contexture.publications import Publication
 
@@ -12,5 +11,4 @@ def structures(**sections: Any) -> Publication:
     """A publication of all that a registry holds to one topic; `sections` replace, or complete `source`."""
     source = {"kind": "sdmx", "connection": "registry", **sections.pop("source", {})}
     settings = {"name": "structures", "source": source, "topics": {"topics": ["structures"]}, **sections}
-    with mock.patch("contexture.publications.publication.not_yet_supported", return_value=()):
-        return Publication.model_validate(settings)
+    return Publication.model_validate(settings)

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from io import BytesIO
 from typing import Any, NamedTuple
-from unittest import mock
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -43,19 +42,12 @@ def registry_publication(**changes: Any) -> Publication:
         "source": {"kind": "sdmx", "connection": "registry"},
         "topics": {"topics": ["structures"]},
     }
-    with allowed():
-        return Publication.model_validate({**settings, **changes})
-
-
-def allowed() -> Any:
-    """Within the block, registries may be published as they will be."""
-    return mock.patch("contexture.publications.publication.not_yet_supported", return_value=())
+    return Publication.model_validate({**settings, **changes})
 
 
 def structure_order(**asked: Any) -> StageOrder:
     """An order for a stage of a registry publication."""
-    with allowed():
-        return StageOrder.model_validate({"fingerprint": fingerprint(asked["publication"]), **asked})
+    return StageOrder.model_validate({"fingerprint": fingerprint(asked["publication"]), **asked})
 
 
 def told(*messages: bytes, transaction: int | None = None) -> list[Row]:

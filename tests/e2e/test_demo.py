@@ -53,16 +53,20 @@ def test_the_demo_publishes_reads_back_equal_and_leaves_nothing_behind(command, 
     assert "1 tombstones" in demo.text
     assert "1 missing for the first time" in demo.text
     assert "skipped as outdated" in demo.text
+    assert "100 structures noted, nothing sent" in demo.text
+    assert "full: 100 read" in demo.text
+    assert "urn:sdmx:org.sdmx.infomodel.datastructure.Dataflow=CITY:DF_00009_9(1.0)" in demo.text
+    assert "null: deleted" in demo.text
 
     outside = {place: line for place, line in observer.sockets.items() if place[0] not in LOOPBACK}
     assert outside == {}
-    assert len(observer.sockets) >= 4, "the API, Kafka's listeners and the context broker were seen"
+    assert len(observer.sockets) >= 4, "the API, Kafka's listeners and both sources were seen"
     assert not [line for line in observer.command_lines if "CONTEXTURE_SOURCE_CONNECTION" in line]
 
     time.sleep(2)
     assert {pid: command_line(pid) for pid in alive(observer.pids)} == {}
     assert [path for path in tmp_path.iterdir() if path.name.startswith("contexture-")] == []
-    for publication in ("vehicles", "city"):
+    for publication in ("vehicles", "city", "structures"):
         assert list((tmp_path / "home" / publication / "report").glob("*/index.html"))
 
 

@@ -68,15 +68,13 @@ def test_an_empty_source_is_told_as_a_possible_misspelling(storage: Storage) -> 
     assert gate.kafka.sent == []
 
 
-def test_an_empty_selection_of_a_registry_is_told_as_one(storage: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("contexture.publications.publication.not_yet_supported", lambda publication: ())
+def test_an_empty_selection_of_a_registry_is_told_as_one(storage: Storage) -> None:
     manifest = outbox(storage, structures(name="vehicles"), 1, [[]], failed={"volume": "critical"})
     with pytest.raises(RejectedError, match=r"see that source\.select names agencies"):
         Gate(storage).judge(manifest)
 
 
-def test_a_dry_run_of_a_baseline_says_what_it_would_note(storage: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("contexture.publications.publication.not_yet_supported", lambda publication: ())
+def test_a_dry_run_of_a_baseline_says_what_it_would_note(storage: Storage) -> None:
     gate = Gate(storage)
     manifest = outbox(storage, structures(name="vehicles"), 1, [[]])
     noted = manifest.model_copy(update={"baseline": True, "source_count": 12})

@@ -130,8 +130,7 @@ def test_a_broker_s_publication_has_no_baseline(storage: Storage) -> None:
     assert (plan.mode, plan.baseline) == ("full", False)
 
 
-def test_the_order_says_that_nothing_is_to_be_sent(storage: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("contexture.publications.publication.not_yet_supported", lambda publication: ())
+def test_the_order_says_that_nothing_is_to_be_sent(storage: Storage) -> None:
     owner = structures()
     plan = RunPlan(run="r", mode="changes", sequence=1, fingerprint=fingerprint(owner), why="", baseline=True)
     placed = place_order(storage, owner, asked(), plan, lambda publication, interval: FakeTarget())

@@ -38,6 +38,7 @@ OF_IMAGES = {
     "redis": {"sh", "umask", "echo", "exec", "redis-server", "redis-cli"},
     "mongo": {"mongosh"},
     "fiware/orion": {"curl", "-dbURI"},
+    "sdmxio/fmr-mysql": {"curl"},
     "contexture": {"bash", "umask", "python"},
 }
 # Installed by an extra of pyproject.toml rather than into the environment of the tests.
@@ -118,7 +119,7 @@ def test_the_main_services_are_there():
     assert set(SERVICES) == {
         *("kafka-1", "kafka-2", "kafka-3", "postgres", "redis", "spark-master", "spark-worker", "mongo", "orion"),
         *("airflow-init", "airflow-api-server", "airflow-scheduler", "airflow-dag-processor", "airflow-triggerer"),
-        "airflow-worker",
+        *("airflow-worker", "registry"),
     }
 
 
@@ -131,7 +132,7 @@ def test_ports_are_published_on_the_loopback_address_alone_and_once():
     ports = [port for service in SERVICES.values() for port in service.get("ports", [])]
     assert [port for port in ports if not port.startswith("127.0.0.1:")] == []
     defaults = [re.search(r":-(\d+)}", port)[1] for port in ports]
-    assert len(set(defaults)) == len(defaults) == 6
+    assert len(set(defaults)) == len(defaults) == 7
 
 
 def test_variables_are_those_of_the_example():
@@ -275,7 +276,8 @@ def test_connections_lead_to_services_and_are_those_of_the_publications():
     assert {name for name in environment if name.startswith("AIRFLOW_CONN_")} == set(connections)
     kafka = json.loads(environment["AIRFLOW_CONN_KAFKA_DEFAULT"])["extra"]["bootstrap.servers"]
     assert kafka == "kafka-1:9092,kafka-2:9092,kafka-3:9092"
-    assert json.loads(environment["AIRFLOW_CONN_CONTEXT_BROKER"])["host"] in SERVICES
+    for source in ("CONTEXT_BROKER", "REGISTRY"):
+        assert json.loads(environment[f"AIRFLOW_CONN_{source}"])["host"] in SERVICES
     spark = json.loads(environment["AIRFLOW_CONN_SPARK_DEFAULT"])
     assert spark["host"].removeprefix("spark://") in SERVICES
 

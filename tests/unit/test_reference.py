@@ -76,11 +76,17 @@ def examples() -> list[tuple[str, str]]:
 
 
 def test_there_are_examples_of_publications():
-    assert {name for name, _ in examples()} == {"README.md", "add-a-publication.md", "read-an-ngsi-ld-broker.md"}
+    assert {name for name, _ in examples()} == {
+        "README.md",
+        "add-a-publication.md",
+        "publish-structures.md",
+        "read-an-ngsi-ld-broker.md",
+    }
 
 
 @pytest.mark.parametrize(("name", "text"), examples())
 def test_examples_of_publications_are_right(name, text, tmp_path):
     file = tmp_path / "example.yaml"
     file.write_text(text)
-    assert load_publication_file(file).source.kind == "ngsi"
+    kind = "sdmx" if name == "publish-structures.md" else "ngsi"
+    assert load_publication_file(file).source.kind == kind

@@ -37,10 +37,7 @@ class Unsupported:
 
 
 UNSUPPORTED = (
-    Unsupported("source", "kind", ("sdmx",), "publish a context broker with `kind: ngsi`"),
     Unsupported("source", "registrations", (True,), "leave it out: structures alone are read"),
-    Unsupported("topics", "routes", (), "use `naming: fixed` with `topics: [...]`"),
-    Unsupported("message", "format", ("sdmx",), "use one of ngsiv2, cygnus-lines, ngsiv1 and ngsi-ld"),
     Unsupported("message", "allow_lossy", (True,), "choose a `source.media_type` that the registry writes"),
     Unsupported("publish", "on_failure", ("dead-letter",), "use `on_failure: stop`"),
     Unsupported("quality", "expectations", ("attributes",), "use `on: entities`", member="on"),

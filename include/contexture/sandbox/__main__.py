@@ -62,11 +62,18 @@ def up(
     broker_port: Annotated[int, typer.Option(help="Port of the test context broker; 0: a free one.")] = 0,
     kafka_port: Annotated[int, typer.Option(help="Kafka's port; 0: a free one.")] = 0,
     entities: Annotated[int, typer.Option(help="How many entities the test context broker holds.")] = 3000,
+    registry_port: Annotated[int, typer.Option(help="Port of the test registry; 0: a free one.")] = 0,
+    structures: Annotated[int, typer.Option(help="How many structures the test registry holds.")] = 100,
 ) -> None:
     """Runs the platform with Airflow's UI until Ctrl-C."""
+    from contexture.sandbox.demo.command import own_publications
     from contexture.sandbox.demo.command import up as run
+    from contexture.sandbox.stack import StackOptions
 
-    raise typer.Exit(run(home, airflow_port, broker_port, kafka_port, entities))
+    ports = (airflow_port, broker_port, kafka_port)
+    raise typer.Exit(
+        run(StackOptions(own_publications(), home.absolute(), *ports, entities, registry_port, structures))
+    )
 
 
 @app.command("class-data")

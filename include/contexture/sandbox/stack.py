@@ -1,4 +1,4 @@
-"""The whole platform on one machine: test broker, Kafka, Airflow. A context manager that leaves nothing behind."""
+"""The whole platform on one machine: test sources, Kafka, Airflow. A context manager that leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from contexture.sandbox.context_broker import TestBroker
 from contexture.sandbox.context_broker.entities import seed_entities
 from contexture.sandbox.kafka import EmbeddedKafka
 from contexture.sandbox.ports import free_port
+from contexture.sandbox.registry import TestRegistry, seed_message
 
 Progress = Callable[[str], None]
 
@@ -35,6 +36,8 @@ class StackOptions:
         broker_port: port of the test context broker; a free one when 0.
         kafka_port: Kafka's port; a free one when 0.
         entities: how many entities the test context broker holds when Airflow starts.
+        registry_port: port of the test registry; a free one when 0.
+        structures: how many structures it holds when Airflow starts.
         prepare: is given the copied publication files before Airflow sees them.
         dags: folder of DAG files; the project's when None.
     """
@@ -45,6 +48,8 @@ class StackOptions:
     broker_port: int = 0
     kafka_port: int = 0
     entities: int = 0
+    registry_port: int = 0
+    structures: int = 0
     prepare: Callable[[Path], None] = field(default=lambda folder: None)
     dags: Path | None = None
 
@@ -88,10 +93,18 @@ class Stack:
         self.broker = self._stack.enter_context(TestBroker(self.options.broker_port))
         loaded = self.broker.load(seed_entities(self.options.entities))
         self._progress(f"it holds {loaded.created} entities")
+        self._start_registry()
         self._progress("starting Kafka (the first start on a machine fetches it)")
         ports = (self.options.kafka_port,) if self.options.kafka_port else ()
         self.kafka = self._stack.enter_context(EmbeddedKafka(ports=ports, progress=self._progress))
         self._start_airflow({**runtime.environment(), **class_data.record(runtime, self._progress)})
+
+    def _start_registry(self) -> None:
+        self._progress("starting the test registry")
+        self.registry = self._stack.enter_context(TestRegistry(port=self.options.registry_port))
+        if self.options.structures:
+            self.registry.submit(seed_message(self.options.structures))
+        self._progress(f"it holds {self.options.structures} structures")
 
     def _start_airflow(self, environment: Mapping[str, str]) -> None:
         self.settings = AirflowSettings(
@@ -115,15 +128,18 @@ class Stack:
         self.client.make_pools((name, slots, text) for name, (slots, text) in POOLS.items())
 
     def _connections(self) -> dict[str, dict[str, object]]:
-        host, port = self.broker.url.removeprefix("http://").split(":")
-        # The test broker asks for no token; it is there so that tests can look for it where no secret may be.
-        secret = {"headers": {"X-Auth-Token": secrets.token_urlsafe(24)}}
-        broker = {"conn_type": "http", "host": host, "port": int(port), "schema": "http", "extra": secret}
+        # The test sources ask for no token; it is there so that tests can look for it where no secret may be.
         return {
-            "context_broker": broker,
+            "context_broker": _http(self.broker.url, {"X-Auth-Token": secrets.token_urlsafe(24)}),
+            "registry": _http(self.registry.url, {"X-Auth-Token": secrets.token_urlsafe(24)}),
             "kafka_default": {"conn_type": "kafka", "extra": self.kafka.client_settings()},
             "spark_default": {"conn_type": "spark", "host": "local[2]"},
         }
+
+
+def _http(url: str, headers: dict[str, str]) -> dict[str, object]:
+    host, port = url.removeprefix("http://").split(":")
+    return {"conn_type": "http", "host": host, "port": int(port), "schema": "http", "extra": {"headers": headers}}
 
 
 def project_folder() -> Path:

@@ -26,8 +26,7 @@ topics:
 
 
 @pytest.fixture(autouse=True)
-def supported(monkeypatch):
-    monkeypatch.setattr("contexture.publications.publication.not_yet_supported", lambda publication: ())
+def no_connections(monkeypatch):
     monkeypatch.delenv("AIRFLOW_CONN_REGISTRY", raising=False)
 
 

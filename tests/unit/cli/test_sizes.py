@@ -27,7 +27,6 @@ def running() -> Iterator[TestRegistry]:
 
 @pytest.fixture
 def registry(running: TestRegistry, monkeypatch: pytest.MonkeyPatch) -> Iterator[TestRegistry]:
-    monkeypatch.setattr("contexture.publications.publication.not_yet_supported", lambda publication: ())
     monkeypatch.setenv("AIRFLOW_CONN_REGISTRY", json.dumps({"conn_type": "http", "host": running.url}))
     monkeypatch.delenv("AIRFLOW_CONN_KAFKA_DEFAULT", raising=False)
     running.submit(SEX_AND_FLOW)

@@ -161,7 +161,6 @@ def test_a_service_is_never_guessed():
 @pytest.mark.parametrize(
     ("sections", "what"),
     [
-        ({"topics": {"routes": [{"select": "*", "topics": "A"}]}}, "topics.routes: not yet supported: `routes: [...]`"),
         (
             {"publish": {"on_failure": "dead-letter"}},
             "publish.on_failure: not yet supported: `on_failure: dead-letter`",

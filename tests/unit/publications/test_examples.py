@@ -22,6 +22,7 @@ def test_the_examples_are_right_and_without_notes():
     loaded = discover(FOLDER)
     assert [(each.path.name, each.error, each.notes) for each in loaded] == [
         ("city.yaml", None, ()),
+        ("structures.yaml", None, ()),
         ("vehicles.yaml", None, ()),
     ]
 
@@ -32,7 +33,7 @@ def test_the_schema_file_is_the_model():
     )
 
 
-@pytest.mark.parametrize("name", ["city.yaml", "vehicles.yaml"])
+@pytest.mark.parametrize("name", ["city.yaml", "structures.yaml", "vehicles.yaml"])
 def test_the_examples_name_the_schema_and_keep_it(name):
     text = (FOLDER / name).read_text(encoding="utf-8")
     assert text.startswith("# yaml-language-server: $schema=publication.schema.json\n")

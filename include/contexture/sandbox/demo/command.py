@@ -8,7 +8,7 @@ import signal
 from pathlib import Path
 
 from contexture.sandbox.demo.console import Narrator
-from contexture.sandbox.demo.story import ENTITIES, Story, prepare_publications
+from contexture.sandbox.demo.story import ENTITIES, STRUCTURES, Story, prepare_publications
 from contexture.sandbox.demo.summary import failed_runs, show, succeeded, summarize
 from contexture.sandbox.stack import Stack, StackOptions, project_folder
 
@@ -19,7 +19,7 @@ def demo(home: Path) -> int:
     home = home.absolute()
     shutil.rmtree(home, ignore_errors=True)
     publications = project_folder() / "include" / "publications"
-    options = StackOptions(publications, home, entities=ENTITIES, prepare=prepare_publications)
+    options = StackOptions(publications, home, entities=ENTITIES, structures=STRUCTURES, prepare=prepare_publications)
     with Stack(options, narrator.line) as stack:
         narrator.line(f"Airflow is at {stack.settings.url} (user {stack.settings.login.user})")
         story = Story(stack, narrator)
@@ -38,22 +38,26 @@ def demo(home: Path) -> int:
     return 0 if ok else 1
 
 
-def up(home: Path, airflow_port: int, broker_port: int, kafka_port: int, entities: int) -> int:
+def up(options: StackOptions) -> int:
     """Runs the platform until Ctrl-C."""
     narrator = Narrator()
-    publications = Path(os.environ.get("CONTEXTURE_PUBLICATIONS") or project_folder() / "include" / "publications")
-    options = StackOptions(publications, home.absolute(), airflow_port, broker_port, kafka_port, entities)
     with Stack(options, narrator.line) as stack:
         login = stack.settings.login
         narrator.console.print(
             f"\n  Airflow         {stack.settings.url}   user {login.user}   password {login.password}"
         )
         narrator.console.print(f"  context broker  {stack.broker.url}/v2/entities")
+        narrator.console.print(f"  registry        {stack.registry.url}/sdmx/v2/structure/*/*/*/*?detail=allstubs")
         narrator.console.print(f"  Kafka           {stack.kafka.bootstrap_servers}")
         narrator.console.print(f"  publications    {stack.publications} (edit them while it runs)")
         narrator.console.print(f"  files           {options.home}\n\n  Ctrl-C ends all of it.\n")
         _wait(stack)
     return 0
+
+
+def own_publications() -> Path:
+    """The folder of publications that the environment names, or else the project's own."""
+    return Path(os.environ.get("CONTEXTURE_PUBLICATIONS") or project_folder() / "include" / "publications")
 
 
 def _wait(stack: Stack) -> None:

@@ -6,11 +6,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import blake2b
+from itertools import repeat
+from typing import Any
 
 from contexture.kafka import ClientSettings, read_committed
 from contexture.outbox.lifecycle import Outboxes, OutboxStatus
 from contexture.outbox.manifest import Manifest
 from contexture.outbox.reader import OutboxShardReader
+from contexture.outbox.schemas import HEADER_PREFIX
 from contexture.outbox.storage import Storage
 
 Place = tuple[str, bytes | None]
@@ -92,5 +95,14 @@ def _prepared(
             reader = OutboxShardReader(storage, manifest, shard.shard)
             for batch in reader.batches(0):
                 columns = (batch.column(name).to_pylist() for name in ("topic", "key", "value"))
-                for topic, key, value in zip(*columns, strict=True):
-                    yield topic, key, value, reader.headers
+                for topic, key, value, own in zip(*columns, _varying(batch), strict=True):
+                    yield topic, key, value, (*reader.headers, *own)
+
+
+def _varying(batch: Any) -> Iterator[tuple[tuple[str, bytes], ...]]:
+    """The headers that each record has for itself."""
+    names = [name for name in batch.schema.names if name.startswith(HEADER_PREFIX)]
+    columns = [batch.column(name).to_pylist() for name in names]
+    for row in zip(*columns, strict=True) if columns else repeat((), batch.num_rows):
+        pairs = zip(names, row, strict=True)
+        yield tuple((name.removeprefix(HEADER_PREFIX), value) for name, value in pairs if value is not None)

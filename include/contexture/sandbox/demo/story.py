@@ -17,12 +17,16 @@ from contexture.sandbox.context_broker.entities import changes
 from contexture.sandbox.demo.comparison import concluded
 from contexture.sandbox.demo.console import Narrator, TaskWatch
 from contexture.sandbox.demo.outage import LedgerWatch
+from contexture.sandbox.registry import seed_codelist
 from contexture.sandbox.stack import Stack
 
 ENTITIES = 3000
 UPDATES = 10
-PUBLICATIONS = ("vehicles", "city")
+STRUCTURES = 100
+PUBLICATIONS = ("vehicles", "city", "structures")
 RESYNC_SECONDS = 180
+CHANGED_CODELIST = 7
+DELETED_DATAFLOW = "urn:sdmx:org.sdmx.infomodel.datastructure.Dataflow=CITY:DF_00009_9(1.0)"
 
 
 def prepare_publications(folder: Path) -> None:
@@ -53,13 +57,15 @@ class Story:
         self.absence_and_outage()
         self.configuration_change()
         self.backfill()
+        self.registry()
 
     def first_load(self) -> None:
         """Start-up resynchronisation loads what exists."""
         self.narrator.chapter(
             1,
             "Everything that exists is loaded when the platform starts",
-            "resync.on_startup is full: the DAG resynchronise starts each publication once, nobody pressed a button.",
+            "The DAG resynchronise starts each publication once, nobody pressed a button. vehicles and city are full "
+            "(resync.on_startup); structures only notes what the registry holds, and waits for the next change.",
         )
         self.stack.client.await_dags([*(f"publish_{name}" for name in PUBLICATIONS), "resynchronise"])
         self._finish(*(self._await_next(name, after=0) for name in PUBLICATIONS))
@@ -129,6 +135,22 @@ class Story:
         run = self._await_backfill_run()
         self.stack.client.await_run(run.dag_id, run.run_id, watch=self._watch)
         self._tell_last("city", mode="backfill")
+
+    def registry(self) -> None:
+        """A full flush of a registry, and then its transactions."""
+        self.narrator.chapter(
+            6,
+            "A registry: everything once, then its transactions",
+            "structures: all that the registry holds in one Kafka transaction; then one for a changed code list and "
+            "one for a deleted dataflow, with the registry's own numbers. Keys are URNs; deleted is a null value.",
+        )
+        self._run("structures", "a full flush", mode="full")
+        self._tell_last("structures")
+        changed = self.stack.registry.submit(seed_codelist(CHANGED_CODELIST, codes=2))
+        deleted = self.stack.registry.delete([DELETED_DATAFLOW])
+        self.narrator.line(f"registry transaction {changed.id} changed a code list, {deleted.id} deleted a dataflow")
+        self._run("structures", "the registry changed")
+        self._tell_last("structures")
 
     def _create_backfill(self, minute: datetime, *, seconds: float = 60) -> int:
         deadline = time.monotonic() + seconds
@@ -202,6 +224,8 @@ def sentence(manifest: Manifest) -> str:
         f"{manifest.quarantined_entities} quarantined" + (f" ({refused})" if refused else ""),
         f"{manifest.records} records in {manifest.transactions} transactions to {manifest.topics} topics",
     ]
+    if manifest.baseline:
+        parts.append(f"{manifest.source_count} structures noted, nothing sent")
     if manifest.deletes:
         parts.append(f"{manifest.deletes} tombstones")
     if manifest.absent:

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass
 
 from rich.table import Table
 
+from contexture.kafka import read_committed
 from contexture.outbox.layout import PublicationFolder
 from contexture.outbox.lifecycle import Outboxes
+from contexture.outbox.schemas import HEADER_PREFIX, REGISTRY_HEADER
 from contexture.sandbox.demo.comparison import Comparison, compare, concluded
 from contexture.sandbox.demo.console import Narrator
 from contexture.sandbox.demo.story import PUBLICATIONS, Story
+
+STRUCTURES_TOPIC = "structures"
+REGISTRY_TRANSACTION = REGISTRY_HEADER.name.removeprefix(HEADER_PREFIX)
+_RECORDS_SHOWN = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +54,7 @@ def show(rows: list[Row], story: Story, narrator: Narrator) -> None:
         sizes = (comparison.topics, row.records, row.transactions)
         table.add_row(row.publication, *map(str, numbers), refused, *map(str, sizes), f"{comparison.read}: {verdict}")
     narrator.table(table)
+    narrator.table(_registry_records(story))
     narrator.table(_steps(story))
     for row in rows:
         narrator.line(f"data quality report of the last run of {row.publication}: {row.report}")
@@ -85,6 +93,20 @@ def _row(story: Story, publication: str) -> Row:
 
 def _report(story: Story, publication: str, outbox: str) -> str:
     return f"{story.storage.root}/{PublicationFolder(publication).report(outbox)}/index.html"
+
+
+def _registry_records(story: Story) -> Table:
+    """The last records of structures as a reader gets them."""
+    table = Table(title="The last records of the registry's changes in Kafka")
+    for name in ("topic", "key", "value", "registry transaction"):
+        table.add_column(name, justify="right" if name == "registry transaction" else "left")
+    last = deque(read_committed(story.stack.kafka_settings(), [STRUCTURES_TOPIC]), maxlen=_RECORDS_SHOWN)
+    for record in last:
+        key = (record.key or b"").decode()
+        number = dict(record.headers).get(REGISTRY_TRANSACTION) or b"none"
+        value = "null: deleted" if record.value is None else f"{len(record.value):,} bytes"
+        table.add_row(record.topic, key, value, number.decode())
+    return table
 
 
 def _steps(story: Story) -> Table:
