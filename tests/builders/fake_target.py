@@ -52,6 +52,13 @@ class FakeTarget:
         self.claims.append(manifest.outbox)
         return not self.is_superseded
 
+    def begin_log(self, manifest: Manifest, transaction: int) -> int:
+        known = self.ledger.get(0)
+        if known is None or known.source_transaction is None:
+            self.stand(0, manifest.outbox, manifest.sequence, 0, transaction, deletions=True)
+            return transaction
+        return known.source_transaction
+
     def send(self, sending: Sending) -> ShardResult:
         reader = sending.reader
         while self.failures:

@@ -12,7 +12,7 @@ from builders.fake_target import FakeTarget
 from builders.outboxes import NOON
 from builders.registry_outboxes import Told, registry_outbox, structures
 from builders.states import Held, held, state_table
-from contexture.errors import ConfigurationError
+from contexture.errors import ConfigurationError, RetriableError
 from contexture.kafka import ClientSettings
 from contexture.outbox.layout import PublicationFolder
 from contexture.outbox.lifecycle import Outboxes
@@ -138,8 +138,44 @@ def test_a_baseline_becomes_state_and_sends_nothing(storage: Storage) -> None:
     pointer = State(storage, "codelists").pointer()
     assert (pointer.outbox, pointer.watermark, pointer.owes_full) == (manifest.outbox, "40", None)
     assert held(storage, "codelists") == {"FREQ": "a", "AREA": "a"}
-    assert (kafka.sent, kafka.topics, kafka.ledger) == ([], set(), {})
+    assert (kafka.sent, kafka.topics) == ([], set())
+    assert kafka.ledger[0].source_place == (40, True)
     assert any("baseline" in sentence for sentence in log)
+
+
+def baseline(storage: Storage, watermark: str | None) -> Manifest:
+    manifest = registry_outbox(storage, CODELISTS, 1, [], baseline=True).model_copy(update={"watermark": watermark})
+    storage.write(PublicationFolder("codelists").manifest(manifest.outbox), manifest.to_json())
+    return manifest
+
+
+def gate(storage: Storage, manifest: Manifest, kafka: FakeTarget) -> list[int]:
+    return judge(storage, staged(manifest), dry_run=False, target_for=kafka, report=lambda sentence: None)
+
+
+def test_a_second_instance_begins_where_the_first_is(storage: Storage) -> None:
+    kafka, manifest = FakeTarget(), baseline(storage, "40")
+    kafka.stand(0, "of another instance", 7, 3, 40)
+    assert gate(storage, manifest, kafka) == []
+    assert (status(storage, manifest), kafka.ledger[0].outbox) == ("approved", "of another instance")
+
+
+def test_an_instance_that_would_leave_a_gap_waits_for_the_one_that_lags(storage: Storage) -> None:
+    kafka, manifest = FakeTarget(), baseline(storage, "40")
+    kafka.stand(0, "of another instance", 7, 3, 38)
+    with pytest.raises(RetriableError, match="up to transaction 38, and the registry is at 40") as waits:
+        gate(storage, manifest, kafka)
+    assert "mode full" in waits.value.next_step
+    assert status(storage, manifest) == "prepared"
+    kafka.stand(0, "of another instance", 8, 3, 40)
+    assert gate(storage, manifest, kafka) == []
+
+
+@pytest.mark.parametrize("watermark", [None, "Sun, 01 Mar 2026 12:00:00 GMT"])
+def test_a_registry_without_numbers_begins_no_log(storage: Storage, watermark: str | None) -> None:
+    kafka = FakeTarget()
+    assert gate(storage, baseline(storage, watermark), kafka) == []
+    assert kafka.ledger == {}
 
 
 def test_a_full_run_that_is_owed_stays_owed_after_a_baseline(storage: Storage) -> None:

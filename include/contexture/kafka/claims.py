@@ -86,6 +86,44 @@ class Claims:
                 claimed.append(shard)
         return ClaimReport(tuple(claimed), superseded=False)
 
+    def begin_log(self, outbox: str, sequence: int, transaction: int) -> int:
+        """Agrees with other instances that what a registry did up to a transaction is not told by anybody.
+
+        Nothing is written when the ledger says already how far the log is told.
+
+        Args:
+            outbox: its id; it holds no records.
+            sequence: its place in the publication's order.
+            transaction: the registry's newest.
+
+        Returns:
+            How far the log is told: `transaction`, or what stands in the ledger.
+
+        Raises:
+            BrokersAwayError: the brokers stayed away.
+        """
+        self._ledger.prepare(1)
+        known = _told(self._ledger.read(0))
+        if known is not None:
+            return known
+        session = self._session(0)
+        try:
+            session.initialise()
+            known = _told(self._ledger.settled(0))
+            if known is None:
+                entry = LedgerEntry(outbox, sequence, 0, 0, 0, -1, transaction, datetime.now(UTC), True)
+                self._write(session, 0, entry)
+        except SendAgainError as failure:
+            raise _try_again(failure.error) from failure
+        finally:
+            session.close()
+        return transaction if known is None else known
+
+    def _write(self, session: Session, shard: int, entry: LedgerEntry) -> None:
+        session.begin()
+        session.produce_one(self._ledger.topic, key=self._ledger.key(shard), value=entry.to_json(), partition=shard)
+        session.commit()
+
     def _claim_shard(self, shard: int, outbox: str, sequence: int) -> bool:
         """False when a later outbox took the shard meanwhile."""
         session = self._session(shard)
@@ -94,10 +132,7 @@ class Claims:
             before = self._ledger.settled(shard)
             if _stands(before, outbox, sequence) == "later":
                 return False
-            entry = _claimed(outbox, sequence, before)
-            session.begin()
-            session.produce_one(self._ledger.topic, key=self._ledger.key(shard), value=entry.to_json(), partition=shard)
-            session.commit()
+            self._write(session, shard, _claimed(outbox, sequence, before))
         except SendAgainError as failure:
             raise _try_again(failure.error) from failure
         finally:
@@ -123,6 +158,10 @@ def _stands(entry: LedgerEntry | None, outbox: str, sequence: int) -> str:
     if entry.outbox != outbox:
         raise sequence_taken(entry, outbox)
     return "same"
+
+
+def _told(entry: LedgerEntry | None) -> int | None:
+    return None if entry is None else entry.source_transaction
 
 
 def _claimed(outbox: str, sequence: int, before: LedgerEntry | None) -> LedgerEntry:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contexture.errors import ConfigurationError, DefectError, RejectedError
+from contexture.errors import ConfigurationError, DefectError, RejectedError, RetriableError
 from contexture.outbox.layout import PublicationFolder
 from contexture.outbox.lifecycle import Outboxes
 from contexture.outbox.manifest import Manifest, Verdict
@@ -44,14 +44,34 @@ def judge(storage: Storage, staged: Staged, *, dry_run: bool, target_for: Target
         _preview(manifest, topics, report)
         outboxes.move(manifest.outbox, "rejected", reason="dry run")
         return []
+    target = target_for(publication, manifest.interval)
     if manifest.baseline:
         report("baseline: what the registry holds becomes state, and nothing is sent until it changes")
-    target = target_for(publication, manifest.interval)
+        _begin_log(manifest, target)
     target.ensure_topics(topics)
     _claim(outboxes, manifest, target)
     outboxes.move(manifest.outbox, "approved", reason="every critical expectation holds")
     report(f"approved: {manifest.records} records for {len(topics)} topics")
     return [shard.shard for shard in manifest.shards if shard.records]
+
+
+def _begin_log(manifest: Manifest, target: Target) -> None:
+    """Lets an instance that has told nothing begin where the others are, if there are any.
+
+    Began it later, what lies between would be told by nobody: the others leave out what is below its transactions.
+    """
+    if not (manifest.watermark or "").isdecimal():
+        return
+    newest = int(manifest.watermark or 0)
+    told = target.begin_log(manifest, newest)
+    if told < newest:
+        raise RetriableError(
+            f"another instance has told what this registry did up to transaction {told}, and the registry is at "
+            f"{newest}: an instance that begins now would leave out what lies between",
+            next_step="wait until the other instance has told it and start a new run; where no other one runs any "
+            "more, or what lies between is not selected, start a run in mode full",
+            outbox=manifest.outbox,
+        )
 
 
 def _claim(outboxes: Outboxes, manifest: Manifest, target: Target) -> None:

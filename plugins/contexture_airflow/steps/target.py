@@ -84,6 +84,10 @@ class Target(Protocol):
         """No earlier outbox is sent any more in shards this one does not use; False when a later one was sent."""
         ...
 
+    def begin_log(self, manifest: Manifest, transaction: int) -> int:
+        """Agrees that what a registry did up to a transaction is told by nobody; how far its log is told now."""
+        ...
+
     def send(self, sending: Sending) -> ShardResult:
         """Sends what is not yet sent of a shard; raises as `Publisher.publish`."""
         ...
@@ -162,9 +166,15 @@ class KafkaTarget:
         if self._is_backfill or self._is_registry:
             return True
         used = {shard.shard for shard in manifest.shards if shard.records}
-        claims = Claims(self._settings, self._names, self._ledger(), patience=self._patience())
-        claimed = claims.claim(manifest.outbox, manifest.sequence, shards=len(manifest.shards), used=used)
+        claimed = self._claims().claim(manifest.outbox, manifest.sequence, shards=len(manifest.shards), used=used)
         return not claimed.superseded
+
+    def begin_log(self, manifest: Manifest, transaction: int) -> int:
+        """Writes it into the ledger, unless another instance has begun."""
+        return self._claims().begin_log(manifest.outbox, manifest.sequence, transaction)
+
+    def _claims(self) -> Claims:
+        return Claims(self._settings, self._names, self._ledger(), patience=self._patience())
 
     def send(self, sending: Sending) -> ShardResult:
         """Sends by the transactional protocol of `contexture.kafka`."""

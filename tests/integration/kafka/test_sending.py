@@ -8,6 +8,7 @@ import uuid
 import pytest
 from confluent_kafka import Producer
 
+from builders.registry_outboxes import Told, shard
 from contexture.errors import RejectedError
 from contexture.kafka import (
     BrokersAwayError,
@@ -92,6 +93,18 @@ def test_shards_without_records_are_claimed(settings, topic):
     }
     older = Publisher(settings, names, shards=3).publish(MemoryShard(rows(topic), outbox_id="old", sequence=1, shard=1))
     assert older.superseded
+
+
+def test_instances_that_share_only_kafka_agree_where_a_registrys_log_begins(settings, topic):
+    names = SenderNames(topic)
+    ledger = Ledger(settings, names)
+    begun = [Claims(settings, names, ledger).begin_log(f"baseline {number}", 1, number) for number in (11, 12)]
+    log = [Told(11, ("FREQ",)), Told(12, ("AREA",)), Told(12, ("FREQ",), deletions=True)]
+    result = Publisher(settings, names, shards=1).publish(shard(log, topic=topic))
+    assert begun == [11, 11]
+    assert (result.records_sent, result.transactions_elsewhere) == (2, 1)
+    assert [record.value for record in read_committed(settings, [topic])] in ([b"12", None], [None, b"12"])
+    assert ledger.read(0).source_place == (12, True)
 
 
 def test_a_shards_ledger_is_not_hidden_by_another_shards_open_transaction(settings, topic):

@@ -146,6 +146,26 @@ def test_a_claim_keeps_how_far_the_log_is_told(cluster):
     assert publish(cluster, LOG, outbox="of B").records_sent == 1
 
 
+def begin_log(cluster, transaction):
+    claims = Claims(SETTINGS, NAMES, FakeLedger(cluster, NAMES), open_producer=cluster.open_producer)
+    return claims.begin_log(f"baseline {transaction}", 1, transaction)
+
+
+def test_instances_that_have_told_nothing_agree_where_they_begin(cluster):
+    assert begin_log(cluster, 11) == 11
+    assert begin_log(cluster, 12) == 11
+    assert place(cluster) == (11, True)
+    assert publish(cluster, LOG, outbox="of A", sequence=2).records_sent == 3
+    assert cluster.values("structures") == VALUES[2:]
+
+
+def test_beginning_changes_nothing_of_what_is_told(cluster):
+    publish(cluster, LOG, outbox="of A")
+    committed = list(cluster.committed)
+    assert begin_log(cluster, 20) == 13
+    assert cluster.committed == committed
+
+
 def test_a_transaction_that_the_manifest_does_not_name_is_not_sent(cluster):
     whole = shard(LOG)
     damaged = MemoryShard(whole.rows, registry=whole.registry[:2])
