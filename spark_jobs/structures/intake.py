@@ -21,6 +21,7 @@ from spark_jobs.structures.reader import Reading
 from spark_jobs.structures.tally import Tally
 
 MARKS_FILE = "part-marks.parquet"
+_QUERIES_SHOWN = 100
 ReadShares = Callable[[Reading, Sequence[Share]], Sequence[Told]]
 
 
@@ -112,7 +113,9 @@ class Intake:
         if not self.reading.splits:
             return
         queries = self.registry.queries(tuple(selected.values()))
-        self.queries += map(str, queries)
+        self.queries += map(str, queries[:_QUERIES_SHOWN])
+        if len(queries) > _QUERIES_SHOWN:
+            self.queries.append(f"and {len(queries) - _QUERIES_SHOWN:,} more")
         self._ask([Many(self.place(transaction), query) for query in queries], frozenset(selected))
 
     def read_one_by_one(self, urns: Iterable[str], transaction: int | None = None) -> tuple[str, ...]:

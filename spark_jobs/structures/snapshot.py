@@ -85,11 +85,19 @@ def _surely_there(intake: Intake, listed: Listed) -> list[str]:
     if intake.tally.landed:
         return [next(iter(intake.tally.landed.values()))]
     sent = (urn for name, urn in listed.held.items() if name in intake.sent)
-    kinds = {urn.partition("=")[0]: urn for urn in listed.held.values()}
+    kinds = {_kind(urn): urn for urn in listed.held.values()}
     return [*islice(sent, 1), *islice(kinds.values(), _KINDS_TRIED)]
 
 
 def unlisted(intake: Intake, *lists: Listed) -> list[str]:
-    """What replies held although no list has it."""
+    """What replies held although no list has it.
+
+    A kind that no list has at all is one that the format has another name for; its structures are listed by that.
+    """
     listed = {name for each in lists for name in each.held}
-    return [urn for name, urn in intake.tally.others.items() if name not in listed]
+    kinds = {_kind(name) for name in listed}
+    return [urn for name, urn in intake.tally.others.items() if name not in listed and _kind(name) in kinds]
+
+
+def _kind(urn: str) -> str:
+    return urn.partition("=")[0]

@@ -20,6 +20,7 @@ from contexture.sdmx.registries import (
     Query,
     RegistryTransaction,
     Reply,
+    ReplyTooLargeError,
 )
 from contexture.sdmx.registries.port import RegistryFlavour
 
@@ -36,6 +37,8 @@ class FakeRegistry:
         has_log, has_history: what it offers.
         unlisted: URNs that its list leaves out.
         withheld: URNs that answers about many leave out.
+        added: code lists, by URN, that answers about many hold beside what there is.
+        too_large: answers about many are refused.
         denied: URNs that it denies to hold when it is asked for one.
         denies_all: it denies everything when it is asked for one.
         inexpressible: URNs that it holds and can't express.
@@ -57,6 +60,8 @@ class FakeRegistry:
         self._moments: list[dict[str, Codes]] = [{}]
         self.unlisted: set[str] = set()
         self.withheld: set[str] = set()
+        self.added: dict[str, Codes] = {}
+        self.too_large = False
         self.denied: set[str] = set()
         self.denies_all = False
         self.inexpressible: set[str] = set()
@@ -112,10 +117,12 @@ class FakeRegistry:
         self, query: Query, media_type: str, into: Path, *, unless_modified_since: str | None = None
     ) -> Reply | NotModified | NotExpressible | None:
         self.asked.append(str(query))
+        if self.too_large:
+            raise ReplyTooLargeError("too large", next_step="ask for less")
         named = {urn: Urn.parse(urn) for urn in self._moments[-1]}
         found = [urn for urn, each in named.items() if (each.class_name, each.agency) == (query.kind, query.agency)]
         given = [urn for urn in found if urn not in self.withheld | self.inexpressible]
-        return self._reply(into, given, self._moments[-1])
+        return self._reply(into, [*given, *self.added], {**self._moments[-1], **self.added})
 
     def read_one(
         self, urn: str, media_type: str, into: Path, *, as_of: datetime | None = None

@@ -89,6 +89,21 @@ def test_what_is_given_and_left_out_of_the_list_is_a_half_answer(registry: FakeR
         land(intake(registry, tmp_path))
 
 
+def test_what_is_given_in_no_list_and_is_denied_is_no_reason_to_doubt(registry: FakeRegistry, tmp_path: Path) -> None:
+    registry.added = {urn("LATE"): ()}
+
+    assert land(intake(registry, tmp_path)) == 3
+    assert urn("LATE") in registry.asked
+
+
+def test_answers_that_are_too_large_are_asked_for_one_by_one(registry: FakeRegistry, tmp_path: Path) -> None:
+    registry.too_large = True
+
+    land(intake(registry, tmp_path))
+
+    assert told(tmp_path) == [(None, "upsert", A), (None, "upsert", B), (None, "upsert", C)]
+
+
 def test_what_was_sent_and_is_gone_was_asked_for_a_second_time(registry: FakeRegistry, tmp_path: Path) -> None:
     registry.submit(delete=[B])
 
