@@ -12,7 +12,7 @@ from contexture.kafka.error_table import misconfigured
 from contexture.kafka.errors import KafkaConfigurationError
 from contexture.kafka.ports import KafkaErrorLike, ListsTopics, TransactionalProducer
 from contexture.kafka.settings import ClientSettings
-from contexture.kafka.watch import ClientWatch
+from contexture.kafka.watch import CERTIFICATE_ALERT, ClientWatch
 
 if TYPE_CHECKING:
     from confluent_kafka import Consumer
@@ -98,7 +98,8 @@ def _explain(watch: ClientWatch, settings: ClientSettings) -> None:
     def explain(error: KafkaErrorLike, doing: str) -> ContextureError | None:
         from contexture.kafka.handshake import explained
 
-        return explained(settings, error, doing) if error.name() == _TLS else None
+        is_tls = error.name() == _TLS or CERTIFICATE_ALERT.search(error.str())
+        return explained(settings, error, doing) if is_tls else None
 
     watch.explain = explain
 

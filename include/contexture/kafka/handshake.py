@@ -59,12 +59,6 @@ def _of_broker(settings: ClientSettings, host: str, port: int) -> tuple[str, str
         _shake_hands(_context(options), host, port)
     except ssl.SSLCertVerificationError as failure:
         return _sentence(failure.verify_code, host, _certificate_of(host, port))
-    except ssl.SSLError as failure:
-        if "WRONG_VERSION" in str(failure.reason) or "RECORD_LAYER" in str(failure.reason):
-            return (
-                "the broker does not speak TLS on this port",
-                "name the port of its TLS listener in bootstrap.servers, or correct security.protocol",
-            )
     except OSError:
         return None
     return None

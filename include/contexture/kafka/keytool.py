@@ -113,6 +113,7 @@ class Keytool:
                 encoding="utf-8",
                 errors="replace",
                 timeout=_SECONDS,
+                umask=0o077,
             )
         except (OSError, subprocess.SubprocessError) as error:
             raise KeytoolError(f"keytool does not run ({type(error).__name__})") from error

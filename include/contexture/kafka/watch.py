@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Final
 
@@ -12,6 +13,9 @@ from contexture.kafka.ports import KafkaErrorLike, MessageLike
 # What befalls a record or a call because something else went wrong before.
 _CONSEQUENCES: Final = frozenset({"_PURGE_QUEUE", "_PURGE_INFLIGHT", "_FATAL", "_STATE", "_INCONSISTENT"})
 
+
+# Since TLS 1.3 a broker refuses a client's certificate after the handshake, and the client calls it a lost connection.
+CERTIFICATE_ALERT: Final = re.compile(r"SSL alert number (?:42|43|44|45|46|48|116)\b")
 
 Explain = Callable[[KafkaErrorLike, str], ContextureError | None]
 """Finds out more about a refusal than the client says; takes it and what was tried, gives None if nothing is found."""
@@ -34,7 +38,7 @@ class ClientWatch:
     def on_error(self, error: KafkaErrorLike) -> None:
         """For `error_cb`."""
         self.last = error
-        if error.name() in REFUSALS:
+        if error.name() in REFUSALS or CERTIFICATE_ALERT.search(error.str()):
             self.refused = error
         elif error.fatal():
             self.fatal = error

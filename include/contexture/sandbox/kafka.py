@@ -123,8 +123,10 @@ class EmbeddedKafka:
                 node.start(runtime, libraries, temporary=self.folder if self._temporary else None)
         readiness.await_brokers(self._nodes, self._timeout_seconds)
         if new and self._security.sasl:
-            readiness.add_users(self.internal_servers, self._security.users)
-        readiness.await_login(self.client_settings(), self._timeout_seconds)
+            readiness.add_users(self.internal_servers, self._security.users, self._security.mechanisms)
+        # What is waited for is the login; tests may give the brokers certificates that nobody trusts.
+        unchecked = {"enable.ssl.certificate.verification": "false"} if self._security.tls else {}
+        readiness.await_login({**self.client_settings(), **unchecked}, self._timeout_seconds)
 
     def stop(self, broker: int | None = None) -> None:
         """Ends one broker or all in good order (SIGTERM) and waits until they are gone."""

@@ -11,6 +11,13 @@ from contexture.errors import ConfigurationError
 from contexture.sandbox.ports import LOOPBACK
 
 Protocol = Literal["PLAINTEXT", "SASL_PLAINTEXT", "SSL", "SASL_SSL"]
+Mechanism = Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER"]
+
+_LISTENER = "listener.name.client."
+_KAFKA = "org.apache.kafka.common.security."
+_VALIDATOR = f"{_KAFKA}oauthbearer.OAuthBearerValidatorCallbackHandler"
+# Brokers and controllers talk among themselves as this user; so do tests on the internal listener.
+_ADMINISTRATOR = "User:ANONYMOUS"
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,14 +25,20 @@ class Security:
     """How clients reach an embedded Kafka.
 
     Attributes:
-        protocol: Kafka's name of it; the SASL ones use SCRAM-SHA-512.
+        protocol: Kafka's name of it.
         users: passwords by user name, for the SASL protocols.
         client_certificates: whether TLS clients must show one (`client.pem` of the cluster's certificates).
+        mechanisms: how users of the SASL protocols can log in; `client_settings` uses the first.
+        access_control: clients may only do what ACLs allow; who comes by the internal listener may do everything.
+        token_keys_url: for OAUTHBEARER, where the keys are (JWKS) that tokens are signed with.
     """
 
     protocol: Protocol = "PLAINTEXT"
     users: Mapping[str, str] = field(default_factory=dict, repr=False)
     client_certificates: bool = False
+    mechanisms: tuple[Mechanism, ...] = ("SCRAM-SHA-512",)
+    access_control: bool = False
+    token_keys_url: str = ""
 
     def __post_init__(self) -> None:
         if self.sasl and not self.users:
@@ -45,17 +58,25 @@ class Security:
         """The broker's settings for its client listener; `keystore` is the PEM file with its key and certificate."""
         properties = {}
         if self.sasl:
-            properties["listener.name.client.sasl.enabled.mechanisms"] = "SCRAM-SHA-512"
-            properties["listener.name.client.scram-sha-512.sasl.jaas.config"] = (
-                "org.apache.kafka.common.security.scram.ScramLoginModule required;"
-            )
+            properties[f"{_LISTENER}sasl.enabled.mechanisms"] = ",".join(self.mechanisms)
+            for mechanism in self.mechanisms:
+                properties |= self._login(mechanism)
         if self.tls:
-            properties["listener.name.client.ssl.keystore.type"] = "PEM"
-            properties["listener.name.client.ssl.keystore.location"] = str(keystore)
-            properties["listener.name.client.ssl.truststore.type"] = "PEM"
-            properties["listener.name.client.ssl.truststore.location"] = str(keystore.with_name("ca.pem"))
-            properties["listener.name.client.ssl.client.auth"] = "required" if self.client_certificates else "none"
+            properties[f"{_LISTENER}ssl.keystore.type"] = "PEM"
+            properties[f"{_LISTENER}ssl.keystore.location"] = str(keystore)
+            properties[f"{_LISTENER}ssl.truststore.type"] = "PEM"
+            properties[f"{_LISTENER}ssl.truststore.location"] = str(keystore.with_name("ca.pem"))
+            properties[f"{_LISTENER}ssl.client.auth"] = "required" if self.client_certificates else "none"
+        if self.access_control:
+            properties["authorizer.class.name"] = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
+            properties["super.users"] = _ADMINISTRATOR
         return properties
+
+    def jvm_options(self) -> tuple[str, ...]:
+        """What a broker's JVM needs beside its settings."""
+        # Kafka asks no address for keys that its administrator has not named.
+        allowed = f"-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls={self.token_keys_url}"
+        return (allowed,) if self.token_keys_url else ()
 
     def client_settings(self, certificates: Path, user: str | None = None) -> dict[str, str]:
         """What librdkafka needs beside `bootstrap.servers`; `user` is the first one unless named."""
@@ -63,7 +84,7 @@ class Security:
         if self.sasl:
             name = user or next(iter(self.users))
             settings |= {
-                "sasl.mechanism": "SCRAM-SHA-512",
+                "sasl.mechanism": self.mechanisms[0],
                 "sasl.username": name,
                 "sasl.password": self.users[name],
             }
@@ -72,6 +93,26 @@ class Security:
         if self.client_certificates:
             settings["ssl.certificate.location"] = settings["ssl.key.location"] = str(certificates / "client.pem")
         return settings
+
+    def _login(self, mechanism: Mechanism) -> dict[str, str]:
+        """How the broker checks users of one mechanism."""
+        prefix = f"{_LISTENER}{mechanism.lower()}."
+        if mechanism == "PLAIN":
+            users = " ".join(f"user_{name}={_quoted(password)}" for name, password in self.users.items())
+            return {f"{prefix}sasl.jaas.config": f"{_KAFKA}plain.PlainLoginModule required {users};"}
+        if mechanism == "OAUTHBEARER":
+            return {
+                f"{prefix}sasl.jaas.config": f"{_KAFKA}oauthbearer.OAuthBearerLoginModule required;",
+                f"{prefix}sasl.server.callback.handler.class": _VALIDATOR,
+                f"{prefix}sasl.oauthbearer.jwks.endpoint.url": self.token_keys_url,
+                f"{prefix}sasl.oauthbearer.expected.audience": "kafka",
+            }
+        return {f"{prefix}sasl.jaas.config": f"{_KAFKA}scram.ScramLoginModule required;"}
+
+
+def _quoted(password: str) -> str:
+    escaped = password.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
 
 
 @dataclass(frozen=True, slots=True)

@@ -128,6 +128,7 @@ class Node:
             # Compression libraries unpack themselves here; a killed broker would leave them in the system's folder.
             f"-Djava.io.tmpdir={self.folder / 'tmp'}",
             f"-Dlog4j2.configurationFile={self.folder / 'log4j2.properties'}",
+            *self.options.security.jvm_options(),
             *self.options.jvm_options,
             *("-cp", f"{jars}/*", "kafka.Kafka", str(self.folder / "server.properties")),
         ]

@@ -22,6 +22,7 @@ from contexture.sandbox.ports import LOOPBACK, listening
 _ASK_SECONDS = 2.0
 _PAUSE_SECONDS = 0.05
 _SCRAM_ITERATIONS = 4096
+_SCRAM = {"SCRAM-SHA-256": ScramMechanism.SCRAM_SHA_256, "SCRAM-SHA-512": ScramMechanism.SCRAM_SHA_512}
 
 # A client writes every refused connection to standard error, and here refusals are expected.
 _SILENT = logging.getLogger(__name__)
@@ -60,15 +61,18 @@ def await_login(settings: Mapping[str, str], timeout_seconds: float) -> None:
         time.sleep(_PAUSE_SECONDS)
 
 
-def add_users(bootstrap_servers: str, users: Mapping[str, str]) -> None:
-    """Gives the cluster these users with SCRAM-SHA-512 passwords."""
+def add_users(bootstrap_servers: str, users: Mapping[str, str], mechanisms: Sequence[str]) -> None:
+    """Gives the cluster these users, with passwords for those of the mechanisms that are SCRAM."""
     admin = _admin({"bootstrap.servers": bootstrap_servers})
-    kind = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, _SCRAM_ITERATIONS)
-    changes: list[UserScramCredentialAlteration] = [
-        UserScramCredentialUpsertion(name, kind, password.encode()) for name, password in users.items()
-    ]
-    for done in admin.alter_user_scram_credentials(changes).values():
-        done.result(timeout=30)
+    for mechanism in mechanisms:
+        if mechanism not in _SCRAM:
+            continue
+        kind = ScramCredentialInfo(_SCRAM[mechanism], _SCRAM_ITERATIONS)
+        changes: list[UserScramCredentialAlteration] = [
+            UserScramCredentialUpsertion(name, kind, password.encode()) for name, password in users.items()
+        ]
+        for done in admin.alter_user_scram_credentials(changes).values():
+            done.result(timeout=30)
 
 
 def _check(node: Node, deadline: float) -> None:

@@ -81,6 +81,15 @@ def test_a_refused_user_is_told_at_once():
         watch.raise_refusal("starting")
 
 
+def test_a_certificate_that_is_refused_after_the_handshake_is_a_refusal():
+    watch = ClientWatch()
+    watch.on_error(KafkaError(KafkaError._TRANSPORT, "Receive failed: SSL alert number 40 (after 2ms)"))
+    assert watch.refused is None
+    told = KafkaError(KafkaError._TRANSPORT, "Receive failed: alert bad certificate: SSL alert number 42 (after 2ms)")
+    watch.on_error(told)
+    assert watch.refused is told
+
+
 class Message:
     def __init__(self, topic):
         self._topic = topic

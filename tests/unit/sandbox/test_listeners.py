@@ -38,6 +38,17 @@ def test_a_client_gets_the_settings_of_its_user() -> None:
     }
 
 
+def test_each_mechanism_has_its_login_at_the_broker() -> None:
+    users = {"alice": 'a"\\b'}
+    security = Security("SASL_SSL", users=users, mechanisms=("PLAIN", "SCRAM-SHA-256"), access_control=True)
+    properties = security.broker_properties(Path("/c/broker.pem"))
+    assert properties["listener.name.client.sasl.enabled.mechanisms"] == "PLAIN,SCRAM-SHA-256"
+    assert properties["listener.name.client.plain.sasl.jaas.config"].endswith(' user_alice="a\\"\\\\b";')
+    assert "ScramLoginModule required;" in properties["listener.name.client.scram-sha-256.sasl.jaas.config"]
+    assert properties["super.users"] == "User:ANONYMOUS"
+    assert security.client_settings(Path("/c"))["sasl.mechanism"] == "PLAIN"
+
+
 def test_a_formatted_folder_says_which_cluster_it_belongs_to(tmp_path: Path) -> None:
     (tmp_path / "template").write_bytes(b"features")
     assert not storage.is_formatted(tmp_path / "data")

@@ -1,0 +1,53 @@
+"""Rights of users on an embedded Kafka with access control."""
+
+from __future__ import annotations
+
+from confluent_kafka.admin import (  # type: ignore[attr-defined]
+    AclBinding,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    NewTopic,
+    ResourcePatternType,
+    ResourceType,
+)
+
+from contexture.sandbox.kafka import EmbeddedKafka
+
+
+def allow(kafka: EmbeddedKafka, user: str, kind: str, name: str, *operations: str) -> None:
+    """Lets a user (`User:…`) do operations on a resource; a name that ends in `*` is a prefix, `*` everything."""
+    pattern = ResourcePatternType.LITERAL if name == "*" or name[-1:] != "*" else ResourcePatternType.PREFIXED
+    bindings = [
+        AclBinding(
+            ResourceType[kind],
+            name if name == "*" else name.removesuffix("*"),
+            pattern,
+            user,
+            "*",
+            AclOperation[operation],
+            AclPermissionType.ALLOW,
+        )
+        for operation in operations
+    ]
+    client = administrator(kafka)
+    for done in client.create_acls(bindings, request_timeout=20).values():
+        done.result(20)
+
+
+def allow_everything(kafka: EmbeddedKafka, user: str) -> None:
+    for kind in ("TOPIC", "GROUP", "TRANSACTIONAL_ID"):
+        allow(kafka, user, kind, "*", "ALL")
+    allow(kafka, user, "BROKER", "kafka-cluster", "ALL")
+
+
+def make_topics(kafka: EmbeddedKafka, *names: str, **config: str) -> None:
+    """Makes topics; configuration with `_` for `.`."""
+    client, settings = administrator(kafka), {name.replace("_", "."): value for name, value in config.items()}
+    topics = [NewTopic(name, 1, 1, config=settings) for name in names]
+    for done in client.create_topics(topics, request_timeout=20).values():
+        done.result(20)
+
+
+def administrator(kafka: EmbeddedKafka) -> AdminClient:
+    return AdminClient({"bootstrap.servers": kafka.internal_servers})
