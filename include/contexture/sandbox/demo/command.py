@@ -8,6 +8,7 @@ import signal
 from pathlib import Path
 
 from contexture.sandbox.demo.console import Narrator
+from contexture.sandbox.demo.shell import shell_file
 from contexture.sandbox.demo.story import ENTITIES, STRUCTURES, Story, prepare_publications
 from contexture.sandbox.demo.summary import failed_runs, show, succeeded, summarize
 from contexture.sandbox.stack import Stack, StackOptions, project_folder
@@ -41,7 +42,7 @@ def demo(home: Path) -> int:
 def up(options: StackOptions) -> int:
     """Runs the platform until Ctrl-C."""
     narrator = Narrator()
-    with Stack(options, narrator.line) as stack:
+    with Stack(options, narrator.line) as stack, shell_file(options.home, stack.settings) as shell:
         login = stack.settings.login
         narrator.console.print(
             f"\n  Airflow         {stack.settings.url}   user {login.user}   password {login.password}"
@@ -50,7 +51,9 @@ def up(options: StackOptions) -> int:
         narrator.console.print(f"  registry        {stack.registry.url}/sdmx/v2/structure/*/*/*/*?detail=allstubs")
         narrator.console.print(f"  Kafka           {stack.kafka.bootstrap_servers}")
         narrator.console.print(f"  publications    {stack.publications} (edit them while it runs)")
-        narrator.console.print(f"  files           {options.home}\n\n  Ctrl-C ends all of it.\n")
+        narrator.console.print(f"  files           {options.home}")
+        narrator.console.print(f"  commands        . {shell}   then, in that terminal: contexture status")
+        narrator.console.print("\n  Ctrl-C ends all of it.\n")
         _wait(stack)
     return 0
 
