@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from contexture.sandbox.airflow import AirflowSettings
 from contexture.sandbox.airflow.environment import Login
 from contexture.sandbox.demo.shell import shell_file
