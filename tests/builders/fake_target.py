@@ -42,6 +42,10 @@ class FakeTarget:
     def highest_sequence(self) -> int:
         return max((entry.sequence for entry in self.ledger.values()), default=0)
 
+    def log_told(self) -> int | None:
+        entry = self.ledger.get(0)
+        return None if entry is None else entry.source_transaction
+
     def progress(self, shard: int) -> LedgerEntry | None:
         return self.ledger.get(shard)
 

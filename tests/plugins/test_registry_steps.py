@@ -17,6 +17,7 @@ from contexture.kafka import ClientSettings
 from contexture.outbox.layout import PublicationFolder
 from contexture.outbox.lifecycle import Outboxes
 from contexture.outbox.manifest import Manifest
+from contexture.outbox.orders import StageOrder
 from contexture.outbox.state import State
 from contexture.outbox.storage import Storage
 from contexture_airflow.steps.concluding import conclude_run
@@ -168,6 +169,15 @@ def test_an_instance_that_would_leave_a_gap_waits_for_the_one_that_lags(storage:
     assert "mode full" in waits.value.next_step
     assert status(storage, manifest) == "prepared"
     kafka.stand(0, "of another instance", 8, 3, 40)
+    assert gate(storage, manifest, kafka) == []
+
+
+def test_an_instance_that_saw_nothing_in_the_gap_need_not_wait(storage: Storage) -> None:
+    kafka, manifest = FakeTarget(), baseline(storage, "40")
+    path = PublicationFolder("codelists").order(manifest.run)
+    order = StageOrder.model_validate_json(storage.read(path))
+    storage.write(path, order.model_copy(update={"told": 38}).to_json())
+    kafka.stand(0, "of another instance", 7, 3, 38)
     assert gate(storage, manifest, kafka) == []
 
 

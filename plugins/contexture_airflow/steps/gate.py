@@ -9,7 +9,7 @@ from contexture.outbox.manifest import Manifest, Verdict
 from contexture.outbox.storage import Storage
 from contexture.publications import Publication
 from contexture_airflow.steps.run import Staged
-from contexture_airflow.steps.sending import staged_publication, topic_counts
+from contexture_airflow.steps.sending import staged_order, staged_publication, topic_counts
 from contexture_airflow.steps.target import Report, Target, TargetFor
 
 _PREVIEWED_TOPICS = 20
@@ -47,7 +47,7 @@ def judge(storage: Storage, staged: Staged, *, dry_run: bool, target_for: Target
     target = target_for(publication, manifest.interval)
     if manifest.baseline:
         report("baseline: what the registry holds becomes state, and nothing is sent until it changes")
-        _begin_log(manifest, target)
+        _begin_log(storage, manifest, target)
     target.ensure_topics(topics)
     _claim(outboxes, manifest, target)
     outboxes.move(manifest.outbox, "approved", reason="every critical expectation holds")
@@ -55,16 +55,18 @@ def judge(storage: Storage, staged: Staged, *, dry_run: bool, target_for: Target
     return [shard.shard for shard in manifest.shards if shard.records]
 
 
-def _begin_log(manifest: Manifest, target: Target) -> None:
+def _begin_log(storage: Storage, manifest: Manifest, target: Target) -> None:
     """Lets an instance that has told nothing begin where the others are, if there are any.
 
     Began it later, what lies between would be told by nobody: the others leave out what is below its transactions.
+    Where the run knew how far they were, its pull has seen that nothing of what lies between is selected.
     """
     if not (manifest.watermark or "").isdecimal():
         return
     newest = int(manifest.watermark or 0)
     told = target.begin_log(manifest, newest)
-    if told < newest:
+    seen_from = staged_order(storage, manifest.publication, manifest.run).told
+    if told < newest and (seen_from is None or told < seen_from):
         raise RetriableError(
             f"another instance has told what this registry did up to transaction {told}, and the registry is at "
             f"{newest}: an instance that begins now would leave out what lies between",

@@ -36,8 +36,7 @@ def told_by_others(publication: Publication, pointer: StatePointer, request: Run
     everything takes over.
     """
     begins = publication.source.kind == "sdmx" and pointer.outbox is None and request.interval is None
-    entry = target.progress(0) if begins and request.mode != "full" else None
-    return None if entry is None else entry.source_transaction
+    return target.log_told() if begins and request.mode != "full" else None
 
 
 def check_request(publication: Publication, request: RunRequest) -> None:

@@ -93,5 +93,9 @@ def topic_counts(storage: Storage, manifest: Manifest) -> dict[str, int]:
 
 def staged_publication(storage: Storage, publication: str, run: str) -> Publication:
     """The publication as it was when the run was staged: what is sent belongs to that one."""
-    order = storage.read(PublicationFolder(publication).order(run))
-    return StageOrder.model_validate_json(order).publication
+    return staged_order(storage, publication, run).publication
+
+
+def staged_order(storage: Storage, publication: str, run: str) -> StageOrder:
+    """What the run was asked to prepare."""
+    return StageOrder.model_validate_json(storage.read(PublicationFolder(publication).order(run)))

@@ -72,6 +72,10 @@ class Target(Protocol):
         """The highest sequence that was ever sent or claimed; 0 for none."""
         ...
 
+    def log_told(self) -> int | None:
+        """The registry transaction up to which the ledger says that the log is told; None where it says nothing."""
+        ...
+
     def progress(self, shard: int) -> LedgerEntry | None:
         """How far a shard got, once everything before this call is settled."""
         ...
@@ -137,6 +141,11 @@ class KafkaTarget:
     def highest_sequence(self) -> int:
         """The highest sequence in the ledger."""
         return self._ledger().highest_sequence()
+
+    def log_told(self) -> int | None:
+        """As the last visible row of the ledger's only shard says; there need be no ledger yet."""
+        entry = self._ledger().entries().get(0)
+        return None if entry is None else entry.source_transaction
 
     def progress(self, shard: int) -> LedgerEntry | None:
         """The shard's row of the ledger."""
