@@ -23,7 +23,7 @@ COMMANDS = {
     "quarantine": ("contexture.cli.quarantine", "Show what the row rules hold back."),
     "models": ("contexture.cli.models", "Copy JSON Schemas that entities are validated against."),
     "resync": ("contexture.cli.resync", "Start publications again, through Airflow."),
-    "topics": ("contexture.cli.topics", "Compare what topics of two clusters tell."),
+    "topics": ("contexture.cli.topics", "Compare topics with publications, or what topics of two clusters tell."),
     "structures": ("contexture.cli.structures", "Show what structure messages of SDMX hold."),
     "import": ("contexture.cli.importing", "Turn a Cygnus agent's configuration into publications."),
     "connection": (

@@ -1,7 +1,8 @@
-"""`contexture topics`: what lies in topics."""
+"""`contexture topics`: how topics differ from what publications say, and what lies in them."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -15,7 +16,50 @@ _TOPICS = typer.Argument(help="Topics of both sides, or LEFT=RIGHT where their n
 
 @app.callback()
 def topics() -> None:
-    """Look at what lies in topics."""
+    """Compare topics with what publications say, and what lies in them."""
+
+
+_FILES = typer.Argument(metavar="[FILE…]", help="Publication files or folders; CONTEXTURE_PUBLICATIONS if none.")
+_JSON = typer.Option("--json", help="One JSON document for scripts.")
+
+
+@app.command("plan")
+def plan_topics(files: Annotated[list[Path] | None, _FILES] = None, *, as_json: Annotated[bool, _JSON] = False) -> None:
+    """Show how topics differ from what publications say: partitions, replication factor, configuration.
+
+    Topics are those that files name and those that CONTEXTURE_HOME tells were sent to. Nothing is changed, and runs
+    never change a topic that is there. Connections come from the environment, as for `contexture connection test`.
+
+    Exit codes: 0 none differs; 1 some do; 2 a file or connection can't be used; 3 brokers are away.
+    """
+    from contexture.cli import topic_plans, topic_plans_output
+
+    planned = topic_plans.plans(files or [])
+    (topic_plans_output.print_json if as_json else topic_plans_output.print_text)(planned)
+    raise typer.Exit(exit_codes.INVALID if any(each.plan.changes for each in planned) else exit_codes.OK)
+
+
+@app.command("apply")
+def apply_topics(
+    files: Annotated[list[Path] | None, _FILES] = None,
+    *,
+    grow_keyed: Annotated[bool, typer.Option(help="Also give topics with keys more partitions; keys move.")] = False,
+    as_json: Annotated[bool, _JSON] = False,
+) -> None:
+    """Change topics to what publications say, as `contexture topics plan` shows it.
+
+    More partitions for topics with keys are refused unless --grow-keyed is given, and nothing is changed then. Fewer
+    partitions and other replication factors are left to be done by hand.
+
+    Exit codes: 0 all is as it should be now; 1 something is left to do by hand; 2 a file or connection can't be used,
+    or keys would move; 3 brokers are away.
+    """
+    from contexture.cli import topic_plans, topic_plans_output
+
+    planned = topic_plans.applied(files or [], grow_keyed=grow_keyed)
+    (topic_plans_output.print_json if as_json else topic_plans_output.print_text)(planned)
+    left = any(len(each.made or ()) < len(each.plan.changes) for each in planned)
+    raise typer.Exit(exit_codes.INVALID if left else exit_codes.OK)
 
 
 @app.command("compare")

@@ -119,7 +119,7 @@ class Trial:
         largest = self._records.largest_bytes
         limit = self._topics().configs([self._topic])[self._topic].get("max.message.bytes", "unknown")
         said = f"message.max.bytes of the connection is {largest}, max.message.bytes of the topic {limit}"
-        request = self._largest_request_bytes()
+        request = self._topics().lowest_of_brokers("socket.request.max.bytes")
         if request is not None and request < largest:
             return Verdict(
                 False,
@@ -167,21 +167,6 @@ class Trial:
         except client_error() as failure:
             return Verdict(None, f"topic {self._topic} stays ({error_in(failure).name()})", "remove it by hand")
         return Verdict(True, f"topic {self._topic} is removed")
-
-    def _largest_request_bytes(self) -> int | None:
-        """The lowest limit of the brokers for one request; None when this user may not see it."""
-        from confluent_kafka.admin import ConfigResource, ResourceType  # type: ignore[attr-defined]
-
-        found: list[int] = []
-        for broker in self._admin.list_topics(timeout=self._timeout_seconds).brokers:
-            # The client takes one broker in a call.
-            asked = [ConfigResource(ResourceType.BROKER, str(broker))]
-            (answer,) = self._admin.describe_configs(asked, request_timeout=self._timeout_seconds).values()
-            try:
-                found.append(int(answer.result()["socket.request.max.bytes"].value))
-            except (client_error(), KeyError, ValueError, TypeError):
-                return None
-        return min(found, default=None)
 
     def _topics(self) -> TopicAdmin:
         return TopicAdmin(self._settings, Patience(self._timeout_seconds))

@@ -118,6 +118,39 @@ class TopicAdmin:
             "growing",
         )
 
+    def configure(self, changes: Mapping[str, Mapping[str, str]]) -> None:
+        """Sets configuration of existing topics; what isn't named stays.
+
+        Raises:
+            KafkaConfigurationError: the brokers refuse a value, or this user.
+        """
+        from confluent_kafka.admin import (  # type: ignore[attr-defined]
+            AlterConfigOpType,
+            ConfigEntry,
+            ConfigResource,
+            ResourceType,
+        )
+
+        waiting = iter(changes.items())
+        while bulk := list(islice(waiting, _BULK)):
+            resources = [
+                ConfigResource(
+                    ResourceType.TOPIC,
+                    topic,
+                    incremental_configs=[
+                        ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
+                        for name, value in config.items()
+                    ],
+                )
+                for topic, config in bulk
+            ]
+
+            def alter(resources: list[ConfigResource] = resources) -> dict[str, Future[None]]:
+                answers = self._client.incremental_alter_configs(resources, request_timeout=_CALL_SECONDS)
+                return {resource.name: future for resource, future in answers.items()}
+
+            self._settle(alter, "configuring")
+
     def configs(self, names: Sequence[str]) -> dict[str, dict[str, str]]:
         """The configuration in force of existing topics."""
         from confluent_kafka.admin import ConfigResource, ResourceType  # type: ignore[attr-defined]

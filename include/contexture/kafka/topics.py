@@ -88,7 +88,7 @@ def ensure_topics(
         KafkaConfigurationError: too many new topics, or the brokers refuse one.
         RetriableError: no broker answers, or new topics do not become usable.
     """
-    wanted = _by_name(specs)
+    wanted = by_name(specs)
     if not wanted:
         return TopicsReport((), 0, ())
     admin = TopicAdmin(settings, Patience(wait_seconds, progress))
@@ -106,10 +106,15 @@ def _ensure(
         admin.create([_order(spec) for spec in missing], lambda count: progress(f"made {count} of {len(missing)}"))
         admin.await_usable({spec.name: spec.partitions for spec in missing})
     existing = [spec for name, spec in wanted.items() if name in listed]
-    return TopicsReport(tuple(spec.name for spec in missing), len(existing), _drift(admin, existing, listed))
+    return TopicsReport(tuple(spec.name for spec in missing), len(existing), drift_of(admin, existing, listed))
 
 
-def _by_name(specs: Iterable[TopicSpec]) -> dict[str, TopicSpec]:
+def by_name(specs: Iterable[TopicSpec]) -> dict[str, TopicSpec]:
+    """Topics by name.
+
+    Raises:
+        ConfigurationError: one is wanted in two ways.
+    """
     wanted: dict[str, TopicSpec] = {}
     for spec in specs:
         if wanted.setdefault(spec.name, spec) != spec:
@@ -135,7 +140,8 @@ def _order(spec: TopicSpec) -> NewTopicOrder:
     return NewTopicOrder(spec.name, spec.partitions, spec.replication_factor, spec.full_config())
 
 
-def _drift(admin: TopicAdmin, existing: list[TopicSpec], listed: Mapping[str, ListedTopic]) -> tuple[TopicDrift, ...]:
+def drift_of(admin: TopicAdmin, existing: list[TopicSpec], listed: Mapping[str, ListedTopic]) -> tuple[TopicDrift, ...]:
+    """How existing topics differ from what is wanted; what a publication does not say is no difference."""
     configs = admin.configs([spec.name for spec in existing])
     found: list[TopicDrift] = []
     for spec in existing:

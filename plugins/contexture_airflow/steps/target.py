@@ -19,12 +19,11 @@ from contexture.kafka import (
     SendProgress,
     ShardReader,
     ShardResult,
-    TopicSpec,
     ensure_topics,
     for_structures,
-    structure_topic_config,
 )
 from contexture.kafka.patience import Patience
+from contexture.kafka.topic_specs import topic_spec
 from contexture.outbox.manifest import Manifest
 from contexture.publications import Publication
 from contexture_airflow.steps.cluster import cluster_id
@@ -153,7 +152,7 @@ class KafkaTarget:
 
     def ensure_topics(self, topics: Iterable[str]) -> None:
         """Makes what is missing, as the publication wants it; tells of differences in what is there."""
-        specs = [self._spec(topic) for topic in topics]
+        specs = [topic_spec(self._publication, topic) for topic in topics]
         found = ensure_topics(
             self._settings,
             specs,
@@ -210,16 +209,6 @@ class KafkaTarget:
 
     def _patience(self) -> Patience:
         return Patience(self._wait_seconds, self._report)
-
-    def _spec(self, topic: str) -> TopicSpec:
-        wanted = self._publication.topics
-        return TopicSpec(
-            name=topic,
-            partitions=wanted.partitions,
-            replication_factor=wanted.replication_factor,
-            config=structure_topic_config(wanted.config) if self._is_registry else wanted.config,
-            keep=wanted.keep,
-        )
 
 
 def sender_names(publication: Publication, interval: Interval | None) -> SenderNames:
