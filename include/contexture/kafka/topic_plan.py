@@ -26,8 +26,8 @@ class Way(Enum):
 
 _ADVICE: Mapping[Way, str] = {
     Way.GROW: "contexture topics apply",
-    Way.GROW_KEYED: "contexture topics apply --grow-keyed: records of most keys go to other partitions from then on, and "
-    "earlier ones stay where they are, on compacted topics too; a new topic keeps keys together",
+    Way.GROW_KEYED: "contexture topics apply --grow-keyed: records of most keys go to other partitions from then on, "
+    "and earlier ones stay where they are, on compacted topics too; a new topic keeps keys together",
     Way.CONFIGURE: "contexture topics apply",
 }
 _FEWER = "Kafka takes no partition away: make a new topic, or put the number it has into topics.partitions"
