@@ -89,12 +89,20 @@ def _records(rows: Any, first: int, bodies: Bodies) -> Any:
     count = rows.num_rows
     columns = {name: rows.column(name) for name in rows.column_names}
     columns["position"] = pa.array(range(first, first + count), pa.int64())
-    columns["value"] = pa.array([bodies.at(place) if place else None for place in _places(rows)], pa.binary())
+    columns["value"] = _values([bodies.at(place) if place else None for place in _places(rows)])
     columns["partition"] = pa.nulls(count, pa.int32())
     columns["events"] = pa.repeat(pa.scalar(1, pa.int32()), count)
     columns[REGISTRY_HEADER.name] = rows.column("source_transaction").cast(pa.string()).cast(pa.binary())
     names = STRUCTURE_OUTBOX.names
     return pa.table([columns[name] for name in names], names=names).cast(STRUCTURE_OUTBOX)
+
+
+def _values(bodies: Sequence[Any]) -> Any:
+    if len(bodies) == 1 and bodies[0] is not None:
+        # A large body is alone, and not copied.
+        offsets = pa.array([0, len(bodies[0])], pa.int32()).buffers()[1]
+        return pa.Array.from_buffers(pa.binary(), 1, [None, offsets, bodies[0]])
+    return pa.array([None if body is None else body.to_pybytes() for body in bodies], pa.binary())
 
 
 def _places(rows: Any) -> Iterator[Place | None]:

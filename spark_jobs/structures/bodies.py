@@ -30,6 +30,41 @@ class Place(NamedTuple):
     size: int
 
 
+class BodyStream:
+    """Reads a body that lies in memory, until it is let go.
+
+    What has read from it may live on in circles of references, and would hold large bodies until these are found.
+    """
+
+    def __init__(self, body: Any) -> None:
+        self._body = body
+        self._place = 0
+
+    def read(self, size: int) -> bytes:
+        """At most so many bytes."""
+        piece = self._body.slice(self._place, min(size, len(self._body) - self._place)).to_pybytes()
+        self._place += len(piece)
+        return bytes(piece)
+
+    def seekable(self) -> bool:
+        """It can be read twice."""
+        return True
+
+    def tell(self) -> int:
+        """How far it was read."""
+        return self._place
+
+    def seek(self, place: int) -> None:
+        """Reads on from there."""
+        self._place = place
+
+    def __enter__(self) -> BodyStream:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._body, self._place = pa.py_buffer(b""), 0
+
+
 class BodyFile:
     """Takes the bodies of one unit, one behind the other."""
 
@@ -63,7 +98,7 @@ class Bodies:
         self._work = work
         self._codec = pa.Codec(_CODEC)
         self._files: OrderedDict[int, Any] = OrderedDict()
-        self._last: tuple[Place, bytes] | None = None
+        self._last: tuple[Place, Any] | None = None
 
     def __enter__(self) -> Bodies:
         return self
@@ -74,13 +109,13 @@ class Bodies:
         while self._files:
             self._files.popitem()[1].close()
 
-    def at(self, place: Place) -> bytes:
-        """The body that lies there."""
+    def at(self, place: Place) -> Any:
+        """The body that lies there, as a buffer."""
         if self._last is None or self._last[0] != place:
             # Two large ones at once would be one too many.
             self._last = None
             packed = self._file(place.unit).read_at(place.length, place.offset)
-            self._last = (place, self._codec.decompress(packed, decompressed_size=place.size, asbytes=True))
+            self._last = (place, self._codec.decompress(packed, decompressed_size=place.size))
         return self._last[1]
 
     def _file(self, unit: int) -> Any:

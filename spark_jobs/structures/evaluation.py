@@ -6,6 +6,7 @@ itself, and writes for each a file of narrow rows and one of the bodies that may
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any
@@ -19,6 +20,8 @@ from spark_jobs.structures.bodies import BodyFile, body_file
 from spark_jobs.structures.columns import LOOKED_AT
 from spark_jobs.structures.landing_units import Unit, batches_of
 from spark_jobs.structures.looking import LandedStructure, StructureLook
+
+_LARGE_BYTES = 1 << 20
 
 EVENTS = "events long"
 """What Spark gets of each unit: how many events it was."""
@@ -55,6 +58,10 @@ def _evaluate(preparation: Preparation, look: StructureLook, unit: Unit, number:
             for batch in batches_of(storage, landing, unit)
             for row in _structures(batch)
         ]
+    if sum(row["size"] for row in rows) > _LARGE_BYTES:
+        # What took bodies apart refers to itself in circles: few objects for Python, which waits for many, and much
+        # memory.
+        gc.collect()
     with storage.replacing(f"{looked_at_folder(preparation.work)}/{number:06d}.parquet") as path:
         pq.write_table(pa.Table.from_pylist(rows, schema=LOOKED_AT), path, filesystem=storage.filesystem)
     return len(rows)

@@ -8,14 +8,13 @@ from hashlib import sha256
 from itertools import islice
 from typing import Any
 
-import pyarrow as pa
-
 from contexture.changes import Verdict
 from contexture.events.violations import Violation
 from contexture.publications import Publication
 from contexture.sdmx import Artefact, StructureMessageError, UnsplittableFormatError, Urn, split
 from contexture.sdmx.finality import is_final
 from contexture.sdmx.rules import RuleOptions, check, check_alone, unreadable
+from spark_jobs.structures.bodies import BodyStream
 
 INEXPRESSIBLE = Violation(
     "inexpressible", "warning", "the registry holds it and can't write it in the form of source.media_type"
@@ -69,7 +68,8 @@ class StructureLook:
         if row.body is None:
             return _refused(row, [_EMPTY])
         try:
-            artefacts = list(islice(split(pa.BufferReader(row.body), row.media_type), 2))
+            with BodyStream(row.body) as stream:
+                artefacts = list(islice(split(stream, row.media_type), 2))
         except UnsplittableFormatError:
             return self._whole(row)
         except StructureMessageError as error:

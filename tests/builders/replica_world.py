@@ -1,0 +1,227 @@
+"""A registry, instances that publish it, and a read-committed reader of their topics: all in this process.
+
+What is real: reading, preparing, sending and concluding. What is not: the registry and Kafka, which are in memory, and
+Spark, whose tasks run one after the other.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+
+from builders.structure_intake import Opened, read_here
+from builders.structure_runs import InProcess, registry_publication, structure_order
+from contexture.kafka import ClientSettings, Publisher, SenderNames
+from contexture.kafka.arbitration import start_of
+from contexture.outbox.conclusion import conclude
+from contexture.outbox.layout import PublicationFolder
+from contexture.outbox.lifecycle import Outboxes
+from contexture.outbox.manifest import LandingManifest, Manifest
+from contexture.outbox.orders import StageOrder
+from contexture.outbox.reader import OutboxShardReader
+from contexture.outbox.state import State
+from contexture.outbox.storage import Storage
+from contexture.publications import Publication
+from contexture.sdmx import Selector
+from contexture.sdmx.registries import RegistryConnection
+from contexture.sdmx.routing import router
+from fakes.kafka_cluster import FakeCluster, FakeLedger
+from fakes.structure_registry import MEDIA_TYPE, FakeRegistry
+from spark_jobs.preparation.phase import Stopwatch
+from spark_jobs.structures.intake import Intake
+from spark_jobs.structures.phase import prepare_structures
+from spark_jobs.structures.pull import land
+from spark_jobs.structures.reader import Reading
+
+SETTINGS = ClientSettings.from_extra({"bootstrap.servers": "nowhere:1"})
+
+
+class Crashed(Exception):  # noqa: N818 - what a killed process leaves behind, not an error of ours
+    """The process was killed here."""
+
+
+class Instance:
+    """One installation: a home of its own, and a publication that others may have too."""
+
+    def __init__(self, home: Path, registry: FakeRegistry, cluster: FakeCluster, publication: Publication) -> None:
+        self.storage = Storage(str(home))
+        self.publication = publication
+        self._registry = registry
+        self._cluster = cluster
+        self._names = SenderNames(publication.name)
+        self._folder = PublicationFolder(publication.name)
+        self._outboxes = Outboxes(self.storage, publication.name)
+        self._runs = 0
+
+    @property
+    def is_new(self) -> bool:
+        """Whether it never concluded a run."""
+        return State(self.storage, self.publication.name).pointer().outbox is None
+
+    def run(self, mode: str, *, crash: str = "", commits: int = 0) -> None:
+        """One run: what an earlier one left is sent first; `crash` says where it is killed.
+
+        Raises:
+            Crashed: it was.
+        """
+        for pending in self._outboxes.pending():
+            self._send(self._outboxes.manifest(pending.outbox), crash, commits)
+        if crash == "settled":
+            raise Crashed
+        manifest = self._staged(mode, crash)
+        self._send(manifest, crash, commits)
+
+    def _staged(self, mode: str, crash: str) -> Manifest:
+        self._runs += 1
+        pointer = State(self.storage, self.publication.name).pointer()
+        entry = FakeLedger(self._cluster, self._names).read(0)
+        sequence = 1 + max(pointer.sequence, entry.sequence if entry else 0)
+        order = structure_order(
+            publication=self.publication,
+            home=self.storage.root,
+            run=f"run{self._runs}",
+            mode=mode,
+            sequence=sequence,
+        )
+        landing = self._pulled(order, pointer.watermark)
+        if crash == "pulled":
+            raise Crashed
+        manifest = prepare_structures(InProcess(), order, landing, Stopwatch())
+        if crash == "prepared":
+            raise Crashed
+        return manifest
+
+    def _pulled(self, order: StageOrder, watermark: str | None) -> LandingManifest:
+        started_at = datetime.now(UTC)
+        reading = Reading(
+            connection=RegistryConnection("http://memory"),
+            flavour=self._registry.flavour,
+            media_type=MEDIA_TYPE,
+            splits=True,
+            home=order.home,
+            folder=self._folder.landing(order.run),
+            opening=Opened(self._registry),
+        )
+        identities = State(self.storage, self.publication.name)
+        sent = identities.table(identities.pointer(), ["identity"]).column("identity").to_pylist()
+        selectors = [Selector.parse(text) for text in self.publication.source.select]
+        intake = Intake(
+            self._registry,
+            reading,
+            selectors,
+            [each.decode() for each in sent],
+            readers=2,
+            read_shares=read_here,
+        )
+        outcome = land(intake, order, watermark, started_at)
+        intake.close()
+        return LandingManifest.model_validate(
+            {
+                "run": order.run,
+                "mode": order.mode,
+                "source": "memory",
+                "queries": tuple(intake.queries),
+                "watermark_from": watermark,
+                "watermark_to": outcome.watermark,
+                "rows": intake.tally.rows,
+                "present": 0,
+                "source_count": outcome.source_count,
+                "complete": outcome.complete,
+                "started_at": started_at,
+                "finished_at": datetime.now(UTC),
+                "broker_time": None,
+                "files": intake.tally.files,
+                "digest": intake.digest,
+                "registry_transaction": outcome.transaction,
+            }
+        )
+
+    def _send(self, manifest: Manifest, crash: str, commits: int) -> None:
+        if self._outboxes.status(manifest.outbox).status == "prepared":
+            self._outboxes.move(manifest.outbox, "approved", reason="the test says so")
+        reader = OutboxShardReader(self.storage, manifest, 0)
+        ledger = FakeLedger(self._cluster, self._names)
+        if reader.records:
+            self._cluster.script["commit_transaction"] = _killing(crash, commits)
+            publisher = Publisher(
+                SETTINGS,
+                self._names,
+                shards=1,
+                ledger=ledger,
+                open_producer=self._cluster.open_producer,
+                sleep=lambda seconds: None,
+            )
+            try:
+                publisher.publish(reader)
+            finally:
+                self._cluster.script["commit_transaction"] = []
+            if start_of(reader, ledger.read(0)).superseded:
+                # A flush of another instance shows more: the next run begins where state stands.
+                self._outboxes.move(manifest.outbox, "abandoned", reason="something later was sent")
+                return
+        if crash == "sent":
+            raise Crashed
+        conclude(self.storage, manifest, cluster="memory", target="memory")
+
+
+def _killing(crash: str, commits: int) -> list[Callable[..., None] | None]:
+    """What the commits of a sender meet: some go well, and the next one never does, or is not heard of."""
+    if crash not in {"before commit", "after commit"}:
+        return []
+
+    def killed(producer: object) -> None:
+        if crash == "after commit":
+            producer.finish()  # type: ignore[attr-defined]
+        raise Crashed
+
+    return [*[None] * commits, killed]
+
+
+class World:
+    """A registry with its log, and instances that share nothing but Kafka."""
+
+    def __init__(self, home: Path, instances: int = 1, *, has_log: bool = True, **changes: object) -> None:
+        self.registry = FakeRegistry(has_log=has_log)
+        self.cluster = FakeCluster()
+        self.publication = registry_publication(**changes)
+        self._told_before = 0
+        make = partial(Instance, registry=self.registry, cluster=self.cluster, publication=self.publication)
+        self.instances = [make(home / str(number)) for number in range(instances)]
+
+    def began(self) -> None:
+        """What was sent so far is no longer among what was `told`."""
+        self._told_before = len(self.cluster.transactions)
+
+    def told(self) -> list[tuple[int, bool, int]]:
+        """Of each transaction of Kafka: the registry's, whether it deletes, and how many records it has."""
+        told = []
+        for transaction in self.cluster.transactions[self._told_before :]:
+            records = [sent for sent in transaction if not sent.topic.startswith("contexture.")]
+            number = int(dict(records[0].headers)["contexture_registry_transaction"])  # type: ignore[call-overload]
+            told.append((number, records[0].value is None, len(records)))
+        return told
+
+    def replica(self) -> Mapping[str, Mapping[str, bytes]]:
+        """What a read-committed reader has who applies every transaction, by topic and key."""
+        topics: dict[str, dict[str, bytes]] = defaultdict(dict)
+        for sent in self.cluster.committed:
+            if sent.topic.startswith("contexture."):
+                continue
+            key = (sent.key or b"").decode()
+            if sent.value is None:
+                topics[sent.topic].pop(key, None)
+            else:
+                topics[sent.topic][key] = sent.value
+        return {topic: held for topic, held in topics.items() if held}
+
+    def expected(self) -> Mapping[str, Mapping[str, bytes]]:
+        """What the registry holds, where the publication's topics and routes say that it goes."""
+        held = self.registry.now
+        topics: dict[str, dict[str, bytes]] = defaultdict(dict)
+        for urn, names in router(self.publication.topics).route(held, held=held).topics.items():
+            for name in names:
+                topics[name][urn] = self.registry.message(urn)
+        return topics

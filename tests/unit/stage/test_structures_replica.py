@@ -1,0 +1,177 @@
+"""Any order of submissions, deletions, runs, crashes and restarts ends with a replica that is equal to the registry.
+
+Reading, preparing, sending and concluding are real; the registry, Kafka and Spark's tasks are in this process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from builders.registry import urn
+from builders.replica_world import Crashed, World
+from contexture.errors import ConfigurationError
+
+URNS = [urn(name, version) for name in ("CL_A", "CL_B") for version in ("1.0", "2.0")] + [urn("CL_C")]
+CRASHES = ["", "", "settled", "pulled", "prepared", "before commit", "after commit", "sent"]
+ROUTES = [
+    {"topics": ["structures"]},
+    {"topics": ["one", "two"], "routes": [{"select": "Codelist=X:CL_A(*)", "topics": ["a-{agency}"]}]},
+]
+
+
+class Submitted(NamedTuple):
+    """A transaction of the registry."""
+
+    lists: dict[str, tuple[str, ...]]
+    deleted: set[str]
+
+
+class Run(NamedTuple):
+    """A run of one instance, and where it is killed."""
+
+    instance: int
+    mode: str
+    crash: str
+    commits: int
+
+
+SUBMISSIONS = st.builds(
+    Submitted,
+    st.dictionaries(st.sampled_from(URNS), st.sampled_from([("x",), ("y",), ("z", "y")]), max_size=3),
+    st.sets(st.sampled_from(URNS), max_size=2),
+)
+
+
+def runs(instances: int, *modes: str) -> st.SearchStrategy[Run]:
+    return st.builds(
+        Run,
+        st.integers(0, instances - 1),
+        st.sampled_from(modes),
+        st.sampled_from(CRASHES),
+        st.integers(0, 2),
+    )
+
+
+def histories(instances: int, *modes: str) -> st.SearchStrategy[list[Submitted | Run]]:
+    return st.lists(SUBMISSIONS | runs(instances, *modes), max_size=8)
+
+
+def live(world: World, history: list[Submitted | Run]) -> None:
+    """Everything happens, and in the end every instance has a run that nobody kills."""
+    world.registry.submit({urn("CL_KEPT"): ("x",)})
+    for instance in world.instances:
+        instance.run("full")
+    world.began()
+    for each in history:
+        if isinstance(each, Submitted):
+            there = world.registry.now
+            deleted = sorted(name for name in each.deleted if name in there and name not in each.lists)
+            if each.lists or deleted:
+                world.registry.submit(each.lists, delete=deleted)
+        else:
+            with suppress(Crashed):
+                world.instances[each.instance].run(each.mode, crash=each.crash, commits=each.commits)
+    for instance in world.instances:
+        instance.run("changes")
+
+
+SHRINKING = {"kind": "sdmx", "connection": "registry", "shrink_limit": {"share": 1.0, "count": 10}}
+EXAMPLES = pytest.mark.parametrize(
+    "examples", [6, pytest.param(60, marks=[pytest.mark.slow, pytest.mark.timeout(1800)])]
+)
+
+
+def law(examples: int) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Settings of a law; each example is some runs, of some tenths of a second."""
+    return settings(max_examples=examples, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+
+@EXAMPLES
+def test_the_replica_of_one_instance_equals_the_registry(examples: int) -> None:
+    @law(examples)
+    @given(histories(1, "changes", "changes", "full"), st.sampled_from(ROUTES))
+    def holds(history: list[Any], topics: dict[str, Any]) -> None:
+        with TemporaryDirectory() as home:
+            world = World(Path(home), topics=topics)
+            live(world, history)
+            assert world.replica() == world.expected()
+
+    holds()
+
+
+@EXAMPLES
+def test_so_does_that_of_two_instances_that_share_only_kafka(examples: int) -> None:
+    @law(examples)
+    @given(histories(2, "changes", "changes", "full"))
+    def holds(history: list[Any]) -> None:
+        with TemporaryDirectory() as home:
+            world = World(Path(home), instances=2)
+            live(world, history)
+            assert world.replica() == world.expected()
+
+    holds()
+
+
+@EXAMPLES
+def test_two_instances_tell_each_transaction_of_the_registry_once_and_in_its_order(examples: int) -> None:
+    @law(examples)
+    @given(histories(2, "changes"))
+    def holds(history: list[Any]) -> None:
+        with TemporaryDirectory() as home:
+            world = World(Path(home), instances=2)
+            live(world, history)
+            told = [(transaction, deletes) for transaction, deletes, _ in world.told()]
+            assert told == sorted(set(told))
+
+    holds()
+
+
+@EXAMPLES
+def test_the_replica_of_a_registry_without_a_log_equals_it_too(examples: int) -> None:
+    @law(examples)
+    @given(histories(1, "changes", "changes", "full"))
+    def holds(history: list[Any]) -> None:
+        with TemporaryDirectory() as home:
+            world = World(Path(home), has_log=False, source=SHRINKING)
+            live(world, history)
+            assert world.replica() == world.expected()
+
+    holds()
+
+
+@pytest.mark.parametrize("lie", ["unlisted", "withheld", "denied"])
+def test_a_registry_that_answers_half_causes_no_tombstone(tmp_path: Path, lie: str) -> None:
+    world = World(tmp_path, has_log=False)
+    world.registry.submit({urn(f"CL_{number}"): ("x",) for number in range(20)})
+    (instance,) = world.instances
+    instance.run("full")
+    before = world.replica()
+
+    getattr(world.registry, lie).update(urn(f"CL_{number}") for number in range(10))
+    with suppress(Exception):
+        instance.run("full")
+
+    assert world.replica() == before
+    assert all(sent.value is not None for sent in world.cluster.committed)
+
+
+def test_a_registry_that_loses_more_than_may_be_causes_no_tombstone(tmp_path: Path) -> None:
+    world = World(tmp_path, has_log=False)
+    lists = [urn(f"CL_{number}") for number in range(40)]
+    world.registry.submit(dict.fromkeys(lists, ("x",)))
+    (instance,) = world.instances
+    instance.run("full")
+
+    world.registry.submit({}, delete=lists[:20])
+    with pytest.raises(ConfigurationError, match="20 are gone of the 40 structures"):
+        instance.run("changes")
+
+    assert all(sent.value is not None for sent in world.cluster.committed)
