@@ -76,19 +76,15 @@ def shard(
     return MemoryShard(rows, outbox_id=outbox, sequence=sequence, registry=parts(listed), flush=flush)
 
 
-def stored_structures(name: str = "codelists", topic: str = "structures", **changes: Any) -> Publication:
-    """What an order on storage says of `structures`: everything but the kind of source, which no loading takes yet."""
-    return publication(**{"name": name, "topics": {"naming": "fixed", "topics": [topic], "keep": "latest"}, **changes})
-
-
 def structures(name: str = "codelists", topic: str = "structures", **changes: Any) -> Publication:
     """A publication of a registry's structures, with sections replaced by `changes`."""
-    return of_registry(stored_structures(name, topic, **changes))
-
-
-def of_registry(owner: Publication) -> Publication:
-    """The same publication with a registry for its source."""
-    return owner.model_copy(update={"source": owner.source.model_copy(update={"kind": "sdmx"})})
+    settings: dict[str, Any] = {
+        "name": name,
+        "source": {"kind": "sdmx", "connection": "registry", "select": ["*"]},
+        "topics": {"naming": "fixed", "topics": [topic], "keep": "latest"},
+        "message": {"format": "sdmx"},
+    }
+    return publication(**{**settings, **changes})
 
 
 def registry_outbox(
@@ -102,7 +98,6 @@ def registry_outbox(
     baseline: bool = False,
 ) -> Manifest:
     """Writes a prepared outbox with them to the publication's first topic."""
-    owner = owner.model_copy(update={"source": owner.source.model_copy(update={"kind": "ngsi"})})
     (topic,) = owner.topics.topics[:1]
     records = [(topic, key, value) for each in transactions for key, value in each.records()]
     mode = "full" if flush else "changes"

@@ -95,6 +95,11 @@ def test_a_run_sends_each_record_once_and_state_remembers_the_cluster(city: City
     assert pointer.cluster == city.target(city.publication, None).cluster()
 
 
+def test_a_publication_that_never_sent_has_no_progress(city: City) -> None:
+    target = city.target(city.publication, None)
+    assert (target.progress(0), target.highest_sequence()) == (None, 0)
+
+
 def test_a_run_without_records_is_concluded_and_takes_its_number(city: City) -> None:
     assert city.ran(city.prepared(1, "car1", ""))
     assert city.ran(city.prepared(2, "", ""))

@@ -12,11 +12,11 @@ from builders.fake_target import FakeTarget
 from builders.outboxes import NOON
 from builders.registry_outboxes import Told, registry_outbox, structures
 from builders.states import Held, held, state_table
-from contexture.errors import ConfigurationError, RetriableError
+from contexture.errors import ConfigurationError, RejectedError, RetriableError
 from contexture.kafka import ClientSettings
 from contexture.outbox.layout import PublicationFolder
 from contexture.outbox.lifecycle import Outboxes
-from contexture.outbox.manifest import Manifest
+from contexture.outbox.manifest import ExpectationResult, Manifest, Verdict
 from contexture.outbox.orders import StageOrder
 from contexture.outbox.state import State
 from contexture.outbox.storage import Storage
@@ -202,3 +202,15 @@ def test_a_run_without_records_fences_no_other_instance(storage: Storage) -> Non
     nowhere = ClientSettings.from_extra({"bootstrap.servers": "127.0.0.1:1"})
     manifest = registry_outbox(storage, CODELISTS, 1, [])
     assert KafkaTarget(nowhere, CODELISTS).claim(manifest)
+
+
+def test_an_empty_registry_is_told_as_a_selection_to_look_at(storage: Storage) -> None:
+    manifest = registry_outbox(storage, CODELISTS, 1, [])
+    failed = ExpectationResult(
+        name="volume", severity="critical", success=False, on="structures", description="volume holds", observed="0"
+    )
+    verdict = Verdict(outbox=manifest.outbox, approved=False, results=(failed,))
+    storage.write(PublicationFolder("codelists").verdict(manifest.outbox), verdict.to_json())
+    with pytest.raises(RejectedError) as refused:
+        gate(storage, manifest, FakeTarget())
+    assert "source.select" in refused.value.next_step

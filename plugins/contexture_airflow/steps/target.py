@@ -147,8 +147,9 @@ class KafkaTarget:
         return None if entry is None else entry.source_transaction
 
     def progress(self, shard: int) -> LedgerEntry | None:
-        """The shard's row of the ledger."""
-        return self._ledger().settled(shard)
+        """The shard's row of the ledger; None too where nothing was ever sent, so that there is no ledger."""
+        ledger = self._ledger()
+        return ledger.settled(shard) if shard < ledger.partitions() else None
 
     def ensure_topics(self, topics: Iterable[str]) -> None:
         """Makes what is missing, as the publication wants it; tells of differences in what is there."""

@@ -20,7 +20,7 @@ if __name__ == "__main__":
     root = Path(__file__).resolve().parents[3]
     sys.path[:0] = [str(root / folder) for folder in ("include", "plugins", ".", "tests")]
 
-from builders.registry_outboxes import Told, of_registry, registry_outbox, structures
+from builders.registry_outboxes import Told, registry_outbox, structures
 from contexture.errors import RetriableError
 from contexture.kafka import ClientSettings, FencedError, Publisher
 from contexture.kafka.clients import transactional_producer
@@ -42,6 +42,9 @@ assert _spec is not None
 assert _spec.loader is not None
 sender_process = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(sender_process)
+
+
+FAILURES_IN_A_ROW = 100
 
 
 def registry_log(last: int) -> list[Told]:
@@ -81,7 +84,7 @@ class Instance:
         return int(State(self.storage, self.publication.name).pointer().watermark or 0)
 
     def target(self, publication: Any, interval: Any) -> KafkaTarget:
-        return DwellingTarget(self.settings, of_registry(publication), interval)
+        return DwellingTarget(self.settings, publication, interval)
 
     def run(self) -> None:
         """Settle, stage, quality_gate, publish, conclude."""
@@ -124,15 +127,19 @@ def main(arguments: list[str]) -> None:
     bootstrap, home, publication, topic, last, seed, lag, pause = arguments
     DwellingTarget.pause_seconds = float(pause)
     instance = Instance(bootstrap, home, publication, topic, last=int(last), seed=int(seed))
+    failed = 0
     while instance.watermark < instance.last:
         time.sleep(float(lag) * instance.random.random())
         try:
             instance.run()
             sender_process.tell("ran")
-        except FencedError:
-            sender_process.tell("fenced")
-        except RetriableError:
-            sender_process.tell("again")
+            failed = 0
+        except (FencedError, RetriableError) as error:
+            sender_process.tell("fenced" if isinstance(error, FencedError) else "again")
+            failed += 1
+            sys.stderr.write(f"{error}\n")
+            if failed == FAILURES_IN_A_ROW:
+                raise
     sender_process.tell("done")
 
 

@@ -197,7 +197,7 @@ def test_what_a_registry_did_is_sent_again_in_its_own_transactions(storage: Stor
         Outboxes(storage, "vehicles").move(manifest.outbox, "approved", reason="good")
         conclude(storage, manifest, cluster=None, target=None)
 
-    again = replay(order(storage, publication()).model_copy(update={"publication": owner}))
+    again = replay(order(storage, owner))
 
     rows = [row for batch in OutboxShardReader(storage, again, 0).batches(0) for row in batch.to_pylist()]
     told = [(row["transaction"], row["value"], row["header:contexture_registry_transaction"]) for row in rows]
