@@ -102,6 +102,7 @@ def _explain(watch: ClientWatch, settings: ClientSettings) -> None:
         return explained(settings, error, doing) if is_tls else None
 
     watch.explain = explain
+    watch.clean = settings.without_secrets
 
 
 def _unusable(problem: Exception, settings: ClientSettings) -> Exception:

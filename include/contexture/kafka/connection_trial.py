@@ -142,21 +142,7 @@ class Trial:
 
     def compare_clocks(self) -> Verdict:
         """Compares the time that the broker wrote into the record with the time it was sent."""
-        if self._sent is None:
-            return Verdict(None, "not tried: no transaction was committed")
-        if not self._sent.record.is_brokers_time:
-            return Verdict(None, "not tried: the topic keeps the times of senders", "try without --topic")
-        at = self._sent.record.timestamp_ms / 1000
-        apart = max(self._sent.before - at, at - self._sent.after, 0.0)
-        if apart <= _CLOCK_SECONDS:
-            known = max(apart, self._sent.after - self._sent.before)
-            return Verdict(True, f"the broker's clock is within {known:.1f} s of this machine's")
-        way = "behind" if at < self._sent.before else "ahead of"
-        return Verdict(
-            False,
-            f"the broker's clock is {apart:.0f} s {way} this machine's",
-            "let both follow a time server (NTP): certificates, tokens and retention go by the clock",
-        )
+        return clock_verdict(self._sent)
 
     def remove_topic(self) -> Verdict:
         """Removes the topic that was made."""
@@ -170,6 +156,25 @@ class Trial:
 
     def _topics(self) -> TopicAdmin:
         return TopicAdmin(self._settings, Patience(self._timeout_seconds))
+
+
+def clock_verdict(sent: Sent | None) -> Verdict:
+    """What a record that came back says of the broker's clock; None: there is no record."""
+    if sent is None:
+        return Verdict(None, "not tried: no transaction was committed")
+    if not sent.record.is_brokers_time:
+        return Verdict(None, "not tried: the topic keeps the times of senders", "try without --topic")
+    at = sent.record.timestamp_ms / 1000
+    apart = max(sent.before - at, at - sent.after, 0.0)
+    if apart <= _CLOCK_SECONDS:
+        known = max(apart, sent.after - sent.before)
+        return Verdict(True, f"the broker's clock is within {known:.1f} s of this machine's")
+    way = "behind" if at < sent.before else "ahead of"
+    return Verdict(
+        False,
+        f"the broker's clock is {apart:.0f} s {way} this machine's",
+        "let both follow a time server (NTP): certificates, tokens and retention go by the clock",
+    )
 
 
 def _as_whom(settings: ClientSettings) -> str:

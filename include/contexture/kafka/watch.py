@@ -22,7 +22,7 @@ Explain = Callable[[KafkaErrorLike, str], ContextureError | None]
 
 
 class ClientWatch:
-    """Keeps the reports of one client that explain a later failure.
+    """Keeps the reports of one client that explain a later failure, without secrets that the client quotes.
 
     A wrong password or an unknown authority makes calls only time out, and a refused record makes a commit only say
     how many failed: the reasons come here.
@@ -34,9 +34,12 @@ class ClientWatch:
         self.refused: KafkaErrorLike | None = None
         self.undelivered: tuple[KafkaErrorLike, str | None] | None = None
         self.explain: Explain = lambda error, doing: None
+        self.clean: Callable[[str], str] = lambda text: text
 
     def on_error(self, error: KafkaErrorLike) -> None:
         """For `error_cb`."""
+        text = self.clean(error.str())
+        error = error if text == error.str() else _Cleaned(error, text)
         self.last = error
         if error.name() in REFUSALS or CERTIFICATE_ALERT.search(error.str()):
             self.refused = error
@@ -69,3 +72,28 @@ class ClientWatch:
         """Why brokers seem to be away, as far as the client knows."""
         told = self.last or otherwise
         return f"{told.name()}: {told.str()}"
+
+
+class _Cleaned:
+    """An error of the client with another text."""
+
+    def __init__(self, error: KafkaErrorLike, text: str) -> None:
+        self._error, self._text = error, text
+
+    def code(self) -> int:
+        return self._error.code()
+
+    def name(self) -> str:
+        return self._error.name()
+
+    def fatal(self) -> bool:
+        return self._error.fatal()
+
+    def retriable(self) -> bool:
+        return self._error.retriable()
+
+    def txn_requires_abort(self) -> bool:
+        return self._error.txn_requires_abort()
+
+    def str(self) -> str:
+        return self._text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Iterator, Mapping
 
@@ -206,6 +207,17 @@ def test_who_may_not_make_topics_is_told_and_can_name_one(secured):
     named = {check.name: check for check in test_connection(bert, timeout_seconds=30, topic="bert-1").checks}
     assert [named[name].passed for name in ("transactions", "message size")] == [True, True]
     assert "clean up" not in named
+
+
+def test_no_secret_shows_in_logs_or_output_however_much_the_client_tells(secured, caplog, capfd):
+    caplog.set_level(logging.DEBUG)
+    extra = {**secured.client_settings("bert"), "debug": "all"}
+    test_connection(ClientSettings.from_extra(extra), timeout_seconds=30, topic="bert-1")
+    with pytest.raises(ConfigurationError) as caught:
+        send(secured, "bert-1", {"sasl.password": "wrong-hush", "debug": "all"})
+    told = capfd.readouterr()
+    for text in (caplog.text, told.out, told.err, repr(caught.value), str(caught.value.as_dict())):
+        assert "hush" not in text
 
 
 def test_a_record_larger_than_the_topic_takes_is_told_with_both_limits(secured):

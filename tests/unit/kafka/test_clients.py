@@ -1,0 +1,64 @@
+"""Clients that can't be made: what is said of it, and what is not."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from contexture.kafka import ClientSettings, KafkaConfigurationError
+from contexture.kafka.clients import admin, reader, transactional_producer
+from contexture.kafka.watch import ClientWatch
+
+MINIMAL = {"bootstrap.servers": "127.0.0.1:9", "security.protocol": "SASL_SSL"}
+
+
+def refusal(**options: object) -> KafkaConfigurationError:
+    named = {name.replace("_", "."): value for name, value in options.items()}
+    with pytest.raises(KafkaConfigurationError) as caught:
+        admin(ClientSettings.from_extra({**MINIMAL, **named}), ClientWatch())
+    return caught.value
+
+
+@pytest.mark.parametrize("options", [{}, {"sasl_mechanism": "GSSAPI", "sasl_kerberos_keytab": "/k"}])
+def test_kerberos_without_a_client_that_has_it_is_told_with_both_ways_to_get_one(options):
+    error = refusal(**options)
+    assert "this Kafka client was built without Kerberos" in error.message
+    assert "Confluent's package repository" in error.next_step
+    assert "build librdkafka from source" in error.next_step
+    assert "pip install --force-reinstall --no-binary confluent-kafka confluent-kafka" in error.next_step
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"ssl_key_pem": "no key: hush-1", "ssl_certificate_pem": "hush-1"},
+        {"sasl_pasword": "hush-1"},
+    ],
+)
+def test_what_the_client_quotes_of_secrets_is_left_out(options):
+    secured = {"sasl_mechanism": "PLAIN", "sasl_username": "anna", "sasl_password": "hush-1"}
+    error = refusal(**{**secured, **options})
+    assert "hush" not in str(error)
+    assert error.__cause__ is None
+
+
+def test_what_the_client_quotes_while_it_runs_is_left_out_too():
+    tokens = {"sasl.mechanism": "OAUTHBEARER", "enable.sasl.oauthbearer.unsecure.jwt": True}
+    settings = ClientSettings.from_extra({**MINIMAL, **tokens, "sasl.oauthbearer.config": "principal=me hush-1 hush-2"})
+    watch = ClientWatch()
+    client, until = admin(settings, watch), time.monotonic() + 20
+    while watch.refused is None and time.monotonic() < until:
+        client.poll(0.1)
+    with pytest.raises(KafkaConfigurationError, match="_AUTHENTICATION") as caught:
+        watch.raise_refusal("trying")
+    assert "hush" not in str(caught.value)
+    assert "***" in str(caught.value)
+
+
+def test_an_unknown_name_is_told_by_every_kind_of_client():
+    settings = ClientSettings.from_extra({"bootstrap.servers": "a:1", "no.such.name": 1})
+    makers = (admin, reader, lambda *given: transactional_producer(given[0], "tx", given[1]))
+    for make in makers:
+        with pytest.raises(KafkaConfigurationError, match=r"no\.such\.name"):
+            make(settings, ClientWatch())
