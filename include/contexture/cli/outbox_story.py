@@ -66,11 +66,11 @@ def tell(found: Found) -> OutboxStory:
         refused=_refused(storage, folder.quarantine(status.outbox)),
         failed=_failed(owner, status.outbox),
         report=storage.uri(page) if storage.exists(page) else None,
-        next_step=next_step(found, backfill=manifest.mode == "backfill"),
+        next_step=next_step(found, backfill=manifest.mode == "backfill", baseline=manifest.baseline),
     )
 
 
-def next_step(found: Found, *, backfill: bool) -> str:
+def next_step(found: Found, *, backfill: bool, baseline: bool = False) -> str:
     """What a person can do about an outbox where it stands."""
     outbox, dag = found.status.outbox, f"publish_{found.publication}"
     if found.status.status == "prepared":
@@ -84,6 +84,8 @@ def next_step(found: Found, *, backfill: bool) -> str:
         return f"see the report, correct the source or the publication's quality section, and start {dag}"
     if found.status.status == "abandoned":
         return "nothing: abandoned outboxes are never sent"
+    if baseline:
+        return f"nothing: it goes on with the registry's next change; to send all there is, start {dag} in mode full"
     return "nothing: all of it is in Kafka"
 
 

@@ -92,6 +92,12 @@ def test_what_is_special_about_a_registry_s_outbox_is_told(storage, contexture, 
     assert told in contexture("outbox", "show", "abcd1234").out.splitlines()
 
 
+def test_how_to_send_all_after_a_baseline_is_told(storage, contexture):
+    registry_outbox(storage, baseline=True)
+    Outboxes(storage, "vehicles").move("abcd1234", "concluded", reason="0 records committed")
+    assert contexture("outbox", "show", "abcd1234").out.splitlines()[-1].endswith("start publish_vehicles in mode full")
+
+
 def test_the_list_shows_only_what_is_pending(storage, contexture):
     outbox(storage, CARS, 1, [records("car1")], name="first000")
     Outboxes(storage, "vehicles").move("first000", "rejected", reason="dry run")

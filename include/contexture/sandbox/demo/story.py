@@ -218,14 +218,14 @@ class Story:
 
 def sentence(manifest: Manifest) -> str:
     """What one run did, in a line."""
+    if manifest.baseline:
+        return f"{manifest.mode}: {manifest.source_count} structures noted, nothing sent: it is the first run"
     refused = ", ".join(f"{rule} {count}" for rule, count in sorted(manifest.quarantined.items()))
     parts = [
         f"{manifest.mode}: {manifest.read} read, {manifest.accepted} accepted, {manifest.unchanged} unchanged",
         f"{manifest.quarantined_entities} quarantined" + (f" ({refused})" if refused else ""),
         f"{manifest.records} records in {manifest.transactions} transactions to {manifest.topics} topics",
     ]
-    if manifest.baseline:
-        parts.append(f"{manifest.source_count} structures noted, nothing sent")
     if manifest.deletes:
         parts.append(f"{manifest.deletes} tombstones")
     if manifest.absent:
