@@ -7,12 +7,16 @@ from typing import Any, ClassVar
 from airflow.plugins_manager import AirflowPlugin
 
 from contexture_airflow.notify import PREFIX, NotifyEndpoint
+from contexture_airflow.ui import mount
 
 
 class ContexturePlugin(AirflowPlugin):
-    """Makes Contexture show up under Admin, Plugins, and takes notifications in the API server."""
+    """Makes Contexture show up in the navigation, and takes notifications in the API server."""
 
     name = "contexture"
     fastapi_apps: ClassVar[list[Any]] = [
-        {"name": "contexture notifications", "app": NotifyEndpoint(), "url_prefix": PREFIX}
+        # The first that matches answers, and the page stands above the endpoint.
+        {"name": "contexture notifications", "app": NotifyEndpoint(), "url_prefix": PREFIX},
+        {"name": "contexture page", "app": mount.Page(), "url_prefix": mount.PREFIX},
     ]
+    external_views: ClassVar[list[Any]] = [mount.VIEW]

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import re
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -13,17 +11,12 @@ from rich.text import Text
 
 from contexture.cli.checking import Checked
 from contexture.publications import Problem, Publication, fingerprint
-from contexture.publications.fields import Section
+from contexture.publications.understood import CONTENTS, understood
 
 if TYPE_CHECKING:
     from contexture.cli.preview import Preview
     from contexture.cli.structure_check import StructurePreview
 
-# What YAML reads back as the same text without quotes.
-_PLAIN = re.compile(r"^(?!(?:true|false|null|~)$)[A-Za-z/][\w./#: -]*(?<![: #])$", re.ASCII | re.IGNORECASE)
-# Whole files, which are no part of what people wrote.
-_CONTENTS = {"quality": {"model_documents"}, "topics": {"grouping_rules_content", "name_mappings_content"}}
-_HIDDEN_KEYS = frozenset().union(*_CONTENTS.values())
 _RECORDS_SHOWN = 40
 _REFUSED_SHOWN = 10
 _ENTITIES_SHOWN = 3
@@ -47,7 +40,7 @@ def _as_dict(checked: Checked) -> dict[str, object]:
         "problems": [problem.as_dict() for problem in problems],
         "name": publication.name if publication else None,
         "fingerprint": fingerprint(publication) if publication else None,
-        "configuration": publication.model_dump(mode="json", exclude=_CONTENTS) if publication else None,
+        "configuration": publication.model_dump(mode="json", exclude=CONTENTS) if publication else None,
         "preview": _preview_as_dict(checked.preview) if checked.preview else None,
         "structures": dataclasses.asdict(checked.structures) if checked.structures else None,
         "no_preview": checked.no_preview or None,
@@ -99,32 +92,10 @@ def _print_problem(console: Console, problem: Problem) -> None:
 def _configuration(publication: Publication) -> Text:
     """Every key as it will be used; what the file doesn't say is dim."""
     text = Text()
-    for indent, key, value, is_default in _keys(publication, 0):
-        line = f"{'  ' * indent}{key}:" if value is None else f"{'  ' * indent}{key}: {value}"
-        text.append(f"{line}  # default\n" if is_default else f"{line}\n", style="dim" if is_default else "")
+    for each in understood(publication):
+        line = f"{'  ' * each.depth}{each.key}:" + ("" if each.value is None else f" {each.value}")
+        text.append(f"{line}  # default\n" if each.is_default else f"{line}\n", style="dim" if each.is_default else "")
     return text
-
-
-def _keys(section: Section, indent: int) -> Iterator[tuple[int, str, str | None, bool]]:
-    for key in type(section).model_fields:
-        value = getattr(section, key)
-        if isinstance(value, Section):
-            yield indent, key, None, False
-            yield from _keys(value, indent + 1)
-        elif key not in _HIDDEN_KEYS:
-            yield indent, key, _yaml(value), key not in section.model_fields_set
-
-
-def _yaml(value: object) -> str:
-    if isinstance(value, tuple | list):
-        return f"[{', '.join(map(_yaml, value))}]"
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{key}: {_yaml(item)}" for key, item in value.items()) + "}"
-    if isinstance(value, Section):
-        return _yaml(value.model_dump(exclude_unset=True))
-    if isinstance(value, str) and _PLAIN.match(value):
-        return value
-    return json.dumps(value, ensure_ascii=False)
 
 
 def _print_preview(console: Console, preview: Preview) -> None:

@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Select, Table, func, select
-from sqlalchemy.engine import Row
 
-from contexture.operations.access import TableAccess
-from contexture.operations.rows import AttemptRow, RunRow, Sums, TransactionRow, moment
+from contexture.operations.rows import (
+    AttemptRow,
+    RunRow,
+    Sums,
+    TransactionRow,
+    as_attempt,
+    as_run,
+    as_transaction,
+)
 from contexture.operations.statuses import TransactionStatus
 from contexture.operations.tables import ATTEMPTS, RUNS, TRANSACTIONS
+from contexture.operations.totals import Totals
 
 _PAGE = 50
 
 
-class History(TableAccess):
+class History(Totals):
     """What ran, what was sent, what failed."""
 
     def runs(self, publication: str | None = None, *, limit: int = _PAGE, offset: int = 0) -> list[RunRow]:
         """Runs, the latest first."""
         query = _of(select(RUNS), RUNS, publication).order_by(RUNS.c.started_ms.desc())
-        return [_run(row) for row in self._page(query, limit, offset)]
+        return [as_run(row._mapping) for row in self._page(query, limit, offset)]
 
     def transactions(
         self,
@@ -37,7 +43,7 @@ class History(TableAccess):
         if status is not None:
             query = query.where(TRANSACTIONS.c.status == int(status))
         order = (TRANSACTIONS.c.updated_ms.desc(), TRANSACTIONS.c.shard, TRANSACTIONS.c.number.desc())
-        return [_transaction(row) for row in self._page(query.order_by(*order), limit, offset)]
+        return [as_transaction(row._mapping) for row in self._page(query.order_by(*order), limit, offset)]
 
     def attempts(
         self, publication: str | None = None, outbox: str | None = None, *, limit: int = _PAGE, offset: int = 0
@@ -47,7 +53,7 @@ class History(TableAccess):
         if outbox is not None:
             query = query.where(ATTEMPTS.c.outbox == outbox)
         order = (ATTEMPTS.c.failed_ms.desc(), ATTEMPTS.c.failed.desc())
-        return [_attempt(row) for row in self._page(query.order_by(*order), limit, offset)]
+        return [as_attempt(row._mapping) for row in self._page(query.order_by(*order), limit, offset)]
 
     def sums(self, publication: str) -> Sums:
         """What the transactions of a publication come to."""
@@ -60,38 +66,13 @@ class History(TableAccess):
         with self._reading() as connection:
             found = {TransactionStatus(row[0]): row for row in connection.execute(query)}
         sent = found.get(TransactionStatus.SENT)
-        last = self.transactions(publication, status=TransactionStatus.SENT, limit=1)
         return Sums(
             by_status={status: int(row[1]) for status, row in sorted(found.items())},
             records=int(sent[2]) if sent else 0,
             bytes=int(sent[3]) if sent else 0,
-            last_sent=last[0] if last else None,
+            last_sent=self.last_sent(publication),
         )
 
 
 def _of(query: Select[Any], table: Table, publication: str | None) -> Select[Any]:
     return query if publication is None else query.where(table.c.publication == publication)
-
-
-def _run(row: Row[Any]) -> RunRow:
-    values = dict(row._mapping)
-    return RunRow(started_at=_pop(values, "started_ms"), ended_at=moment(values.pop("ended_ms")), **values)
-
-
-def _transaction(row: Row[Any]) -> TransactionRow:
-    values = dict(row._mapping)
-    status = TransactionStatus(values.pop("status"))
-    # Rows of earlier versions say nothing about deletions.
-    deletions = bool(values.pop("source_deletions"))
-    return TransactionRow(status=status, updated_at=_pop(values, "updated_ms"), source_deletions=deletions, **values)
-
-
-def _attempt(row: Row[Any]) -> AttemptRow:
-    values = dict(row._mapping)
-    return AttemptRow(failed_at=_pop(values, "failed_ms"), next_at=moment(values.pop("next_ms")), **values)
-
-
-def _pop(values: dict[str, Any], column: str) -> datetime:
-    found = moment(values.pop(column))
-    assert found is not None
-    return found

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Literal
+from typing import Any, Literal
 
 from contexture.operations.statuses import TransactionStatus
 
@@ -103,3 +104,30 @@ def milliseconds(at: datetime) -> int:
 def moment(given: int | None) -> datetime | None:
     """The time of Unix milliseconds, UTC."""
     return None if given is None else datetime.fromtimestamp(given / 1000, UTC)
+
+
+def as_run(row: Mapping[Any, Any]) -> RunRow:
+    """The run of a row of its table."""
+    values = dict(row)
+    return RunRow(started_at=_pop(values, "started_ms"), ended_at=moment(values.pop("ended_ms")), **values)
+
+
+def as_transaction(row: Mapping[Any, Any]) -> TransactionRow:
+    """The transaction of a row of its table."""
+    values = dict(row)
+    status = TransactionStatus(values.pop("status"))
+    # Rows of earlier versions say nothing about deletions.
+    deletions = bool(values.pop("source_deletions"))
+    return TransactionRow(status=status, updated_at=_pop(values, "updated_ms"), source_deletions=deletions, **values)
+
+
+def as_attempt(row: Mapping[Any, Any]) -> AttemptRow:
+    """The failed send of a row of its table."""
+    values = dict(row)
+    return AttemptRow(failed_at=_pop(values, "failed_ms"), next_at=moment(values.pop("next_ms")), **values)
+
+
+def _pop(values: dict[str, Any], column: str) -> datetime:
+    found = moment(values.pop(column))
+    assert found is not None
+    return found

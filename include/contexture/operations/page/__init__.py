@@ -1,0 +1,1 @@
+"""What the Contexture page in Airflow shows, as plain data: nothing here knows HTML, HTTP or Airflow."""

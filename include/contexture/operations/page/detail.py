@@ -1,0 +1,219 @@
+"""The page of one publication, and the long lists behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import pyarrow.parquet as pq
+
+from contexture.operations.page.overview import PublicationLine, line
+from contexture.operations.page.paging import Paging
+from contexture.operations.page.pictures import duration_seconds
+from contexture.operations.page.sources import Sources, manifest, survey
+from contexture.operations.rows import RunRow, TransactionRow
+from contexture.operations.statuses import TransactionStatus
+from contexture.outbox.layout import PublicationFolder
+from contexture.outbox.manifest import Manifest
+from contexture.outbox.storage import Storage
+from contexture.publications.problems import without_secrets
+from contexture.publications.understood import UnderstoodKey, understood
+
+
+@dataclass(frozen=True, slots=True)
+class RuleCount:
+    """How often one rule refused something, or warned of it."""
+
+    rule: str
+    severity: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Quality:
+    """What the last concluded run's outbox says of its data; `report` and `data_docs`: whether they are there."""
+
+    outbox: str
+    sequence: int
+    read: int
+    accepted: int
+    unchanged: int
+    quarantined: int
+    rules: tuple[RuleCount, ...]
+    report: bool
+    data_docs: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Detail:
+    """One publication.
+
+    Attributes:
+        configuration: every key as it is understood; empty without a good file.
+        statuses: how many transactions have each status, all of them named.
+        qualities: of the last concluded outbox and of those that wait, the latest first.
+        tables_problem: why the operational tables tell nothing, if something is wrong.
+    """
+
+    line: PublicationLine
+    configuration: tuple[UnderstoodKey, ...]
+    statuses: Mapping[TransactionStatus, int]
+    qualities: tuple[Quality, ...]
+    tables_problem: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Transactions:
+    """A page of transactions, the latest first; `statuses` counts them all, `status` is the filter."""
+
+    rows: tuple[TransactionRow, ...]
+    paging: Paging
+    statuses: Mapping[TransactionStatus, int]
+    status: TransactionStatus | None
+    tables_problem: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class StepTime:
+    """How long a task of a run took; of several shards, from the first beginning to the last end."""
+
+    task: str
+    state: str
+    seconds: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class RunLine:
+    """One run, with the time of its steps where Airflow still knows them."""
+
+    run: RunRow
+    seconds: float
+    steps: tuple[StepTime, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Runs:
+    """A page of runs, the latest first."""
+
+    lines: tuple[RunLine, ...]
+    paging: Paging
+    tables_problem: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class TopicLine:
+    """A topic and the records that an outbox has for it."""
+
+    topic: str
+    records: int
+
+
+@dataclass(frozen=True, slots=True)
+class Topics:
+    """A page of the topics that one outbox writes to; `outbox` is None when none is kept."""
+
+    outbox: str | None
+    lines: tuple[TopicLine, ...]
+    paging: Paging
+
+
+def detail(sources: Sources, name: str) -> Detail:
+    """Everything about a publication that is not a long list.
+
+    Raises:
+        RetriableError: the storage did not answer.
+    """
+    [found] = survey(sources, [name])
+    waiting = [each.outbox for each in reversed(found.stored.pending)]
+    outboxes = dict.fromkeys([*waiting, found.stored.pointer.outbox])
+    manifests = (manifest(sources.storage, name, outbox) for outbox in outboxes)
+    return Detail(
+        line=line(sources, found),
+        configuration=configuration(sources, name),
+        statuses=_statuses(sources, name),
+        qualities=tuple(_quality(sources.storage, each) for each in manifests if each),
+        tables_problem=sources.tables.problem,
+    )
+
+
+def configuration(sources: Sources, name: str) -> tuple[UnderstoodKey, ...]:
+    """The keys of a publication with their defaults; what looks like a secret is covered."""
+    publication = sources.publications.get(name)
+    return tuple(_covered(key) for key in understood(publication)) if publication else ()
+
+
+def transactions(sources: Sources, name: str, *, status: TransactionStatus | None, page: int) -> Transactions:
+    """A page of a publication's transactions; of one status if given."""
+    statuses = _statuses(sources, name)
+    total = sum(statuses.values()) if status is None else statuses[status]
+    paging = Paging.of(page, total)
+    rows = sources.tables.ask(
+        lambda history: history.transactions(name, status=status, limit=paging.size, offset=paging.offset), ()
+    )
+    return Transactions(tuple(rows), paging, statuses, status, sources.tables.problem)
+
+
+def run_rows(sources: Sources, name: str, *, page: int) -> tuple[Sequence[RunRow], Paging]:
+    """A page of a publication's runs, the latest first."""
+    paging = Paging.of(page, sources.tables.ask(lambda history: history.run_count(name), 0))
+    rows = sources.tables.ask(lambda history: history.runs(name, limit=paging.size, offset=paging.offset), ())
+    return rows, paging
+
+
+def runs(rows: Sequence[RunRow], paging: Paging, steps: Mapping[str, tuple[StepTime, ...]], sources: Sources) -> Runs:
+    """These runs with their steps, which are given by run id."""
+    lines = tuple(RunLine(run, duration_seconds(run, sources.now), steps.get(run.run_id, ())) for run in rows)
+    return Runs(lines, paging, sources.tables.problem)
+
+
+def topics(sources: Sources, name: str, *, page: int) -> Topics:
+    """The topics of the last outbox that was sent, else of the last one concluded; those with most records first.
+
+    Raises:
+        RetriableError: the storage did not answer.
+    """
+    [found] = survey(sources, [name])
+    sent = sources.tables.ask(lambda history: history.last_sent(name), None)
+    for outbox in (sent.outbox if sent else None, found.stored.pointer.outbox):
+        path = PublicationFolder(name).topics(outbox) if outbox else ""
+        if outbox and sources.storage.exists(path):
+            return _topics(sources.storage, outbox, path, page)
+    return Topics(None, (), Paging.of(page, 0))
+
+
+def _topics(storage: Storage, outbox: str, path: str, page: int) -> Topics:
+    with storage.translating(path):
+        table = pq.read_table(
+            storage.path(path), columns=["topic", "records"], filesystem=storage.filesystem, partitioning=None
+        )
+    paging = Paging.of(page, table.num_rows)
+    ordered = table.sort_by([("records", "descending"), ("topic", "ascending")])
+    rows = ordered.slice(paging.offset, paging.size).to_pylist()
+    return Topics(outbox, tuple(TopicLine(row["topic"], row["records"]) for row in rows), paging)
+
+
+def _covered(key: UnderstoodKey) -> UnderstoodKey:
+    value = None if key.value is None else without_secrets(key.value)
+    return UnderstoodKey(key.depth, key.key, value, key.is_default)
+
+
+def _statuses(sources: Sources, name: str) -> dict[TransactionStatus, int]:
+    counts: dict[TransactionStatus, int] = sources.tables.ask(lambda history: history.transaction_counts(name), {})
+    return {status: counts.get(status, 0) for status in TransactionStatus}
+
+
+def _quality(storage: Storage, found: Manifest) -> Quality:
+    errors = [RuleCount(rule, "error", count) for rule, count in found.quarantined.items()]
+    warnings = [RuleCount(rule, "warning", count) for rule, count in found.warnings.items()]
+    report = PublicationFolder(found.publication).report(found.outbox)
+    return Quality(
+        outbox=found.outbox,
+        sequence=found.sequence,
+        read=found.read,
+        accepted=found.accepted,
+        unchanged=found.unchanged,
+        quarantined=found.quarantined_entities,
+        rules=tuple(sorted([*errors, *warnings], key=lambda each: (each.severity, -each.count, each.rule))),
+        report=storage.exists(f"{report}/index.html"),
+        data_docs=storage.exists(f"{report}/data_docs/index.html"),
+    )

@@ -1,0 +1,145 @@
+"""The overview: every publication on a line, those that need a person first."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from datetime import datetime
+
+from contexture.operations.page.paging import Paging
+from contexture.operations.page.pictures import BARS, Bar, bars
+from contexture.operations.page.sources import Sources, Surveyed, manifest, survey
+from contexture.operations.page.standing import URGENCY, Standing
+from contexture.operations.rows import RunRow, TransactionRow
+from contexture.operations.totals import Volume
+from contexture.outbox.attempts import most_urgent
+
+
+@dataclass(frozen=True, slots=True)
+class PendingLine:
+    """An outbox that waits.
+
+    Attributes:
+        told: `attempt 3 of 11, next at 12:40:05Z`; empty when no send of it has failed.
+    """
+
+    outbox: str
+    sequence: int
+    status: str
+    told: str
+    next_at: datetime | None
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class PublicationLine:
+    """One publication in the overview.
+
+    Attributes:
+        is_configured: whether a good file of this name is there.
+        paused: whether its DAG is suspended; None when Airflow does not know it.
+        reason: why it stands where it stands; empty when the word says it all.
+        source_transaction: the registry's id of the last transaction that was sent.
+        quarantined: entities or structures that the last concluded run held back; None when it is no longer kept.
+        owes_full: why the next run sends everything.
+        today: what was sent since midnight, UTC.
+    """
+
+    name: str
+    description: str
+    is_configured: bool
+    standing: Standing
+    reason: str
+    paused: bool | None
+    next_run_at: datetime | None
+    last_run: RunRow | None
+    last_sent: TransactionRow | None
+    source_transaction: int | None
+    pending: tuple[PendingLine, ...]
+    quarantined: int | None
+    owes_full: str | None
+    concluded_at: datetime | None
+    identities: int
+    watermark: str | None
+    today: Volume
+    picture: tuple[Bar, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """A page of publications.
+
+    Attributes:
+        counts: how many publications stand where, over all pages.
+        bad_files: files that are no good publication, by name.
+        tables_problem: why the operational tables tell nothing, if something is wrong.
+    """
+
+    lines: tuple[PublicationLine, ...]
+    paging: Paging
+    counts: dict[str, int]
+    bad_files: tuple[str, ...]
+    tables_problem: str | None
+
+
+def overview(
+    sources: Sources, *, page: int = 1, standing: Standing | None = None, bad_files: tuple[str, ...] = ()
+) -> Overview:
+    """The publications that Airflow's DAGs name, those that need a person first; of one standing if given.
+
+    Raises:
+        RetriableError: the storage did not answer.
+    """
+    found = sorted(survey(sources, sources.dags), key=lambda each: (URGENCY[each.judged.standing], each.name))
+    shown = [each for each in found if standing in {None, each.judged.standing}]
+    paging = Paging.of(page, len(shown))
+    lines = tuple(line(sources, each) for each in shown[paging.offset : paging.end])
+    counts = Counter(each.judged.standing.value for each in found)
+    return Overview(lines, paging, dict(counts), bad_files, sources.tables.problem)
+
+
+def line(sources: Sources, found: Surveyed) -> PublicationLine:
+    """Everything the overview says about one publication."""
+    name, pointer = found.name, found.stored.pointer
+    configured = sources.publications.get(name)
+    midnight = sources.now.replace(hour=0, minute=0, second=0, microsecond=0)
+    runs = sources.tables.ask(lambda history: history.runs(name, limit=BARS), ())
+    sent = sources.tables.ask(lambda history: history.last_sent(name), None)
+    last = manifest(sources.storage, name, pointer.outbox)
+    return PublicationLine(
+        name=name,
+        description=configured.description if configured else "",
+        is_configured=configured is not None,
+        standing=found.judged.standing,
+        reason=found.judged.reason,
+        paused=found.dag.paused if found.dag else None,
+        next_run_at=found.dag.next_run_at if found.dag and not found.dag.paused else None,
+        last_run=found.latest,
+        last_sent=sent,
+        source_transaction=sent.source_transaction if sent else None,
+        pending=_pending(found),
+        quarantined=last.quarantined_entities if last else None,
+        owes_full=pointer.owes_full,
+        concluded_at=pointer.concluded_at,
+        identities=pointer.identities,
+        watermark=pointer.watermark,
+        today=sources.tables.ask(lambda history: history.sent_since(midnight, name), Volume()),
+        picture=bars(runs, sources.now),
+    )
+
+
+def _pending(found: Surveyed) -> tuple[PendingLine, ...]:
+    lines = []
+    for each in found.stored.pending:
+        urgent = most_urgent(each.sends)
+        lines.append(
+            PendingLine(
+                outbox=each.outbox,
+                sequence=each.sequence,
+                status=each.status,
+                told=f"shard {urgent.shard}: {urgent.told()}" if urgent else "",
+                next_at=urgent.next_at if urgent else None,
+                message=urgent.message if urgent else "",
+            )
+        )
+    return tuple(lines)

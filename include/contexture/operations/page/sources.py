@@ -1,0 +1,101 @@
+"""What the page reads, and what it reads of one publication's files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from pydantic import ValidationError
+
+from contexture.errors import ConfigurationError, DefectError
+from contexture.operations.failure_mail import PendingSend, pending_sends
+from contexture.operations.page.standing import DagFacts, Judged, Standing, judge
+from contexture.operations.page.tables import Tables
+from contexture.operations.rows import RunRow
+from contexture.outbox.lifecycle import Outboxes
+from contexture.outbox.manifest import Manifest
+from contexture.outbox.state import State, StatePointer
+from contexture.outbox.storage import Storage
+from contexture.publications import Publication
+
+# Object stores answer slowly, and to many at once.
+_READERS = 8
+_UNREADABLE = "its files below CONTEXTURE_HOME can not be read: look at them with contexture status"
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """Where the page's data come from.
+
+    Attributes:
+        storage: the home.
+        tables: the operational tables.
+        publications: the good publication files, by name.
+        dags: what Airflow knows of the publications that the reader may see, by name.
+        now: the time of reading.
+    """
+
+    storage: Storage
+    tables: Tables
+    publications: Mapping[str, Publication]
+    dags: Mapping[str, DagFacts]
+    now: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """What the files of one publication say."""
+
+    pointer: StatePointer = field(default_factory=StatePointer)
+    pending: tuple[PendingSend, ...] = ()
+    is_readable: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Surveyed:
+    """A publication as far as its place in the overview depends on it."""
+
+    name: str
+    stored: Stored
+    latest: RunRow | None
+    dag: DagFacts | None
+    judged: Judged
+
+
+def survey(sources: Sources, names: Iterable[str]) -> list[Surveyed]:
+    """Looks at each of the publications, several at a time.
+
+    Raises:
+        RetriableError: the storage did not answer.
+    """
+    latest = sources.tables.ask(lambda history: history.latest_runs(), {})
+    wanted = list(names)
+    with ThreadPoolExecutor(_READERS) as readers:
+        found = list(readers.map(lambda name: stored(sources.storage, name), wanted))
+    return [_surveyed(sources, name, each, latest.get(name)) for name, each in zip(wanted, found, strict=True)]
+
+
+def stored(storage: Storage, name: str) -> Stored:
+    """What the files of a publication say; a damaged one hides neither the others nor itself."""
+    try:
+        return Stored(State(storage, name).pointer(), pending_sends(storage, name))
+    except (ConfigurationError, DefectError, ValidationError):
+        return Stored(is_readable=False)
+
+
+def manifest(storage: Storage, name: str, outbox: str | None) -> Manifest | None:
+    """The manifest of an outbox; None when retention has taken it, or it can't be read."""
+    if outbox is None:
+        return None
+    try:
+        return Outboxes(storage, name).manifest(outbox)
+    except (ConfigurationError, DefectError):
+        return None
+
+
+def _surveyed(sources: Sources, name: str, found: Stored, latest: RunRow | None) -> Surveyed:
+    dag = sources.dags.get(name)
+    judged = judge(found.pointer, latest, found.pending, dag)
+    return Surveyed(name, found, latest, dag, judged if found.is_readable else Judged(Standing.STOPPED, _UNREADABLE))

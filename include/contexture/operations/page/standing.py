@@ -1,0 +1,83 @@
+"""Where a publication stands, in one word and one reason."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from contexture.operations.failure_mail import PendingSend
+from contexture.operations.rows import RunRow
+from contexture.outbox.attempts import SendAttempts, most_urgent
+from contexture.outbox.state import StatePointer
+
+_NO_END = "the latest run is over in Airflow, but said neither that it concluded nor why not: see its tasks"
+_WAITS = "an approved outbox waits: the next run sends it before it reads anything new"
+
+
+class Standing(StrEnum):
+    """What a publication does, or why it does nothing."""
+
+    STOPPED = "stopped"
+    OWING = "owing a resync"
+    WAITING = "waiting to send"
+    RUNNING = "running"
+    NEVER_RUN = "never run"
+    IDLE = "idle"
+
+
+URGENCY = {standing: place for place, standing in enumerate(Standing)}
+"""The order in which people should hear of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class DagFacts:
+    """What Airflow knows of a publication's DAG.
+
+    Attributes:
+        paused: whether it is suspended.
+        active: whether a run of it is queued or running.
+        next_run_at: when the next scheduled run may begin; None when none is planned.
+    """
+
+    paused: bool
+    active: bool
+    next_run_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """Where a publication stands, and why; `reason` is empty where the word says it all."""
+
+    standing: Standing
+    reason: str = ""
+
+
+def judge(pointer: StatePointer, latest: RunRow | None, pending: Sequence[PendingSend], dag: DagFacts | None) -> Judged:
+    """Where a publication stands.
+
+    Args:
+        pointer: its state on storage.
+        latest: the run that began last; None when the operational tables tell none.
+        pending: its outboxes that are not at their end.
+        dag: what Airflow knows; None when it knows nothing, and the tables are believed.
+    """
+    urgent = most_urgent([send for outbox in pending for send in outbox.sends])
+    if dag.active if dag else latest is not None and latest.state == "running":
+        return Judged(Standing.RUNNING, _attempts(urgent))
+    if urgent is not None and urgent.state != "waiting":
+        return Judged(Standing.STOPPED, f"{_attempts(urgent)}: {urgent.message}")
+    if latest is not None and latest.state != "succeeded":
+        failed = f"{latest.failed_task or 'a task'}: {latest.message or 'no message'}"
+        return Judged(Standing.STOPPED, failed if latest.state == "failed" else _NO_END)
+    if any(each.status == "approved" for each in pending):
+        return Judged(Standing.WAITING, _attempts(urgent) or _WAITS)
+    if pointer.owes_full:
+        return Judged(Standing.OWING, pointer.owes_full)
+    is_new = latest is None and pointer.concluded_at is None
+    return Judged(Standing.NEVER_RUN if is_new else Standing.IDLE)
+
+
+def _attempts(send: SendAttempts | None) -> str:
+    return f"shard {send.shard}, {send.told()}" if send else ""

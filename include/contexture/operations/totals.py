@@ -1,0 +1,74 @@
+"""Sums over the operational tables, for all publications in one query each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import func, select
+
+from contexture.operations.access import TableAccess
+from contexture.operations.rows import RunRow, TransactionRow, as_run, as_transaction, milliseconds
+from contexture.operations.statuses import TransactionStatus
+from contexture.operations.tables import RUNS, TRANSACTIONS
+
+
+@dataclass(frozen=True, slots=True)
+class Volume:
+    """What was sent: transactions, records, and bytes of keys and values before compression."""
+
+    transactions: int = 0
+    records: int = 0
+    bytes: int = 0
+
+
+class Totals(TableAccess):
+    """What the rows of many publications come to."""
+
+    def latest_runs(self) -> dict[str, RunRow]:
+        """The run of each publication that began last."""
+        newest = (
+            select(RUNS.c.publication, func.max(RUNS.c.started_ms).label("started_ms"))
+            .group_by(RUNS.c.publication)
+            .subquery()
+        )
+        same = (RUNS.c.publication == newest.c.publication) & (RUNS.c.started_ms == newest.c.started_ms)
+        with self._reading() as connection:
+            rows = connection.execute(select(RUNS).join(newest, same)).all()
+        return {row.publication: as_run(row._mapping) for row in rows}
+
+    def last_sent(self, publication: str) -> TransactionRow | None:
+        """The transaction of a publication that was sent last."""
+        table = TRANSACTIONS.c
+        query = (
+            select(TRANSACTIONS)
+            .where(table.publication == publication, table.status == int(TransactionStatus.SENT))
+            .order_by(table.updated_ms.desc(), table.shard, table.number.desc())
+        )
+        rows = self._page(query, 1, 0)
+        return as_transaction(rows[0]._mapping) if rows else None
+
+    def sent_since(self, since: datetime, publication: str) -> Volume:
+        """What a publication sent at that time or later."""
+        table = TRANSACTIONS.c
+        query = select(func.count(), func.sum(table.records), func.sum(table.bytes)).where(
+            table.publication == publication,
+            table.status == int(TransactionStatus.SENT),
+            table.updated_ms >= milliseconds(since),
+        )
+        with self._reading() as connection:
+            count, records, size = connection.execute(query).one()
+        return Volume(int(count), int(records or 0), int(size or 0))
+
+    def transaction_counts(self, publication: str) -> dict[TransactionStatus, int]:
+        """How many transactions of a publication have each status; nothing for a status that none has."""
+        table = TRANSACTIONS.c
+        query = select(table.status, func.count()).where(table.publication == publication).group_by(table.status)
+        with self._reading() as connection:
+            return {TransactionStatus(status): int(count) for status, count in connection.execute(query)}
+
+    def run_count(self, publication: str) -> int:
+        """How many runs of a publication are told."""
+        query = select(func.count()).select_from(RUNS).where(RUNS.c.publication == publication)
+        with self._reading() as connection:
+            return int(connection.scalar(query) or 0)

@@ -1,0 +1,91 @@
+"""What the page asks Airflow itself: who may see what, and how its DAGs stand. Only the API server may."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Protocol
+
+from airflow.api_fastapi.app import get_auth_manager
+from airflow.models.dag import DagModel
+from airflow.models.dagrun import DagRun
+from airflow.models.taskinstance import TaskInstance
+from airflow.utils.session import create_session
+from airflow.utils.state import DagRunState
+from sqlalchemy import select
+
+from contexture.operations.page.detail import StepTime
+from contexture.operations.page.standing import DagFacts
+from contexture_airflow.settings import publication_dag_id
+
+_PREFIX = publication_dag_id("")
+_ACTIVE = (DagRunState.QUEUED, DagRunState.RUNNING)
+_WORST_FIRST = ("failed", "upstream_failed", "running", "deferred", "up_for_retry", "queued", "scheduled")
+
+
+class Airflow(Protocol):
+    """What the page needs to know of Airflow."""
+
+    def dags(self, user: Any) -> Mapping[str, DagFacts]:
+        """The DAGs of publications that a user may read, by the publication's name."""
+
+    def steps(self, publication: str, run_ids: Sequence[str]) -> Mapping[str, tuple[StepTime, ...]]:
+        """How long the tasks of runs took, by run id; runs that Airflow has forgotten are left out."""
+
+
+class AirflowDatabase:
+    """The answers of Airflow's auth manager and database."""
+
+    def dags(self, user: Any) -> Mapping[str, DagFacts]:
+        """See `Airflow`."""
+        with create_session() as session:
+            readable = get_auth_manager().get_authorized_dag_ids(user=user, method="GET", session=session)
+            ids = sorted(dag_id for dag_id in readable if dag_id.startswith(_PREFIX))
+            active = set(
+                session.scalars(
+                    select(DagRun.dag_id).where(DagRun.state.in_(_ACTIVE), DagRun.dag_id.in_(ids)).distinct()
+                )
+            )
+            wanted = select(DagModel.dag_id, DagModel.is_paused, DagModel.next_dagrun_create_after)
+            rows = session.execute(wanted.where(DagModel.dag_id.in_(ids))).all()
+        return {
+            dag_id.removeprefix(_PREFIX): DagFacts(paused=paused, active=dag_id in active, next_run_at=next_run_at)
+            for dag_id, paused, next_run_at in rows
+        }
+
+    def steps(self, publication: str, run_ids: Sequence[str]) -> Mapping[str, tuple[StepTime, ...]]:
+        """See `Airflow`."""
+        task = TaskInstance
+        wanted = select(task.run_id, task.task_id, task.state, task.start_date, task.end_date).where(
+            task.dag_id == publication_dag_id(publication), task.run_id.in_(run_ids)
+        )
+        with create_session() as session:
+            rows = session.execute(wanted).all()
+        by_task: dict[tuple[str, str], list[Any]] = defaultdict(list)
+        for row in rows:
+            by_task[row.run_id, row.task_id].append(row)
+        return _by_run(by_task)
+
+
+def _by_run(by_task: Mapping[tuple[str, str], Sequence[Any]]) -> dict[str, tuple[StepTime, ...]]:
+    begun: dict[str, list[tuple[float, StepTime]]] = defaultdict(list)
+    for (run_id, task), shards in by_task.items():
+        starts = [row.start_date for row in shards if row.start_date]
+        if starts:
+            step = StepTime(task, _state(row.state for row in shards), _seconds(starts, [r.end_date for r in shards]))
+            begun[run_id].append((min(starts).timestamp(), step))
+    return {
+        run_id: tuple(step for _, step in sorted(steps, key=lambda each: each[0])) for run_id, steps in begun.items()
+    }
+
+
+def _seconds(starts: Sequence[datetime], ends: Sequence[datetime | None]) -> float | None:
+    ended = [end for end in ends if end is not None]
+    return (max(ended) - min(starts)).total_seconds() if len(ended) == len(ends) else None
+
+
+def _state(states: Iterable[Any]) -> str:
+    """Of several shards, the state that matters most."""
+    told = [str(getattr(state, "value", state) or "none") for state in states]
+    return next((state for state in _WORST_FIRST if state in told), told[0])

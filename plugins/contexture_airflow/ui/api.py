@@ -1,0 +1,45 @@
+"""The same data as JSON, for scripts: with a token of Airflow's in the header `Authorization: Bearer`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter
+
+from contexture.operations import TransactionStatus
+from contexture.operations.page import detail
+from contexture.operations.page.standing import Standing
+from contexture_airflow.ui.reader import Number, Reading
+
+API: str = "/api"
+router = APIRouter(prefix=f"{API}/publications")
+
+
+@router.get("")
+def tell_overview(reader: Reading, page: Number = 1, standing: Standing | None = None) -> Any:
+    """All publications."""
+    return reader.overview(page, standing)
+
+
+@router.get("/{name}")
+def tell_publication(reader: Reading, name: str) -> Any:
+    """One publication."""
+    return detail.detail(reader.sources, reader.publication(name))
+
+
+@router.get("/{name}/transactions")
+def tell_transactions(reader: Reading, name: str, page: Number = 1, status: TransactionStatus | None = None) -> Any:
+    """Its transactions."""
+    return detail.transactions(reader.sources, reader.publication(name), status=status, page=page)
+
+
+@router.get("/{name}/runs")
+def tell_runs(reader: Reading, name: str, page: Number = 1) -> Any:
+    """Its runs."""
+    return reader.runs(name, page)
+
+
+@router.get("/{name}/topics")
+def tell_topics(reader: Reading, name: str, page: Number = 1) -> Any:
+    """Its topics."""
+    return detail.topics(reader.sources, reader.publication(name), page=page)

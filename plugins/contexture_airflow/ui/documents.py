@@ -1,0 +1,41 @@
+"""Files of data quality reports, out of the home."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from fastapi import HTTPException, Response
+
+from contexture.outbox.layout import PublicationFolder
+from contexture.outbox.storage import Storage
+from contexture_airflow.ui.answers import DOCUMENT_POLICY
+
+_TYPES: Final = {
+    "html": "text/html; charset=utf-8",
+    "json": "application/json",
+    "css": "text/css; charset=utf-8",
+    "png": "image/png",
+    "svg": "image/svg+xml",
+}
+# A step of a path that leads neither up nor into hidden files.
+_STEP: Final = re.compile(r"[A-Za-z0-9_@][A-Za-z0-9_@.+ -]*", re.ASCII)
+_LARGEST_BYTES: Final = 64 * 1024 * 1024
+
+
+def report_file(storage: Storage, publication: str, outbox: str, path: str) -> Response:
+    """A file of an outbox's report, or of the Data Docs beside it.
+
+    Raises:
+        HTTPException: 404 when there is no such file, 413 when it is too large to be shown here.
+        RetriableError: the storage did not answer.
+    """
+    kind = _TYPES.get(path.rpartition(".")[2])
+    if kind is None or not all(_STEP.fullmatch(step) for step in (outbox, *path.split("/"))):
+        raise HTTPException(404, "there is no such file")
+    file = f"{PublicationFolder(publication).report(outbox)}/{path}"
+    if not storage.exists(file):
+        raise HTTPException(404, "there is no such file: retention may have taken it")
+    if storage.size(file) > _LARGEST_BYTES:
+        raise HTTPException(413, "the file is too large to be shown here: open it below CONTEXTURE_HOME")
+    return Response(storage.read(file), media_type=kind, headers={"Content-Security-Policy": DOCUMENT_POLICY})

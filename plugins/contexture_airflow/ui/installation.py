@@ -1,0 +1,94 @@
+"""Joins what the page reads: publication files, the home, the operational tables, and Airflow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+from contexture.errors import ConfigurationError
+from contexture.operations import ProducerStore
+from contexture.operations.page.sources import Sources
+from contexture.operations.page.tables import Tables
+from contexture.outbox.storage import Storage
+from contexture.publications import LoadedPublication, Publication, discover
+from contexture_airflow.catalogue import stamps
+from contexture_airflow.settings import publications_folder
+from contexture_airflow.steps.open import open_storage
+
+if TYPE_CHECKING:
+    from contexture_airflow.ui.airflow_database import Airflow
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """The publication files as they were last read: the good ones by name, and the names of the others."""
+
+    publications: Mapping[str, Publication]
+    bad: tuple[str, ...]
+
+
+class Installation:
+    """Everything the page reads from, kept between requests.
+
+    Args:
+        airflow: whom to ask about users and DAGs.
+        clock: the time of reading.
+    """
+
+    def __init__(self, airflow: Airflow, clock: Callable[[], datetime] = _now) -> None:
+        self.airflow = airflow
+        self._clock = clock
+        self._lock = Lock()
+        self._stamps: Mapping[str, tuple[int, int]] | None = None
+        self._files = Files({}, ())
+        self._store: ProducerStore | None = None
+        self._opened: Storage | None = None
+
+    def sources(self, user: Any) -> Sources:
+        """What a user may see.
+
+        Raises:
+            ConfigurationError: the home or the address of the tables is wrong.
+            RetriableError: the storage did not answer.
+        """
+        storage, files = self._storage(), self.files()
+        known = {*files.publications, *storage.folders("")}
+        dags = {name: facts for name, facts in self.airflow.dags(user).items() if name in known}
+        return Sources(storage, self._tables(storage), files.publications, dags, self._clock())
+
+    def files(self) -> Files:
+        """The publication files; read again when one of them has changed, for reading many takes a second."""
+        with self._lock:
+            try:
+                found = stamps()
+                if found != self._stamps:
+                    self._files, self._stamps = _read(discover(publications_folder())), found
+            except (ConfigurationError, OSError):
+                # There is no such folder: nothing is configured, and what ran before is still shown.
+                self._files, self._stamps = Files({}, ()), None
+            return self._files
+
+    def _storage(self) -> Storage:
+        if self._opened is None:
+            self._opened = open_storage()
+        return self._opened
+
+    def _tables(self, storage: Storage) -> Tables:
+        try:
+            with self._lock:
+                self._store = self._store or ProducerStore.of_home(storage.root)
+        except ConfigurationError as error:
+            return Tables(None, str(error))
+        return Tables(self._store)
+
+
+def _read(loaded: list[LoadedPublication]) -> Files:
+    good = {each.publication.name: each.publication for each in loaded if each.publication is not None}
+    return Files(good, tuple(each.path.name for each in loaded if each.publication is None))

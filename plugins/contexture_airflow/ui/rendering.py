@@ -1,0 +1,99 @@
+"""Turns what the page tells into HTML. Every text is escaped: names and messages come from anybody."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from functools import cache
+from typing import Any, Final
+from urllib.parse import quote, urlencode
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from contexture.operations import TransactionStatus
+from contexture.operations.page.pictures import BARS, HEIGHT
+from contexture.operations.page.standing import Standing
+from contexture_airflow.settings import publication_dag_id
+from contexture_airflow.ui.mount import PREFIX
+
+STATUSES: Final = {
+    TransactionStatus.PENDING: "pending",
+    TransactionStatus.SENT: "sent",
+    TransactionStatus.LOCAL_FAILURE: "failed before it left",
+    TransactionStatus.BROKER_ERROR: "refused by the brokers",
+    TransactionStatus.UNEXPECTED: "failed otherwise",
+}
+_UNITS: Final = ("B", "kB", "MB", "GB", "TB")
+
+
+class Places:
+    """Addresses, as the browser knows them.
+
+    Args:
+        root: of the page, `/contexture` behind the path that Airflow itself has.
+    """
+
+    def __init__(self, root: str) -> None:
+        self.root = root
+        self._airflow = root.removesuffix(PREFIX)
+
+    def publication(self, name: str, part: str = "", **query: Any) -> str:
+        """A page of a publication."""
+        path = f"{self.root}/publications/{quote(name, safe='')}" + (f"/{part}" if part else "")
+        given = {key: value for key, value in query.items() if value is not None}
+        return f"{path}?{urlencode(given)}" if given else path
+
+    def report(self, name: str, outbox: str, file: str = "index.html") -> str:
+        """A file of an outbox's data quality report."""
+        return self.publication(name, f"reports/{quote(outbox, safe='')}/{file}")
+
+    def dag(self, name: str, run_id: str | None = None) -> str:
+        """The DAG of a publication in Airflow, or a run of it."""
+        page = f"{self._airflow}/dags/{quote(publication_dag_id(name), safe='')}"
+        return f"{page}/runs/{quote(run_id, safe='')}" if run_id else page
+
+    def login(self) -> str:
+        """Airflow's login, which leads back to the page in its navigation."""
+        return f"{self._airflow}/api/v2/auth/login?{urlencode({'next': f'{self._airflow}/plugin/contexture'})}"
+
+
+def render(template: str, places: Places, **values: Any) -> str:
+    """A page as HTML."""
+    return _environment().get_template(f"{template}.html.j2").render(places=places, **values)
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("contexture_airflow.ui"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {"number": _number, "moment": _moment, "size": _size, "seconds": _seconds}
+    environment.globals |= {"statuses": STATUSES, "standings": list(Standing), "bars": BARS, "height": HEIGHT}
+    return environment
+
+
+def _number(value: int | None) -> str:
+    return "not known" if value is None else f"{value:,}"
+
+
+def _moment(value: datetime | None) -> str:
+    return "-" if value is None else f"{value.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
+
+
+def _size(value: int) -> str:
+    amount, unit = float(value), 0
+    while amount >= 1000 and unit < len(_UNITS) - 1:
+        amount, unit = amount / 1000, unit + 1
+    return f"{amount:.0f} B" if unit == 0 else f"{amount:.1f} {_UNITS[unit]}"
+
+
+def _seconds(value: float | None) -> str:
+    if value is None:
+        return "-"
+    if value < 60:
+        return f"{value:.1f} s"
+    minutes, seconds = divmod(round(value), 60)
+    return f"{minutes} min {seconds} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"

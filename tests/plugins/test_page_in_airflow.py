@@ -1,0 +1,93 @@
+"""The page in Airflow's own API server: its users and roles decide, and notifications still come in below it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.airflow
+
+ROOT = Path(__file__).parents[2]
+FILE = """
+name: vehicles
+source: {kind: ngsi, connection: context_broker, service: vehicles, service_path: /4wheels, types: [car]}
+"""
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    home = tmp_path_factory.mktemp("airflow")
+    (home / "publications").mkdir()
+    (home / "publications" / "vehicles.yaml").write_text(FILE)
+    changes = {
+        "AIRFLOW_HOME": str(home),
+        "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
+        "AIRFLOW__CORE__PLUGINS_FOLDER": str(ROOT / "plugins"),
+        "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS": "admin:admin,op:op,viewer:viewer",
+        "AIRFLOW__API__BASE_URL": "http://127.0.0.1:8080",
+        "CONTEXTURE_HOME": str(home / "contexture"),
+        "CONTEXTURE_PUBLICATIONS": str(home / "publications"),
+        "PYTHONPATH": os.pathsep.join(str(ROOT / part) for part in ("tests", "plugins", "include", ".")),
+    }
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("AIRFLOW", "CONTEXTURE"))}
+    done = subprocess.run(
+        [sys.executable, "-m", "fakes.api_server"],
+        env={**kept, **changes},
+        cwd=home,
+        capture_output=True,
+        text=True,
+        timeout=250,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-4000:]
+    document: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
+    return document
+
+
+@pytest.mark.parametrize("role", ["viewer", "op", "admin"])
+def test_every_role_that_reads_dags_reads_the_page(told, role):
+    answers = told[role]
+    assert {path: answer["status"] for path, answer in answers.items() if path != "notify"} == {
+        "/contexture/": 200,
+        "/contexture/publications/vehicles": 200,
+        "/contexture/publications/vehicles/runs": 200,
+        "/contexture/api/publications": 200,
+    }
+    overview = answers["/contexture/"]
+    assert "vehicles" in overview["text"]
+    assert "(suspended)" in overview["text"]
+    assert overview["policy"].startswith("default-src 'none'")
+
+
+@pytest.mark.parametrize("user", ["nobody", "forged"])
+def test_who_is_not_logged_in_gets_the_login_page(told, user):
+    answers = told[user]
+    assert answers["/contexture/"]["status"] == 303
+    assert answers["/contexture/"]["location"] == "/api/v2/auth/login?next=%2Fplugin%2Fcontexture"
+    assert answers["/contexture/api/publications"]["status"] in {401, 403}
+    assert not [path for path, answer in answers.items() if "4wheels" in answer["text"]]
+
+
+@pytest.mark.parametrize("user", ["nobody", "viewer", "admin"])
+def test_the_endpoint_of_notifications_asks_for_its_own_secret_whoever_is_logged_in(told, user):
+    answer = told[user]["notify"]
+    assert answer["status"] == 401
+    assert "Not authenticated" not in answer["text"]
+    assert answer["policy"] is None
+
+
+def test_the_navigation_has_an_entry(told):
+    [plugin] = [plugin for plugin in told["views"]["plugins"] if plugin["name"] == "contexture"]
+    [view] = plugin["external_views"]
+    assert (view["name"], view["href"], view["destination"], view["url_route"]) == (
+        "Contexture",
+        "/contexture/",
+        "nav",
+        "contexture",
+    )

@@ -1,0 +1,205 @@
+"""What the page tells about an installation's files and tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from builders.attempts import failed_send
+from builders.outboxes import NOON, outbox, publication, records
+from contexture.operations import ProducerStore, TransactionRow, TransactionStatus
+from contexture.operations.page import detail
+from contexture.operations.page.detail import StepTime, TopicLine
+from contexture.operations.page.overview import overview
+from contexture.operations.page.sources import Sources
+from contexture.operations.page.standing import DagFacts, Standing
+from contexture.operations.page.tables import Tables
+from contexture.operations.totals import Volume
+from contexture.outbox.attempts import AttemptLog
+from contexture.outbox.lifecycle import Outboxes
+from contexture.outbox.state import State, StatePointer
+from contexture.outbox.storage import Storage
+from contexture.publications.understood import UnderstoodKey
+
+RESTING = DagFacts(paused=False, active=False, next_run_at=NOON + timedelta(minutes=5))
+PAUSED = DagFacts(paused=True, active=False, next_run_at=NOON)
+
+
+@pytest.fixture
+def storage(tmp_path: Path) -> Storage:
+    return Storage(str(tmp_path / "home"))
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[ProducerStore]:
+    opened = ProducerStore(f"sqlite:///{tmp_path}/operations.sqlite")
+    yield opened
+    opened.close()
+
+
+def sources(storage: Storage, store: ProducerStore | None = None, **dags: DagFacts) -> Sources:
+    return Sources(storage, Tables(store), {"vehicles": publication()}, dags, NOON)
+
+
+def sent(number: int, *, hours_ago: int = 0, status: TransactionStatus = TransactionStatus.SENT) -> TransactionRow:
+    return TransactionRow(
+        publication="vehicles",
+        outbox="outbox1",
+        shard=0,
+        number=number,
+        status=status,
+        records=10,
+        bytes=1_000,
+        position=10,
+        source_transaction=40 + number,
+        message=None,
+        updated_at=NOON - timedelta(hours=hours_ago),
+    )
+
+
+def test_an_empty_installation_has_an_empty_overview(storage):
+    found = overview(Sources(storage, Tables(None), {}, {}, NOON))
+    assert found.lines == ()
+    assert found.counts == {}
+    assert found.paging.pages == 1
+
+
+def test_a_new_publication_has_never_run(storage):
+    [line] = overview(sources(storage, vehicles=RESTING)).lines
+    assert (line.name, line.standing, line.next_run_at) == ("vehicles", "never run", NOON + timedelta(minutes=5))
+    assert (line.last_run, line.last_sent, line.quarantined, line.today) == (None, None, None, Volume())
+
+
+def test_a_suspended_publication_has_no_next_run(storage):
+    [line] = overview(sources(storage, vehicles=PAUSED)).lines
+    assert (line.paused, line.next_run_at) == (True, None)
+
+
+def test_today_begins_at_midnight_and_counts_what_was_sent(storage, store):
+    for row in (
+        sent(0, hours_ago=13),
+        sent(1, hours_ago=12),
+        sent(2, hours_ago=1),
+        sent(3, status=TransactionStatus.PENDING),
+    ):
+        store.transaction_is(row)
+    [line] = overview(sources(storage, store, vehicles=RESTING)).lines
+    assert line.today == Volume(transactions=2, records=20, bytes=2_000)
+    assert line.source_transaction == 42
+
+
+def test_what_waits_is_told_with_its_attempts(storage):
+    outbox(storage, publication(), 1, [records("a")])
+    Outboxes(storage, "vehicles").move("outbox1", "approved", reason="it is good")
+    AttemptLog(storage, "vehicles").keep(failed_send("outbox1", attempt=3, shard=0))
+    [line] = overview(sources(storage, vehicles=RESTING)).lines
+    assert (line.standing, line.reason) == ("waiting to send", "shard 0, attempt 3 of 11, next at 12:00:05Z")
+    [pending] = line.pending
+    assert (pending.outbox, pending.status, pending.told) == (
+        "outbox1",
+        "approved",
+        "shard 0: attempt 3 of 11, next at 12:00:05Z",
+    )
+    assert pending.next_at == NOON + timedelta(seconds=5)
+
+
+def test_those_that_need_a_person_come_first_and_are_found_by_where_they_stand(storage, store):
+    dags = {f"publication-{number:03}": RESTING for number in range(60)}
+    store.run_failed("publication-059", "scheduled__1", task="stage", message="no broker")
+    State(storage, "publication-058").point(StatePointer(concluded_at=NOON, owes_full="the cluster is new"))
+    first = overview(sources(storage, store, **dags))
+    assert [line.name for line in first.lines[:3]] == ["publication-059", "publication-058", "publication-000"]
+    assert first.lines[0].reason == "stage: no broker"
+    assert first.counts == {"stopped": 1, "owing a resync": 1, "never run": 58}
+    assert len(overview(sources(storage, store, **dags), page=2).lines) == 10
+    stopped = overview(sources(storage, store, **dags), standing=Standing.STOPPED)
+    assert [line.name for line in stopped.lines] == ["publication-059"]
+
+
+def test_a_damaged_file_stops_its_own_publication_only(storage):
+    storage.write("vehicles/state/CURRENT", b"{")
+    lines = overview(sources(storage, vehicles=RESTING, buses=RESTING)).lines
+    assert [(line.name, line.standing.value) for line in lines] == [("vehicles", "stopped"), ("buses", "never run")]
+
+
+def test_without_tables_the_files_are_still_told(storage):
+    broken = ProducerStore("postgresql+psycopg2://contexture:s3cret@127.0.0.1:1/none")
+    State(storage, "vehicles").point(StatePointer(concluded_at=NOON, identities=7))
+    found = overview(sources(storage, broken, vehicles=RESTING))
+    assert found.lines[0].identities == 7
+    assert found.tables_problem is not None
+    assert "127.0.0.1" in found.tables_problem
+    assert "s3cret" not in found.tables_problem
+
+
+def test_the_configuration_is_told_with_its_defaults(storage):
+    keys = detail.configuration(sources(storage, vehicles=RESTING), "vehicles")
+    assert UnderstoodKey(0, "name", "vehicles", is_default=False) in keys
+    assert UnderstoodKey(0, "source", None, is_default=False) in keys
+    assert UnderstoodKey(1, "archive_days", "30", is_default=True) in keys
+
+
+def test_what_looks_like_a_secret_is_covered(storage):
+    careless = publication(description="see https://me:hunter2@example.org")
+    given = Sources(storage, Tables(None), {"vehicles": careless}, {"vehicles": RESTING}, NOON)
+    assert "hunter2" not in str(detail.configuration(given, "vehicles"))
+
+
+def test_a_publication_without_a_file_is_told_by_its_runs(storage):
+    found = detail.detail(sources(storage, buses=RESTING), "buses")
+    assert (found.configuration, found.line.is_configured) == ((), False)
+
+
+def test_rules_and_reports_are_those_of_the_last_outbox_and_of_what_waits(storage):
+    first = outbox(storage, publication(), 1, [records("a")])
+    changed = first.model_copy(update={"quarantined": {"id_is_text": 2, "a_is_b": 5}, "quarantined_entities": 6})
+    storage.write("vehicles/outbox/outbox1/manifest.json", changed.to_json())
+    storage.write("vehicles/report/outbox1/index.html", b"<p>")
+    outbox(storage, publication(), 2, [records("b")])
+    State(storage, "vehicles").point(StatePointer(sequence=1, outbox="outbox1", concluded_at=NOON))
+    found = detail.detail(sources(storage, vehicles=RESTING), "vehicles")
+    assert [quality.outbox for quality in found.qualities] == ["outbox2", "outbox1"]
+    quality = found.qualities[1]
+    assert [(rule.rule, rule.count) for rule in quality.rules] == [("a_is_b", 5), ("id_is_text", 2)]
+    assert (quality.report, quality.data_docs, quality.quarantined) == (True, False, 6)
+    assert found.line.quarantined == 6
+
+
+def test_transactions_come_by_page_and_by_status(storage, store):
+    for number in range(120):
+        store.transaction_is(sent(number))
+    store.transaction_is(sent(120, status=TransactionStatus.BROKER_ERROR))
+    given = sources(storage, store, vehicles=RESTING)
+    third = detail.transactions(given, "vehicles", status=None, page=3)
+    assert (len(third.rows), third.paging.total) == (21, 121)
+    refused = detail.transactions(given, "vehicles", status=TransactionStatus.BROKER_ERROR, page=1)
+    assert [row.number for row in refused.rows] == [120]
+    assert refused.statuses == {0: 0, 1: 120, 2: 0, 3: 1, 4: 0}
+
+
+def test_runs_are_told_with_the_steps_that_airflow_knows(storage, store):
+    store.run_started("vehicles", "run1", run_id="scheduled__1", mode="changes", sequence=1)
+    store.run_ended("vehicles", "run1")
+    given = sources(storage, store, vehicles=RESTING)
+    rows, paging = detail.run_rows(given, "vehicles", page=9)
+    steps = {"scheduled__1": (StepTime("stage", "success", 12.5),)}
+    [line] = detail.runs(rows, paging, steps, given).lines
+    assert (line.run.state, line.steps[0].task, line.steps[0].seconds) == ("succeeded", "stage", 12.5)
+
+
+def test_topics_are_those_of_the_last_outbox_that_was_sent(storage, store):
+    outbox(storage, publication(), 1, [records("a", "b", topic="cars"), records("c", topic="buses")])
+    outbox(storage, publication(), 2, [])
+    store.transaction_is(sent(0))
+    State(storage, "vehicles").point(StatePointer(sequence=2, outbox="outbox2", concluded_at=NOON))
+    found = detail.topics(sources(storage, store, vehicles=RESTING), "vehicles", page=1)
+    assert found.outbox == "outbox1"
+    assert found.lines == (TopicLine("cars", 2), TopicLine("buses", 1))
+
+
+def test_no_outbox_has_no_topics(storage):
+    found = detail.topics(sources(storage, vehicles=RESTING), "vehicles", page=1)
+    assert (found.outbox, found.lines) == (None, ())

@@ -1,0 +1,130 @@
+"""Where a publication stands, which page of a list is meant, and what the picture of runs looks like."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from builders.attempts import failed_send
+from builders.outboxes import NOON
+from contexture.operations import RunRow
+from contexture.operations.failure_mail import PendingSend
+from contexture.operations.page.paging import Paging
+from contexture.operations.page.pictures import BARS, HEIGHT, bars
+from contexture.operations.page.standing import DagFacts, Judged, Standing, judge
+from contexture.outbox.state import StatePointer
+
+RESTING = DagFacts(paused=False, active=False, next_run_at=None)
+ACTIVE = DagFacts(paused=False, active=True, next_run_at=None)
+NEW = StatePointer()
+CONCLUDED = StatePointer(sequence=1, outbox="outbox1", concluded_at=NOON)
+OWING = CONCLUDED.model_copy(update={"owes_full": "outbox1 was abandoned"})
+
+
+def run(state: str = "succeeded", **changes: Any) -> RunRow:
+    told: dict[str, Any] = {
+        "publication": "vehicles",
+        "run": "run1",
+        "run_id": "scheduled__1",
+        "mode": "changes",
+        "sequence": 1,
+        "outbox": None,
+        "state": state,
+        "failed_task": None,
+        "message": None,
+        "started_at": NOON,
+        "ended_at": NOON + timedelta(seconds=60),
+    }
+    return RunRow(**(told | changes))
+
+
+def waiting(*sends: Any, status: str = "approved") -> list[PendingSend]:
+    return [PendingSend("outbox2", 2, status, sends)]
+
+
+FAILED = run("failed", failed_task="stage", message="no broker. Next: wait")
+USED_UP = failed_send("outbox2", attempt=11, state="used up", next_at=None)
+
+
+@pytest.mark.parametrize(
+    ("pointer", "latest", "pending", "dag", "expected"),
+    [
+        (NEW, None, [], RESTING, Judged(Standing.NEVER_RUN)),
+        (CONCLUDED, run(), [], RESTING, Judged(Standing.IDLE)),
+        (CONCLUDED, None, [], None, Judged(Standing.IDLE)),
+        (CONCLUDED, run("running"), [], ACTIVE, Judged(Standing.RUNNING)),
+        (CONCLUDED, run("running"), [], None, Judged(Standing.RUNNING)),
+        (NEW, None, [], ACTIVE, Judged(Standing.RUNNING)),
+        (CONCLUDED, FAILED, [], RESTING, Judged(Standing.STOPPED, "stage: no broker. Next: wait")),
+        (OWING, run(), [], RESTING, Judged(Standing.OWING, "outbox1 was abandoned")),
+        (OWING, FAILED, [], RESTING, Judged(Standing.STOPPED, "stage: no broker. Next: wait")),
+        (
+            CONCLUDED,
+            run("running"),
+            waiting(failed_send("outbox2", attempt=3)),
+            ACTIVE,
+            Judged(Standing.RUNNING, "shard 1, attempt 3 of 11, next at 12:00:05Z"),
+        ),
+        (
+            CONCLUDED,
+            run(),
+            waiting(USED_UP),
+            RESTING,
+            Judged(Standing.STOPPED, "shard 1, attempt 11 of 11, used up: no broker. Next: wait"),
+        ),
+        (
+            CONCLUDED,
+            run(),
+            waiting(),
+            RESTING,
+            Judged(Standing.WAITING, "an approved outbox waits: the next run sends it before it reads anything new"),
+        ),
+        (CONCLUDED, run(), waiting(status="prepared"), RESTING, Judged(Standing.IDLE)),
+    ],
+)
+def test_where_a_publication_stands(pointer, latest, pending, dag, expected):
+    assert judge(pointer, latest, pending, dag) == expected
+
+
+def test_a_run_that_airflow_ended_without_a_word_is_one_that_stopped():
+    judged = judge(CONCLUDED, run("running", ended_at=None), [], RESTING)
+    assert judged.standing == "stopped"
+    assert "see its tasks" in judged.reason
+
+
+@given(asked=st.integers(), total=st.integers(0, 10**9), size=st.integers(1, 1000))
+def test_whatever_page_is_asked_for_one_that_exists_is_shown(asked, total, size):
+    paging = Paging.of(asked, total, size)
+    assert 1 <= paging.number <= paging.pages
+    assert 0 <= paging.offset <= paging.end <= total
+    assert total == 0 or paging.end - paging.offset >= 1
+
+
+def test_the_last_page_holds_the_rest():
+    paging = Paging.of(3, 101)
+    assert (paging.pages, paging.offset, paging.end) == (3, 100, 101)
+
+
+def test_no_run_gives_no_bar():
+    assert bars([], NOON) == ()
+
+
+def test_the_latest_run_is_at_the_right_and_the_longest_is_highest():
+    runs = [
+        run("failed", run_id="third", ended_at=NOON + timedelta(seconds=3)),
+        run(run_id="second", ended_at=NOON + timedelta(hours=1)),
+        run("running", run_id="first", ended_at=None),
+    ]
+    drawn = bars(runs, NOON + timedelta(seconds=10))
+    assert [bar.x for bar in drawn] == [BARS - 3, BARS - 2, BARS - 1]
+    assert [bar.label for bar in drawn] == ["first: running, 10 s", "second: succeeded, 3600 s", "third: failed, 3 s"]
+    assert drawn[1].height == HEIGHT
+    assert drawn[2].height < drawn[0].height < HEIGHT
+
+
+def test_only_the_last_runs_are_drawn():
+    assert len(bars([run()] * 100, NOON)) == BARS
