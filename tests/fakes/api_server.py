@@ -9,6 +9,15 @@ import json
 import sys
 from typing import Any
 
+STEPS = [
+    ("publish", 0, 30, 5, "success"),
+    ("publish", 1, 31, 14, "failed"),
+    ("settle", -1, 0, 2, "success"),
+    ("stage", -1, 2, 20, "success"),
+    ("conclude", -1, 50, None, "running"),
+]
+"""Tasks of a run: name, shard, when it began, how long it took, and its state."""
+
 
 def main() -> None:
     """Prints the answers by user and path; needs AIRFLOW_HOME and what else the environment of Airflow holds."""
@@ -17,6 +26,7 @@ def main() -> None:
 
     initdb()
     _add_dags()
+    _note_run()
     from airflow.api_fastapi.app import create_app, get_auth_manager
     from airflow.api_fastapi.auth.managers.simple.user import SimpleAuthManagerUser
 
@@ -31,10 +41,26 @@ def main() -> None:
     sys.stdout.write("\n" + json.dumps(told) + "\n")
 
 
+def _note_run() -> None:
+    from contexture.operations import ProducerStore
+    from contexture.outbox.storage import home_uri
+
+    store = ProducerStore.of_home(home_uri())
+    assert store is not None
+    store.run_started("vehicles", "run1", run_id="manual__1", mode="full", sequence=1)
+    store.close()
+
+
 def _add_dags() -> None:
+    from datetime import UTC, datetime, timedelta
+
     from airflow.models.dag import DagModel
     from airflow.models.dagbundle import DagBundleModel
+    from airflow.models.dagrun import DagRun
+    from airflow.models.taskinstance import TaskInstance
     from airflow.utils.session import create_session
+
+    noon = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
     with create_session() as session:
         session.add(DagBundleModel(name="dags"))
@@ -49,6 +75,24 @@ def _add_dags() -> None:
                 has_task_concurrency_limits=False,
             )
         )
+        session.flush()
+        session.add(DagRun(dag_id="publish_vehicles", run_id="manual__1", run_type="manual", state="running"))
+        session.flush()
+        for task, shard, begun, took, state in STEPS:
+            session.execute(
+                TaskInstance.__table__.insert().values(
+                    dag_id="publish_vehicles",
+                    run_id="manual__1",
+                    task_id=task,
+                    map_index=shard,
+                    state=state,
+                    start_date=noon + timedelta(seconds=begun),
+                    end_date=None if took is None else noon + timedelta(seconds=begun + took),
+                    pool="default_pool",
+                    pool_slots=1,
+                    try_number=1,
+                )
+            )
 
 
 def _answers(client: Any, token: str | None) -> dict[str, Any]:

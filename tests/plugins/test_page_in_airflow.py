@@ -65,6 +65,12 @@ def test_every_role_that_reads_dags_reads_the_page(told, role):
     assert overview["policy"].startswith("default-src 'none'")
 
 
+def test_a_run_shows_its_steps_as_airflow_timed_them(told):
+    text = told["viewer"]["/contexture/publications/vehicles/runs"]["text"]
+    assert "settle 2.0 s, stage 20.0 s, publish 15.0 s (failed), conclude - (running)" in text
+    assert ">running</span>" in told["viewer"]["/contexture/"]["text"]
+
+
 @pytest.mark.parametrize("user", ["nobody", "forged"])
 def test_who_is_not_logged_in_gets_the_login_page(told, user):
     answers = told[user]

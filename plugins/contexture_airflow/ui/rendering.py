@@ -70,7 +70,13 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"number": _number, "moment": _moment, "size": _size, "seconds": _seconds}
+    environment.filters |= {
+        "number": _number,
+        "moment": _moment,
+        "minute": _minute,
+        "size": _size,
+        "seconds": _seconds,
+    }
     environment.globals |= {"statuses": STATUSES, "standings": list(Standing), "bars": BARS, "height": HEIGHT}
     return environment
 
@@ -81,6 +87,10 @@ def _number(value: int | None) -> str:
 
 def _moment(value: datetime | None) -> str:
     return "-" if value is None else f"{value.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
+
+
+def _minute(value: datetime | None) -> str:
+    return "-" if value is None else f"{value.astimezone(UTC):%Y-%m-%d %H:%M}"
 
 
 def _size(value: int) -> str:
