@@ -24,7 +24,9 @@ from contexture.kafka import (
     read_committed,
     test_connection,
 )
+from contexture.kafka.patience import Patience
 from contexture.kafka.testing import MemoryShard, OutboxRow
+from contexture.kafka.topic_admin import TopicAdmin
 from contexture.sandbox.ports import free_ports
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(120)]
@@ -220,15 +222,24 @@ def test_a_connection_that_works(settings, kafka):
     assert report.passed
     assert report.brokers == (kafka.bootstrap_servers,)
     assert report.cluster_id
-    assert [check.name for check in report.checks] == ["reach", "create topics", "transactions"]
+    assert [check.name for check in report.checks] == [
+        f"server {kafka.bootstrap_servers}",
+        "authentication",
+        "create topics",
+        "transactions",
+        "message size",
+        "clock",
+        "clean up",
+    ]
+    assert [topic for topic in TopicAdmin(settings, Patience(10)).listed() if "connection-test" in topic] == []
 
 
 def test_a_connection_to_nowhere():
     (port,) = free_ports(1)
     report = test_connection(ClientSettings.from_extra({"bootstrap.servers": f"127.0.0.1:{port}"}), timeout_seconds=1.0)
     assert not report.passed
-    assert [check.passed for check in report.checks] == [False, None, None]
-    assert "did not answer" in report.checks[0].detail
+    assert [check.passed for check in report.checks] == [False, None, None, None, None, None]
+    assert report.checks[0].detail == "nobody listens there"
 
 
 def test_a_reader_sees_neither_aborted_nor_open_records(settings, topic):
