@@ -43,7 +43,7 @@ ROUTES: list[Routes] = [
 CONTENTS = st.dictionaries(st.sampled_from(URNS), st.sampled_from(GOOD), min_size=1, max_size=4)
 CHANGES = st.tuples(CONTENTS | st.just({}), st.sets(st.sampled_from(URNS), max_size=3))
 HISTORIES = st.lists(CHANGES, max_size=9)
-RUNS = st.lists(st.sampled_from(["log", "snapshot", "full", "later"]), min_size=9, max_size=9)
+RUNS = st.lists(st.sampled_from(["log", "gap", "snapshot", "full", "later"]), min_size=9, max_size=9)
 
 
 def references(urn: str, content: str) -> tuple[str, ...]:
@@ -71,7 +71,7 @@ class World:
         self.log.append((len(self.log) + 1, dict(put), gone, moved))
 
     def run(self, mode: str) -> StructurePlan:
-        events, contents = self._log() if mode == "log" else self._snapshot()
+        events, contents = {"log": self._log, "gap": self._gap}.get(mode, self._snapshot)()
         plan = plan_structures(
             events,
             self.held,
@@ -88,21 +88,32 @@ class World:
         self.watermark = len(self.log)
         return plan
 
-    def _log(self) -> tuple[list[StructureEvent], dict[int, str]]:
+    def _gap(self) -> tuple[list[StructureEvent], dict[int, str]]:
+        """The log tells only the newer half: what it didn't change comes as it is now, then the log."""
+        until = (self.watermark + len(self.log)) // 2
+        changed = {urn for _, put, _, _ in self.log[until:] for urn in put}
+        stayed = {urn: content for urn, content in self.there.items() if urn not in changed}
+        events = [upsert(number, urn, content, until) for number, (urn, content) in enumerate(stayed.items())]
+        log, contents = self._log(until, len(events))
+        return events + log, dict(enumerate(stayed.values())) | contents
+
+    def _log(self, after: int | None = None, first: int = 0) -> tuple[list[StructureEvent], dict[int, str]]:
         events: list[StructureEvent] = []
         contents: dict[int, str] = {}
-        at = self._before()
-        for number, put, gone, moved in self.log[self.watermark :]:
+        after = self.watermark if after is None else after
+        at = self._before(after)
+        for number, put, gone, moved in self.log[after:]:
             at = {urn: content for urn, content in {**at, **put}.items() if urn not in gone}
             for urn in [*put, *(each for each in moved if each not in put)]:
-                contents[len(events)] = at[urn]
-                events.append(upsert(len(events), urn, at[urn], number))
-            events += [StructureEvent(len(events) + place, "delete", urn, number) for place, urn in enumerate(gone)]
+                contents[first + len(events)] = at[urn]
+                events.append(upsert(first + len(events), urn, at[urn], number))
+            told = first + len(events)
+            events += [StructureEvent(told + place, "delete", urn, number) for place, urn in enumerate(gone)]
         return events, contents
 
-    def _before(self) -> dict[str, str]:
+    def _before(self, until: int) -> dict[str, str]:
         at: dict[str, str] = {}
-        for _, put, gone, _ in self.log[: self.watermark]:
+        for _, put, gone, _ in self.log[:until]:
             at = {urn: content for urn, content in {**at, **put}.items() if urn not in gone}
         return at
 

@@ -307,6 +307,17 @@ def test_an_empty_snapshot_deletes_nothing_however_little_is_held():
     assert sent(planned([], had(A="a"), tells_absence=True, confirmed=True)) == [(None, "-X:A(1.0)>t")]
 
 
+def test_what_the_log_deletes_behind_a_catch_up_ends_there_and_is_not_guarded(many):
+    gone = [*many][:30]
+    events = [other(number, "present", urn, 4) for number, urn in enumerate([*many][30:39])]
+    events += [other(len(events) + number, "delete", urn, 6) for number, urn in enumerate(gone)]
+
+    plan = planned(events, many, tells_absence=True)
+
+    assert [(transaction.id, len(transaction.records)) for transaction in plan.transactions] == [(4, 1), (6, 30)]
+    assert plan.deletes == 31
+
+
 def test_what_a_partial_landing_lacks_is_still_there(many):
     assert sent(planned([], many)) == []
 

@@ -107,7 +107,9 @@ def plan_structures(
     judged, contradicting = _without_contradictions(events) if run.refuses_contradictions else (events, ())
     steps = _steps(judged, run)
     shown = {event.urn for event in judged if event.urn is not None and event.operation != "delete"}
-    absent = tuple(urn for urn in held if urn not in shown) if run.tells_absence else ()
+    # What the registry says itself is gone ends where it says so, and is no sign of a broken read.
+    told = {event.urn for event in judged}
+    absent = tuple(urn for urn in held if urn not in told) if run.tells_absence else ()
     dropped = _guarded(len(absent), len(held), run, is_empty=not shown) if run.telling.deletes else 0
     if absent:
         first = steps[0] if steps else Step(run.newest, ())
