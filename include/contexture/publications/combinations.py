@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from contexture.publications.findings import Finding, Location
+from contexture.publications.kinds import BROKER_ONLY, REGISTRY_ONLY
 from contexture.publications.linked_data_combinations import LINKED_DATA_CHECKS
 from contexture.publications.problems import looks_secret
 from contexture.publications.quality_combinations import QUALITY_CHECKS
@@ -16,28 +17,8 @@ from contexture.publications.structure_combinations import STRUCTURE_CHECKS
 if TYPE_CHECKING:
     from contexture.publications.publication import Publication
 
-_REGISTRY_ONLY = ("select", "media_type", "registrations")
 _REGISTRIES, _BROKERS = frozenset(("fmr",)), frozenset(("orion", "orion-ld", "scorpio", "stellio"))
 _LEGACY_RELEASE = re.compile(r"0\.|1\.0*[0-2](\.|$)")
-_BROKER_ONLY = (
-    "api",
-    "context",
-    "service_path",
-    "types",
-    "ids",
-    "id_pattern",
-    "type_pattern",
-    "query",
-    "metadata_query",
-    "attributes",
-    "georel",
-    "geometry",
-    "coords",
-    "notifier_connection",
-    "page_size",
-    "overlap_seconds",
-    "suppress_unchanged",
-)
 
 
 def impossible(publication: Publication) -> Findings:
@@ -48,8 +29,8 @@ def impossible(publication: Publication) -> Findings:
 
 def _source_kind(publication: Publication) -> Findings:
     source = publication.source
-    kind, foreign = ("sdmx", _REGISTRY_ONLY) if source.kind == "ngsi" else ("ngsi", (*_BROKER_ONLY, "service"))
-    for key in foreign:
+    kind, foreign = ("sdmx", REGISTRY_ONLY) if source.kind == "ngsi" else ("ngsi", BROKER_ONLY)
+    for key in foreign["source"]:
         if key in source.model_fields_set and getattr(source, key) != type(source).model_fields[key].default:
             yield Finding(("source", key), f"`{key}` needs `kind: {kind}`", "leave it out", (("source", "kind"),))
     if source.flavour in (_REGISTRIES if source.kind == "ngsi" else _BROKERS):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from contexture.publications.delivery import KEY_IDENTITY
 from contexture.publications.findings import Finding
+from contexture.publications.kinds import BROKER_ONLY
 
 if TYPE_CHECKING:
     from contexture.publications.publication import Publication
@@ -16,45 +17,18 @@ Findings = Iterator[Finding]
 _KIND = (("source", "kind"),)
 _NAMES = "structures go to `topics`, and by their URNs to those of `routes`"
 _WHOLE = "a transaction of the registry is one of Kafka"
-_WITHOUT_MEANING: Mapping[str, tuple[tuple[str, ...], str]] = {
-    "topics": (
-        (
-            "cygnus_version",
-            "data_model",
-            "enable_lowercase",
-            "compat",
-            "enable_grouping",
-            "grouping_rules",
-            "enable_name_mappings",
-            "name_mappings",
-            "collision",
-        ),
-        _NAMES,
-    ),
-    "batches": (("batch_size", "batch_timeout"), _WHOLE),
-    "publish": (("transaction_records",), _WHOLE),
-    "quality": (
-        (
-            "required_attributes",
-            "attribute_types",
-            "ranges",
-            "fresh_within_seconds",
-            "allowed_values",
-            "stale_after_seconds",
-            "syntax",
-            "coerce_numbers",
-            "allow_intervals",
-            "models",
-        ),
-        "structures have no attributes",
-    ),
+_REASONS: Mapping[str, str] = {
+    "topics": _NAMES,
+    "batches": _WHOLE,
+    "publish": _WHOLE,
+    "quality": "structures have no attributes",
 }
 
 
 def _keys_without_meaning(publication: Publication) -> Findings:
-    for name, (keys, reason) in _WITHOUT_MEANING.items():
+    for name, reason in _REASONS.items():
         section = getattr(publication, name)
-        for key in keys:
+        for key in BROKER_ONLY[name]:
             if key in section.model_fields_set and getattr(section, key) != type(section).model_fields[key].default:
                 yield Finding((name, key), f"`{key}` needs `kind: ngsi`: {reason}", "leave it out", _KIND)
 

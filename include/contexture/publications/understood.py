@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from contexture.publications.fields import Section
+from contexture.publications.kinds import SourceKind, is_meant
+from contexture.publications.publication import Publication
 
 CONTENTS = {"quality": {"model_documents"}, "topics": {"grouping_rules_content", "name_mappings_content"}}
 """Whole files, which are no part of what people wrote."""
@@ -34,14 +36,18 @@ class UnderstoodKey:
     is_default: bool
 
 
-def understood(section: Section, depth: int = 0) -> Iterator[UnderstoodKey]:
-    """The keys of a publication in the order of the model, sections opened."""
+def understood(publication: Publication) -> Iterator[UnderstoodKey]:
+    """The keys that mean something for the publication's kind of source, in the order of the model, sections opened."""
+    return _keys(publication, 0, "", publication.source.kind)
+
+
+def _keys(section: Section, depth: int, name: str, kind: SourceKind) -> Iterator[UnderstoodKey]:
     for key in type(section).model_fields:
         value = getattr(section, key)
         if isinstance(value, Section):
             yield UnderstoodKey(depth, key, None, is_default=False)
-            yield from understood(value, depth + 1)
-        elif key not in _HIDDEN_KEYS:
+            yield from _keys(value, depth + 1, key, kind)
+        elif key not in _HIDDEN_KEYS and is_meant(kind, name, key):
             yield UnderstoodKey(depth, key, _yaml(value), is_default=key not in section.model_fields_set)
 
 

@@ -71,6 +71,13 @@ def test_a_right_file_shows_its_configuration_with_defaults_marked(written):
     assert "set AIRFLOW_CONN_CONTEXT_BROKER, or give --source http://host:1026 or --sample entities.json" in output
 
 
+def test_keys_of_registries_are_not_shown_for_a_broker(written):
+    output = run(written("vehicles.yaml", FILE))
+    assert "  types: []  # default\n" in output
+    for key in ("select:", "registrations:", "routes:", "allow_lossy:"):
+        assert key not in output
+
+
 def test_a_wrong_file_shows_every_problem_and_exits_with_1(written):
     output = run(written("vehicles.yaml", FILE + "topic: {}\nmessage: {key: none}\n"), code=1)
     assert ":7:1: error: unknown key `topic`" in output

@@ -61,6 +61,13 @@ def test_defaults_of_a_registry_s_publication_are_marked_as_defaults(written):
     assert "for a preview set AIRFLOW_CONN_REGISTRY, or give --source http://host:8080" in output
 
 
+def test_keys_of_brokers_are_not_shown_for_a_registry(written):
+    output = run(written(FILE))
+    assert "  registrations: false  # default\n" in output
+    for key in ("service_path:", "data_model:", "batch_size:", "transaction_records:", "coerce_numbers:"):
+        assert key not in output
+
+
 def test_a_selector_is_read_whole_and_told_with_its_line(written):
     output = run(written(FILE.replace("Dataflow=*:*(*)", "Dataflov=*:*(*)")), code=1)
     assert "structures.yaml:5:" in output
