@@ -65,23 +65,23 @@ class RunningInstance:
         return subprocess.Popen(command, stdout=subprocess.PIPE, bufsize=0)
 
 
-def published(kafka: EmbeddedKafka, folder: Path, *, last: int, seed: int, kills: int) -> list[RunningInstance]:
-    """Both instances, after both are at the end of the log; the second lags behind, the first is killed."""
+def published(
+    kafka: EmbeddedKafka, folder: Path, *, last: int, seed: int, lags: tuple[float, float], kills: tuple[int, int]
+) -> tuple[RunningInstance, RunningInstance]:
+    """Both instances, after both are at the end of the log; each is killed so often, and lags so many seconds a run."""
     name = f"codelists-{uuid4().hex[:8]}"
-    instances = [
-        RunningInstance(kafka, folder / "ahead", name, last=last, seed=seed, lag=0.0),
-        RunningInstance(kafka, folder / "behind", name, last=last, seed=seed + 1, lag=1.0),
-    ]
-    threads = [Thread(target=each.run, args=(count,)) for each, count in zip(instances, (kills, 0), strict=True)]
+    first = RunningInstance(kafka, folder / "first", name, last=last, seed=seed, lag=lags[0])
+    second = RunningInstance(kafka, folder / "second", name, last=last, seed=seed + 1, lag=lags[1])
+    threads = [Thread(target=each.run, args=(count,)) for each, count in zip((first, second), kills, strict=True)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     settings = ClientSettings.from_extra(kafka.client_settings())
     assert_each_transaction_once_and_in_order(settings, name, last)
-    for each in instances:
+    for each in (first, second):
         assert_instance_knows_it(each.home, name, last)
-    return instances
+    return first, second
 
 
 def assert_each_transaction_once_and_in_order(settings: ClientSettings, name: str, last: int) -> None:
@@ -110,7 +110,7 @@ def assert_instance_knows_it(home: Path, name: str, last: int) -> None:
 
 
 def test_two_instances_tell_each_transaction_once_while_one_is_killed(kafka: EmbeddedKafka, tmp_path: Path) -> None:
-    ahead, behind = published(kafka, tmp_path, last=24, seed=7, kills=2)
+    ahead, behind = published(kafka, tmp_path, last=24, seed=7, lags=(0.0, 1.0), kills=(2, 0))
     assert ahead.kills == 2
     assert behind.said["ran"] > 0
 
@@ -118,8 +118,11 @@ def test_two_instances_tell_each_transaction_once_while_one_is_killed(kafka: Emb
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("seed", [11, 23])
+@pytest.mark.parametrize(
+    ("lags", "kills"), [((0.0, 1.0), (4, 0)), ((0.05, 0.05), (2, 2))], ids=["one lags", "both meet"]
+)
 def test_two_instances_tell_each_transaction_once_whatever_is_killed_when(
-    kafka: EmbeddedKafka, tmp_path: Path, seed: int
+    kafka: EmbeddedKafka, tmp_path: Path, seed: int, lags: tuple[float, float], kills: tuple[int, int]
 ) -> None:
-    ahead, _ = published(kafka, tmp_path, last=45, seed=seed, kills=4)
-    assert ahead.kills == 4
+    first, second = published(kafka, tmp_path, last=45, seed=seed, lags=lags, kills=kills)
+    assert (first.kills, second.kills) == kills
