@@ -43,6 +43,13 @@ class Run(NamedTuple):
     commits: int
 
 
+class Forgotten(NamedTuple):
+    """The registry's log tells only the last transactions any more."""
+
+    but: int
+
+
+FORGETTING = st.builds(Forgotten, st.integers(0, 2))
 SUBMISSIONS = st.builds(
     Submitted,
     st.dictionaries(st.sampled_from(URNS), st.sampled_from([("x",), ("y",), ("z", "y")]), max_size=3),
@@ -60,11 +67,11 @@ def runs(instances: int, *modes: str) -> st.SearchStrategy[Run]:
     )
 
 
-def histories(instances: int, *modes: str) -> st.SearchStrategy[list[Submitted | Run]]:
-    return st.lists(SUBMISSIONS | runs(instances, *modes), max_size=8)
+def histories(instances: int, *modes: str) -> st.SearchStrategy[list[Submitted | Run | Forgotten]]:
+    return st.lists(SUBMISSIONS | runs(instances, *modes) | FORGETTING, max_size=9)
 
 
-def live(world: World, history: list[Submitted | Run]) -> None:
+def live(world: World, history: list[Submitted | Run | Forgotten]) -> None:
     """Everything happens, and in the end every instance has a run that nobody kills."""
     world.registry.submit({urn("CL_KEPT"): ("x",)})
     for instance in world.instances:
@@ -76,6 +83,8 @@ def live(world: World, history: list[Submitted | Run]) -> None:
             deleted = sorted(name for name in each.deleted if name in there and name not in each.lists)
             if each.lists or deleted:
                 world.registry.submit(each.lists, delete=deleted)
+        elif isinstance(each, Forgotten):
+            world.registry.forgotten = max(world.registry.forgotten, len(world.registry.log) - each.but)
         else:
             with suppress(Crashed):
                 world.instances[each.instance].run(each.mode, crash=each.crash, commits=each.commits)
