@@ -414,7 +414,6 @@ def _fill(file: str, names: Sequence[str]) -> None:
     connection.close()
 
 
-@pytest.mark.slow
 def test_two_hundred_publications_and_a_hundred_thousand_transactions_are_quick(large):
     asked: list[tuple[str, dict[str, Any]]] = [
         ("", {}),

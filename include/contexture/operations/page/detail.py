@@ -126,12 +126,12 @@ def detail(sources: Sources, name: str) -> Detail:
     [found] = survey(sources, [name])
     waiting = [each.outbox for each in reversed(found.stored.pending)]
     outboxes = dict.fromkeys([*waiting, found.stored.pointer.outbox])
-    manifests = (manifest(sources.storage, name, outbox) for outbox in outboxes)
+    found_manifests = {outbox: manifest(sources.storage, name, outbox) for outbox in outboxes}
     return Detail(
-        line=line(sources, found),
+        line=line(sources, found, found_manifests[found.stored.pointer.outbox]),
         configuration=configuration(sources, name),
         statuses=_statuses(sources, name),
-        qualities=tuple(_quality(sources.storage, each) for each in manifests if each),
+        qualities=tuple(_quality(sources.storage, each) for each in found_manifests.values() if each),
         tables_problem=sources.tables.problem,
     )
 

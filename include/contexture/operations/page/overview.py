@@ -8,11 +8,12 @@ from datetime import datetime
 
 from contexture.operations.page.paging import Paging
 from contexture.operations.page.pictures import BARS, Bar, bars
-from contexture.operations.page.sources import Sources, Surveyed, manifest, survey
+from contexture.operations.page.sources import Sources, Surveyed, manifests, survey
 from contexture.operations.page.standing import URGENCY, Standing
 from contexture.operations.rows import RunRow, TransactionRow
 from contexture.operations.totals import Volume
 from contexture.outbox.attempts import most_urgent
+from contexture.outbox.manifest import Manifest
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,19 +94,20 @@ def overview(
     found = sorted(survey(sources, sources.dags), key=lambda each: (URGENCY[each.judged.standing], each.name))
     shown = [each for each in found if standing in {None, each.judged.standing}]
     paging = Paging.of(page, len(shown))
-    lines = tuple(line(sources, each) for each in shown[paging.offset : paging.end])
+    on_page = shown[paging.offset : paging.end]
+    last = manifests(sources.storage, on_page)
+    lines = tuple(line(sources, each, concluded) for each, concluded in zip(on_page, last, strict=True))
     counts = Counter(each.judged.standing.value for each in found)
     return Overview(lines, paging, dict(counts), bad_files, sources.tables.problem)
 
 
-def line(sources: Sources, found: Surveyed) -> PublicationLine:
-    """Everything the overview says about one publication."""
+def line(sources: Sources, found: Surveyed, last: Manifest | None) -> PublicationLine:
+    """Everything the overview says about one publication; `last` is the manifest of what it concluded last."""
     name, pointer = found.name, found.stored.pointer
     configured = sources.publications.get(name)
     midnight = sources.now.replace(hour=0, minute=0, second=0, microsecond=0)
     runs = sources.tables.ask(lambda history: history.runs(name, limit=BARS), ())
     sent = sources.tables.ask(lambda history: history.last_sent(name), None)
-    last = manifest(sources.storage, name, pointer.outbox)
     return PublicationLine(
         name=name,
         description=configured.description if configured else "",

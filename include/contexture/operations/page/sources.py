@@ -85,6 +85,12 @@ def stored(storage: Storage, name: str) -> Stored:
         return Stored(is_readable=False)
 
 
+def manifests(storage: Storage, surveyed: Iterable[Surveyed]) -> list[Manifest | None]:
+    """The manifest of what each publication concluded last, several read at a time."""
+    with ThreadPoolExecutor(_READERS) as readers:
+        return list(readers.map(lambda each: manifest(storage, each.name, each.stored.pointer.outbox), surveyed))
+
+
 def manifest(storage: Storage, name: str, outbox: str | None) -> Manifest | None:
     """The manifest of an outbox; None when retention has taken it, or it can't be read."""
     if outbox is None:
