@@ -16,7 +16,7 @@ unexport PYTHONDONTWRITEBYTECODE
 export UV_PROJECT_ENVIRONMENT := $(VENV)
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 
-.PHONY: help install demo up test test-quick lint format bench check lock clean
+.PHONY: help install demo up test test-long test-quick lint format bench check lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -35,12 +35,16 @@ $(VENV)/.installed: uv.lock pyproject.toml
 demo: install ## the whole platform from nothing to verified records in Kafka, told as a story
 	@exec $(RUN) -m contexture.sandbox demo
 
-up: install ## the same platform with Airflow's UI, until Ctrl-C (ports: AIRFLOW_PORT, BROKER_PORT, KAFKA_PORT)
+up: install ## the same platform with Airflow's UI, until Ctrl-C (ports: AIRFLOW_PORT, BROKER_PORT, REGISTRY_PORT, KAFKA_PORT)
 	@exec $(RUN) -m contexture.sandbox up --airflow-port $(or $(AIRFLOW_PORT),0) \
-	  --broker-port $(or $(BROKER_PORT),0) --kafka-port $(or $(KAFKA_PORT),0)
+	  --broker-port $(or $(BROKER_PORT),0) --registry-port $(or $(REGISTRY_PORT),0) \
+	  --kafka-port $(or $(KAFKA_PORT),0)
 
 test: install lint ## everything: lint, then all tests with the real broker, Spark and Airflow
 	$(RUN) -m pytest
+
+test-long: install ## the tests that `make test` leaves out, for they take many minutes or gigabytes
+	$(RUN) -m pytest --long -m long
 
 test-quick: install ## unit tests only: no Airflow, no Spark, no network; seconds
 	$(RUN) -m pytest tests/unit -q

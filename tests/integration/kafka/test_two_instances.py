@@ -115,7 +115,7 @@ def test_two_instances_tell_each_transaction_once_while_one_is_killed(kafka: Emb
     assert behind.said["ran"] > 0
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("seed", [11, 23])
 @pytest.mark.parametrize(

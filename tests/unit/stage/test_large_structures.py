@@ -12,7 +12,7 @@ from builders import structures
 from builders.structure_runs import InProcess, StructurePreparer, registry_publication, structure_landing, told
 
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.long,
     pytest.mark.timeout(900),
     pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the peak is read from /proc"),
 ]

@@ -94,7 +94,7 @@ def live(world: World, history: list[Submitted | Run | Forgotten]) -> None:
 
 SHRINKING = {"kind": "sdmx", "connection": "registry", "shrink_limit": {"share": 1.0, "count": 10}}
 EXAMPLES = pytest.mark.parametrize(
-    "examples", [6, pytest.param(60, marks=[pytest.mark.slow, pytest.mark.timeout(1800)])]
+    "examples", [6, pytest.param(60, marks=[pytest.mark.long, pytest.mark.timeout(1800)])]
 )
 
 
