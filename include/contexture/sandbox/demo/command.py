@@ -42,7 +42,7 @@ def demo(home: Path) -> int:
 def up(options: StackOptions) -> int:
     """Runs the platform until Ctrl-C."""
     narrator = Narrator()
-    with Stack(options, narrator.line) as stack, shell_file(options.home, stack.settings) as shell:
+    with Stack(options, narrator.line) as stack, shell_file(stack.folder, stack.settings) as shell:
         login = stack.settings.login
         narrator.console.print(
             f"\n  Airflow         {stack.settings.url}   user {login.user}   password {login.password}"

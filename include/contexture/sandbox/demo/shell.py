@@ -20,7 +20,7 @@ def shell_file(folder: Path, settings: AirflowSettings) -> Iterator[Path]:
     """A file in the folder that only its owner can read, for it holds the login; it goes with the block.
 
     Args:
-        folder: where it is made.
+        folder: where it is made; one that goes away, and not CONTEXTURE_HOME, which holds no secrets.
         settings: of the sandbox's Airflow.
     """
     folder.mkdir(parents=True, exist_ok=True)
