@@ -28,6 +28,7 @@ BENCHES = {
     "scale": "bench.scaling",
     "changes": "bench.changing",
     "source": "bench.sourcing",
+    "registry": "bench.registering",
     "run": "bench.running",
 }
 """Where the function of each bench is; a module is imported when its bench is due."""

@@ -21,6 +21,7 @@ class Sizes:
         held_entities: in the states of `changes`, ascending.
         scaled_entities: in the snapshots of `scale`, ascending, even; half of each is prepared too.
         source_entities: in the brokers of `source`, ascending, three or more multiples of five.
+        registry_structures: in the registries of `registry`, ascending, three or more.
         run_entities: in the whole run.
         single_core_items: names and entities of `encode`.
         split_codes: in the messages of `split`, in one list or in many.
@@ -34,6 +35,7 @@ class Sizes:
     held_entities: tuple[int, ...] = (10_000, 100_000, 1_000_000)
     scaled_entities: tuple[int, ...] = (10_000, 100_000, 1_000_000)
     source_entities: tuple[int, ...] = (10_000, 100_000, 1_000_000)
+    registry_structures: tuple[int, ...] = (500, 5_000, 15_000)
     run_entities: int = 1_000
     single_core_items: int = 200_000
     split_codes: int = 50_000
@@ -48,6 +50,7 @@ QUICK = Sizes(
     held_entities=(2_000, 10_000),
     scaled_entities=(1_000, 3_000),
     source_entities=(500, 1_000, 3_000),
+    registry_structures=(20, 60, 200),
     run_entities=100,
     single_core_items=20_000,
     split_codes=2_000,

@@ -1,11 +1,11 @@
-"""A context broker with many entities, in a process of its own as a real one is."""
+"""A source with much in it, in a process of its own as a real one is."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 
 SERVICE = "city"
 OF_SERVICE = (5, 6)
@@ -13,18 +13,26 @@ OF_SERVICE = (5, 6)
 _RECORDED = 13
 
 
-@contextmanager
-def source_broker(entities: int) -> Iterator[str]:
+def source_broker(entities: int) -> AbstractContextManager[str]:
     """The URL of a test broker whose service `city` has that many entities (a multiple of five) in five paths."""
     part, whole = OF_SERVICE
-    loaded = _RECORDED + entities // part * whole
-    command = [sys.executable, "-m", "contexture.sandbox", "context-broker", "--entities", str(loaded)]
+    return _source("context-broker", "--entities", str(_RECORDED + entities // part * whole))
+
+
+def source_registry(structures: int) -> AbstractContextManager[str]:
+    """The URL of a test registry with the face of an FMR that holds that many structures."""
+    return _source("registry", "--structures", str(structures))
+
+
+@contextmanager
+def _source(*arguments: str) -> Iterator[str]:
+    command = [sys.executable, "-m", "contexture.sandbox", *arguments]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
         try:
             assert process.stdout is not None
             url = process.stdout.readline().strip()
             if not url:
-                raise RuntimeError("the test broker did not start")
+                raise RuntimeError(f"the test {arguments[0]} did not start")
             yield url
         finally:
             process.terminate()

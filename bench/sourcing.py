@@ -26,7 +26,7 @@ from contexture.kafka import ClientSettings, TopicSpec, ensure_topics
 from contexture.ngsi.connection import BrokerConnection
 from contexture.outbox.conclusion import conclude
 from contexture.outbox.lifecycle import Outboxes
-from contexture.outbox.manifest import Manifest
+from contexture.outbox.manifest import LandingManifest, Manifest, Verdict
 from contexture.outbox.orders import StageOrder
 from contexture.outbox.storage import Storage
 from contexture.publications import Publication, fingerprint
@@ -68,12 +68,7 @@ def source(setting: Setting) -> list[Measure]:
         taken[entities] = _taken(setting, entities)
         shown = ", ".join(f"{name} {seconds:.1f} s" for name, seconds in taken[entities].seconds.items())
         setting.tell(f"{entities:,} entities: {shown}")
-    few, many = sorted(taken)[-2:]
-    return [
-        *(_step(name, taken) for name in STEPS),
-        _memory("stage (Spark, its workers, its driver)", few, many, taken[few].stage_bytes, taken[many].stage_bytes),
-        _memory("the sender", few, many, taken[few].sender_bytes, taken[many].sender_bytes),
-    ]
+    return Told("source", "entities").measures(taken)
 
 
 def _taken(setting: Setting, entities: int) -> Taken:
@@ -101,8 +96,8 @@ class SourceRun:
     def stage(self, url: str, setting: Setting) -> Manifest:
         """Pull, prepare and the checkpoint in a new session of Spark."""
         with spark_session(self.folder) as spark, PeakMemory(_others()) as memory:
-            setting.tell(f"{self.entities:,} entities: pull, prepare, judge")
-            manifest = self._staged(spark, BrokerConnection(url))
+            setting.tell(f"{self.entities:,}: pull, prepare, judge")
+            manifest = self._staged(spark, url)
         self.taken.stage_bytes = memory.bytes
         return manifest
 
@@ -124,24 +119,36 @@ class SourceRun:
         if not found.equal or found.read != self.entities:
             raise RuntimeError(f"{found.read} of {self.entities} records were read back, {found.different} differ")
 
-    def _staged(self, spark: SparkSession, connection: BrokerConnection) -> Manifest:
+    def _staged(self, spark: SparkSession, url: str) -> Manifest:
         order = self._order()
         with self.taken.step("pull"):
-            landing = pull(spark, order, connection, None)
+            landing = self._pulled(spark, order, url)
         with self.taken.step("prepare"):
-            manifest = prepare(spark, order, landing, Stopwatch())
+            manifest = self._prepared(spark, order, landing)
         with self.taken.step("judge"):
-            verdict = judge_outbox(spark, order, landing, manifest)
+            verdict = self._judged(spark, order, landing, manifest)
         if manifest.upserts != self.entities or not verdict.approved:
             raise RuntimeError(f"{manifest.upserts} of {self.entities} were prepared: {verdict.results}")
         return manifest
+
+    def _pulled(self, spark: SparkSession, order: StageOrder, url: str) -> LandingManifest:
+        return pull(spark, order, BrokerConnection(url), None)
+
+    def _prepared(self, spark: SparkSession, order: StageOrder, landing: LandingManifest) -> Manifest:
+        return prepare(spark, order, landing, Stopwatch())
+
+    def _judged(self, spark: SparkSession, order: StageOrder, landing: LandingManifest, manifest: Manifest) -> Verdict:
+        return judge_outbox(spark, order, landing, manifest)
+
+    def _publication(self) -> Publication:
+        return _publication()
 
     @property
     def _storage(self) -> Storage:
         return Storage(str(self.folder / "home"))
 
     def _order(self) -> StageOrder:
-        publication = _publication()
+        publication = self._publication()
         return StageOrder(
             publication=publication,
             fingerprint=fingerprint(publication),
@@ -159,22 +166,44 @@ def _others() -> frozenset[int]:
     return frozenset(child.pid for child in psutil.Process().children())
 
 
-def _step(name: str, taken: dict[int, Taken]) -> Measure:
-    sizes = sorted(taken)
-    many = sizes[-1]
-    costs = [(_beyond(name, taken, few, more),) for few, more in pairwise(sizes)]
-    what = f"{name} of {many:,} entities ({taken[many].seconds[name]:,.0f} s), each beyond {sizes[-2]:,}"
-    return Measure("source", what, "us", costs[-1], costs[-2], f"each between {sizes[-3]:,} and {sizes[-2]:,}")
+@dataclass(frozen=True, slots=True)
+class Told:
+    """How the figures of several sizes are told.
+
+    Attributes:
+        bench: its name.
+        noun: what there are many of.
+    """
+
+    bench: str
+    noun: str
+
+    def measures(self, taken: dict[int, Taken]) -> list[Measure]:
+        """A row for each step, and two about memory."""
+        few, many = (taken[size] for size in sorted(taken)[-2:])
+        stage = "stage (Spark, its workers, its driver)"
+        return [
+            *(self._step(name, taken) for name in STEPS),
+            self._memory(stage, taken, few.stage_bytes, many.stage_bytes),
+            self._memory("the sender", taken, few.sender_bytes, many.sender_bytes),
+        ]
+
+    def _step(self, name: str, taken: dict[int, Taken]) -> Measure:
+        sizes = sorted(taken)
+        many = sizes[-1]
+        costs = [(_beyond(name, taken, few, more),) for few, more in pairwise(sizes)]
+        what = f"{name} of {many:,} {self.noun} ({taken[many].seconds[name]:,.0f} s), each beyond {sizes[-2]:,}"
+        return Measure(self.bench, what, "us", costs[-1], costs[-2], f"each between {sizes[-3]:,} and {sizes[-2]:,}")
+
+    def _memory(self, what: str, taken: dict[int, Taken], few_bytes: int, many_bytes: int) -> Measure:
+        few, many = sorted(taken)[-2:]
+        ours, peer = (many_bytes / MEBIBYTE,), (few_bytes / MEBIBYTE,)
+        return Measure(self.bench, f"peak memory of {what}, {many:,} {self.noun}", "MiB", ours, peer, f"with {few:,}")
 
 
 def _beyond(name: str, taken: dict[int, Taken], few: int, more: int) -> float:
-    """Microseconds of an entity: what more of them cost beyond what few cost, so that fixed costs fall out."""
+    """Microseconds of one: what more of them cost beyond what few cost, so that fixed costs fall out."""
     return (taken[more].seconds[name] - taken[few].seconds[name]) / (more - few) * 1_000_000
-
-
-def _memory(what: str, few: int, many: int, few_bytes: int, many_bytes: int) -> Measure:
-    ours, peer = (many_bytes / MEBIBYTE,), (few_bytes / MEBIBYTE,)
-    return Measure("source", f"peak memory of {what}, {many:,} entities", "MiB", ours, peer, f"with {few:,}")
 
 
 def _publication() -> Publication:

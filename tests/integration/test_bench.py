@@ -53,6 +53,14 @@ def test_a_quick_source_goes_from_the_broker_to_kafka_and_is_read_back() -> None
     assert steps == ["pull", "prepare", "judge", "publish", "conclude", "peak", "peak"]
 
 
+def test_a_quick_registry_goes_to_kafka_in_one_transaction_and_is_read_back() -> None:
+    answer = bench("--quick", "--only", "registry")
+
+    assert answer.returncode == 0, answer.stderr
+    steps = [line.split("|")[2].split()[0] for line in answer.stdout.splitlines() if line.startswith("| registry |")]
+    assert steps == ["pull", "prepare", "judge", "publish", "conclude", "peak", "peak"]
+
+
 def test_a_quick_run_refuses_to_write_a_page(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text("as it was")
