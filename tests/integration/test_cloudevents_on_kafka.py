@@ -184,7 +184,8 @@ def test_a_publication_in_an_envelope_keeps_a_replica_of_events(
         first = {event["subject"]: event for event in runs.events()}
         assert {event["data"]["speed"]["value"] for event in first.values()} == {10, 20}
         runs.ran(owner, mode="full")
-        again = runs.events()[2:]
+        # The last two: the eager cleaner may have removed those before them already.
+        again = runs.events()[-2:]
         assert {event["id"] for event in again} == {event["id"] for event in first.values()}
 
         broker.load([car(1, 10, delete=True)])
