@@ -73,8 +73,8 @@ def _encode(mode: Mode) -> Callable[[int, dict[str, object]], object]:
 
 
 def _sdk(mode: Mode) -> Callable[[int, dict[str, object]], object]:
-    from cloudevents.core.bindings import kafka  # type: ignore[import-not-found,unused-ignore]
-    from cloudevents.core.v1.event import CloudEvent  # type: ignore[import-not-found,unused-ignore]
+    from cloudevents.core.bindings import kafka
+    from cloudevents.core.v1.event import CloudEvent
 
     write: Callable[[Any], object] = kafka.to_binary_event if mode == "binary" else kafka.to_structured_event
 

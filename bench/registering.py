@@ -30,14 +30,8 @@ if TYPE_CHECKING:
 
 def registry(setting: Setting) -> list[Measure]:
     """Every size once, ascending."""
-    taken: dict[int, Taken] = {}
-    setting.tell("warm-up, not counted")
-    _taken(setting, min(setting.sizes.registry_structures))
-    for structures in setting.sizes.registry_structures:
-        taken[structures] = _taken(setting, structures)
-        shown = ", ".join(f"{name} {seconds:.1f} s" for name, seconds in taken[structures].seconds.items())
-        setting.tell(f"{structures:,} structures: {shown}")
-    return Told("registry", "structures").measures(taken)
+    told = Told("registry", "structures")
+    return told.measures(told.taken(setting, setting.sizes.registry_structures, _taken))
 
 
 def _taken(setting: Setting, structures: int) -> Taken:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -61,14 +61,8 @@ class Taken:
 
 def source(setting: Setting) -> list[Measure]:
     """Every size once, ascending; what was read back from Kafka equals what was prepared, or the bench fails."""
-    taken: dict[int, Taken] = {}
-    setting.tell("warm-up, not counted")
-    _taken(setting, min(setting.sizes.source_entities))
-    for entities in setting.sizes.source_entities:
-        taken[entities] = _taken(setting, entities)
-        shown = ", ".join(f"{name} {seconds:.1f} s" for name, seconds in taken[entities].seconds.items())
-        setting.tell(f"{entities:,} entities: {shown}")
-    return Told("source", "entities").measures(taken)
+    told = Told("source", "entities")
+    return told.measures(told.taken(setting, setting.sizes.source_entities, _taken))
 
 
 def _taken(setting: Setting, entities: int) -> Taken:
@@ -177,6 +171,17 @@ class Told:
 
     bench: str
     noun: str
+
+    def taken(self, setting: Setting, sizes: Sequence[int], take: Callable[[Setting, int], Taken]) -> dict[int, Taken]:
+        """What each size takes; the smallest one is taken once before, for what is done first in a process."""
+        setting.tell("warm-up, not counted")
+        take(setting, min(sizes))
+        taken: dict[int, Taken] = {}
+        for size in sizes:
+            taken[size] = take(setting, size)
+            shown = ", ".join(f"{name} {seconds:.1f} s" for name, seconds in taken[size].seconds.items())
+            setting.tell(f"{size:,} {self.noun}: {shown}")
+        return taken
 
     def measures(self, taken: dict[int, Taken]) -> list[Measure]:
         """A row for each step, and two about memory."""

@@ -67,8 +67,8 @@ def test_connection(
     settings: ClientSettings,
     *,
     timeout_seconds: float = 15.0,  # noqa: PT028 - a function for users, not one of pytest's
-    transactional_id_prefix: str = "tx",  # noqa: PT028
-    topic: str | None = None,  # noqa: PT028
+    transactional_id_prefix: str = "tx",  # noqa: PT028 - likewise
+    topic: str | None = None,  # noqa: PT028 - likewise
 ) -> ConnectionReport:
     """Tries what a publication needs, on records of its own in a topic of its own, which is removed again.
 

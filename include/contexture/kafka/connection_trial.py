@@ -85,7 +85,7 @@ class Trial:
 
     def create_topic(self) -> Verdict:
         """Makes a topic; where one is given, only asks whether one could be made."""
-        from confluent_kafka.admin import NewTopic  # type: ignore[attr-defined]
+        from confluent_kafka.admin import NewTopic
 
         name = f"contexture.connection-test.{uuid.uuid4().hex}"
         # The broker's clock stands in the record then.

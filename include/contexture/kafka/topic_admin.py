@@ -19,7 +19,7 @@ from contexture.kafka.settings import ClientSettings
 from contexture.kafka.watch import ClientWatch
 
 if TYPE_CHECKING:
-    from confluent_kafka.admin import AdminClient, ListOffsetsResultInfo  # type: ignore[attr-defined]
+    from confluent_kafka.admin import AdminClient, ListOffsetsResultInfo
 
 _CALL_SECONDS = 10.0
 # Short enough that a refused login or a missing broker is soon told; a listing that timed out is asked for again.
@@ -94,7 +94,7 @@ class TopicAdmin:
         Raises:
             KafkaConfigurationError: the brokers refuse a topic (configuration, permission, replication factor).
         """
-        from confluent_kafka.admin import NewTopic  # type: ignore[attr-defined]
+        from confluent_kafka.admin import NewTopic
 
         waiting, count = iter(orders), 0
         while bulk := list(islice(waiting, _BULK)):
@@ -111,7 +111,7 @@ class TopicAdmin:
 
     def grow(self, name: str, partitions: int) -> None:
         """Gives a topic more partitions; having them already is as good."""
-        from confluent_kafka.admin import NewPartitions  # type: ignore[attr-defined]
+        from confluent_kafka.admin import NewPartitions
 
         self._settle(
             lambda: self._client.create_partitions([NewPartitions(name, partitions)], request_timeout=_CALL_SECONDS),
@@ -124,7 +124,7 @@ class TopicAdmin:
         Raises:
             KafkaConfigurationError: the brokers refuse a value, or this user.
         """
-        from confluent_kafka.admin import (  # type: ignore[attr-defined]
+        from confluent_kafka.admin import (
             AlterConfigOpType,
             ConfigEntry,
             ConfigResource,
@@ -153,7 +153,7 @@ class TopicAdmin:
 
     def configs(self, names: Sequence[str]) -> dict[str, dict[str, str]]:
         """The configuration in force of existing topics."""
-        from confluent_kafka.admin import ConfigResource, ResourceType  # type: ignore[attr-defined]
+        from confluent_kafka.admin import ConfigResource, ResourceType
 
         found: dict[str, dict[str, str]] = {}
         waiting = iter(names)
@@ -167,7 +167,7 @@ class TopicAdmin:
 
     def lowest_of_brokers(self, name: str) -> int | None:
         """The lowest value that a broker's configuration has for a number; None when this user may not see it."""
-        from confluent_kafka.admin import ConfigResource, ResourceType  # type: ignore[attr-defined]
+        from confluent_kafka.admin import ConfigResource, ResourceType
 
         metadata = self._until_answered(lambda: self._client.list_topics(timeout=_LISTING_SECONDS), "listing")
         found: list[int] = []
@@ -189,7 +189,7 @@ class TopicAdmin:
             committed: up to the first open transaction (the last stable offset) instead of the very last record.
         """
         from confluent_kafka import IsolationLevel, TopicPartition
-        from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined]
+        from confluent_kafka.admin import OffsetSpec
 
         latest: Callable[[], OffsetSpec] = OffsetSpec.latest
         level = IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED
