@@ -16,7 +16,7 @@ unexport PYTHONDONTWRITEBYTECODE
 export UV_PROJECT_ENVIRONMENT := $(VENV)
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 
-.PHONY: help install demo up test test-long test-quick lint format bench check lock clean
+.PHONY: help install demo up test test-long test-laws test-quick lint format bench check lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -45,6 +45,9 @@ test: install lint ## everything: lint, then all tests with the real broker, Spa
 
 test-long: install ## the tests that `make test` leaves out, for they take many minutes or gigabytes
 	$(RUN) -m pytest --long -m long
+
+test-laws: install ## the property tests of tests/unit with new examples (make test draws the same ones each time)
+	$(RUN) -m pytest tests/unit -q --new-examples -m "not long"
 
 test-quick: install ## unit tests only: no Airflow, no Spark, no network; seconds
 	$(RUN) -m pytest tests/unit -q

@@ -6,12 +6,19 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 # Machines are shared: how long an example takes says nothing about the code.
-settings.register_profile("shared machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("shared machine")
+SHARED_MACHINE = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# A check of a change answers for the change: the same examples each time. `make test-laws` looks for new ones.
+settings.register_profile("same examples", SHARED_MACHINE, derandomize=True)
+settings.register_profile("new examples", SHARED_MACHINE, print_blob=True)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--long", action="store_true", help="also run what takes many minutes (make test-long)")
+    parser.addoption("--new-examples", action="store_true", help="draw new examples of every law (make test-laws)")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    settings.load_profile("new examples" if config.getoption("--new-examples") else "same examples")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
