@@ -16,7 +16,7 @@ unexport PYTHONDONTWRITEBYTECODE
 export UV_PROJECT_ENVIRONMENT := $(VENV)
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 
-.PHONY: help install demo up test test-long test-laws test-quick lint format bench check lock clean
+.PHONY: help install demo up test test-long test-laws test-quick lint format bench check docs lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -66,6 +66,9 @@ bench: install ## measurements against peers, as ratios from one run
 
 check: install ## validate the publications and preview their topics
 	$(VENV)/bin/contexture check
+
+docs: install ## docs/ as a site, in var/site
+	$(VENV)/bin/mkdocs build --strict
 
 lock: install ## resolve again: uv.lock and requirements.txt
 	$(UV) lock

@@ -1,0 +1,106 @@
+"""docs/ as a site: it builds without a warning, reads without a network, and its commands exist."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+import yaml
+from typer.main import get_command
+
+from contexture.cli.application import COMMANDS
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
+# In a line of a shell, what stands before a command: variables, and the folder of the environment.
+COMMAND = re.compile(r"^\s*(?:\$ )?(?:[A-Z_]+=\S+ )*(?:\.venv/bin/)?(contexture|make)\b(.*)$")
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(folder)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+def test_every_page_is_built(site):
+    assert (site / "index.html").is_file()
+    assert (site / "how-to" / "stuck-outbox" / "index.html").is_file()
+
+
+def test_nothing_is_loaded_from_elsewhere(site):
+    source = r"<(?:script|img|iframe)[^>]*\bsrc=\"(?:https?:)?//"
+    style = r"<link[^>]*stylesheet[^>]*href=\"(?:https?:)?//"
+    loaded = re.compile(f"{source}|{style}")
+    assert [page for page in site.rglob("*.html") if loaded.search(page.read_text(encoding="utf-8"))] == []
+
+
+def test_every_page_has_a_place_in_the_navigation():
+    def names(entries: list) -> set[str]:
+        inner = [value for entry in entries for value in (entry.values() if isinstance(entry, dict) else [entry])]
+        return {name for value in inner for name in (names(value) if isinstance(value, list) else [value])}
+
+    pages = {str(page.relative_to(ROOT / "docs")) for page in (ROOT / "docs").rglob("*.md")}
+    assert names(yaml.safe_load((ROOT / "mkdocs.yml").read_text())["nav"]) == pages - {"decisions/template.md"}
+
+
+def shell_lines(text: str) -> Iterator[str]:
+    """The lines of blocks without a language, or with a shell's."""
+    language: str | None = None
+    for line in text.replace("\\\n", " ").splitlines():
+        fence = re.match(r" *```(\w*)", line)
+        if fence:
+            language = fence[1] if language is None else None
+        elif language in {"", "sh", "bash", "shell", "console"}:
+            yield line
+
+
+def written_commands() -> list[tuple[str, str]]:
+    """Page and command of every line of shell, and of every command in a sentence, that calls us."""
+    found = []
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        inline = re.findall(r"`((?:contexture|make) [^`]+)`", text)
+        lines = [*shell_lines(text), *(re.sub(r"[\[\]…]|\\\|", " ", each) for each in inline)]
+        found += [(page.name, line.split("  #")[0].strip()) for line in lines if COMMAND.match(line)]
+    return found
+
+
+def test_there_are_commands_in_the_pages():
+    assert len(written_commands()) > 40
+
+
+@pytest.mark.parametrize(("page", "line"), written_commands())
+def test_every_command_exists_with_its_options(page, line):
+    match = COMMAND.match(line)
+    assert match is not None
+    words = shlex.split(re.split(r"\s(?:\||>|&&|;|&)", match[2])[0].rstrip(";"), comments=True)
+    if match[1] == "make":
+        targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+        assert {word for word in words if "=" not in word} <= targets
+        return
+    assert unknown(words) == []
+
+
+def unknown(words: list[str]) -> list[str]:
+    """Those of a command's words that no command or option answers to."""
+    if not words or words[0].startswith("-") or words[0].isupper():
+        return [word for word in words if word.startswith("-") and word != "--help"]
+    if words[0] not in COMMANDS:
+        return words[:1]
+    command = get_command(import_module(COMMANDS[words[0]][0]).app)
+    rest = words[1:]
+    while hasattr(command, "commands") and rest and not rest[0].startswith("-"):
+        if rest[0] not in command.commands:
+            return rest[:1]
+        command, rest = command.commands[rest[0]], rest[1:]
+    known = {name for parameter in command.params for name in (*parameter.opts, *parameter.secondary_opts)} | {"--help"}
+    return [word.split("=")[0] for word in rest if word.startswith("-") and word.split("=")[0] not in known]
