@@ -6,18 +6,20 @@ that is larger than these.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from contexture.messages.structure_envelopes import structure_envelope
 from contexture.outbox.layout import SHARD_FILE
-from contexture.outbox.schemas import QUARANTINE, REGISTRY_HEADER, STRUCTURE_OUTBOX
+from contexture.outbox.schemas import QUARANTINE, REGISTRY_HEADER, STRUCTURE_OUTBOX, with_headers
 from contexture.outbox.storage import Storage
 from spark_jobs.preparation.settings import Preparation
-from spark_jobs.structures.bodies import Bodies, Place
+from spark_jobs.structures.bodies import Bodies
+from spark_jobs.structures.enveloped import Wrapping
 from spark_jobs.structures.landing_units import Unit, batches_of
 
 GROUP_BYTES = 16 << 20
@@ -55,11 +57,14 @@ def write_shard(storage: Storage, preparation: Preparation) -> int:
     if not planned.num_rows:
         return 0
     folder = preparation.folder.shard(preparation.outbox, 0)
+    wrapping = Wrapping(structure_envelope(preparation.publication))
+    schema = with_headers(STRUCTURE_OUTBOX, wrapping.columns)
+    written = 0
     with (
         storage.replacing(f"{folder}/{SHARD_FILE}") as path,
         pq.ParquetWriter(
             path,
-            STRUCTURE_OUTBOX,
+            schema,
             filesystem=storage.filesystem,
             compression="zstd",
             compression_level=1,
@@ -70,8 +75,10 @@ def write_shard(storage: Storage, preparation: Preparation) -> int:
         Bodies(storage, preparation.work) as bodies,
     ):
         for first, rows in _groups(planned):
-            writer.write_table(_records(rows, first, bodies))
-    return int(pc.sum(planned.column("size")).as_py() + pc.sum(pc.binary_length(planned.column("key"))).as_py())
+            values = wrapping.values(rows, bodies)
+            written += sum(len(value) for value in values if value is not None)
+            writer.write_table(_records(rows, first, values, wrapping.headers(rows), schema))
+    return written + int(pc.sum(pc.binary_length(planned.column("key"))).as_py())
 
 
 def _groups(planned: Any) -> Iterator[tuple[int, Any]]:
@@ -85,29 +92,23 @@ def _groups(planned: Any) -> Iterator[tuple[int, Any]]:
     yield first, planned.slice(first)
 
 
-def _records(rows: Any, first: int, bodies: Bodies) -> Any:
+def _records(rows: Any, first: int, values: Sequence[Any], headers: Mapping[str, Any], schema: Any) -> Any:
     count = rows.num_rows
-    columns = {name: rows.column(name) for name in rows.column_names}
+    columns = {name: rows.column(name) for name in rows.column_names} | headers
     columns["position"] = pa.array(range(first, first + count), pa.int64())
-    columns["value"] = _values([bodies.at(place) if place else None for place in _places(rows)])
+    columns["value"] = _values(values)
     columns["partition"] = pa.nulls(count, pa.int32())
     columns["events"] = pa.repeat(pa.scalar(1, pa.int32()), count)
     columns[REGISTRY_HEADER.name] = rows.column("source_transaction").cast(pa.string()).cast(pa.binary())
-    names = STRUCTURE_OUTBOX.names
-    return pa.table([columns[name] for name in names], names=names).cast(STRUCTURE_OUTBOX)
+    return pa.table([columns[name] for name in schema.names], names=schema.names).cast(schema)
 
 
-def _values(bodies: Sequence[Any]) -> Any:
-    if len(bodies) == 1 and bodies[0] is not None:
-        # A large body is alone, and not copied.
-        offsets = pa.array([0, len(bodies[0])], pa.int32()).buffers()[1]
-        return pa.Array.from_buffers(pa.binary(), 1, [None, offsets, bodies[0]])
-    return pa.array([None if body is None else body.to_pybytes() for body in bodies], pa.binary())
-
-
-def _places(rows: Any) -> Iterator[Place | None]:
-    for place in zip(*(rows.column(name).to_pylist() for name in Place._fields), strict=True):
-        yield Place(*place) if place[0] is not None else None
+def _values(values: Sequence[Any]) -> Any:
+    if len(values) == 1 and values[0] is not None:
+        # A large value is alone, and not copied.
+        offsets = pa.array([0, len(values[0])], pa.int32()).buffers()[1]
+        return pa.Array.from_buffers(pa.binary(), 1, [None, offsets, pa.py_buffer(values[0])])
+    return pa.array([value if value is None else memoryview(value) for value in values], pa.binary())
 
 
 def write_quarantine(storage: Storage, preparation: Preparation, units: Sequence[Unit]) -> None:

@@ -66,9 +66,16 @@ PLANNED = pa.schema(
         pa.field("batch", pa.int64(), nullable=False),
         pa.field("sub_batch", pa.int64(), nullable=False),
         pa.field("source_transaction", pa.int64()),
+        pa.field("media_type", pa.string()),
+        pa.field("content_hash", pa.binary(32), nullable=False),
+        pa.field("happened_at", _UTC),
+        pa.field("occasion", pa.string(), nullable=False),
     ]
 )
-"""The records in sending order, without their values; a record without a place is a tombstone."""
+"""The records in sending order, without their values; a record without a place is a tombstone.
+
+The last four are for envelopes: of a tombstone `content_hash` is that of what is gone; `happened_at` is when the
+registry says that it happened; `occasion` stands for it where it says nothing."""
 
 QUARANTINED = pa.schema([pa.field("event", pa.int64(), nullable=False), pa.field("unit", pa.int32()), *_VIOLATION])
 """What goes to quarantine, without its landing row; a row that breaks several rules stands once for each."""

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from contexture.changes import Verdict
+from contexture.messages.structure_envelopes import structure_envelope
 from contexture.outbox.layout import SHARD_FILE
 from contexture.outbox.manifest import LandingManifest, Manifest, RegistryPart, ShardManifest
 from contexture.outbox.state import StatePointer
@@ -31,6 +32,7 @@ def described(preparation: Preparation, landing: LandingManifest, planned: RunPl
         size: bytes of keys and values.
     """
     order, plan = preparation.order, planned.plan
+    envelope = structure_envelope(order.publication)
     verdicts = Counter(planned.rows.column("verdict").to_pylist())
     warned, rejecting = broken_rules(preparation, landing, planned)
     return Manifest(
@@ -62,6 +64,7 @@ def described(preparation: Preparation, landing: LandingManifest, planned: RunPl
         of_snapshot=rejecting,
         flush=order.mode == "full",
         baseline=order.baseline,
+        headers=envelope.constant if envelope is not None else (),
     )
 
 

@@ -9,7 +9,9 @@ from itertools import islice
 from typing import Any
 
 from contexture.changes import Verdict
+from contexture.errors import RejectedError
 from contexture.events.violations import Violation
+from contexture.messages.structure_envelopes import structure_envelope
 from contexture.publications import Publication
 from contexture.sdmx import Artefact, StructureMessageError, UnsplittableFormatError, Urn, split
 from contexture.sdmx.finality import is_final
@@ -20,6 +22,7 @@ INEXPRESSIBLE = Violation(
     "inexpressible", "warning", "the registry holds it and can't write it in the form of source.media_type"
 )
 URN_MISSING = Violation("urn-missing", "error", "nothing says which structure it is")
+_LONGEST_REASON = 200
 _EMPTY = Violation("unreadable", "error", "the row has no body")
 _VERDICTS = {"delete": Verdict.DELETE, "present": Verdict.PRESENT, "inexpressible": Verdict.PRESENT}
 
@@ -59,6 +62,7 @@ class StructureLook:
 
     def __init__(self, publication: Publication) -> None:
         self._options = RuleOptions.for_publication(publication)
+        self._envelope = structure_envelope(publication)
 
     def at(self, row: LandedStructure) -> Seen:
         """What one row is."""
@@ -81,6 +85,9 @@ class StructureLook:
         """A reply in a form that can't be taken apart: the registry was asked for one structure."""
         if row.id is None:
             return _refused(row, [URN_MISSING])
+        untold = self._untold(row.id, row.media_type)
+        if untold is not None:
+            return _refused(row, [untold])
         content = {"content_hash": sha256(row.body).digest(), "size": len(row.body)}
         return Seen(_columns(row, Verdict.SEND) | _named(row) | content, ())
 
@@ -89,6 +96,9 @@ class StructureLook:
         urn = row.id or artefact.urn
         if urn is None and not any(each.severity == "error" for each in violations):
             violations = [*violations, URN_MISSING]
+        untold = None if urn is None else self._untold(urn, row.media_type)
+        if untold is not None:
+            violations = [*violations, untold]
         errors = tuple(each for each in violations if each.severity == "error")
         warnings = [each.rule for each in violations if each.severity == "warning"]
         columns = {
@@ -107,6 +117,16 @@ class StructureLook:
             "warnings": _names(warnings),
         }
         return Seen(_columns(row, Verdict.QUARANTINED if errors else Verdict.SEND) | columns, errors)
+
+    def _untold(self, urn: str, media_type: str | None) -> Violation | None:
+        """Why the publication's envelope can't tell a structure; None when it can, or there is no envelope."""
+        if self._envelope is None:
+            return None
+        try:
+            self._envelope.check(urn, media_type)
+        except RejectedError as error:
+            return Violation("identity", "error", error.message[:_LONGEST_REASON])
+        return None
 
 
 def _refused(row: LandedStructure, errors: list[Violation]) -> Seen:

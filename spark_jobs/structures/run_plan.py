@@ -16,7 +16,9 @@ import pyarrow.dataset as ds
 
 from contexture.changes import ShrinkGuard, Verdict
 from contexture.changes.structures import (
+    NO_CONTENT,
     HeldStructure,
+    PlannedRecord,
     PlannedTransaction,
     StructureEvent,
     StructurePlan,
@@ -152,7 +154,10 @@ def _records(looked_at: Any, plan: StructurePlan, moment: datetime) -> Any:
     return pa.Table.from_pylist(rows, schema=PLANNED)
 
 
-_OF_RECORD = ["event", "unit", "offset", "length", "size", "modified_at", "received_at"]
+_OF_RECORD = [
+    *("event", "unit", "offset", "length", "size", "modified_at", "received_at"),
+    *("media_type", "content_hash"),
+]
 
 
 def _of_transaction(
@@ -180,7 +185,19 @@ def _of_transaction(
             "batch": batch,
             "sub_batch": sub_batch,
             "source_transaction": transaction.id,
+            "media_type": row.get("media_type"),
+            "content_hash": row.get("content_hash") or (record.gone.content_hash if record.gone else NO_CONTENT),
+            "happened_at": row.get("modified_at") or transaction.at,
+            "occasion": _occasion(record, row),
         }
+
+
+def _occasion(record: PlannedRecord, row: Mapping[str, Any]) -> str:
+    """What a change is told apart by where the registry gives neither a number nor a time; retries repeat it."""
+    if record.event is not None:
+        return f"{row['received_at'].isoformat()} {record.event}"
+    # Where it stood tells leaving a topic from the end that comes later.
+    return f"{record.gone.sequence} {' '.join(record.gone.topics)}" if record.gone else ""
 
 
 def _quarantined(looked_at: Any, plan: StructurePlan) -> Any:

@@ -93,7 +93,9 @@ def _measured(loaded: LoadedPublication, progress: Callable[[str], Progress]) ->
 
 
 def _of_registry(loaded: LoadedPublication, publication: Publication, progress: Progress) -> Measured:
+    from contexture.cli.record_sizes import bare, enveloped
     from contexture.cli.structure_sizes import measure
+    from contexture.messages.structure_envelopes import structure_envelope
     from contexture.sdmx import Selector, choose
     from contexture.sdmx.routing import router
 
@@ -104,7 +106,10 @@ def _of_registry(loaded: LoadedPublication, publication: Publication, progress: 
         topics = router(publication.topics).route(chosen, held=held).topics
         names = sorted({name for each in topics.values() for name in each})
         limits = _limits(publication, names)
-        return Measured(loaded, limits=limits, sizes=measure(registry, topics, media_type, limits, progress))
+        around = structure_envelope(publication)
+        sent_as = bare if around is None else enveloped(around)
+        sizes = measure(registry, topics, media_type, limits, progress, sent_as)
+        return Measured(loaded, limits=limits, sizes=sizes)
 
 
 def _registry(publication: Publication) -> FusionRegistry | SdmxRegistry:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from contexture.cli.record_sizes import Message, RecordSize, bare
 from contexture.errors import RetriableError
 from contexture.sdmx import StructureMessageError, split
 from contexture.sdmx.registries import NotExpressible, Registry, Reply, same_artefact, splittable
@@ -64,12 +65,14 @@ class _Tally:
     waiting: dict[str, str]
     topics: Mapping[str, tuple[str, ...]]
     limits: SizeLimits
+    sent_as: RecordSize
     measured: int = 0
     largest: tuple[int, str | None] = (0, None)
     too_large: list[TooLarge] = field(default_factory=list)
 
-    def note(self, urn: str, size: int, message: Callable[[], bytes]) -> None:
+    def note(self, urn: str, media_type: str, size: int, message: Message) -> None:
         """Compares one structure with the limits."""
+        size, message = self.sent_as(urn, media_type, size, message)
         size += len(urn.encode())
         self.measured += 1
         if size > self.largest[0]:
@@ -86,8 +89,9 @@ def measure(
     media_type: str,
     limits: SizeLimits,
     progress: Progress = lambda done, of: None,
+    sent_as: RecordSize = bare,
 ) -> Sizes:
-    """The sizes of structures, each in the message that would be sent.
+    """The sizes of structures, each in the record that would be sent.
 
     Args:
         registry: that holds them.
@@ -95,12 +99,13 @@ def measure(
         media_type: the format.
         limits: what they are compared with.
         progress: gets how many were read, and of how many.
+        sent_as: says what becomes of a message: `bare`, or `enveloped`.
 
     Raises:
         RegistryUnavailableError: the registry is away, ill, or answers with less than whole messages.
         ConfigurationError: it refuses us, or answers in another format.
     """
-    tally = _Tally({same_artefact(urn): urn for urn in topics}, topics, limits)
+    tally = _Tally({same_artefact(urn): urn for urn in topics}, topics, limits, sent_as)
     with tempfile.TemporaryDirectory(prefix="contexture-sizes-") as folder:
         into = Path(folder) / "reply"
         if splittable(media_type):
@@ -127,7 +132,7 @@ def _note_all(tally: _Tally, reply: Reply) -> None:
     for named, size, message in _artefacts(reply):
         urn = tally.waiting.pop(named, None)
         if urn is not None:
-            tally.note(urn, size, message)
+            tally.note(urn, reply.media_type, size, message)
 
 
 def _artefacts(reply: Reply) -> Iterator[tuple[str, int, Callable[[], bytes]]]:
@@ -160,7 +165,7 @@ def _one_by_one(
         elif splittable(media_type):
             _note_all(tally, reply)
         else:
-            tally.note(urn, reply.size, into.read_bytes)
+            tally.note(urn, reply.media_type, reply.size, into.read_bytes)
         tally.waiting.pop(same_artefact(urn), None)
         progress(len(tally.topics) - len(tally.waiting), len(tally.topics))
     return inexpressible, tuple(gone)

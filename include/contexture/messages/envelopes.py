@@ -11,7 +11,7 @@ from typing import NamedTuple, cast
 
 import orjson
 
-from contexture.errors import ConfigurationError, RejectedError
+from contexture.errors import DefectError, RejectedError
 from contexture.events import AttributeName, ContextIdentity, Operation
 from contexture.messages.cloudevents.changes import CONTEXT_ATTRIBUTES, Occasion, context_values
 from contexture.messages.cloudevents.record import CONTENT_TYPE, PREFIX, SPEC_VERSION, Mode
@@ -30,7 +30,9 @@ MEDIA_TYPES: Mapping[str, str] = MappingProxyType(
 )
 """`datacontenttype` by `message.format`."""
 
-_MODES: Mapping[str, Mode] = MappingProxyType({"cloudevents-binary": "binary", "cloudevents-structured": "structured"})
+MODES: Mapping[str, Mode] = MappingProxyType({"cloudevents-binary": "binary", "cloudevents-structured": "structured"})
+"""Content mode by `message.envelope`; none without an envelope."""
+
 _SPEC_VERSION_HEADER = f"{PREFIX}specversion"
 _LARGEST_LENGTHS = 10
 """Bytes that the lengths of a header's name and value take at most."""
@@ -150,18 +152,15 @@ class Envelope:
 
 
 def envelope(publication: Publication) -> Envelope | None:
-    """The envelope of a publication's records; None where they have none.
+    """The envelope of a broker publication's records; None where they have none.
 
     Raises:
-        ConfigurationError: its format can't be put into one.
+        DefectError: they are structures, whose envelope is `structure_envelope`.
     """
-    mode = _MODES.get(publication.message.envelope)
+    mode = MODES.get(publication.message.envelope)
     if mode is None:
         return None
     media_type = MEDIA_TYPES.get(publication.message.format)
     if media_type is None:
-        raise ConfigurationError(
-            f"message.format {publication.message.format} with an envelope is not yet supported",
-            next_step="write `envelope: none`",
-        )
+        raise DefectError(f"{publication.message.format} has an envelope of its own", next_step="report this")
     return Envelope(mode, connection=publication.source.connection, media_type=media_type)

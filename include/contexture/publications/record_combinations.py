@@ -75,9 +75,6 @@ def _envelope(publication: Publication) -> Findings:
     message, size = publication.message, publication.batches.batch_size
     if message.envelope == "none":
         return
-    if publication.source.kind == "sdmx":
-        what = f"not yet supported: `envelope: {message.envelope}` with `kind: sdmx`"
-        yield Finding(("message", "envelope"), what, "use `envelope: none`", (("source", "kind"),))
     if message.format == "cygnus-lines" and size > 1:
         what = f"`envelope: {message.envelope}` is around one event, and up to {size} cygnus-lines share a record"
         involved = (("message", "format"), ("message", "envelope"))

@@ -76,6 +76,17 @@ def test_each_structure_above_a_limit_is_listed_with_the_limit(contexture, regis
     ]
 
 
+def test_the_envelope_counts(contexture, registry, written):
+    sizes = {}
+    for envelope in ("none", "cloudevents-binary", "cloudevents-structured"):
+        done = contexture("check", "--sizes", "--json", written(f"{FILE}message: {{envelope: {envelope}}}\n"))
+        [found] = json.loads(done.out)["publications"]
+        sizes[envelope] = found["largest_bytes"]
+    # Attributes take some hundred bytes, and in JSON every quotation mark of the message takes one more.
+    assert 400 < sizes["cloudevents-binary"] - sizes["none"] < 800
+    assert 300 < sizes["cloudevents-structured"] - sizes["none"] < 1500
+
+
 def test_a_topic_is_compared_with_what_is_left_after_compression(contexture, registry, written, monkeypatch):
     registry.submit(seed_codelist(0, codes=1000))
     connect_kafka(monkeypatch)

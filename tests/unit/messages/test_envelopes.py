@@ -9,7 +9,7 @@ import orjson
 import pytest
 
 from builders.outboxes import publication
-from contexture.errors import ConfigurationError
+from contexture.errors import DefectError
 from contexture.events import AttributeName, ContextIdentity, identity_key
 from contexture.messages.cloudevents import CloudEventError, decode
 from contexture.messages.cloudevents.changes import Occasion
@@ -140,9 +140,9 @@ def test_a_publication_without_an_envelope_has_none():
     assert envelope(publication()) is None
 
 
-def test_a_form_without_an_envelope_is_named():
+def test_structures_have_an_envelope_of_their_own():
     plain = publication()
     message = plain.message.model_copy(update={"format": "sdmx", "envelope": "cloudevents-binary"})
 
-    with pytest.raises(ConfigurationError, match="sdmx with an envelope is not yet supported"):
+    with pytest.raises(DefectError, match="sdmx has an envelope of its own"):
         envelope(plain.model_copy(update={"message": message}))

@@ -47,14 +47,6 @@ LINES = {"format": "cygnus-lines"}
             },
             "`envelope: cloudevents-binary` is around one event, and up to 2 cygnus-lines share a record",
         ),
-        (
-            {
-                "source": {"kind": "sdmx", "select": ["*"]},
-                "message": {"format": "sdmx", "envelope": "cloudevents-structured"},
-                "topics": {"naming": "fixed", "topics": ["FOO"]},
-            },
-            "not yet supported: `envelope: cloudevents-structured` with `kind: sdmx`",
-        ),
         ({"message": {"key": "brand"}}, "the attribute 'brand' is not part of the identity"),
         (
             {"message": {"key": "brand"}, "topics": {"keep": "history"}, "source": {"attributes": ["speed"]}},

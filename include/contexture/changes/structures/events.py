@@ -64,11 +64,13 @@ class PlannedRecord:
         urn: its key.
         topic: where it goes.
         event: the event whose body is its value; None for a tombstone.
+        gone: what a tombstone takes away; None for a value, and where nobody knows.
     """
 
     urn: str
     topic: str
     event: int | None
+    gone: HeldStructure | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,6 +63,7 @@ class Replay:
         come = [event.urn for event in step.events if event.urn is not None and event.urn not in ended]
         self._destinations.change(come, ended)
         routing = self._destinations.around([*come, *ended])
+        before = {urn: self.target.get(urn) for urn in (*last, *ended, *routing.topics, *routing.unrouted)}
         sent: dict[str, tuple[str, ...]] = {}
         left: dict[str, tuple[str, ...]] = {}
         for urn, event in last.items():
@@ -71,7 +72,8 @@ class Replay:
         absent = frozenset(step.absent)
         left |= {urn: self._ended(urn, is_told=urn not in absent) for urn in ended}
         values = [PlannedRecord(urn, topic, last[urn].event) for urn in self._ordered(sent) for topic in sent[urn]]
-        gone = [PlannedRecord(urn, topic, None) for urn in self._ordered(left)[::-1] for topic in left[urn]]
+        ending = self._ordered(left)[::-1]
+        gone = [PlannedRecord(urn, topic, None, before[urn]) for urn in ending for topic in left[urn]]
         if values and self._telling.sends:
             yield PlannedTransaction(step.id, False, step.at, tuple(values))
         if gone and self._telling.sends and self._telling.deletes:

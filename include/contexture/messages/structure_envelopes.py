@@ -1,0 +1,139 @@
+"""CloudEvents around the structures of a registry's publication: `message.envelope` with `kind: sdmx`.
+
+As for entities (`messages.envelopes`), what varies from record to record is laid out in columns. Structures come in
+whatever form the registry writes, so that the media type varies too.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from contexture.errors import RejectedError
+from contexture.events import Operation, StructureIdentity
+from contexture.messages.cloudevents.changes import Occasion, structure_attributes
+from contexture.messages.cloudevents.record import CONTENT_TYPE, PREFIX, SPEC_VERSION, Mode
+from contexture.messages.cloudevents.template import Template
+from contexture.messages.envelopes import MODES, HeaderValues
+from contexture.publications import Publication
+
+_SPEC_VERSION_HEADER = f"{PREFIX}specversion"
+_SCHEMA_HEADER = f"{PREFIX}dataschema"
+_ATTRIBUTES = ("id", "source", "type", "subject", "time")
+_VARYING = (*_ATTRIBUTES, "dataschema")
+_LARGEST_LENGTHS = 10
+"""Bytes that the lengths of a header's name and value take at most."""
+
+
+class Content(NamedTuple):
+    """What an event tells of a structure.
+
+    Attributes:
+        urn: of the structure.
+        media_type: of the message that holds it; None where nobody says.
+        content_hash: of its content, or of what is deleted.
+        occasion: the registry's transaction and its time, or what else tells the change apart.
+    """
+
+    urn: str
+    media_type: str | None
+    content_hash: bytes
+    occasion: Occasion
+
+
+class StructureEnvelope:
+    """The envelope of one publication's records; a deletion is a record without a value in either mode.
+
+    Args:
+        mode: of records with a value.
+        connection: id of the connection to the registry.
+
+    Attributes:
+        columns: the headers that vary from record to record.
+        constant: the headers that all records carry.
+        is_structured: the value holds the whole event.
+    """
+
+    def __init__(self, mode: Mode, *, connection: str) -> None:
+        self._connection = connection
+        self._mode: Mode = mode
+        self._templates: dict[str | None, Template] = {}
+        labels = self._template(None).labels
+        self.is_structured = mode == "structured"
+        self.columns: tuple[str, ...] = (*labels, CONTENT_TYPE)
+        self.constant: tuple[tuple[str, str], ...] = ((_SPEC_VERSION_HEADER, SPEC_VERSION),)
+        if self.is_structured:
+            # Only tombstones say these in headers, and they have no schema.
+            self.columns = (_SPEC_VERSION_HEADER, *(name for name in self.columns if name != _SCHEMA_HEADER))
+            self.constant = ()
+
+    def headers(self, content: Content) -> HeaderValues:
+        """The values of `columns` for a structure's content.
+
+        Raises:
+            CloudEventError: its URN or media type can't be told by an event.
+        """
+        template = self._template(content.media_type)
+        content_type = dict(template.constant_headers).get(CONTENT_TYPE)
+        if self.is_structured:
+            return (*(None,) * (len(self.columns) - 1), content_type)
+        return (*template.header_values(self._values("upsert", content)), content_type)
+
+    def event(self, content: Content, message: bytes) -> bytes:
+        """The value of a record in structured mode.
+
+        Raises:
+            CloudEventError: as `headers`.
+        """
+        return self._template(content.media_type).json_event(self._values("upsert", content), message)
+
+    def check(self, urn: str, media_type: str | None) -> None:
+        """Returns when events can tell a structure.
+
+        Raises:
+            CloudEventError: its URN or media type has what no attribute may have.
+        """
+        self._template(media_type).header_values(self._values("upsert", Content(urn, media_type, b"", Occasion())))
+
+    def deletion(self, content: Content) -> HeaderValues:
+        """The values of `columns` for a tombstone; nothing but Nones where no event can tell such a URN.
+
+        What was sent of it then had no envelope, and has to be deleted all the same.
+        """
+        values = self._values("delete", content._replace(media_type=None))
+        try:
+            headers = self._template(None).header_values(values)
+        except RejectedError:
+            return (None,) * len(self.columns)
+        if self.is_structured:
+            return (SPEC_VERSION.encode(), *headers[: len(_ATTRIBUTES)], None)
+        return (*headers, None)
+
+    def size(self, headers: HeaderValues) -> int:
+        """The bytes that a record's headers take at most, those that all records carry included."""
+        varying = zip(self.columns, headers, strict=True)
+        named = [*((name, value.encode()) for name, value in self.constant), *varying]
+        return sum(len(name) + len(value) + _LARGEST_LENGTHS for name, value in named if value is not None)
+
+    def _template(self, media_type: str | None) -> Template:
+        if media_type not in self._templates:
+            # A publication asks for one form; some registries answer in a few.
+            constant = {"specversion": SPEC_VERSION, "datacontenttype": media_type}
+            self._templates[media_type] = Template(constant, _VARYING, self._mode)
+        return self._templates[media_type]
+
+    def _values(self, operation: Operation, content: Content) -> tuple[str | None, ...]:
+        attributes = structure_attributes(
+            operation,
+            StructureIdentity(content.urn),
+            connection=self._connection,
+            content_hash=content.content_hash,
+            occasion=content.occasion,
+            media_type=content.media_type,
+        )
+        return tuple(attributes.get(name) for name in _VARYING)
+
+
+def structure_envelope(publication: Publication) -> StructureEnvelope | None:
+    """The envelope of a registry publication's records; None where they have none."""
+    mode = MODES.get(publication.message.envelope)
+    return None if mode is None else StructureEnvelope(mode, connection=publication.source.connection)
