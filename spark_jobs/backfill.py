@@ -1,34 +1,68 @@
-"""What a backfill sends: the archive of its interval, or else the history that an NGSI-LD broker keeps of it."""
+"""What a backfill sends: the archive of its interval, or what the source keeps of that time."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 
 from contexture.errors import ConfigurationError
 from contexture.ngsi.answers import NotOfferedError
 from contexture.outbox.manifest import Manifest
 from contexture.outbox.orders import StageOrder
-from contexture.outbox.replay import NothingArchivedError, replay
+from contexture.outbox.replay import NothingArchivedError, found, replay
 
 
 def backfill(order: StageOrder, of_history: Callable[[], Manifest]) -> Manifest:
-    """The outbox of a backfill; `of_history` makes it of the source's history.
+    """The outbox of a backfill; `of_history` makes it of what the source keeps.
 
     Raises:
-        ConfigurationError: nothing is archived, and the source shows no history.
+        ConfigurationError: nothing is archived, or not all of it, and the source keeps no history.
         ContextureError: whatever making it of the history meets.
     """
-    try:
-        return replay(order)
-    except NothingArchivedError as error:
-        if order.publication.source.api != "ngsi-ld":
-            raise
-        nothing = error
-    try:
-        return of_history()
-    except NotOfferedError as error:
+    wanted = order.replay.replay_from
+    if wanted == "source" and not keeps_history(order):
         raise ConfigurationError(
-            f"{nothing.message}, and {error.message}",
-            next_step=f"{nothing.next_step}; or {error.next_step}",
+            f"{_source(order)} keeps nothing of past times, so an interval can't be sent again from it",
+            next_step="backfill with replay_from: archive",
             publication=order.publication.name,
-        ) from error
+        )
+    if wanted == "archive" or not keeps_history(order):
+        return replay(order, _told)
+    if wanted == "source":
+        return of_history()
+    if found(order).is_whole:
+        _told("the archive holds the whole interval: it is sent again as it was sent then")
+        return replay(order, _told)
+    return _of_history_or_archive(order, of_history)
+
+
+def keeps_history(order: StageOrder) -> bool:
+    """Whether the source is of a kind that can be asked for the past."""
+    return order.publication.source.api == "ngsi-ld"
+
+
+def _of_history_or_archive(order: StageOrder, of_history: Callable[[], Manifest]) -> Manifest:
+    try:
+        made = of_history()
+    except NotOfferedError as error:
+        none = error
+    else:
+        _told("the archive doesn't hold the whole interval: it is sent again from what the source keeps")
+        return made
+    try:
+        return replay(order, _told)
+    except NothingArchivedError as nothing:
+        raise ConfigurationError(
+            f"{nothing.message}, and {none.message}",
+            next_step=f"{nothing.next_step}; or {none.next_step}",
+            publication=order.publication.name,
+        ) from nothing
+
+
+def _source(order: StageOrder) -> str:
+    return "the registry" if order.publication.source.kind == "sdmx" else "the context broker"
+
+
+def _told(sentence: str) -> None:
+    # The stage job's answer is the last line of its standard output.
+    sys.stderr.write(f"{sentence}\n")

@@ -13,6 +13,7 @@ from contexture.changes import Verdict as EventVerdict
 from contexture.outbox.layout import PublicationFolder
 from contexture.outbox.manifest import ExpectationResult, LandingManifest, Manifest, Verdict
 from contexture.outbox.orders import StageOrder
+from contexture.outbox.replay import listed
 from contexture.outbox.storage import Storage
 from spark_jobs.preparation.counting import newest_modification
 from spark_jobs.quality.checkpoint import judge
@@ -93,7 +94,7 @@ def stored_verdict(order: StageOrder, manifest: Manifest) -> Verdict:
 
 
 def _replayed(manifest: Manifest) -> Verdict:
-    result = ExpectationResult(
+    some = ExpectationResult(
         name="archive",
         severity="critical",
         success=manifest.replayed > 0,
@@ -101,7 +102,15 @@ def _replayed(manifest: Manifest) -> Verdict:
         description="The interval's archive holds at least one concluded run",
         observed=f"{manifest.replayed} runs, {manifest.records} records, {manifest.skipped_newer} skipped as outdated",
     )
-    return Verdict(outbox=manifest.outbox, approved=result.success, results=(result,))
+    whole = ExpectationResult(
+        name="whole-archive",
+        severity="warning",
+        success=not manifest.missing,
+        on="outboxes",
+        description="Nothing of the interval is missing in what is sent again",
+        observed=listed(manifest.missing) if manifest.missing else "nothing is missing",
+    )
+    return Verdict(outbox=manifest.outbox, approved=some.success, results=(some, whole))
 
 
 def _summary(storage: Storage, order: StageOrder, landing: LandingManifest, manifest: Manifest) -> RunSummary:

@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
 
 from contexture.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
+    from contexture.outbox.orders import ReplayOptions
     from contexture_airflow.steps.run import Interval, RunRequest
+
+
+REPLAY_PARAMS: Final = {
+    "replay_from": "replay_from",
+    "replay_incomplete": "incomplete",
+    "replay_outdated": "outdated",
+    "topic_prefix": "topic_prefix",
+}
+"""Params of a run that say how a backfill sends its interval again, and what they are called in its order."""
 
 
 def run_request(context: Context) -> RunRequest:
@@ -19,7 +30,14 @@ def run_request(context: Context) -> RunRequest:
     params = context["params"]
     names = ("mode", "reason", "confirm_shrink", "republish", "dry_run", "retry_quarantine", "retry_rules")
     given = {name: params[name] for name in names if name in params}
-    return RunRequest(run_id=context["dag_run"].run_id, interval=_interval(context), **given)
+    return RunRequest(run_id=context["dag_run"].run_id, interval=_interval(context), replay=_replay(params), **given)
+
+
+def _replay(params: Mapping[str, Any]) -> ReplayOptions:
+    from contexture.outbox.orders import ReplayOptions
+
+    given = {field: params[name] for name, field in REPLAY_PARAMS.items() if params.get(name) is not None}
+    return ReplayOptions.model_validate(given)
 
 
 def _interval(context: Context) -> Interval | None:

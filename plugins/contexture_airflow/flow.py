@@ -12,6 +12,9 @@ from contexture_airflow.intents import RETRIES, RETRY_DELAY, retry_policy
 from contexture_airflow.settings import OWNER
 
 MODES = ("auto", "full", "changes")
+REPLAY_FROM = ("auto", "archive", "source")
+# As of the orders that it goes into; parsing a DAG file doesn't load them.
+TOPIC_PREFIX_PATTERN = r"^[A-Za-z0-9._-]{0,100}$"
 
 
 def default_args() -> dict[str, Any]:
@@ -47,6 +50,43 @@ def reason_param() -> Param:
     return Param(None, type=["null", "string"], title="Reason", description="Kept with the run, for whoever asks later")
 
 
+def replay_params() -> dict[str, Param]:
+    """What the form asks about a backfill."""
+    return {
+        "replay_from": Param(
+            "auto",
+            type="string",
+            enum=list(REPLAY_FROM),
+            title="Backfill: from where",
+            description="archive: what was sent then; source: what the source itself keeps of that time (a registry's "
+            "log, a broker's history); auto: the archive where it holds the whole interval, else the source",
+        ),
+        "replay_incomplete": Param(
+            "refuse",
+            type="string",
+            enum=["refuse", "send"],
+            title="Backfill: if something is missing",
+            description="refuse: an interval that is there in part fails and lists what is missing; send: what is "
+            "there is sent",
+        ),
+        "replay_outdated": Param(
+            "skip",
+            type="string",
+            enum=["skip", "send"],
+            title="Backfill: old values on compacted topics",
+            description="skip: what the target holds newer is left out; send: old values come to lie on top of newer "
+            "ones",
+        ),
+        "topic_prefix": Param(
+            None,
+            type=["null", "string"],
+            pattern=TOPIC_PREFIX_PATTERN,
+            title="Backfill: to other topics",
+            description="Stands before the name of every topic, so that the live ones are left alone; empty for none",
+        ),
+    }
+
+
 def run_params() -> dict[str, Param]:
     """The form of a publication's run."""
     return {
@@ -78,6 +118,7 @@ def run_params() -> dict[str, Param]:
             title="Only of these rules",
             description="With a quarantine to retry: only what one of these rules held back; empty: everything",
         ),
+        **replay_params(),
         "dry_run": Param(
             False,
             type="boolean",

@@ -57,6 +57,14 @@ def _grouper(preparation: Preparation) -> LineGrouper | SingleRecords:
     return SingleRecords(preparation.headers)
 
 
+def _readdressed(table: Any, prefix: str) -> Any:
+    """Records for other topics: those of a backfill whose names begin with something."""
+    if not prefix:
+        return table
+    topics = pc.binary_join_element_wise(prefix, table.column("topic").cast(pa.string()), "")
+    return table.set_column(table.schema.get_field_index("topic"), "topic", topics)
+
+
 class ShardAssembler:
     """Assembles one shard."""
 
@@ -127,6 +135,7 @@ class ShardAssembler:
             return
         positions = np.arange(self._position, self._position + table.num_rows)
         transactions = positions // self._preparation.publication.publish.transaction_records
+        table = _readdressed(table, self._preparation.order.replay.topic_prefix)
         table = table.append_column("position", pa.array(positions))
         table = table.append_column("transaction", pa.array(transactions))
         table = table.append_column("partition", pa.nulls(table.num_rows, pa.int32()))

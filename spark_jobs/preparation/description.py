@@ -13,6 +13,7 @@ from contexture.outbox.layout import SHARD_FILE
 from contexture.outbox.manifest import LandingManifest, Manifest, ShardManifest
 from contexture.outbox.orders import StageOrder
 from contexture.outbox.replay import BACKFILL_HEADER
+from contexture.outbox.replay_topics import check_topics
 from contexture.outbox.state import StatePointer
 from contexture.outbox.storage import Storage
 from spark_jobs.preparation.collisions import RULE as COLLISION
@@ -73,6 +74,9 @@ def described(preparation: Preparation, landing: LandingManifest, findings: Find
         of_snapshot=rejecting,
         headers=_headers(order),
         interval=order.interval if preparation.is_backfill else None,
+        replayed_from="source" if preparation.is_backfill else None,
+        topic_prefix=order.replay.topic_prefix,
+        sends_outdated=order.replay.sends_outdated,
     )
 
 
@@ -117,6 +121,9 @@ def _merge_topics(storage: Storage, preparation: Preparation) -> int:
     ]
     merged = pa.concat_tables(parts).group_by("topic", use_threads=False).aggregate([("records", "sum")])
     merged = merged.rename_columns(["topic", "records"]).sort_by("topic")
+    prefix = preparation.order.replay.topic_prefix
+    if prefix:
+        check_topics(storage, preparation.publication.name, prefix, merged.column("topic").to_pylist())
     with storage.replacing(preparation.folder.topics(preparation.outbox)) as path:
         pq.write_table(merged, path, filesystem=storage.filesystem)
     return int(merged.num_rows)

@@ -151,7 +151,7 @@ def _without_outdated(
     """
     if preparation.order.retry is not None:
         rows = outdated(snapshot, reader, _last_sent(storage, preparation, preparation.order.retry))
-    elif preparation.is_backfill and preparation.publication.topics.keep == "latest":
+    elif preparation.skips_outdated:
         rows = undone(snapshot, reader)
     else:
         return snapshot, 0

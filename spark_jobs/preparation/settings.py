@@ -58,6 +58,11 @@ class Preparation:
         return self.order.mode == "backfill"
 
     @property
+    def skips_outdated(self) -> bool:
+        """Whether what is sent again is left out where the target holds something newer."""
+        return self.is_backfill and self.publication.topics.keep == "latest" and not self.order.replay.sends_outdated
+
+    @property
     def judged_rules(self) -> frozenset[str]:
         """The rules that are not off."""
         return frozenset(severities(self.publication.quality.rules))

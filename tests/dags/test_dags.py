@@ -103,6 +103,10 @@ def test_the_form_of_a_run(found: Any) -> None:
         "republish",
         "retry_quarantine",
         "retry_rules",
+        "replay_from",
+        "replay_incomplete",
+        "replay_outdated",
+        "topic_prefix",
         "dry_run",
     ]
     assert params["mode"]["enum"] == ["auto", "full", "changes"]

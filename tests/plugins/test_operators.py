@@ -28,8 +28,9 @@ from contexture.errors import ConfigurationError, RetriableError  # noqa: E402
 from contexture.outbox.attempts import AttemptLog  # noqa: E402
 from contexture.outbox.layout import PublicationFolder  # noqa: E402
 from contexture.outbox.lifecycle import Outboxes  # noqa: E402
-from contexture.outbox.orders import StageOrder, StageResult  # noqa: E402
+from contexture.outbox.orders import ReplayOptions, StageOrder, StageResult  # noqa: E402
 from contexture.outbox.storage import Storage  # noqa: E402
+from contexture_airflow.context import run_request  # noqa: E402
 from contexture_airflow.operators.conclude import ConcludeOperator  # noqa: E402
 from contexture_airflow.operators.publish import PublishOutboxOperator  # noqa: E402
 from contexture_airflow.operators.quality_gate import QualityGateOperator  # noqa: E402
@@ -85,6 +86,14 @@ def test_a_backfill_run_gets_its_interval(storage: Storage, kafka: FakeTarget) -
     plan = SettleOperator(task_id="settle", publication=VEHICLES).execute(context("backfill"))
     assert plan["mode"] == "backfill"
     assert kafka.opened_for == [("vehicles", (NOON, NOON + timedelta(minutes=5)))]
+
+
+def test_params_of_a_backfill_reach_its_order(storage: Storage, kafka: FakeTarget) -> None:
+    asked = {"replay_from": "source", "replay_incomplete": "send", "replay_outdated": "send", "topic_prefix": None}
+    request = run_request(context("backfill", **asked))
+    assert request.replay == ReplayOptions(replay_from="source", incomplete="send", outdated="send", topic_prefix="")
+    assert run_request(context("backfill", topic_prefix="again-")).replay == ReplayOptions(topic_prefix="again-")
+    assert run_request(context()).replay == ReplayOptions()
 
 
 def test_the_gate_returns_the_shards_to_send(storage: Storage, kafka: FakeTarget) -> None:

@@ -9,8 +9,9 @@ import pytest
 from builders.fake_target import FakeTarget
 from builders.outboxes import NOON, publication
 from contexture.errors import ConfigurationError
+from contexture.outbox.orders import ReplayOptions
 from contexture.outbox.state import StatePointer
-from contexture_airflow.steps.planning import decide, difference
+from contexture_airflow.steps.planning import check_replay, decide, difference
 from contexture_airflow.steps.run import RunRequest
 
 CHANGED = "the publication has changed"
@@ -78,3 +79,11 @@ def test_quarantined_events_are_not_tried_again_before_anything_was_published() 
     asked = RunRequest(run_id="a", retry_quarantine="b")
     with pytest.raises(ConfigurationError, match="nothing was published yet"):
         decide(publication(), StatePointer(), asked, None)
+
+
+def test_what_is_for_backfills_is_refused_in_other_runs() -> None:
+    asked = RunRequest(run_id="a", replay=ReplayOptions(topic_prefix="again-"))
+    with pytest.raises(ConfigurationError, match="topic_prefix are for backfills, and this is a run that reads"):
+        check_replay(publication(), asked)
+    check_replay(publication(), asked.model_copy(update={"interval": (NOON, NOON)}))
+    check_replay(publication(), RunRequest(run_id="a"))

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from builders.fake_target import FakeTarget
-from builders.outboxes import outbox, publication, records
+from builders.outboxes import NOON, outbox, publication, records
 from builders.structure_publications import structures
 from contexture.errors import ConfigurationError, RejectedError
 from contexture.outbox.layout import PublicationFolder
@@ -139,3 +139,39 @@ def test_an_outbox_that_another_instance_overtook_is_abandoned(storage: Storage)
     with pytest.raises(ConfigurationError, match="came too late"):
         gate.judge(manifest)
     assert gate.status(manifest) == "abandoned"
+
+
+def replayed(storage: Storage, **changes: object) -> Manifest:
+    """The outbox of a backfill."""
+    manifest = outbox(storage, VEHICLES, 1, [records("car1")], mode="backfill", interval=(NOON, NOON))
+    manifest = manifest.model_copy(update=changes)
+    storage.write(PublicationFolder("vehicles").manifest(manifest.outbox), manifest.to_json())
+    return manifest
+
+
+def test_a_dry_run_of_a_backfill_tells_what_is_missing_left_out_and_where_it_goes(storage: Storage) -> None:
+    gate = Gate(storage)
+    lacking = tuple(f"run {number}" for number in range(1, 23))
+    manifest = replayed(
+        storage, replayed_from="archive", missing=lacking, topic_prefix="again-", skipped_newer=7, sends_outdated=True
+    )
+    assert gate.judge(manifest, dry_run=True) == []
+    assert gate.log == [
+        "sent again from the archive: what was sent then",
+        "to topics that begin with again-",
+        *(f"missing, and not made up: {each}" for each in lacking[:20]),
+        "and 2 more are missing",
+        "7 records are left out, because the target holds something newer",
+        "dry run: 1 records would go to 1 topics",
+        "  cars: 1",
+    ]
+    assert gate.status(manifest) == "rejected"
+
+
+def test_old_values_over_newer_ones_are_warned_of(storage: Storage) -> None:
+    gate = Gate(storage)
+    gate.judge(replayed(storage, replayed_from="source", sends_outdated=True))
+    assert gate.log[:2] == [
+        "sent again from what the source keeps of that time",
+        "old values come to lie on top of newer ones on compacted topics, as replay_outdated: send asks for",
+    ]

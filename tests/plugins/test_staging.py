@@ -12,7 +12,7 @@ from builders.fake_target import FakeTarget
 from builders.outboxes import NOON, outbox, publication
 from contexture.errors import ConfigurationError, RejectedError, RetriableError
 from contexture.outbox.layout import PublicationFolder
-from contexture.outbox.orders import Retry, StageOrder, StageResult
+from contexture.outbox.orders import ReplayOptions, Retry, StageOrder, StageResult
 from contexture.outbox.schemas import QUARANTINE
 from contexture.outbox.state import State, StatePointer
 from contexture.outbox.storage import Storage
@@ -60,6 +60,14 @@ def test_a_quarantine_to_retry_is_in_the_order_unless_an_interval_is_backfilled(
         request = RunRequest.model_validate({**asked, "interval": interval})
         place_order(storage, VEHICLES, request, plan, FakeTarget())
         assert placed(storage).retry == expected
+
+
+def test_how_an_interval_is_sent_again_is_in_the_order(storage: Storage) -> None:
+    options = ReplayOptions(replay_from="source", topic_prefix="again-")
+    plan = RunPlan(run="run3", mode="backfill", sequence=3, fingerprint=fingerprint(VEHICLES), why="")
+    request = RunRequest(run_id="a", interval=(NOON, NOON), replay=options)
+    place_order(storage, VEHICLES, request, plan, FakeTarget())
+    assert placed(storage).replay == options
 
 
 def test_the_answer_of_an_earlier_try_is_forgotten(storage: Storage) -> None:

@@ -15,7 +15,7 @@ from builders.preparing import Preparer
 from contexture.ngsi import BrokerConnection
 from contexture.ngsi.answers import NotOfferedError
 from contexture.outbox.manifest import Manifest
-from contexture.outbox.orders import StageOrder
+from contexture.outbox.orders import ReplayOptions, StageOrder
 from contexture.publications import fingerprint
 from contexture.sandbox.context_broker import TestBroker
 from contexture.sandbox.context_broker.linked_data import LinkedDataFace
@@ -61,11 +61,11 @@ class Runs(Preparer):
         pull(self.spark, order, BrokerConnection(broker.url), None)
         return self.conclude(self.again(order.run, mode="full"))
 
-    def backfill(self, broker: TestBroker) -> Manifest:
+    def backfill(self, broker: TestBroker, **options: str) -> Manifest:
         """The outbox of the hour from ten."""
         order = self.order("backfill", interval=HOUR)
         land_history(order, BrokerConnection(broker.url))
-        return self.again(order.run, mode="backfill", interval=HOUR)
+        return self.again(order.run, mode="backfill", interval=HOUR, replay=ReplayOptions.model_validate(options))
 
     def told(self, manifest: Manifest) -> list[tuple[str, str, object]]:
         """Time, entity and speed of each record, in their order."""
@@ -134,6 +134,10 @@ def test_a_replica_gets_only_what_is_still_the_newest(
     # Car 2 was changed after the hour, and car 3 is gone: neither may be undone.
     assert city.told(manifest) == [("10:40", "1", 4)]
     assert manifest.skipped_newer == 4
+    elsewhere = city.backfill(broker, topic_prefix="again-")
+    assert [when for when, _, _ in city.told(elsewhere)] == ["10:00", "10:05", "10:20", "10:40", "10:50"]
+    assert {record["topic"].startswith("again-City") for record in city.records(elsewhere)} == {True}
+    assert (elsewhere.replayed_from, elsewhere.topic_prefix, elsewhere.skipped_newer) == ("source", "again-", 0)
 
 
 def test_by_attribute_only_what_changed_is_sent(

@@ -105,6 +105,9 @@ class Manifest(Document):
     `of_snapshot`: how often the snapshot breaks each rule about the whole of it that is an error here.
     `collisions`: events whose topic is that of another identity, refused or not. `retried`: the outbox whose
     quarantined events were tried again; `skipped_newer`: those left out because the target holds something newer.
+    `replayed_from`: what a backfill was made of; `missing`: what of its interval is not among it, a sentence each;
+    `topic_prefix`: what stands before the topics that the publication would name; `sends_outdated`: nothing was left
+    out for something newer.
     `flush`: all that a registry holds, sent whole whatever was sent before. `baseline`: what a registry holds becomes
     state and nothing is sent.
     """
@@ -144,6 +147,10 @@ class Manifest(Document):
     of_snapshot: Mapping[str, int] = {}
     flush: bool = False
     baseline: bool = False
+    replayed_from: Literal["archive", "source"] | None = None
+    missing: tuple[str, ...] = ()
+    topic_prefix: str = ""
+    sends_outdated: bool = False
 
     @property
     def records(self) -> int:

@@ -1,76 +1,118 @@
 """Replaying an interval: the archived outboxes of concluded runs, sent again in their order.
 
 On a topic that is a replica (`keep: latest`) a value is sent again only while it is still the newest one; an older one
-would undo what came after it. Such records are skipped and counted. Nothing is ever made up: without an archive for
-the interval the replay fails.
+would undo what came after it. Such records are skipped and counted, unless they go to other topics or somebody has
+confirmed it. Nothing is ever made up: without an archive for the interval the replay fails, and so it does with half of
+one unless that is enough.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Iterable
 from datetime import datetime
 from hashlib import sha256
+from itertools import islice
+from typing import Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from contexture.errors import ConfigurationError
+from contexture.outbox.archive import Archived, archive_of
 from contexture.outbox.layout import PublicationFolder
 from contexture.outbox.lifecycle import Outboxes
 from contexture.outbox.manifest import Manifest
 from contexture.outbox.orders import StageOrder
+from contexture.outbox.replay_topics import check_topics
 from contexture.outbox.replayed_shard import ReplayedShard, ShardReplay
 from contexture.outbox.state import State
 from contexture.outbox.storage import Storage
 
 BACKFILL_HEADER = "contexture-backfill"
+_SHOWN: Final = 10
+
+Report = Callable[[str], None]
+"""Takes one sentence for the log; never data."""
 
 
 class NothingArchivedError(ConfigurationError):
     """The interval has no archive."""
 
 
-def archived(outboxes: Outboxes, interval: tuple[datetime, datetime]) -> list[Manifest]:
-    """Concluded outboxes whose content was received in the interval (its end excluded), in order of sequence."""
-    start, end = interval
-    concluded = (item.outbox for item in outboxes.all() if item.status == "concluded")
-    manifests = (outboxes.manifest(name) for name in concluded)
-    return [
-        item
-        for item in manifests
-        if item.mode != "backfill" and item.received_from is not None and start <= item.received_from < end
-    ]
+class PartlyArchivedError(ConfigurationError):
+    """Something of the interval is missing, and nobody has said that the rest is enough."""
 
 
-def replay(order: StageOrder) -> Manifest:
+def found(order: StageOrder) -> Archived:
+    """What is archived of the order's interval.
+
+    Raises:
+        ConfigurationError: there is no interval.
+    """
+    return archive_of(Outboxes(Storage(order.home), order.publication.name), _interval(order))
+
+
+def replay(order: StageOrder, report: Report = lambda sentence: None) -> Manifest:
     """Makes an outbox of what the interval's archive holds; it is `prepared`.
+
+    Args:
+        order: what the scheduler asked for.
+        report: is told of each run that is replayed.
 
     Raises:
         NothingArchivedError: nothing is archived for the interval.
-        ConfigurationError: there is no interval.
+        PartlyArchivedError: runs of it are missing, and the order refuses that.
+        ConfigurationError: there is no interval, or its records can't go where they are to go.
     """
     storage = Storage(order.home)
     outboxes = Outboxes(storage, order.publication.name)
-    sources = archived(outboxes, _interval(order))
-    if not sources:
-        raise _nothing_archived(order)
-    outbox = _replay_id(order, sources)
+    archive = found(order)
+    if not archive.manifests:
+        raise _nothing_archived(order, archive.missing)
+    check_missing(order, archive.missing)
+    outbox = _replay_id(order, archive)
     if storage.exists(outboxes.folder.manifest(outbox)):
         manifest = outboxes.manifest(outbox)
     else:
-        manifest = _replayed(storage, order, outbox, sources)
+        manifest = _replayed(storage, order, outbox, archive, report)
         storage.write(outboxes.folder.manifest(outbox), manifest.to_json())
     outboxes.prepared(manifest)
     return manifest
 
 
-def _replayed(storage: Storage, order: StageOrder, outbox: str, sources: list[Manifest]) -> Manifest:
+def check_missing(order: StageOrder, missing: tuple[str, ...]) -> None:
+    """Refuses an interval that lacks something, unless the order has it sent all the same.
+
+    Raises:
+        PartlyArchivedError: it does not.
+    """
+    if missing and order.replay.incomplete == "refuse":
+        start, end = _interval(order)
+        raise PartlyArchivedError(
+            f"between {start.isoformat()} and {end.isoformat()} {order.publication.name} lacks {listed(missing)}",
+            next_step="leave this interval out, or send what there is: backfill again with replay_incomplete: send",
+            publication=order.publication.name,
+        )
+
+
+def listed(missing: Iterable[str]) -> str:
+    """What is missing, in one line that stays readable."""
+    every = list(missing)
+    rest = f"; and {len(every) - _SHOWN} more" if len(every) > _SHOWN else ""
+    return "; ".join(islice(every, _SHOWN)) + rest
+
+
+def _replayed(storage: Storage, order: StageOrder, outbox: str, archive: Archived, report: Report) -> Manifest:
+    sources = archive.manifests
     newest = _newest(storage, order)
     shards = range(max(len(manifest.shards) for manifest in sources))
-    written = [ShardReplay(storage, order, outbox, shard, newest).run(sources) for shard in shards]
+    written = [ShardReplay(storage, order, outbox, shard, newest).run(sources, report) for shard in shards]
     topics = sum((shard.topics for shard in written), start=Counter())
+    if order.replay.topic_prefix:
+        check_topics(storage, order.publication.name, order.replay.topic_prefix, topics)
     _write_topics(storage, PublicationFolder(order.publication.name).topics(outbox), topics)
-    return _manifest(order, outbox, written, replayed=len(sources), topics=len(topics))
+    return _manifest(order, outbox, written, archive, topics=len(topics))
 
 
 def _interval(order: StageOrder) -> tuple[datetime, datetime]:
@@ -81,10 +123,11 @@ def _interval(order: StageOrder) -> tuple[datetime, datetime]:
     return order.interval
 
 
-def _nothing_archived(order: StageOrder) -> NothingArchivedError:
+def _nothing_archived(order: StageOrder, missing: tuple[str, ...]) -> NothingArchivedError:
     start, end = _interval(order)
+    lacking = f" (missing: {listed(missing)})" if missing else ""
     return NothingArchivedError(
-        f"nothing of {order.publication.name} is archived between {start.isoformat()} and {end.isoformat()}",
+        f"nothing of {order.publication.name} is archived between {start.isoformat()} and {end.isoformat()}{lacking}",
         next_step=(
             "choose an interval in which a run concluded and which retention.archive_days still keeps; "
             "to send what the source holds now, run the publication in mode full instead"
@@ -93,14 +136,15 @@ def _nothing_archived(order: StageOrder) -> NothingArchivedError:
     )
 
 
-def _replay_id(order: StageOrder, sources: list[Manifest]) -> str:
-    parts = [order.publication.name, "backfill", order.run, *(manifest.outbox for manifest in sources)]
+def _replay_id(order: StageOrder, archive: Archived) -> str:
+    how = [order.replay.topic_prefix, str(order.replay.sends_outdated)] if order.replay.sends_outdated else []
+    parts = [order.publication.name, "backfill", order.run, *how, *(manifest.outbox for manifest in archive.manifests)]
     return sha256("\n".join(parts).encode()).hexdigest()[:32]
 
 
 def _newest(storage: Storage, order: StageOrder) -> dict[bytes, int] | None:
     """The sequence that last sent each key, on topics that are replicas; None where every change is kept."""
-    if order.publication.topics.keep != "latest":
+    if order.publication.topics.keep != "latest" or order.replay.sends_outdated:
         return None
     state = State(storage, order.publication.name)
     table = state.table(state.pointer(), ["key", "sequence"])
@@ -115,7 +159,9 @@ def _write_topics(storage: Storage, path: str, topics: Counter[str]) -> None:
         pq.write_table(table, target, filesystem=storage.filesystem)
 
 
-def _manifest(order: StageOrder, outbox: str, shards: list[ReplayedShard], *, replayed: int, topics: int) -> Manifest:
+def _manifest(
+    order: StageOrder, outbox: str, shards: list[ReplayedShard], archive: Archived, *, topics: int
+) -> Manifest:
     start, end = _interval(order)
     records = sum(shard.manifest.records for shard in shards)
     deletes = sum(shard.deletes for shard in shards)
@@ -147,7 +193,11 @@ def _manifest(order: StageOrder, outbox: str, shards: list[ReplayedShard], *, re
         upserts=records - deletes,
         deletes=deletes,
         absent=0,
-        replayed=replayed,
+        replayed=len(archive.manifests),
         skipped_newer=skipped,
         interval=(start, end),
+        replayed_from="archive",
+        missing=archive.missing,
+        topic_prefix=order.replay.topic_prefix,
+        sends_outdated=order.replay.sends_outdated,
     )

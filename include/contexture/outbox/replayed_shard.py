@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
@@ -50,29 +50,31 @@ class ShardReplay:
         self._file = f"{PublicationFolder(order.publication.name).shard(outbox, shard)}/{SHARD_FILE}"
         self._shard = shard
         self._newest = newest
+        self._prefix = order.replay.topic_prefix
         self._topics: Counter[str] = Counter()
         self._of_registry = order.publication.source.kind == "sdmx"
         self._schema = STRUCTURE_OUTBOX if self._of_registry else OUTBOX
         self._last: tuple[str, int] | None = None
         self._records = self._bytes = self._deletes = self._skipped = self._transactions = 0
 
-    def run(self, sources: Sequence[Manifest]) -> ReplayedShard:
-        """Writes the shard of these outboxes, in their order."""
+    def run(self, sources: Sequence[Manifest], report: Callable[[str], None] = lambda sentence: None) -> ReplayedShard:
+        """Writes the shard of these outboxes, in their order; `report` is told of each."""
         self._schema = with_headers(self._schema, sorted(self._headers(sources)))
         with (
             self._storage.replacing(self._file) as path,
             pq.ParquetWriter(path, self._schema, filesystem=self._storage.filesystem, compression="zstd") as writer,
         ):
-            for table in self._tables(sources):
+            for table in self._tables(sources, report):
                 writer.write_table(self._counted(table))
         return ReplayedShard(self._manifest(), self._topics, self._deletes, self._skipped)
 
-    def _tables(self, sources: Sequence[Manifest]) -> Iterator[Any]:
-        for manifest in sources:
+    def _tables(self, sources: Sequence[Manifest], report: Callable[[str], None]) -> Iterator[Any]:
+        for number, manifest in enumerate(sources, 1):
+            report(f"shard {self._shard}: run {manifest.sequence} is replayed, {number} of {len(sources)}")
             if self._shard < len(manifest.shards):
                 for batch in OutboxShardReader(self._storage, manifest, self._shard).batches(0):
                     table = self._still_newest(pa.Table.from_batches([batch]), manifest.sequence)
-                    yield self._renumbered(_with_constant_headers(table, manifest), manifest.outbox)
+                    yield self._readdressed(self._renumbered(_with_constant_headers(table, manifest), manifest.outbox))
 
     def _headers(self, sources: Sequence[Manifest]) -> set[str]:
         """The headers of these outboxes, those that all records of one have among them: the next may lack them."""
@@ -90,6 +92,13 @@ class ShardReplay:
         kept = [last == sequence if has_value else last is None for last, has_value in zip(held, values, strict=True)]
         self._skipped += len(kept) - sum(kept)
         return table.filter(pa.array(kept, pa.bool_()))
+
+    def _readdressed(self, table: Any) -> Any:
+        if not self._prefix:
+            return table
+        place = table.schema.get_field_index("topic")
+        topics = pc.binary_join_element_wise(self._prefix, table.column("topic").cast(pa.string()), "")
+        return table.set_column(place, "topic", topics).cast(self._schema)
 
     def _renumbered(self, table: Any, outbox: str) -> Any:
         positions = np.arange(self._records, self._records + table.num_rows)

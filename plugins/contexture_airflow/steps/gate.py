@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from contexture.errors import ConfigurationError, DefectError, RejectedError, RetriableError
 from contexture.outbox.layout import PublicationFolder
 from contexture.outbox.lifecycle import Outboxes
@@ -13,6 +15,12 @@ from contexture_airflow.steps.sending import staged_order, staged_publication, t
 from contexture_airflow.steps.target import Report, Target, TargetFor
 
 _PREVIEWED_TOPICS = 20
+_MISSING_SHOWN = 20
+_REPLAYED_FROM = {
+    "archive": "the archive: what was sent then",
+    "source": "what the source keeps of that time",
+    None: "what was prepared by an earlier version",
+}
 _REVIEW = "see the data quality report; correct the source or the publication's quality section, then start a new run"
 _EMPTY_REGISTRY = (
     "see that source.select names agencies and structures as the registry has them, and that the connection's user may "
@@ -40,6 +48,8 @@ def judge(storage: Storage, staged: Staged, *, dry_run: bool, target_for: Target
     topics = topic_counts(storage, manifest)
     if manifest.collisions:
         report(f"{manifest.collisions} events have the topic of another identity: the report shows which")
+    for sentence in replay_story(manifest, publication):
+        report(sentence)
     if dry_run:
         _preview(manifest, topics, report)
         outboxes.move(manifest.outbox, "rejected", reason="dry run")
@@ -74,6 +84,23 @@ def _begin_log(storage: Storage, manifest: Manifest, target: Target) -> None:
             "more, or what lies between is not selected, start a run in mode full",
             outbox=manifest.outbox,
         )
+
+
+def replay_story(manifest: Manifest, publication: Publication) -> Iterator[str]:
+    """What a person should know of a backfill before it is sent; nothing for normal runs."""
+    if manifest.mode != "backfill":
+        return
+    yield f"sent again from {_REPLAYED_FROM[manifest.replayed_from]}"
+    if manifest.topic_prefix:
+        yield f"to topics that begin with {manifest.topic_prefix}"
+    for missing in manifest.missing[:_MISSING_SHOWN]:
+        yield f"missing, and not made up: {missing}"
+    if len(manifest.missing) > _MISSING_SHOWN:
+        yield f"and {len(manifest.missing) - _MISSING_SHOWN} more are missing"
+    if manifest.skipped_newer:
+        yield f"{manifest.skipped_newer} records are left out, because the target holds something newer"
+    if publication.topics.keep == "latest" and manifest.sends_outdated and not manifest.topic_prefix:
+        yield "old values come to lie on top of newer ones on compacted topics, as replay_outdated: send asks for"
 
 
 def _claim(outboxes: Outboxes, manifest: Manifest, target: Target) -> None:
@@ -142,4 +169,7 @@ def _preview(manifest: Manifest, topics: dict[str, int], report: Report) -> None
     for topic, records in list(topics.items())[:_PREVIEWED_TOPICS]:
         report(f"  {topic}: {records}")
     if len(topics) > _PREVIEWED_TOPICS:
-        report(f"  and {len(topics) - _PREVIEWED_TOPICS} more topics")
+        report(
+            f"  and {len(topics) - _PREVIEWED_TOPICS} more topics: contexture outbox show {manifest.outbox} --json "
+            "lists them"
+        )

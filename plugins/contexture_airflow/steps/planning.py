@@ -8,6 +8,7 @@ from contexture.errors import ConfigurationError
 from contexture.outbox.layout import PublicationFolder, run_name
 from contexture.outbox.lifecycle import Outboxes
 from contexture.outbox.manifest import Mode
+from contexture.outbox.orders import ReplayOptions
 from contexture.outbox.retrying import resolve
 from contexture.outbox.state import State, StatePointer
 from contexture.outbox.storage import Storage
@@ -32,6 +33,7 @@ def plan_run(
         run: folder of the run when it has one already.
     """
     pointer = State(storage, publication.name).pointer()
+    check_replay(publication, request)
     if publication.source.kind == "sdmx":
         check_request(publication, request)
     if request.retry_quarantine is not None and request.interval is None:
@@ -83,6 +85,21 @@ def decide(
     if changed and publication.resync.on_config_change == "full":
         return "full", changed
     return publication.source.mode, f"the publication's own mode{f' ({changed})' if changed else ''}"
+
+
+def check_replay(publication: Publication, request: RunRequest) -> None:
+    """Refuses to send what is read now to other topics: state would take them for the publication's own.
+
+    Raises:
+        ConfigurationError: a normal run has the options of a backfill.
+    """
+    if request.interval is None and request.replay != ReplayOptions():
+        raise ConfigurationError(
+            "replay_from, replay_incomplete, replay_outdated and topic_prefix are for backfills, and this is a run "
+            "that reads the source as it is now",
+            next_step="start a backfill of the DAG, or leave these params as they are",
+            publication=publication.name,
+        )
 
 
 def _retry(pointer: StatePointer, outbox: str) -> tuple[Mode, str]:

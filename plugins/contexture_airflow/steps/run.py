@@ -11,6 +11,7 @@ from typing import Literal, Self
 from pydantic import BaseModel, ConfigDict, JsonValue
 
 from contexture.outbox.manifest import Mode
+from contexture.outbox.orders import ReplayOptions
 
 Interval = tuple[datetime, datetime]
 
@@ -43,6 +44,7 @@ class RunRequest(Handover):
     interval: Interval | None = None
     retry_quarantine: str | None = None
     retry_rules: tuple[str, ...] = ()
+    replay: ReplayOptions = ReplayOptions()
 
 
 class RunPlan(Handover):

@@ -14,13 +14,14 @@ from builders.outboxes import NOON, Record, publication, records
 from builders.registry_outboxes import Told, registry_outbox, structures
 from builders.states import Held, approved
 from contexture.errors import ConfigurationError
+from contexture.outbox.archive import archive_of
 from contexture.outbox.conclusion import conclude
 from contexture.outbox.layout import PublicationFolder
 from contexture.outbox.lifecycle import Outboxes
 from contexture.outbox.manifest import Manifest
-from contexture.outbox.orders import StageOrder
+from contexture.outbox.orders import ReplayOptions, StageOrder
 from contexture.outbox.reader import OutboxShardReader
-from contexture.outbox.replay import archived, replay
+from contexture.outbox.replay import PartlyArchivedError, replay
 from contexture.outbox.storage import Storage
 from contexture.publications import Publication
 
@@ -52,7 +53,12 @@ def archive(
     return manifest
 
 
-def order(storage: Storage, owner: Publication, interval: tuple[datetime, datetime] | None = (NOON, NOON + DAY)) -> Any:
+def order(
+    storage: Storage,
+    owner: Publication,
+    interval: tuple[datetime, datetime] | None = (NOON, NOON + DAY),
+    **options: Any,
+) -> Any:
     return StageOrder(
         publication=owner,
         fingerprint="f",
@@ -61,6 +67,7 @@ def order(storage: Storage, owner: Publication, interval: tuple[datetime, dateti
         mode="backfill",
         sequence=9,
         interval=interval,
+        replay=ReplayOptions.model_validate(options),
     )
 
 
@@ -78,9 +85,9 @@ def test_what_was_received_in_the_interval_is_archived_its_end_excluded(storage:
         archive(storage, LATEST, sequence, [records("car1")], received=received)
     approved(storage, LATEST, 5, [], [records("car1")])
 
-    found = archived(Outboxes(storage, "vehicles"), (NOON, NOON + DAY))
+    found = archive_of(Outboxes(storage, "vehicles"), (NOON, NOON + DAY))
 
-    assert [manifest.outbox for manifest in found] == ["outbox2", "outbox3"]
+    assert [manifest.outbox for manifest in found.manifests] == ["outbox2", "outbox3"]
 
 
 def test_a_replay_sends_the_records_of_all_runs_in_their_order(storage: Storage):
@@ -168,7 +175,7 @@ def test_a_replay_is_no_archive_of_a_replay(storage: Storage):
     outboxes.move(manifest.outbox, "approved", reason="good")
     conclude(storage, manifest, cluster=None, target=None)
 
-    assert [item.outbox for item in archived(outboxes, (NOON, NOON + DAY))] == ["outbox1"]
+    assert [item.outbox for item in archive_of(outboxes, (NOON, NOON + DAY)).manifests] == ["outbox1"]
 
 
 def test_without_an_archive_nothing_is_made_up(storage: Storage):
@@ -210,3 +217,87 @@ def test_what_a_registry_did_is_sent_again_in_its_own_transactions(storage: Stor
     ]
     assert [row["position"] for row in rows] == [0, 1, 2, 3, 4]
     assert again.transactions == 4
+
+
+def test_an_interval_that_lacks_a_run_is_refused_and_says_which(storage: Storage):
+    archive(storage, LATEST, 1, [records("a")])
+    archive(storage, LATEST, 3, [records("c")], received=NOON + DAY / 2)
+
+    with pytest.raises(PartlyArchivedError) as refused:
+        replay(order(storage, LATEST))
+
+    assert refused.value.message == (
+        "between 2026-03-01T12:00:00+00:00 and 2026-03-02T12:00:00+00:00 vehicles lacks run 2, received between "
+        "2026-03-01 12:00:00 and 2026-03-02 00:00:00"
+    )
+    assert refused.value.next_step.endswith("backfill again with replay_incomplete: send")
+    assert Outboxes(storage, "vehicles").pending() == []
+
+
+def test_what_is_there_is_sent_when_that_is_enough_and_what_is_missing_stays_told(storage: Storage):
+    archive(storage, HISTORY, 1, [records("a")])
+    archive(storage, HISTORY, 3, [records("c")], received=NOON + DAY / 2)
+
+    manifest = replay(order(storage, HISTORY, incomplete="send"))
+
+    assert [key for _, _, key, _ in sent(storage, manifest)[0]] == ["a", "c"]
+    assert manifest.missing == ("run 2, received between 2026-03-01 12:00:00 and 2026-03-02 00:00:00",)
+    assert manifest.replayed_from == "archive"
+
+
+def test_an_interval_of_which_nothing_is_left_says_what_was_there(storage: Storage):
+    archive(storage, LATEST, 4, [records("a")], received=NOON + DAY)
+
+    with pytest.raises(ConfigurationError, match=r"\(missing: runs 1 to 3, received before 2026-03-02 12:00:00\)"):
+        replay(order(storage, LATEST, incomplete="send"))
+
+
+def test_old_values_are_sent_over_newer_ones_only_when_somebody_wants_it(storage: Storage):
+    archive(storage, LATEST, 1, [records("a", "b")], [Held("a", sequence=1), Held("b", sequence=1)])
+    archive(storage, LATEST, 2, [records("a")], [Held("a", "x", sequence=2)], received=NOON + DAY)
+
+    kept, all_of_it = replay(order(storage, LATEST)), replay(order(storage, LATEST, outdated="send"))
+
+    assert [key for _, _, key, _ in sent(storage, kept)[0]] == ["b"]
+    assert [key for _, _, key, _ in sent(storage, all_of_it)[0]] == ["a", "b"]
+    assert (all_of_it.sends_outdated, all_of_it.skipped_newer) == (True, 0)
+    assert kept.outbox != all_of_it.outbox
+
+
+def test_with_a_prefix_everything_goes_to_other_topics(storage: Storage):
+    archive(storage, LATEST, 1, [records("a"), records("b", topic="vans")], [Held("a", sequence=1)])
+    archive(storage, LATEST, 2, [records("a")], [Held("a", "x", sequence=2)], received=NOON + DAY / 2)
+
+    manifest = replay(order(storage, LATEST, topic_prefix="again-"))
+
+    topics = pq.read_table(storage.path(FOLDER.topics(manifest.outbox)))
+    assert topics.to_pylist() == [{"topic": "again-cars", "records": 2}, {"topic": "again-vans", "records": 1}]
+    rows = [row for batch in OutboxShardReader(storage, manifest, 0).batches(0) for row in batch.to_pylist()]
+    assert [(row["topic"], row["key"]) for row in rows] == [("again-cars", b"a"), ("again-cars", b"a")]
+    assert (manifest.topic_prefix, manifest.skipped_newer) == ("again-", 0)
+
+
+def test_a_prefix_that_ends_in_a_topic_of_live_runs_is_refused(storage: Storage):
+    archive(storage, LATEST, 1, [records("a", topic="s")], [Held("a")])
+
+    with pytest.raises(ConfigurationError, match="live runs of vehicles fill cars themselves"):
+        replay(order(storage, LATEST, topic_prefix="car"))
+    with pytest.raises(ConfigurationError, match=r"contexture\.ledger\.s is the name of a ledger"):
+        replay(order(storage, LATEST, topic_prefix="contexture.ledger."))
+
+
+def test_a_prefix_may_not_make_a_name_too_long_for_kafka(storage: Storage):
+    archive(storage, LATEST, 1, [records("a", topic="t" * 200)])
+
+    with pytest.raises(ConfigurationError, match="has 250 characters; Kafka accepts 249"):
+        replay(order(storage, LATEST, topic_prefix="p" * 50))
+
+
+def test_each_run_is_reported_while_it_is_replayed(storage: Storage):
+    archive(storage, HISTORY, 1, [records("a")])
+    archive(storage, HISTORY, 2, [records("b")])
+    said: list[str] = []
+
+    replay(order(storage, HISTORY), said.append)
+
+    assert said == ["shard 0: run 1 is replayed, 1 of 2", "shard 0: run 2 is replayed, 2 of 2"]

@@ -8,12 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from builders.outboxes import NOON, publication
+from builders.outboxes import NOON, outbox, publication, records
 from contexture.errors import ConfigurationError
 from contexture.ngsi.answers import NotOfferedError
+from contexture.outbox.layout import PublicationFolder
+from contexture.outbox.lifecycle import Outboxes
 from contexture.outbox.manifest import Manifest
-from contexture.outbox.orders import StageOrder
-from contexture.outbox.replay import NothingArchivedError
+from contexture.outbox.orders import ReplayOptions, StageOrder
+from contexture.outbox.replay import NothingArchivedError, PartlyArchivedError
+from contexture.outbox.storage import Storage
 from contexture.publications import fingerprint
 from spark_jobs.backfill import backfill
 
@@ -24,7 +27,7 @@ class _Asked(Exception):  # noqa: N818 - it says that something happened
     pass
 
 
-def order(home: Path, source: dict[str, object] | None = None) -> StageOrder:
+def order(home: Path, source: dict[str, object] | None = None, **options: str) -> StageOrder:
     owner = publication(source=source) if source else publication()
     return StageOrder(
         publication=owner,
@@ -34,7 +37,17 @@ def order(home: Path, source: dict[str, object] | None = None) -> StageOrder:
         mode="backfill",
         sequence=1,
         interval=(NOON, NOON + timedelta(minutes=5)),
+        replay=ReplayOptions.model_validate(options),
     )
+
+
+def archived(home: Path, source: dict[str, object], sequence: int = 1) -> None:
+    storage, owner = Storage(str(home)), publication(source=source)
+    manifest = outbox(storage, owner, sequence, [records("car1")])
+    manifest = manifest.model_copy(update={"received_from": NOON, "received_to": NOON})
+    storage.write(PublicationFolder("vehicles").manifest(manifest.outbox), manifest.to_json())
+    for step in ("approved", "concluded"):
+        Outboxes(storage, "vehicles").move(manifest.outbox, step, reason="sent")
 
 
 def raising(error: Exception) -> Callable[[], Manifest]:
@@ -61,3 +74,48 @@ def test_without_archive_and_history_both_are_said(tmp_path: Path) -> None:
     assert caught.value.message.startswith("nothing of vehicles is archived between")
     assert caught.value.message.endswith(", and the context broker at http://b shows no history")
     assert caught.value.next_step.endswith("; or let it keep one")
+
+
+def test_a_whole_archive_wins_over_the_history(tmp_path: Path) -> None:
+    archived(tmp_path, LINKED)
+
+    assert backfill(order(tmp_path, LINKED), raising(_Asked())).replayed_from == "archive"
+
+
+def test_half_an_archive_does_not(tmp_path: Path) -> None:
+    archived(tmp_path, LINKED, sequence=3)
+
+    with pytest.raises(_Asked):
+        backfill(earlier(tmp_path), raising(_Asked()))
+
+
+def test_half_an_archive_is_refused_where_there_is_no_history(tmp_path: Path) -> None:
+    archived(tmp_path, LINKED, sequence=3)
+    none = NotOfferedError("the context broker at http://b shows no history", next_step="let it keep one")
+
+    with pytest.raises(PartlyArchivedError, match="vehicles lacks runs 1 to 2, received before 2026-03-01 12:00:00"):
+        backfill(earlier(tmp_path), raising(none))
+    assert backfill(earlier(tmp_path, incomplete="send"), raising(none)).records == 1
+
+
+def earlier(home: Path, **options: str) -> StageOrder:
+    """An interval that begins before the first archived run."""
+    asked = order(home, LINKED, **options)
+    return asked.model_copy(update={"interval": (NOON - timedelta(minutes=5), NOON + timedelta(minutes=5))})
+
+
+def test_the_source_is_asked_in_spite_of_an_archive_when_it_is_named(tmp_path: Path) -> None:
+    archived(tmp_path, LINKED)
+
+    with pytest.raises(_Asked):
+        backfill(order(tmp_path, LINKED, replay_from="source"), raising(_Asked()))
+
+
+def test_the_archive_alone_is_taken_when_it_is_named(tmp_path: Path) -> None:
+    with pytest.raises(NothingArchivedError, match="nothing of vehicles is archived"):
+        backfill(order(tmp_path, LINKED, replay_from="archive"), raising(_Asked()))
+
+
+def test_a_source_without_a_past_can_not_be_named(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="the context broker keeps nothing of past times"):
+        backfill(order(tmp_path, replay_from="source"), raising(_Asked()))
