@@ -95,7 +95,7 @@ def test_half_an_archive_is_refused_where_there_is_no_history(tmp_path: Path) ->
 
     with pytest.raises(PartlyArchivedError, match="vehicles lacks runs 1 to 2, received before 2026-03-01 12:00:00"):
         backfill(earlier(tmp_path), raising(none))
-    assert backfill(earlier(tmp_path, incomplete="send"), raising(none)).records == 1
+    assert backfill(earlier(tmp_path, incomplete="send"), raising(none)).replayed == 1
 
 
 def earlier(home: Path, **options: str) -> StageOrder:
