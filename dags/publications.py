@@ -30,6 +30,8 @@ from contexture_airflow.assets import published
 from contexture_airflow.catalogue import publications
 from contexture_airflow.flow import default_args, run_params, runbook
 from contexture_airflow.notifiers.failure import FailureNotifier
+from contexture_airflow.notifiers.late import deadline
+from contexture_airflow.notifiers.telling import Audience
 from contexture_airflow.operators.conclude import ConcludeOperator
 from contexture_airflow.operators.publish import PublishOutboxOperator
 from contexture_airflow.operators.quality_gate import QualityGateOperator
@@ -75,7 +77,8 @@ def _timetable(schedule: str | None) -> CronDataIntervalTimetable | None:
 
 
 def _settings(publication: Publication) -> dict[str, Any]:
-    notifier = FailureNotifier(publication.name, publication.notify.mail)
+    audience = Audience.of(publication)
+    notifier = FailureNotifier(publication.name, audience.mail, audience.notifiers)
     return {
         "description": publication.description or f"Publishes {publication.name}",
         "doc_md": __doc__,
@@ -84,6 +87,7 @@ def _settings(publication: Publication) -> dict[str, Any]:
         "max_active_runs": 1,
         "params": run_params(),
         "tags": {"contexture", "publication", publication.source.kind},
+        "deadline": deadline(publication),
         "default_args": default_args() | {"on_failure_callback": notifier},
     }
 

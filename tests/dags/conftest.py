@@ -41,7 +41,9 @@ def parsed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """What parsing gave, by scenario; in one process, for importing Airflow costs more than parsing."""
     few, many = tmp_path_factory.mktemp("few"), tmp_path_factory.mktemp("many")
     write_publications(few, "bikes", "vehicles")
-    write_publications(few, "by-hand", schedule=None, batches={"batch_ttl": -1})
+    write_publications(
+        few, "by-hand", schedule=None, batches={"batch_ttl": -1}, notify={"published_within_minutes": 30}
+    )
     (few / "broken.yaml").write_text(BROKEN)
     write_publications(many, *[f"p{number:03}" for number in range(200)])
     scenarios = {

@@ -55,6 +55,7 @@ def _described(dag: Any) -> dict[str, Any]:
         "catchup": dag.catchup,
         "max_active_runs": dag.max_active_runs,
         "paused": dag.is_paused_upon_creation,
+        "minutes": [alert.interval.total_seconds() / 60 for alert in dag.deadline or ()],
         "timetable": type(dag.timetable).__name__,
         "params": {name: _param(dag.params.get_param(name)) for name in dag.params},
         "tasks": {task.task_id: _task(task) for task in dag.tasks},

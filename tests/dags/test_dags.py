@@ -66,6 +66,11 @@ def test_people_hear_of_every_task_that_fails(found: Any) -> None:
     assert {task["tells_of_failure"][0] for task in tasks.values()} == {"FailureNotifier"}
 
 
+def test_a_run_that_is_late_is_told_where_the_publication_wants_it(found: Any) -> None:
+    minutes = {dag_id: dag["minutes"] for dag_id, dag in found["dags"].items()}
+    assert minutes == {"publish_bikes": [], "publish_by-hand": [30], "publish_vehicles": [], "resynchronise": []}
+
+
 def test_only_sends_that_are_tried_for_ever_have_no_limit(found: Any) -> None:
     hours = {task_id: task["hours"] for task_id, task in found["dags"]["publish_by-hand"]["tasks"].items()}
     assert hours == {"settle": None, "stage": 6, "quality_gate": 6, "publish": None, "conclude": 6}

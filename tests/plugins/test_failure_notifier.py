@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -13,11 +13,13 @@ pytestmark = pytest.mark.airflow
 
 pytest.importorskip("airflow.sdk")
 
+from airflow.sdk import BaseNotifier  # noqa: E402
 from airflow.sdk.exceptions import AirflowFailException  # noqa: E402
 
 from builders.attempts import failed_send  # noqa: E402
 from builders.outboxes import outbox, publication, records  # noqa: E402
-from contexture.errors import RetriableError  # noqa: E402
+from contexture.errors import ConfigurationError, RetriableError  # noqa: E402
+from contexture.kafka.error_table import fenced  # noqa: E402
 from contexture.operations import ProducerStore  # noqa: E402
 from contexture.outbox.attempts import AttemptLog  # noqa: E402
 from contexture.outbox.lifecycle import Outboxes  # noqa: E402
@@ -60,17 +62,35 @@ def used_up() -> AirflowFailException:
     """As the publish task raises it."""
     try:
         try:
-            raise AttemptsUsedUpError("batch_ttl is used up after 11 attempts: no broker", next_step="mend the cause")
+            raise AttemptsUsedUpError(
+                "batch_ttl is used up after 11 attempts: no broker", next_step="mend the cause", alert="retries used up"
+            )
         except RetriableError as error:
             raise AirflowFailException(str(error)) from error
     except AirflowFailException as raised:
         return raised
 
 
-def context(exception: object = None, task_id: str = "publish", map_index: int = 1) -> dict[str, Any]:
+class BaseNotifierOfOthers(BaseNotifier):
+    """A notifier as providers of Airflow have them."""
+
+    template_fields = ("text",)
+    told: ClassVar[list[str]] = []
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.text = text
+
+    def notify(self, context: Any) -> None:
+        self.told.append(self.text)
+
+
+def context(
+    exception: object = None, task_id: str = "publish", map_index: int = 1, run_id: str = RUN
+) -> dict[str, Any]:
     url = "http://localhost:8080/dags/publish_vehicles/runs/x/tasks/publish/mapped/1?try_number=1"
     instance = SimpleNamespace(task_id=task_id, map_index=map_index, dag_id="publish_vehicles", log_url=url)
-    return {"ti": instance, "dag_run": SimpleNamespace(run_id=RUN), "exception": exception}
+    return {"ti": instance, "dag_run": SimpleNamespace(run_id=run_id), "exception": exception}
 
 
 def notify(*mail: str, **given: Any) -> None:
@@ -81,7 +101,7 @@ def test_the_mail_reaches_the_publications_people(storage: Storage, connected: M
     notify("ops@example.org", "night@example.org", exception=used_up())
     (mail,) = connected.mails
     assert (mail.sender, mail.to) == ("contexture@example.org", ("ops@example.org", "night@example.org"))
-    assert mail.message["Subject"] == "[Contexture] vehicles: publish[1] failed"
+    assert mail.message["Subject"] == "[Contexture] vehicles: retries used up (publish[1] failed)"
     assert "batch_ttl is used up after 11 attempts: no broker" in mail.body
     assert "<b>What to do next:</b> mend the cause" in mail.body
     assert "outbox outbox1 (run 1), approved" in mail.body
@@ -98,13 +118,49 @@ def test_publications_that_name_nobody_use_the_variable(
     assert [mail.to for mail in connected.mails] == [("a@example.org", "b@example.org")]
 
 
-def test_the_shards_of_a_run_mail_once_and_the_next_run_again(storage: Storage, connected: MailServer) -> None:
+def test_the_shards_of_a_run_and_a_next_run_that_says_the_same_mail_once(
+    storage: Storage, connected: MailServer
+) -> None:
     notify("ops@example.org", exception=used_up())
     notify("ops@example.org", exception=used_up(), map_index=0)
+    notify("ops@example.org", exception=used_up(), run_id="manual__2")
     assert len(connected.mails) == 1
-    other = context(used_up()) | {"dag_run": SimpleNamespace(run_id="manual__2")}
-    FailureNotifier("vehicles", ["ops@example.org"])(other)
-    assert len(connected.mails) == 2
+
+
+def test_something_else_that_happens_mails_at_once(storage: Storage, connected: MailServer) -> None:
+    notify("ops@example.org", exception=used_up())
+    shrink = ConfigurationError("9 of 10 are gone", next_step="see the source", alert="too much vanished")
+    notify("ops@example.org", exception=shrink, task_id="stage", map_index=-1, run_id="manual__2")
+    assert [mail.message["Subject"] for mail in connected.mails] == [
+        "[Contexture] vehicles: retries used up (publish[1] failed)",
+        "[Contexture] vehicles: too much vanished (stage failed)",
+    ]
+
+
+def test_being_overtaken_heals_itself_and_is_told_only_when_it_happens_again(
+    storage: Storage, connected: MailServer
+) -> None:
+    for run_id in ("manual__1", "manual__1", "manual__2", "manual__3"):
+        notify("ops@example.org", exception=fenced("another producer"), run_id=run_id)
+    (mail,) = connected.mails
+    assert mail.message["Subject"] == "[Contexture] vehicles: another sender took over (publish[1] failed)"
+    assert "manual__2" in mail.body
+
+
+def test_any_notifier_of_airflow_is_called_with_the_alert(storage: Storage, connected: MailServer) -> None:
+    path = f"{BaseNotifierOfOthers.__module__}.{BaseNotifierOfOthers.__qualname__}"
+    calls = [
+        {"notifier": f"{path}", "arguments": {"text": "{{ alert.kind }} | {{ alert.subject }}"}},
+        {"notifier": "no.such.Notifier", "arguments": {}},
+        {"notifier": f"{path}", "arguments": {"text": "{{ alert.text }}"}},
+    ]
+    BaseNotifierOfOthers.told.clear()
+    FailureNotifier("vehicles", (), calls)(context(used_up()))
+    FailureNotifier("vehicles", (), calls)(context(used_up()))
+    first, second = BaseNotifierOfOthers.told
+    assert first == "retries used up | [Contexture] vehicles: retries used up (publish[1] failed)"
+    assert "What to do next: mend the cause" in second
+    assert connected.mails == []
 
 
 def test_errors_of_others_are_named_and_not_quoted(storage: Storage, connected: MailServer) -> None:
@@ -152,5 +208,5 @@ def test_without_a_connection_or_a_server_the_task_fails_no_further(
     set_connection("contexture_mail", **fields, extra={"disable_ssl": True, "timeout": 1})
     notify("ops@example.org", exception=used_up())
     logged = "".join(capfd.readouterr())
-    assert "The failure could not be told to anybody" in logged
+    assert logged.count("Alerting by mail to 1 addresses has failed") == 2
     assert PASSWORD not in logged

@@ -37,6 +37,7 @@ class ShrinkGuard:
                 "see whether the source is whole (service, service path and types of the publication, the broker's "
                 "database); if they are really gone, run the publication again with confirm_shrink"
             ),
+            alert="too much vanished",
             vanishing=vanishing,
             held=held,
             limit=limit,

@@ -110,6 +110,7 @@ def fenced(message: str) -> FencedError:
         f"another sender took over this shard ({message})",
         next_step="leave it to the other sender (a second instance, or a task cleared while this one ran); "
         "what it did not send, the next run sends first",
+        alert="another sender took over",
     )
 
 

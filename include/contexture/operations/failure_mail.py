@@ -1,20 +1,18 @@
-"""The mail about a run that failed: what happened, what is safe, what waits, what to do. Never data, never a secret."""
+"""The text of an alert: what happened, what is safe, what waits, what to do. Never data, never a secret."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from html import escape
 
+from contexture.operations.alerts import AlertKind, what_is_safe
 from contexture.outbox.attempts import AttemptLog, SendAttempts
 from contexture.outbox.lifecycle import Outboxes
 from contexture.outbox.storage import Storage
 
-_SAFE_PENDING = (
-    "Nothing is lost: what is in Kafka stays there and is not sent twice, and what is not yet there waits in the "
-    "outbox. The next run sends it before it reads anything new, with all its attempts."
-)
-_SAFE = "Nothing waits to be sent. What earlier runs sent stays in Kafka as it is; the next run reads the source anew."
+_ADDRESSES = ("The run", "The log of the task")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,10 +27,10 @@ class PendingSend:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A task of a publication's run that failed for good.
+    """A task of a publication's run that failed for good, or a run that is late.
 
     Attributes:
-        task: its id, with the shard if it has one.
+        task: its id, with the shard if it has one; empty where the run as a whole is late.
         happened: one sentence.
         next_step: what to do.
         run_url, log_url: pages of Airflow.
@@ -47,14 +45,16 @@ class Failure:
     run_url: str
     log_url: str
     pending: tuple[PendingSend, ...] = ()
+    kind: AlertKind = AlertKind.RUN_FAILED
 
 
 @dataclass(frozen=True, slots=True)
 class Mail:
-    """A subject of one line, and a body in HTML that needs no network."""
+    """A subject of one line, and a body: in HTML that needs no network, and as plain text."""
 
     subject: str
     html: str
+    text: str
 
 
 def pending_sends(storage: Storage, publication: str) -> tuple[PendingSend, ...]:
@@ -72,19 +72,39 @@ def pending_sends(storage: Storage, publication: str) -> tuple[PendingSend, ...]
 
 
 def compose(failure: Failure) -> Mail:
-    """The mail about a failure; everything in it is escaped."""
+    """The mail about a failure; in the HTML everything is escaped."""
+    lines = [(None, _opening(failure)), *_story(failure)]
+    html = "\n".join(_paragraph(title, text) for title, text in lines)
+    text = "\n".join(f"{title}: {said}" if title else said for title, said in lines)
+    return Mail(_subject(failure), html, text)
+
+
+def _subject(failure: Failure) -> str:
+    if not failure.task:
+        what = str(failure.kind)
+    elif failure.kind is AlertKind.RUN_FAILED:
+        what = f"{failure.task} failed"
+    else:
+        what = f"{failure.kind} ({failure.task} failed)"
+    return " ".join(f"[Contexture] {failure.publication}: {what}".split())
+
+
+def _opening(failure: Failure) -> str:
+    became = "has failed" if failure.task else "is late"
+    return f"The run {failure.run_id} of publication {failure.publication} {became}."
+
+
+def _story(failure: Failure) -> Iterator[tuple[str, str]]:
     approved = any(each.status == "approved" for each in failure.pending)
-    parts = [
-        _paragraph(f"The run {failure.run_id} of publication {failure.publication} has failed."),
-        _titled("What happened", f"{failure.task}, {failure.at:%Y-%m-%d %H:%M:%SZ}: {failure.happened}"),
-        _titled("What is safe", _SAFE_PENDING if approved else _SAFE),
-        *(_titled("Pending", line) for each in failure.pending for line in _told(each)),
-        _titled("What to do next", failure.next_step),
-        _linked("The run", failure.run_url),
-        _linked("The log of the task", failure.log_url),
-    ]
-    subject = " ".join(f"[Contexture] {failure.publication}: {failure.task} failed".split())
-    return Mail(subject, "\n".join(parts))
+    where = f"{failure.task}, " if failure.task else ""
+    yield "What happened", f"{where}{failure.at:%Y-%m-%d %H:%M:%SZ}: {failure.happened}"
+    yield "What is safe", what_is_safe(failure.kind, outbox_waits=approved)
+    for each in failure.pending:
+        yield from (("Pending", line) for line in _told(each))
+    yield "What to do next", failure.next_step
+    for title, url in zip(_ADDRESSES, (failure.run_url, failure.log_url), strict=True):
+        if url:
+            yield title, url
 
 
 def _told(each: PendingSend) -> list[str]:
@@ -92,13 +112,8 @@ def _told(each: PendingSend) -> list[str]:
     return [first, *(f"shard {send.shard}: {send.told()}: {send.message}" for send in each.sends)]
 
 
-def _paragraph(text: str) -> str:
-    return f"<p>{escape(text)}</p>"
-
-
-def _titled(title: str, text: str) -> str:
-    return f"<p><b>{escape(title)}:</b> {escape(text)}</p>"
-
-
-def _linked(title: str, url: str) -> str:
-    return f'<p><b>{escape(title)}:</b> <a href="{escape(url)}">{escape(url)}</a></p>' if url else ""
+def _paragraph(title: str | None, text: str) -> str:
+    if title is None:
+        return f"<p>{escape(text)}</p>"
+    shown = f'<a href="{escape(text)}">{escape(text)}</a>' if title in _ADDRESSES else escape(text)
+    return f"<p><b>{escape(title)}:</b> {shown}</p>"

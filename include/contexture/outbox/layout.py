@@ -52,9 +52,9 @@ class PublicationFolder:
         """Which quarantined events the run tries again."""
         return f"{self.orders(run)}/chosen.parquet"
 
-    def mailed(self, run: str) -> str:
-        """Says that people were mailed about the run's failure."""
-        return f"{self.orders(run)}/mailed"
+    def alert(self, kind: str) -> str:
+        """When people were told last that something of this kind happened, and about which run."""
+        return f"{self.publication}/alerts/{kind.replace(' ', '-')}.json"
 
     def outbox(self, outbox: str) -> str:
         """The records of one run."""

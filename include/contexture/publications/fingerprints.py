@@ -106,6 +106,8 @@ CHANGES_NO_RECORD: Mapping[str, str] = {
     "resync.on_config_change": "when, not what",
     "retention.archive_days": "how long runs are kept",
     "notify.mail": "who hears of failures",
+    "notify.notifiers": "who hears of failures",
+    "notify.published_within_minutes": "who hears of delays",
 }
 
 # In these lists the order says nothing.

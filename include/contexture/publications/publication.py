@@ -8,8 +8,9 @@ from pydantic import ConfigDict, Field, ModelWrapValidatorHandler, StrictStr, mo
 
 from contexture.publications.combinations import impossible
 from contexture.publications.delivery import Batches, Message, Publish
-from contexture.publications.fields import OneOrMany, Positive, Schedule, Section
+from contexture.publications.fields import Positive, Schedule, Section
 from contexture.publications.findings import FindingsError
+from contexture.publications.notify import Notify
 from contexture.publications.quality import Quality
 from contexture.publications.source import Source
 from contexture.publications.structure_defaults import mark_as_defaults, with_defaults
@@ -20,9 +21,6 @@ StartPolicy = Literal["none", "pending", "full"]
 
 # The longest topic made from the name is `contexture.ledger.<name>.backfill`, well below Kafka's 249 characters.
 Name = Annotated[StrictStr, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,199}$")]
-
-
-MailAddress = Annotated[StrictStr, Field(pattern=r"^[^@\s,;<>]+@[^@\s,;<>]+$")]
 
 
 class Resync(Section):
@@ -37,14 +35,6 @@ class Retention(Section):
 
     archive_days: Positive = Field(
         30, description="Days that landing and outbox of concluded runs are kept for backfills"
-    )
-
-
-class Notify(Section):
-    """Who hears of runs that failed."""
-
-    mail: Annotated[tuple[MailAddress, ...], OneOrMany] = Field(
-        (), description="Addresses; empty: those of CONTEXTURE_MAIL_TO. Sent by the Airflow connection contexture_mail"
     )
 
 
@@ -68,7 +58,7 @@ class Publication(Section):
     quality: Quality = Field(Quality.model_construct(), description="Which data may pass")
     resync: Resync = Field(Resync.model_construct(), description="What starts and changes set off")
     retention: Retention = Field(Retention.model_construct(), description="How long runs are kept")
-    notify: Notify = Field(Notify.model_construct(), description="Who hears of failures")
+    notify: Notify = Field(Notify.model_construct(), description="Who hears of failures and delays")
 
     @model_validator(mode="wrap")
     @classmethod

@@ -14,6 +14,7 @@ from typing import TypeVar
 from contexture.batches import RetrySchedule
 from contexture.errors import ConfigurationError, ContextureError, RejectedError, RetriableError
 from contexture.kafka import BrokersAwayError
+from contexture.operations.alerts import AlertKind
 from contexture.outbox.attempts import AttemptLog, AttemptState, SendAttempts
 from contexture.outbox.lifecycle import Outboxes
 from contexture.publications import Publication
@@ -168,6 +169,7 @@ class ShardAttempts:
             f"with all its attempts. Last cause: {failure.next_step}",
             outbox=self._outbox,
             shard=self._shard,
+            alert=AlertKind.RETRIES_USED_UP,
         )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from contexture.errors import ConfigurationError, DefectError, RejectedError, RetriableError
+from contexture.operations.alerts import AlertKind
 from contexture.outbox.layout import PublicationFolder
 from contexture.outbox.lifecycle import Outboxes
 from contexture.outbox.manifest import Manifest, Verdict
@@ -111,6 +112,7 @@ def _claim(outboxes: Outboxes, manifest: Manifest, target: Target) -> None:
         f"outbox {manifest.outbox} came too late: a later one was sent already",
         next_step="nothing, if another instance publishes this too; else start a new run",
         outbox=manifest.outbox,
+        alert=AlertKind.OVERTAKEN,
     )
 
 
@@ -154,6 +156,7 @@ def _check_verdict(outboxes: Outboxes, manifest: Manifest, verdict: Verdict, nex
         next_step=next_step,
         publication=manifest.publication,
         outbox=manifest.outbox,
+        alert=AlertKind.CRITICAL_EXPECTATION,
     )
 
 

@@ -30,7 +30,12 @@ def test_more_than_the_limit_stops_the_run_and_says_what_to_do():
         "201 of 1000 identities are gone from the source, and only 200 may vanish in one run"
     )
     assert stopped.value.next_step.endswith("if they are really gone, run the publication again with confirm_shrink")
-    assert stopped.value.context == {"vanishing": 201, "held": 1000, "limit": 200}
+    assert stopped.value.context == {
+        "alert": "too much vanished",
+        "vanishing": 201,
+        "held": 1000,
+        "limit": 200,
+    }
 
 
 def test_a_confirmed_shrink_passes():

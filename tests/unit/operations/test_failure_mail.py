@@ -6,6 +6,7 @@ from pathlib import Path
 
 from builders.attempts import failed_send
 from builders.outboxes import NOON, outbox, publication, records
+from contexture.operations.alerts import AlertKind
 from contexture.operations.failure_mail import Failure, PendingSend, compose, pending_sends
 from contexture.outbox.attempts import AttemptLog
 from contexture.outbox.lifecycle import Outboxes
@@ -44,6 +45,37 @@ def test_a_failed_send_says_what_waits_and_that_nothing_is_lost() -> None:
 
 def test_a_run_that_left_nothing_pending_says_so() -> None:
     assert "Nothing waits to be sent." in compose(failure()).html
+
+
+def test_what_happened_is_told_by_its_kind_in_the_subject_and_in_what_is_safe() -> None:
+    mail = compose(failure(kind=AlertKind.SHRINK_GUARD, task="stage"))
+    assert mail.subject == "[Contexture] vehicles: too much vanished (stage failed)"
+    assert "<b>What is safe:</b> Nothing was sent and nothing deleted" in mail.html
+
+
+def test_a_run_that_is_late_has_no_task_and_no_log() -> None:
+    mail = compose(failure(kind=AlertKind.LATE, task="", log_url=""))
+    assert mail.subject == "[Contexture] vehicles: not published in time"
+    assert "publication vehicles is late." in mail.text
+    assert "The log of the task" not in mail.text
+
+
+def test_the_plain_text_says_the_same_as_the_mail() -> None:
+    assert compose(failure(kind=AlertKind.FORCED_STOP)).text.split("\n") == [
+        "The run scheduled__2026-03-01T12:00:00+00:00 of publication vehicles has failed.",
+        "What happened: publish[1], 2026-03-01 12:00:00Z: the Kafka brokers did not answer for 300 s",
+        "What is safe: Nothing is lost: what is in Kafka stays there and is not sent twice, and what is not yet there "
+        "waits in the outbox. The next run sends it before it reads anything new, with all its attempts. Until then "
+        "nothing after it is sent, so that the order stays right.",
+        "What to do next: see that the brokers run",
+        "The run: http://airflow/dags/publish_vehicles/runs/scheduled__2026",
+        "The log of the task: http://airflow/log?try_number=1",
+    ]
+
+
+def test_only_addresses_of_airflow_are_links() -> None:
+    mail = compose(failure(happened="https://evil.example", next_step="javascript:alert(1)"))
+    assert mail.html.count("<a ") == 2
 
 
 def test_names_and_texts_can_not_break_out() -> None:

@@ -137,6 +137,8 @@ KEEPING = {
     "resync.on_config_change": "none",
     "retention.archive_days": 5,
     "notify.mail": ["ops@example.org"],
+    "notify.notifiers": [{"notifier": "airflow.providers.slack.notifications.slack.SlackNotifier"}],
+    "notify.published_within_minutes": 30,
 }
 
 

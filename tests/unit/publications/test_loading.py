@@ -134,7 +134,7 @@ def test_a_minimal_file_has_every_documented_default(written):
         },
         "resync": {"on_startup": "pending", "on_config_change": "full"},
         "retention": {"archive_days": 30},
-        "notify": {"mail": []},
+        "notify": {"mail": [], "notifiers": [], "published_within_minutes": None},
     }
 
 

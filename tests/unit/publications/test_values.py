@@ -106,6 +106,10 @@ def test_values_are_read_as(section, key, written, read):
         ("retention", "archive_days", 0),
         ("notify", "mail", ["nobody"]),
         ("notify", "mail", "a@example.org, b@example.org"),
+        ("notify", "published_within_minutes", 0),
+        ("notify", "notifiers", [{"notifier": "SlackNotifier"}]),
+        ("notify", "notifiers", [{"notifier": "a b.C"}]),
+        ("notify", "notifiers", [{"notifier": "a.B", "arguments": {"slack_webhook_token": "xoxb-1"}}]),
     ],
 )
 def test_values_are_refused(section, key, value):

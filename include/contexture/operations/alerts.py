@@ -1,0 +1,79 @@
+"""What people are alerted to: which kinds of alerts there are, what is safe in each, and what needs no alert."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from enum import StrEnum
+from typing import Final
+
+from contexture.errors import ContextureError
+from contexture.outbox.attempts import SendAttempts
+
+_SENDERS: Final = frozenset({"publish", "settle"})
+
+
+class AlertKind(StrEnum):
+    """What happened, in a word or two.
+
+    An error says so itself: the value stands in its context as `alert`.
+    """
+
+    FORCED_STOP = "sending is stopped"
+    RETRIES_USED_UP = "retries used up"
+    CRITICAL_EXPECTATION = "critical expectation failed"
+    SHRINK_GUARD = "too much vanished"
+    REPLICA_DIFFERS = "replica differs"
+    LATE = "not published in time"
+    OVERTAKEN = "another sender took over"
+    RUN_FAILED = "run failed"
+
+    @property
+    def heals_itself(self) -> bool:
+        """Whether the next run is all that is needed, so that nobody need hear of it once."""
+        return self is AlertKind.OVERTAKEN
+
+
+_WAITS: Final = (
+    "Nothing is lost: what is in Kafka stays there and is not sent twice, and what is not yet there waits in the "
+    "outbox. The next run sends it before it reads anything new, with all its attempts."
+)
+_NOTHING_WAITS: Final = (
+    "Nothing waits to be sent. What earlier runs sent stays in Kafka as it is; the next run reads the source anew."
+)
+_SAFE: Final[Mapping[AlertKind, str]] = {
+    AlertKind.FORCED_STOP: f"{_WAITS} Until then nothing after it is sent, so that the order stays right.",
+    AlertKind.CRITICAL_EXPECTATION: "Nothing of this run was sent, and it never will be: the outbox is rejected. The "
+    "topics hold what earlier runs sent.",
+    AlertKind.SHRINK_GUARD: "Nothing was sent and nothing deleted: the topics hold what earlier runs sent, also of "
+    "what is missing in the source now.",
+    AlertKind.REPLICA_DIFFERS: "Verifying only reads: neither topics nor state were changed by it.",
+    AlertKind.LATE: "Nothing is lost or skipped: the run goes on, and what it sends arrives later than you wanted.",
+}
+
+
+def kind_of(error: ContextureError | None, task: str, sends: Iterable[SendAttempts] = ()) -> AlertKind:
+    """Which kind of alert a failed task is.
+
+    Args:
+        error: what the task failed with, as far as it is one of ours.
+        task: its id, without a shard.
+        sends: what is noted of the sends of pending outboxes.
+    """
+    told = None if error is None else error.context.get("alert")
+    if told in set(AlertKind):
+        return AlertKind(str(told))
+    # An error that crossed processes may have lost its class, but what became of the send is on storage.
+    states = {send.state for send in sends} if task in _SENDERS else set()
+    if "stopped" in states:
+        return AlertKind.FORCED_STOP
+    return AlertKind.RETRIES_USED_UP if "used up" in states else AlertKind.RUN_FAILED
+
+
+def what_is_safe(kind: AlertKind, *, outbox_waits: bool) -> str:
+    """What the reader of an alert need not fear.
+
+    Args:
+        kind: what happened.
+        outbox_waits: whether an approved outbox is pending.
+    """
+    return _SAFE.get(kind) or (_WAITS if outbox_waits else _NOTHING_WAITS)
