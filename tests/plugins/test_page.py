@@ -208,6 +208,19 @@ def test_addresses_stand_behind_airflow_s_own_path(home):
     assert login == "/airflow/api/v2/auth/login?next=%2Fairflow%2Fplugin%2Fcontexture"
 
 
+def test_monitoring_gets_the_status_of_what_its_user_may_see(browser: Browser) -> None:
+    document = browser.get("api/status").json()
+    assert [(each["publication"], each["running"]) for each in document["publications"]] == [
+        ("buses", True),
+        ("vehicles", True),
+    ]
+    assert document["operational_tables_problem"] is None
+    assert browser.get("api/status/vehicles").json() == document["publications"][1]
+    assert [each["publication"] for each in browser.get("api/status", user="ben").json()["publications"]] == ["buses"]
+    assert browser.get("api/status/vehicles", user="ben").status_code == 404
+    assert browser.get("api/status", user=None).status_code == 401
+
+
 @pytest.fixture
 def hostile(home: Storage, tables: ProducerStore) -> Browser:
     """Everything that others can name is an attack."""
@@ -425,6 +438,7 @@ def test_two_hundred_publications_and_a_hundred_thousand_transactions_are_quick(
         ("publications/publication-000/runs", {"page": 100}),
         ("publications/publication-000/topics", {}),
         ("api/publications", {}),
+        ("api/status/publication-000", {}),
     ]
     large.get("")
     # The best of several, and of the processor's time: the machine is shared.

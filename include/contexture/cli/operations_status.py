@@ -6,6 +6,7 @@ from datetime import datetime
 
 from contexture.errors import ConfigurationError, RetriableError
 from contexture.operations import ProducerStore, RunRow, Sums
+from contexture.operations.page.tables import Tables
 from contexture.outbox.manifest import Document
 from contexture.outbox.storage import Storage
 
@@ -53,6 +54,10 @@ class OperationsReader:
             return
         if found is not None and found.is_there:
             self._store, self.address = found, found.address
+
+    def tables(self) -> Tables:
+        """The same tables for questions of other kinds."""
+        return Tables(self._store, self.problem)
 
     def of(self, publication: str) -> Operations | None:
         """What the tables tell about a publication; after a first failure they are not asked again."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -12,13 +13,16 @@ from contexture.cli import home
 from contexture.cli.checking import DEFAULT_FOLDER, FOLDER_VARIABLE
 from contexture.cli.operations_status import Operations, OperationsReader
 from contexture.errors import ConfigurationError
+from contexture.operations.page.sources import Sources
+from contexture.operations.page.status import StatusReport
+from contexture.operations.page.status import statuses as reported
 from contexture.outbox.attempts import AttemptLog, SendAttempts
 from contexture.outbox.inbox_reader import InboxReader
 from contexture.outbox.lifecycle import Outboxes
 from contexture.outbox.manifest import Document, Manifest
 from contexture.outbox.state import State, StatePointer
 from contexture.outbox.storage import Storage
-from contexture.publications import discover
+from contexture.publications import Publication, discover
 
 
 class PendingOutbox(Document):
@@ -53,6 +57,7 @@ class PublicationStatus(Document):
         owes_full: why the next run sends everything.
         waiting: what is in its inbox; None when nothing is.
         operations: its latest run and transactions; None when the operational tables tell nothing.
+        status: what monitoring asks for, the same as by HTTP.
     """
 
     publication: str
@@ -69,6 +74,7 @@ class PublicationStatus(Document):
     pending: tuple[PendingOutbox, ...]
     waiting: Waiting | None
     operations: Operations | None
+    status: StatusReport
 
     @property
     def needs_a_person(self) -> bool:
@@ -76,25 +82,44 @@ class PublicationStatus(Document):
         return any(send.is_open for outbox in self.pending for send in outbox.sends)
 
 
-def statuses(storage: Storage, operations: OperationsReader) -> list[PublicationStatus]:
-    """Every publication that has a file or has run, by name."""
+def statuses(storage: Storage, operations: OperationsReader, only: str | None = None) -> list[PublicationStatus]:
+    """Every publication that has a file or has run, by name; or one of them.
+
+    Raises:
+        ConfigurationError: there is none of that name.
+    """
     configured = _configured()
     names = sorted({*home.publications(storage), *(configured or ())})
+    if only is not None:
+        names = [_known(only, names)]
+    sources = Sources(storage, operations.tables(), configured or {}, {}, datetime.now(UTC))
+    reports = {each.publication: each for each in reported(sources, names)}
     return [
-        _status(storage, name, None if configured is None else name in configured, operations.of(name))
+        _status(storage, name, None if configured is None else name in configured, operations.of(name), reports[name])
         for name in names
     ]
 
 
-def _configured() -> set[str] | None:
+def _known(wanted: str, names: Sequence[str]) -> str:
+    if wanted in names:
+        return wanted
+    raise ConfigurationError(
+        f"there is no publication {wanted}",
+        next_step=f"name one of {', '.join(names)}" if names else "set CONTEXTURE_HOME as Airflow has it",
+    )
+
+
+def _configured() -> dict[str, Publication] | None:
     folder = Path(os.environ.get(FOLDER_VARIABLE) or DEFAULT_FOLDER)
     try:
-        return {each.publication.name for each in discover(folder) if each.publication is not None}
+        return {each.publication.name: each.publication for each in discover(folder) if each.publication is not None}
     except ConfigurationError:
         return None
 
 
-def _status(storage: Storage, name: str, configured: bool | None, operations: Operations | None) -> PublicationStatus:
+def _status(
+    storage: Storage, name: str, configured: bool | None, operations: Operations | None, report: StatusReport
+) -> PublicationStatus:
     outboxes, pointer = Outboxes(storage, name), State(storage, name).pointer()
     log = AttemptLog(storage, name)
     last = _last(outboxes, pointer)
@@ -118,6 +143,7 @@ def _status(storage: Storage, name: str, configured: bool | None, operations: Op
         ),
         waiting=_waiting(storage, name),
         operations=operations,
+        status=report,
     )
 
 

@@ -19,13 +19,16 @@ app = typer.Typer(add_completion=False)
 
 @app.command("status")
 def show_status(
-    *, as_json: Annotated[bool, typer.Option("--json", help="One JSON document for scripts.")] = False
+    publication: Annotated[str | None, typer.Argument(help="Only this one.")] = None,
+    *,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON document for scripts.")] = False,
 ) -> None:
-    """Show each publication: its last concluded run, what the target holds, what is pending and when it is tried next.
+    """Show each publication: whether it runs, its last concluded run, what is pending and when it is tried next.
 
     Read from CONTEXTURE_HOME, the folder of publications and the operational tables, without Airflow and Kafka.
 
-    Exit codes: 0 nothing needs a person; 1 sending an outbox has failed; 3 the storage did not answer.
+    Exit codes: 0 nothing needs a person; 1 sending an outbox has failed; 2 there is no such publication; 3 the storage
+    did not answer.
     """
     from contexture.cli import home
     from contexture.cli.operations_status import OperationsReader
@@ -33,7 +36,7 @@ def show_status(
 
     storage = home.open_home()
     tables = OperationsReader(storage)
-    found = statuses(storage, tables)
+    found = statuses(storage, tables, publication)
     if as_json:
         document = {
             "home": storage.root,

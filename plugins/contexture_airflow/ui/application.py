@@ -12,7 +12,7 @@ from starlette.exceptions import HTTPException
 from starlette.staticfiles import StaticFiles
 
 from contexture.errors import ContextureError
-from contexture_airflow.ui import api, pages
+from contexture_airflow.ui import api, pages, status_api
 from contexture_airflow.ui.answers import Guarded
 from contexture_airflow.ui.installation import Installation
 from contexture_airflow.ui.reader import places
@@ -27,6 +27,7 @@ def application(installation: Installation) -> FastAPI:
     app.state.installation = installation
     app.include_router(pages.router)
     app.include_router(api.router)
+    app.include_router(status_api.router)
     app.add_middleware(Guarded)
     app.mount("/static", StaticFiles(directory=_STATIC))
     app.add_exception_handler(HTTPException, _refuse)

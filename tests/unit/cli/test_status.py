@@ -126,6 +126,25 @@ def test_json_has_every_field(storage, contexture):
     )
 
 
+def test_one_publication_is_told_alone_with_what_monitoring_asks_for(storage, contexture):
+    concluded(storage)
+    (vehicles,) = json.loads(contexture("status", "vehicles", "--json").out)["publications"]
+    assert {name: vehicles["status"][name] for name in ("running", "standing", "attempt", "next_try_at")} == {
+        "running": True,
+        "standing": "idle",
+        "attempt": None,
+        "next_try_at": None,
+    }
+    assert vehicles["status"]["suspended"] is None
+    assert contexture("status", "vehicles").out.splitlines()[0] == "vehicles"
+
+
+def test_a_publication_that_is_not_there_is_told(storage, contexture):
+    done = contexture("status", "trains")
+    assert done.code == 2
+    assert "there is no publication trains. Next: name one of bikes, vehicles" in done.err
+
+
 def test_an_empty_home_says_where_it_looked(contexture, tmp_path, monkeypatch):
     monkeypatch.setenv("CONTEXTURE_HOME", str(tmp_path / "nothing"))
     monkeypatch.setenv("CONTEXTURE_PUBLICATIONS", str(tmp_path / "nowhere"))

@@ -1,0 +1,175 @@
+"""The status of publications for monitoring: one short document each, the same by HTTP and on the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from contexture.operations.page.sources import Sources, Surveyed, manifest, survey
+from contexture.operations.page.standing import Standing
+from contexture.operations.rows import TransactionRow
+from contexture.outbox.attempts import SendAttempts, most_urgent
+from contexture.outbox.inbox_reader import InboxReader
+from contexture.outbox.manifest import Document, Manifest
+
+_READERS: Final = 8
+
+
+class LastTransaction(Document):
+    """The Kafka transaction that was sent last.
+
+    Attributes:
+        source_transaction: the registry's own id of it, as its RSS feed has it; None for a context broker.
+        bytes: of keys and values, before compression.
+    """
+
+    outbox: str
+    shard: int
+    number: int
+    source_transaction: int | None
+    records: int
+    bytes: int
+    sent_at: datetime
+
+
+class PendingStatus(Document):
+    """An outbox that is not at its end.
+
+    Attributes:
+        status: `prepared` (the quality gate has not judged it) or `approved` (it is sent, or will be).
+        attempt: of the shard that needs a person first, the last attempt that failed; None when none has failed.
+        attempts_allowed: `batch_ttl` + 1; None: without end, or nothing has failed.
+        next_try_at: when the next attempt is due; None when none is.
+        message: why the last one failed, and what to do.
+    """
+
+    outbox: str
+    sequence: int
+    status: str
+    records: int | None
+    attempt: int | None
+    attempts_allowed: int | None
+    next_try_at: datetime | None
+    message: str | None
+
+
+class Lag(Document):
+    """How far Kafka is behind what is known of the source. What it did since it was read last, nobody knows.
+
+    Attributes:
+        seconds: age of the oldest of what was read or notified, and is not concluded; 0 when nothing waits.
+        records: of pending outboxes.
+        notifications: files of the inbox that no concluded run has taken.
+        published_until: up to when the source was read by the last concluded run.
+    """
+
+    seconds: float
+    records: int
+    notifications: int
+    published_until: datetime | None
+
+
+class StatusReport(Document):
+    """Whether a publication does its work, and how far it is.
+
+    Attributes:
+        running: whether it tells what changes: its file is good, its DAG is not suspended, and nothing has stopped it.
+        standing: stopped, owing a resync, waiting to send, running (now), never run, or idle.
+        reason: why; empty where the word says it all.
+        suspended: whether its DAG is paused; None where Airflow was not asked.
+        attempt, next_try_at: of the first pending outbox of which a send has failed.
+    """
+
+    publication: str
+    running: bool
+    standing: Standing
+    reason: str
+    suspended: bool | None
+    last_transaction: LastTransaction | None
+    pending: tuple[PendingStatus, ...]
+    attempt: int | None
+    next_try_at: datetime | None
+    lag: Lag
+
+
+def statuses(sources: Sources, names: Iterable[str]) -> list[StatusReport]:
+    """The status of each of the publications, by name.
+
+    Raises:
+        RetriableError: the storage did not answer.
+    """
+    found = survey(sources, sorted(names))
+    with ThreadPoolExecutor(_READERS) as readers:
+        return list(readers.map(lambda each: _status(sources, each), found))
+
+
+def _status(sources: Sources, found: Surveyed) -> StatusReport:
+    sent = sources.tables.ask(lambda history: history.last_sent(found.name), None)
+    prepared = [manifest(sources.storage, found.name, each.outbox) for each in found.stored.pending]
+    pending = tuple(_pending(found, prepared))
+    failing = next((each for each in pending if each.attempt is not None), None)
+    suspended = found.dag.paused if found.dag else None
+    is_stopped = found.judged.standing is Standing.STOPPED
+    return StatusReport(
+        publication=found.name,
+        running=found.name in sources.publications and not suspended and not is_stopped,
+        standing=found.judged.standing,
+        reason=found.judged.reason,
+        suspended=suspended,
+        last_transaction=_transaction(sent) if sent else None,
+        pending=pending,
+        attempt=failing.attempt if failing else None,
+        next_try_at=failing.next_try_at if failing else None,
+        lag=_lag(sources, found, prepared),
+    )
+
+
+def _transaction(row: TransactionRow) -> LastTransaction:
+    return LastTransaction(
+        outbox=row.outbox,
+        shard=row.shard,
+        number=row.number,
+        source_transaction=row.source_transaction,
+        records=row.records,
+        bytes=row.bytes,
+        sent_at=row.updated_at,
+    )
+
+
+def _pending(found: Surveyed, prepared: Sequence[Manifest | None]) -> Iterator[PendingStatus]:
+    for each, manifest_of in zip(found.stored.pending, prepared, strict=True):
+        yield PendingStatus(
+            outbox=each.outbox,
+            sequence=each.sequence,
+            status=each.status,
+            records=manifest_of.records if manifest_of else None,
+            **_attempted(most_urgent(each.sends)),
+        )
+
+
+def _attempted(send: SendAttempts | None) -> dict[str, Any]:
+    return {
+        "attempt": send.attempt if send else None,
+        "attempts_allowed": send.allowed if send else None,
+        "next_try_at": send.next_at if send else None,
+        "message": send.message if send else None,
+    }
+
+
+def _lag(sources: Sources, found: Surveyed, prepared: Sequence[Manifest | None]) -> Lag:
+    waiting = InboxReader(sources.storage, found.name).files()
+    since = [each.received_from for each in prepared if each and each.received_from]
+    since += [datetime.fromtimestamp(file.time_us / 1_000_000, UTC) for file in waiting[:1]]
+    return Lag(
+        seconds=max(0.0, (sources.now - min(since)).total_seconds()) if since else 0.0,
+        records=sum(each.records for each in prepared if each),
+        notifications=len(waiting),
+        published_until=_until(found, manifest(sources.storage, found.name, found.stored.pointer.outbox)),
+    )
+
+
+def _until(found: Surveyed, last: Manifest | None) -> datetime | None:
+    # A run that read nothing has no such time, and retention may have taken the manifest.
+    return (last.received_to if last else None) or found.stored.pointer.concluded_at

@@ -1,0 +1,111 @@
+"""The status of a publication says whether it runs, what it sent last, what waits, and how far behind it is."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from builders.attempts import failed_send
+from builders.outboxes import NOON, outbox, publication, records
+from contexture.operations import ProducerStore, TransactionRow, TransactionStatus
+from contexture.operations.page.sources import Sources
+from contexture.operations.page.standing import DagFacts
+from contexture.operations.page.status import StatusReport, statuses
+from contexture.operations.page.tables import Tables
+from contexture.outbox.attempts import AttemptLog
+from contexture.outbox.conclusion import conclude
+from contexture.outbox.inbox_files import open_shelf
+from contexture.outbox.inbox_writer import InboxWriter
+from contexture.outbox.lifecycle import Outboxes
+from contexture.outbox.storage import Storage
+
+LATER = NOON + timedelta(minutes=10)
+ACTIVE = DagFacts(paused=False, active=False, next_run_at=None)
+
+
+@pytest.fixture
+def storage(tmp_path: Path) -> Storage:
+    return Storage(str(tmp_path))
+
+
+def status(storage: Storage, dag: DagFacts | None = ACTIVE, *, configured: bool = True) -> StatusReport:
+    files = {"vehicles": publication()} if configured else {}
+    store = ProducerStore.of_home(storage.root)
+    sources = Sources(storage, Tables(store), files, {"vehicles": dag} if dag else {}, LATER)
+    (found,) = statuses(sources, ["vehicles"])
+    return found
+
+
+def test_a_publication_that_never_ran_is_ready(storage: Storage) -> None:
+    assert json.loads(status(storage).model_dump_json()) == {
+        "publication": "vehicles",
+        "running": True,
+        "standing": "never run",
+        "reason": "",
+        "suspended": False,
+        "last_transaction": None,
+        "pending": [],
+        "attempt": None,
+        "next_try_at": None,
+        "lag": {"seconds": 0.0, "records": 0, "notifications": 0, "published_until": None},
+    }
+
+
+def test_it_does_not_run_when_suspended_without_a_file_or_stopped(storage: Storage) -> None:
+    assert not status(storage, DagFacts(paused=True, active=False, next_run_at=None)).running
+    assert not status(storage, configured=False).running
+    assert status(storage, None).running
+    outbox(storage, publication(), 1, [records("car1")], name="first000")
+    AttemptLog(storage, "vehicles").keep(failed_send("first000", state="stopped", next_at=None))
+    stopped = status(storage)
+    assert (stopped.running, stopped.standing) == (False, "stopped")
+    assert stopped.reason == "shard 1, attempt 1 of 11, stopped: no broker. Next: wait"
+
+
+def test_a_concluded_run_says_what_was_sent_last_and_until_when_the_source_is_told(storage: Storage) -> None:
+    manifest = outbox(storage, publication(), 1, [records("car1", "car2")], name="first000")
+    Outboxes(storage, "vehicles").move("first000", "approved", reason="good")
+    conclude(storage, manifest, cluster="c", target="t")
+    store = ProducerStore.of_home(storage.root)
+    assert store is not None
+    store.transaction_is(
+        TransactionRow("vehicles", "first000", 0, 3, TransactionStatus.SENT, 2, 50, 2, 4711, None, NOON)
+    )
+    found = status(storage)
+    assert found.last_transaction is not None
+    assert found.last_transaction.model_dump() == {
+        "outbox": "first000",
+        "shard": 0,
+        "number": 3,
+        "source_transaction": 4711,
+        "records": 2,
+        "bytes": 50,
+        "sent_at": NOON,
+    }
+    assert found.lag.seconds == 0
+    assert found.lag.published_until == manifest.received_to
+
+
+def test_what_waits_is_told_with_attempt_next_try_and_age(storage: Storage) -> None:
+    manifest = outbox(storage, publication(), 1, [records("car1", "car2")], name="first000")
+    Outboxes(storage, "vehicles").move("first000", "approved", reason="good")
+    AttemptLog(storage, "vehicles").keep(failed_send("first000", attempt=3))
+    found = status(storage)
+    (pending,) = found.pending
+    assert (pending.status, pending.records, pending.attempt, pending.attempts_allowed) == ("approved", 2, 3, 11)
+    assert (found.running, found.attempt, found.next_try_at) == (True, 3, NOON + timedelta(seconds=5))
+    assert manifest.received_from is not None
+    assert found.lag.seconds == (LATER - manifest.received_from).total_seconds()
+    assert found.lag.records == 2
+
+
+def test_notifications_that_wait_are_part_of_the_lag(storage: Storage) -> None:
+    arrived = NOON - timedelta(hours=1)
+    writer = InboxWriter(open_shelf(storage, "vehicles"), clock_ns=lambda: int(arrived.timestamp()) * 1_000_000_000)
+    writer.submit({}, b"{}").result()
+    writer.close()
+    found = status(storage)
+    assert (found.lag.notifications, found.lag.seconds) == (1, 70 * 60)
