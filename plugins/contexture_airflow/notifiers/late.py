@@ -93,7 +93,7 @@ class LateNotifier(BaseNotifier):
             run_id=run_id,
             task="",
             at=datetime.now(UTC),
-            happened=f"the run was queued {self.minutes} minutes ago and is still {run['state']}",
+            happened=f"the run was queued more than {self.minutes} min ago and is still {run['state']}",
             next_step=_NEXT,
             run_url=f"{airflow_address()}/dags/{run['dag_id']}/runs/{quote(run_id)}",
             log_url="",
