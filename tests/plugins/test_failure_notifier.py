@@ -163,6 +163,15 @@ def test_any_notifier_of_airflow_is_called_with_the_alert(storage: Storage, conn
     assert connected.mails == []
 
 
+def test_what_is_no_notifier_is_never_called(
+    storage: Storage, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    touch = {"notifier": "subprocess.Popen", "arguments": {"args": ["touch", str(tmp_path / "made")]}}
+    FailureNotifier("vehicles", (), [touch])(context(used_up()))
+    assert not (tmp_path / "made").exists()
+    assert "subprocess.Popen is no notifier of Airflow" in "".join(capfd.readouterr())
+
+
 def test_errors_of_others_are_named_and_not_quoted(storage: Storage, connected: MailServer) -> None:
     notify("ops@example.org", exception=ValueError("plate ABC-123"), task_id="stage", map_index=-1)
     (mail,) = connected.mails

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from airflow.sdk import conf
+from airflow.sdk import BaseNotifier, conf
 
 if TYPE_CHECKING:
     from contexture.operations.failure_mail import Failure, Mail
@@ -101,9 +101,31 @@ def _send_mail(mail: Mail, to: Sequence[str]) -> None:
 
 
 def _call(call: Mapping[str, Any], failure: Failure, mail: Mail, context: Any) -> None:
-    from airflow.sdk._shared.module_loading import import_string
-
     # Made anew each time: rendering its templates changes it.
-    notifier = import_string(call["notifier"])(**call["arguments"])
+    notifier = _notifier_class(call["notifier"])(**call["arguments"])
     alert = {"kind": str(failure.kind), "subject": mail.subject, "text": mail.text, "html": mail.html}
     notifier({**context, "alert": alert})
+
+
+def _notifier_class(path: str) -> type[BaseNotifier]:
+    """The class there; whoever may write a publication may not call whatever is installed.
+
+    Raises:
+        ConfigurationError: no notifier of Airflow is there.
+    """
+    from importlib import import_module
+
+    from contexture.errors import ConfigurationError
+
+    module, _, name = path.rpartition(".")
+    try:
+        found = getattr(import_module(module), name)
+    except (ImportError, AttributeError) as error:
+        raise ConfigurationError(
+            f"there is no notifier {path}", next_step="install its provider, or correct notify.notifiers"
+        ) from error
+    if not (isinstance(found, type) and issubclass(found, BaseNotifier)):
+        raise ConfigurationError(
+            f"{path} is no notifier of Airflow", next_step="name a class derived from airflow.sdk.BaseNotifier"
+        )
+    return found
