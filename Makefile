@@ -16,7 +16,7 @@ unexport PYTHONDONTWRITEBYTECODE
 export UV_PROJECT_ENVIRONMENT := $(VENV)
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 
-.PHONY: help install demo up test test-long test-laws test-quick lint format bench check docs lock clean
+.PHONY: help install demo up test test-long test-laws test-quick lint format bench faults check docs lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -63,6 +63,9 @@ format: install ## let ruff write the code
 
 bench: install ## measurements against peers, as ratios from one run
 	$(RUN) -m bench
+
+faults: install ## kill, stop and replace senders at every moment, read back what became of it (RUNS, SEED, FIGURES)
+	$(RUN) -m faults --runs $(or $(RUNS),216) --seed $(or $(SEED),1) $(if $(FIGURES),--json $(FIGURES))
 
 check: install ## validate the publications and preview their topics
 	$(VENV)/bin/contexture check

@@ -11,9 +11,11 @@ class SendAgainError(Exception):
     Args:
         error: what to raise to the caller when it is not done again.
         counted: whether doing it again uses up an attempt.
+        outlived: whether the transaction was open for longer than it may, so that brokers gave it up.
     """
 
-    def __init__(self, error: ContextureError, *, counted: bool) -> None:
+    def __init__(self, error: ContextureError, *, counted: bool, outlived: bool = False) -> None:
         super().__init__(str(error))
         self.error = error
         self.counted = counted
+        self.outlived = outlived

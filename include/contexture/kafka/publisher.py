@@ -25,6 +25,7 @@ from contexture.kafka.rows import pieces
 from contexture.kafka.senders import SenderNames
 from contexture.kafka.session import Session
 from contexture.kafka.settings import ClientSettings
+from contexture.kafka.takeover import OwnRows
 from contexture.kafka.tally import ShardResult, Tally, TransactionSize
 from contexture.kafka.watch import ClientWatch
 from contexture.kafka.whole import check_end, check_position, no_registry_transaction
@@ -128,6 +129,7 @@ class _Sending:
         self._committed = committed
         self._skipped = skipped
         self._tally = Tally()
+        self._own = OwnRows()
         self._free_repeats = 0
 
     def run(self) -> ShardResult:
@@ -151,6 +153,8 @@ class _Sending:
         # Another instance's sender is not fenced for nothing: it may be at what follows.
         if self._reader.registry and self._is_all_told(ledger.read(shard)):
             return True
+        if self._own.outlived:
+            self._own.check(ledger.read(shard))
         session = self._open_session()
         try:
             session.initialise()
@@ -172,6 +176,7 @@ class _Sending:
         return start_of(self._reader, entry, alone=self._publisher._names.backfill is not None)
 
     def _begin(self, start: Start, entry: LedgerEntry | None) -> None:
+        self._own.found(entry)
         self._tally.begun_at(start, entry)
         if start.superseded:
             self.tell("done", "a later outbox was sent already: nothing of this one is sent")
@@ -218,6 +223,7 @@ class _Sending:
             at=datetime.now(UTC),
             source_deletions=deletions,
         )
+        self._own.writes(entry)
         ledger, shard = self._publisher._ledger, self._reader.shard
         session.produce_one(ledger.topic, key=ledger.key(shard), value=entry.to_json(), partition=shard)
         session.commit()
@@ -251,6 +257,7 @@ class _Sending:
 
     def _before_again(self, failure: SendAgainError) -> None:
         self._free_repeats += 1
+        self._own.outlived = failure.outlived
         if not failure.counted and self._free_repeats <= _FREE_REPEATS:
             self.tell("again", f"doing the transaction again with a new client: {failure.error.message}")
             return

@@ -9,7 +9,7 @@ from contextlib import suppress
 import pyarrow as pa
 
 from contexture.errors import RejectedError, RetriableError
-from contexture.kafka.clients import client_error, connect, error_in
+from contexture.kafka.clients import call_errors, connect, error_in
 from contexture.kafka.error_table import Meaning, fenced, meaning, translated
 from contexture.kafka.failures import SendAgainError
 from contexture.kafka.patience import Patience
@@ -104,10 +104,10 @@ class Session:
 
     def close(self) -> None:
         """Throws the producer away; an open transaction is aborted so that it holds back no reader."""
-        with suppress(client_error(), RuntimeError):
+        with suppress(*call_errors(), RuntimeError):
             self._producer.purge()
         if self._began is not None:
-            with suppress(client_error(), RuntimeError):
+            with suppress(*call_errors(), RuntimeError):
                 self._producer.abort_transaction(_GOODBYE_SECONDS)
 
     def _until_done(self, call: Callable[[], None], doing: str) -> None:
@@ -119,7 +119,7 @@ class Session:
     def _done(self, call: Callable[[], None], doing: str) -> bool:
         try:
             call()
-        except client_error() as failure:
+        except call_errors() as failure:
             error = error_in(failure)
             if meaning(error) is not Meaning.SAME_CALL_AGAIN:
                 raise self._explained(error, doing) from failure
@@ -130,14 +130,14 @@ class Session:
     def _once(self, call: Callable[[], None], doing: str) -> None:
         try:
             call()
-        except client_error() as failure:
+        except call_errors() as failure:
             raise self._explained(error_in(failure), doing) from failure
 
     def _take_reports(self) -> None:
         """Lets callbacks be called; a fatal error is raised here by the client instead of being given to one."""
         try:
             self._producer.poll(0)
-        except client_error() as failure:
+        except call_errors() as failure:
             self._watch.on_error(error_in(failure))
 
     def _wait(self, error: KafkaErrorLike) -> None:
@@ -176,7 +176,8 @@ class Session:
         told = translated(cause, doing, topic=topic, by_broker=self._watch.undelivered is not None)
         if means in {Meaning.CONFIGURATION, Meaning.REJECTED, Meaning.FATAL}:
             return told
-        return SendAgainError(told, counted=not (means is Meaning.BROKERS_AWAY or self._is_old()))
+        is_old = self._is_old()
+        return SendAgainError(told, counted=not (means is Meaning.BROKERS_AWAY or is_old), outlived=is_old)
 
     def _is_old(self) -> bool:
         return self._began is not None and self._clock() - self._began >= self._timeout_seconds
@@ -189,6 +190,7 @@ class Session:
                 "transaction.timeout.ms of the connection",
             ),
             counted=False,
+            outlived=True,
         )
 
 

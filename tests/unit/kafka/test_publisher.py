@@ -240,6 +240,38 @@ def test_a_transaction_older_than_its_time_out_is_no_fencing_and_is_done_again(c
     assert cluster.values("cars") == VALUES
 
 
+def test_a_sender_that_was_replaced_while_it_stood_still_does_not_fence_the_other(cluster):
+    clock = Clock()
+    other = publisher_of(cluster)
+
+    def stands_still(producer):
+        clock.now += 200.0
+        cluster.script["commit_transaction"] = [None, KeyboardInterrupt()]
+        with pytest.raises(KeyboardInterrupt):
+            other.publish(MemoryShard(ROWS))
+        raise failure("_FENCED", fatal=True)
+
+    cluster.script["commit_transaction"] = [None, stands_still]
+    with pytest.raises(FencedError, match=r"stood still for longer than transaction\.timeout\.ms"):
+        publisher_of(cluster, clock=clock).publish(MemoryShard(ROWS))
+    assert cluster.values("cars") == VALUES[:20]
+    assert len(cluster.producers) == 2
+
+
+def test_a_commit_that_happened_before_its_sender_stood_still_is_its_own(cluster):
+    clock = Clock()
+
+    def committed_unheard(producer):
+        producer.finish()
+        clock.now += 200.0
+        raise failure("_FENCED", fatal=True)
+
+    cluster.script["commit_transaction"] = [None, committed_unheard]
+    result = publisher_of(cluster, clock=clock).publish(MemoryShard(ROWS))
+    assert cluster.values("cars") == VALUES
+    assert (result.records_sent, result.transactions) == (40, 4)
+
+
 def test_a_transaction_that_is_always_too_slow_ends_some_day(cluster):
     clock = Clock()
 

@@ -1,0 +1,65 @@
+"""A ledger that Kafka compacts within seconds."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+
+from contexture.kafka.patience import Patience
+from contexture.kafka.senders import SenderNames
+from contexture.kafka.settings import ClientSettings
+from contexture.kafka.topic_admin import NewTopicOrder, TopicAdmin
+
+_CONFIG = {
+    "cleanup.policy": "compact",
+    # A segment is closed by the first record that comes later than this; only closed ones are compacted.
+    "segment.ms": "100",
+    "min.cleanable.dirty.ratio": "0.01",
+    "max.compaction.lag.ms": "100",
+    "delete.retention.ms": "100",
+}
+_ROUND_SECONDS = 2.0
+
+
+@dataclass
+class CompactingLedger:
+    """The ledger of one publication."""
+
+    settings: ClientSettings
+    topic: str
+
+    def await_round(self) -> None:
+        """Waits until something more was removed, but not for long: there may be nothing to remove."""
+        before, until = self.removed(), time.monotonic() + _ROUND_SECONDS
+        while self.removed() == before and time.monotonic() < until:
+            time.sleep(0.2)
+
+    def removed(self) -> int:
+        """How many offsets of the topic hold nothing any more."""
+        from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, TopicPartition
+
+        options = {**self.settings.consumer(isolation="read_uncommitted"), "enable.partition.eof": True}
+        with closing(Consumer(options)) as consumer:
+            consumer.assign([TopicPartition(self.topic, 0, OFFSET_BEGINNING)])
+            rows = 0
+            while True:
+                message = consumer.poll(5.0)
+                if message is None:
+                    return 0
+                error = message.error()
+                if error is None:
+                    rows += 1
+                elif error.code() == KafkaError._PARTITION_EOF:
+                    # Each transaction leaves a row and a marker.
+                    return max(0, int(message.offset() or 0) - 2 * rows)
+
+
+@contextmanager
+def compacting_ledger(settings: ClientSettings, names: SenderNames) -> Iterator[CompactingLedger]:
+    """Makes the ledger so that it is compacted all the time."""
+    admin = TopicAdmin(settings, Patience(60.0))
+    admin.create([NewTopicOrder(names.ledger_topic, 1, 1, _CONFIG)])
+    admin.await_usable({names.ledger_topic: 1})
+    yield CompactingLedger(settings, names.ledger_topic)

@@ -1,0 +1,133 @@
+"""The watching side: starts senders as processes of their own, and kills, stops or releases them."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import time
+from contextlib import suppress
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any
+
+from faults.moments import Moment
+from faults.probe import said
+from faults.sender import SendOrder, send
+
+_CONTEXT = multiprocessing.get_context("forkserver")
+# A fork of a process that has everything imported takes milliseconds; no client was ever made in it.
+_CONTEXT.set_forkserver_preload(["faults.sender"])
+_PATIENCE_SECONDS = 150.0
+
+
+@dataclass(slots=True)
+class Ending:
+    """How a sender ended.
+
+    Attributes:
+        error: class of the error; None when everything was sent.
+        message: the error's text.
+        again: why something was done again.
+        records_sent: committed by this sender.
+        superseded: it found something later sent.
+    """
+
+    error: str | None
+    message: str = ""
+    again: tuple[str, ...] = ()
+    records_sent: int = 0
+    superseded: bool = False
+
+
+@dataclass
+class Sender:
+    """One sender; leaving its `with` block ends it whatever it does."""
+
+    order: SendOrder
+    stood: Moment | None = None
+    _again: list[str] = field(default_factory=list)
+    _ending: Ending | None = None
+
+    def __post_init__(self) -> None:
+        self._pipe, theirs = _CONTEXT.Pipe()
+        self._process = _CONTEXT.Process(target=send, args=(self.order, theirs), daemon=True)
+        self._process.start()
+        theirs.close()
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether its process lives."""
+        return self._process.is_alive()
+
+    def held(self) -> bool:
+        """Waits until it holds at its aim; False when it ended before it came there."""
+        return self._listen_until("holding")
+
+    def go(self) -> None:
+        """Lets it go on from where it holds."""
+        self._pipe.send(("go",))
+
+    def kill(self) -> Moment | None:
+        """Kills it; where it stood by its own last word."""
+        self._process.kill()
+        self._process.join()
+        self._listen_until("nothing")
+        return self.stood
+
+    def stop(self) -> None:
+        """Stops it as a machine that is suspended does (SIGSTOP)."""
+        self._signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """Lets a stopped one run on (SIGCONT)."""
+        self._signal(signal.SIGCONT)
+
+    def ending(self) -> Ending:
+        """Waits for its end.
+
+        Raises:
+            TimeoutError: it does not end.
+        """
+        self._listen_until("nothing")
+        self._process.join(_PATIENCE_SECONDS)
+        return self._ending or Ending("Killed")
+
+    def __enter__(self) -> Sender:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        with suppress(ValueError):
+            self._process.kill()
+            self._process.join()
+        self._pipe.close()
+
+    def _signal(self, number: signal.Signals) -> None:
+        if self._process.pid is not None:
+            os.kill(self._process.pid, number)
+
+    def _listen_until(self, word: str) -> bool:
+        """Hears what it says up to a word (True) or to its end (False)."""
+        deadline = time.monotonic() + _PATIENCE_SECONDS
+        while self._pipe.poll(max(0.0, deadline - time.monotonic())):
+            try:
+                words = self._pipe.recv()
+            except (EOFError, OSError):
+                return False
+            self._hear(words)
+            if said(words, word):
+                return True
+        raise TimeoutError(f"a sender says nothing for {_PATIENCE_SECONDS:.0f} s; it stood {self.stood}")
+
+    def _hear(self, words: tuple[Any, ...]) -> None:
+        match words:
+            case ("at", moment):
+                self.stood = moment
+            case ("again", detail):
+                self._again.append(detail)
+            case ("failed", error, message):
+                self._ending = Ending(error, message, tuple(self._again))
+            case ("done", result):
+                self._ending = Ending(None, "", tuple(self._again), result["records_sent"], result["superseded"])

@@ -1,0 +1,68 @@
+"""Which runs there are, and running them: most beside each other on one broker, those that end the broker apart."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from typing import Final
+
+from contexture.sandbox.kafka import EmbeddedKafka
+from faults.moments import MOMENTS
+from faults.scenarios import SCENARIOS
+from faults.together import BROKER_RESTART, broker_restart
+from faults.trial import Cell, Outcome, Trial, failing_loudly
+
+NAMES: Final = (*SCENARIOS, BROKER_RESTART)
+
+BROKER_CONFIG: Final = {
+    # Kafka looks every 10 s by default: too long to wait in each run.
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms": "200",
+    "log.cleaner.backoff.ms": "200",
+}
+_SENDERS_OF_A_RESTART: Final = 8
+
+Tell = Callable[[Outcome], None]
+
+
+def cells(runs: int, seed: int, scenarios: Sequence[str] = NAMES) -> list[Cell]:
+    """So many runs, spread over scenarios and moments; each scenario comes to every moment in turn."""
+    return [
+        Cell(number, scenarios[index], MOMENTS[(index + turn) % len(MOMENTS)], seed)
+        for number in range(runs)
+        for turn, index in [divmod(number, len(scenarios))]
+    ]
+
+
+def run_all(kafka: EmbeddedKafka, planned: Iterable[Cell], tell: Tell, *, beside: int) -> list[Outcome]:
+    """Runs them.
+
+    Args:
+        kafka: a cluster of one broker with BROKER_CONFIG.
+        planned: the runs.
+        tell: is told each outcome as it comes.
+        beside: how many go on at once.
+    """
+    planned = list(planned)
+    outcomes = _with_restarts(kafka, [cell for cell in planned if cell.scenario == BROKER_RESTART], tell)
+    with ThreadPoolExecutor(beside) as pool:
+        alone = [cell for cell in planned if cell.scenario != BROKER_RESTART]
+        for future in as_completed([pool.submit(_run, kafka.bootstrap_servers, cell) for cell in alone]):
+            outcomes.append(future.result())
+            tell(outcomes[-1])
+    return sorted(outcomes, key=lambda outcome: outcome.cell.number)
+
+
+def _with_restarts(kafka: EmbeddedKafka, planned: Sequence[Cell], tell: Tell) -> list[Outcome]:
+    """These come first: a broker that was killed looks through all it holds, so it should hold little."""
+    outcomes: list[Outcome] = []
+    for turn, first in enumerate(range(0, len(planned), _SENDERS_OF_A_RESTART)):
+        group = planned[first : first + _SENDERS_OF_A_RESTART]
+        outcomes += broker_restart(kafka, group, hard=turn % 2 == 0)
+        for outcome in outcomes[first:]:
+            tell(outcome)
+    return outcomes
+
+
+def _run(bootstrap: str, cell: Cell) -> Outcome:
+    with failing_loudly(cell):
+        return SCENARIOS[cell.scenario](Trial(cell, bootstrap))

@@ -1,0 +1,143 @@
+"""Inside a sender's process: tells over a pipe where it stands, and holds where it was asked to."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from typing import Any
+
+from contexture.kafka.progress import SendProgress
+from faults.moments import Moment
+
+_FLUSH_SECONDS = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Aim:
+    """Where a sender holds.
+
+    Attributes:
+        moment: at which moment.
+        transaction: of which transaction, counted from the first that this sender begins.
+        record: for `mid produce`, after how many records of it.
+    """
+
+    moment: Moment
+    transaction: int = 0
+    record: int = 1
+
+
+class Probe:
+    """Tells each moment as it is reached; at the aim it waits for the word to go on.
+
+    Args:
+        pipe: to the process that watches.
+        aim: where to hold; None for nowhere.
+    """
+
+    def __init__(self, pipe: Connection, aim: Aim | None) -> None:
+        self._pipe = pipe
+        self._aim = aim
+        self._transactions = 0
+
+    def reached(self, moment: Moment, record: int = 0) -> None:
+        """The sender stands at a moment."""
+        self.tell("at", moment)
+        if self._is_aim(moment, record):
+            self._aim = None
+            self.tell("holding", moment)
+            # Within commit the client is busy: whoever aims there strikes while it runs.
+            if moment is not Moment.IN_COMMIT:
+                self._await_word()
+        if moment is Moment.AFTER_COMMIT:
+            self._transactions += 1
+
+    def wants(self, record: int) -> bool:
+        """Whether the sender holds after this record of the open transaction."""
+        return self._is_aim(Moment.MID_PRODUCE, record)
+
+    def progress(self, progress: SendProgress) -> None:
+        """For the publisher: passes on why something is done again."""
+        if progress.step == "again":
+            self.tell("again", progress.detail)
+
+    def tell(self, *words: object) -> None:
+        """Says something; a sender whose watcher is gone ends."""
+        try:
+            self._pipe.send(words)
+        except OSError:
+            os._exit(1)
+
+    def _is_aim(self, moment: Moment, record: int) -> bool:
+        aim = self._aim
+        if aim is None or aim.moment is not moment or aim.transaction != self._transactions:
+            return False
+        return moment is not Moment.MID_PRODUCE or aim.record == record
+
+    def _await_word(self) -> None:
+        try:
+            self._pipe.recv()
+        except (EOFError, OSError):
+            os._exit(1)
+
+
+class ProbedProducer:
+    """A producer that tells the probe where it stands.
+
+    What it was given is with the brokers before it tells a moment inside a transaction, so that the transaction is
+    open there too.
+    """
+
+    def __init__(self, producer: Any, probe: Probe, ledger_topic: str) -> None:
+        self._producer, self._probe, self._ledger_topic = producer, probe, ledger_topic
+        self._is_initialised = self._is_committing = False
+        self._records = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._producer, name)
+
+    def __len__(self) -> int:
+        return len(self._producer)
+
+    def init_transactions(self, timeout: float) -> None:
+        """Between `before init` and `after init`; it is called again when it timed out."""
+        if not self._is_initialised:
+            self._probe.reached(Moment.BEFORE_INIT)
+            self._is_initialised = True
+        self._producer.init_transactions(timeout)
+        self._probe.reached(Moment.AFTER_INIT)
+
+    def begin_transaction(self) -> None:
+        """Before `after begin`."""
+        self._producer.begin_transaction()
+        self._records, self._is_committing = 0, False
+        self._probe.reached(Moment.AFTER_BEGIN)
+
+    def produce(self, topic: str, *rest: object) -> None:
+        """Around `mid produce`, and before the ledger's row."""
+        if topic == self._ledger_topic:
+            self._reached_with_all(Moment.BEFORE_LEDGER)
+        self._producer.produce(topic, *rest)
+        self._records += 1
+        if topic != self._ledger_topic and self._probe.wants(self._records):
+            self._reached_with_all(Moment.MID_PRODUCE)
+
+    def commit_transaction(self, timeout: float) -> None:
+        """From `before commit` to `after commit`; it is called again when it timed out."""
+        if not self._is_committing:
+            self._is_committing = True
+            self._reached_with_all(Moment.BEFORE_COMMIT)
+            self._probe.reached(Moment.IN_COMMIT)
+        self._producer.commit_transaction(timeout)
+        self._probe.reached(Moment.AFTER_COMMIT)
+
+    def _reached_with_all(self, moment: Moment) -> None:
+        self._producer.flush(_FLUSH_SECONDS)
+        self._probe.reached(moment, self._records)
+
+
+def said(words: Sequence[object], what: str) -> bool:
+    """Whether a message of a probe is of a kind."""
+    return bool(words) and words[0] == what

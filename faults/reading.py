@@ -1,0 +1,67 @@
+"""A reader that shares no code with Contexture: confluent-kafka's own consumer, read-committed, from the beginning."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from contextlib import closing
+
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, Message, TopicPartition
+
+from faults.loads import MARK
+from faults.verdict import Found
+
+_SECONDS = 60.0
+_CALL_SECONDS = 10.0
+
+
+def read_topics(bootstrap: str, topics: Sequence[str]) -> list[Found]:
+    """All that is committed in the topics; waits until no open transaction hides anything.
+
+    Raises:
+        TimeoutError: something stays hidden, or brokers are silent.
+    """
+    ends = _ends(bootstrap, topics)
+    found: list[Found] = []
+    with closing(_consumer(bootstrap, "read_committed")) as consumer:
+        consumer.assign([TopicPartition(*place, OFFSET_BEGINNING) for place in ends])
+        deadline = time.monotonic() + _SECONDS
+        while ends:
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"a transaction stays open: {sorted(ends)} can't be read to their ends")
+            for message in consumer.consume(500, 0.1):
+                error, place = message.error(), (str(message.topic()), int(message.partition() or 0))
+                if error is None:
+                    found.append(_found(message, place))
+                elif error.code() == KafkaError._PARTITION_EOF and int(message.offset() or 0) >= ends.get(place, 0):
+                    ends.pop(place, None)
+    return found
+
+
+def _found(message: Message, place: tuple[str, int]) -> Found:
+    mark = dict(message.headers() or ()).get(MARK, b"")
+    assert isinstance(mark, bytes)
+    return Found(mark, *place, message.key(), message.value())
+
+
+def _ends(bootstrap: str, topics: Sequence[str]) -> dict[tuple[str, int], int]:
+    """Where each partition ends, open transactions included."""
+    with closing(_consumer(bootstrap, "read_uncommitted")) as consumer:
+        listed = consumer.list_topics(timeout=_CALL_SECONDS).topics
+        places = [(topic, partition) for topic in topics for partition in listed[topic].partitions]
+        return {place: consumer.get_watermark_offsets(TopicPartition(*place), _CALL_SECONDS)[1] for place in places}
+
+
+def _consumer(bootstrap: str, isolation: str) -> Consumer:
+    return Consumer(
+        {
+            "bootstrap.servers": bootstrap,
+            "group.id": "fault-matrix",
+            "isolation.level": isolation,
+            "enable.auto.commit": False,
+            "enable.partition.eof": True,
+            "auto.offset.reset": "earliest",
+            "fetch.wait.max.ms": 50,
+            "check.crcs": True,
+        }
+    )

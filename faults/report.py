@@ -1,0 +1,93 @@
+"""What came of all runs: a table by scenario, one by moment, and a document for scripts."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from rich.table import Table
+
+from faults.moments import INSIDE, MOMENTS
+from faults.trial import Outcome
+
+COLUMNS = ("scenario", "runs", "lost", "doubled", "reordered", "strange", "kills", "inside", "problems")
+
+
+def by_scenario(outcomes: Sequence[Outcome]) -> list[tuple[str, ...]]:
+    """A row for each scenario, and the sum of all."""
+    names = list(dict.fromkeys(outcome.cell.scenario for outcome in outcomes))
+    rows = [_row(name, [each for each in outcomes if each.cell.scenario == name]) for name in names]
+    return [*rows, _row("all", outcomes)]
+
+
+def kills_by_moment(outcomes: Iterable[Outcome]) -> Counter[str]:
+    """Kills by where the killed sender stood, by its own last word."""
+    kills: Counter[str] = Counter()
+    for outcome in outcomes:
+        kills.update({str(moment): count for moment, count in outcome.kills.items()})
+    return kills
+
+
+def tables(outcomes: Sequence[Outcome]) -> list[Table]:
+    """For rich."""
+    rows = by_scenario(outcomes)
+    scenarios = Table(*COLUMNS, title="what a read-committed reader found, and kills")
+    for row in rows:
+        scenarios.add_row(*row, end_section=row is rows[-2])
+    moments = Table("the sender stood", "kills", "runs", title="moments")
+    kills = kills_by_moment(outcomes)
+    for moment in MOMENTS:
+        runs = sum(outcome.cell.moment is moment for outcome in outcomes)
+        moments.add_row(f"{moment}{' (inside)' if moment in INSIDE else ''}", str(kills[moment]), str(runs))
+    return [scenarios, moments]
+
+
+def complaints(outcomes: Iterable[Outcome]) -> list[str]:
+    """A line for each run that was not clean, with what repeats it."""
+    return [
+        f"run {outcome.cell.number} ({outcome.cell.scenario}, {outcome.cell.moment}; seed {outcome.cell.seed}): "
+        f"{'; '.join([*outcome.problems, *([] if outcome.verdict.is_clean else [str(outcome.verdict)])])}"
+        for outcome in outcomes
+        if not outcome.is_clean
+    ]
+
+
+def write_json(file: Path, outcomes: Sequence[Outcome], seed: int, seconds: float) -> None:
+    """All runs."""
+    document = {
+        "seed": seed,
+        "seconds": round(seconds, 1),
+        "runs": len(outcomes),
+        "kills": dict(kills_by_moment(outcomes)),
+        "kills_inside": sum(outcome.kills_inside for outcome in outcomes),
+        "scenarios": [dict(zip(COLUMNS, row, strict=True)) for row in by_scenario(outcomes)],
+        "outcomes": [
+            {
+                **{name: getattr(outcome.cell, name) for name in ("number", "scenario", "moment")},
+                **asdict(outcome.verdict),
+                "kills": dict(outcome.kills),
+                "problems": list(outcome.problems),
+                "seconds": round(outcome.seconds, 2),
+            }
+            for outcome in outcomes
+        ],
+    }
+    file.write_text(json.dumps(document, indent=1) + "\n")
+
+
+def _row(name: str, outcomes: Sequence[Outcome]) -> tuple[str, ...]:
+    verdicts = [outcome.verdict for outcome in outcomes]
+    figures = (
+        len(outcomes),
+        sum(verdict.lost for verdict in verdicts),
+        sum(verdict.doubled for verdict in verdicts),
+        sum(verdict.reordered for verdict in verdicts),
+        sum(verdict.strange for verdict in verdicts),
+        sum(sum(outcome.kills.values()) for outcome in outcomes),
+        sum(outcome.kills_inside for outcome in outcomes),
+        sum(len(outcome.problems) for outcome in outcomes),
+    )
+    return (name, *map(str, figures))

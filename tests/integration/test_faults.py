@@ -1,0 +1,44 @@
+"""A short slice of the fault matrix, as a person calls it; the whole of it is `make faults`."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from faults.matrix import NAMES
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(280)]
+
+PROJECT = Path(__file__).parents[2]
+
+
+def test_a_slice_of_the_fault_matrix_loses_doubles_and_reorders_nothing(tmp_path: Path) -> None:
+    figures = tmp_path / "figures.json"
+    command = [sys.executable, "-m", "faults", "--runs", "12", "--seed", "4", "--json", str(figures)]
+
+    answer = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False)
+
+    assert answer.returncode == 0, f"{answer.stdout}\n{answer.stderr}"
+    told = json.loads(figures.read_text())
+    assert {each["scenario"] for each in told["outcomes"]} == set(NAMES)
+    assert [sum(each[fault] for each in told["outcomes"]) for fault in ("lost", "doubled", "reordered", "strange")] == [
+        0,
+        0,
+        0,
+        0,
+    ]
+    assert told["kills_inside"] >= 6
+    assert told["kills_inside"] <= sum(told["kills"].values())
+
+
+def test_a_scenario_that_is_not_there_is_refused_with_those_that_are() -> None:
+    command = [sys.executable, "-m", "faults", "--only", "earthquake"]
+
+    answer = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False)
+
+    assert answer.returncode == 2
+    assert "killed" in answer.stderr
