@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from uuid import uuid4
 
@@ -195,3 +198,30 @@ def test_a_task_after_a_kill_goes_on_at_the_same_attempt(city: OpenCity, own_kaf
     again.join(90)
     assert sent == [40]
     assert cars.keys() == KEYS
+
+
+def test_tables_that_are_lost_hold_the_same_transactions_again(
+    city: OpenCity, own_kafka: EmbeddedKafka, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cars = city(ttl=1)
+    cars.approve()
+    cars.send()
+    (lost,) = cars.store().transactions(cars.publication.name)
+    for file in tmp_path.glob("operations.sqlite*"):
+        file.unlink()
+    assert cars.store().transactions(cars.publication.name) == []
+    files = tmp_path / "publications"
+    files.mkdir()
+    (files / "cars.yaml").write_text(cars.publication.model_dump_json(exclude_defaults=True))
+    connection = {"conn_type": "kafka", "extra": own_kafka.client_settings()}
+    monkeypatch.setenv("CONTEXTURE_PUBLICATIONS", str(files))
+    monkeypatch.setenv("AIRFLOW_CONN_KAFKA_DEFAULT", json.dumps(connection))
+
+    command = [sys.executable, "-m", "contexture.cli", "tables", "rebuild", cars.publication.name]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith(f"{cars.publication.name}: 1 transactions sent, 0 pending")
+    (again,) = cars.store().transactions(cars.publication.name)
+    assert abs(again.updated_at - lost.updated_at) < timedelta(seconds=30)
+    assert replace(again, updated_at=lost.updated_at) == lost

@@ -24,6 +24,7 @@ COMMANDS = {
     "models": ("contexture.cli.models", "Copy JSON Schemas that entities are validated against."),
     "resync": ("contexture.cli.resync", "Start publications again, through Airflow."),
     "topics": ("contexture.cli.topics", "Compare topics with publications, or what topics of two clusters tell."),
+    "tables": ("contexture.cli.tables", "Fill the operational tables again."),
     "structures": ("contexture.cli.structures", "Show what structure messages of SDMX hold."),
     "import": ("contexture.cli.importing", "Turn a Cygnus agent's configuration into publications."),
     "connection": (

@@ -1,0 +1,93 @@
+"""Tables that were lost hold the same transactions again, as far as ledger and storage know them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from builders.attempts import failed_send
+from builders.outboxes import NOON, outbox, publication, records
+from contexture.kafka import LedgerEntry
+from contexture.operations import ProducerStore, TransactionRow, TransactionStatus
+from contexture.operations.rebuilding import Rebuilt, rebuild
+from contexture.outbox.attempts import AttemptLog
+from contexture.outbox.lifecycle import Outboxes
+from contexture.outbox.storage import Storage
+
+
+def entry(name: str = "first000", number: int = 0, position: int = 2, **changes: object) -> LedgerEntry:
+    found = LedgerEntry(name, 1, position, 2, 60, number, None, NOON + timedelta(seconds=number))
+    return replace(found, **changes)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def storage(tmp_path: Path) -> Storage:
+    return Storage(str(tmp_path))
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> ProducerStore:
+    return ProducerStore(f"sqlite:///{tmp_path / 'tables.sqlite'}")
+
+
+def told(store: ProducerStore) -> list[tuple[object, ...]]:
+    rows = store.transactions("vehicles", limit=1000)
+    return sorted((row.outbox, row.shard, row.number, row.status.name, row.records, row.position) for row in rows)
+
+
+def test_every_row_of_the_ledger_is_a_sent_transaction_and_claims_are_none(
+    storage: Storage, store: ProducerStore
+) -> None:
+    ledger = [(0, entry()), (0, entry(number=1, position=4)), (1, entry(number=-1, position=0))]
+    assert rebuild(store, storage, "vehicles", ledger) == Rebuilt("vehicles", sent=2, pending=0, attempts=0)
+    first, second = sorted(store.transactions("vehicles"), key=lambda row: row.number)
+    assert first == TransactionRow("vehicles", "first000", 0, 0, TransactionStatus.SENT, 2, 60, 2, None, None, NOON)
+    assert second.updated_at == NOON + timedelta(seconds=1)
+
+
+def test_a_registrys_number_and_its_deletions_are_told(storage: Storage, store: ProducerStore) -> None:
+    rebuild(store, storage, "vehicles", [(0, entry(source_transaction=4711, source_deletions=True))])
+    (row,) = store.transactions("vehicles")
+    assert (row.source_transaction, row.source_deletions) == (4711, True)
+
+
+def test_what_an_approved_outbox_still_has_to_send_is_pending(storage: Storage, store: ProducerStore) -> None:
+    outbox(storage, publication(), 1, [records("car1", "car2", "car3"), records("car4")], name="first000")
+    Outboxes(storage, "vehicles").move("first000", "approved", reason="good")
+    AttemptLog(storage, "vehicles").keep(failed_send("first000", attempt=3))
+    found = rebuild(store, storage, "vehicles", [(0, entry())])
+    assert found == Rebuilt("vehicles", sent=1, pending=2, attempts=1)
+    assert told(store) == [
+        ("first000", 0, 0, "SENT", 2, 2),
+        ("first000", 0, 1, "PENDING", 0, 0),
+        ("first000", 1, 0, "PENDING", 0, 0),
+    ]
+    (attempt,) = store.attempts("vehicles")
+    assert (attempt.shard, attempt.attempt, attempt.state) == (1, 3, "waiting")
+
+
+def test_an_outbox_at_its_end_and_one_that_was_never_judged_have_nothing_pending(
+    storage: Storage, store: ProducerStore
+) -> None:
+    for sequence in (1, 2):
+        outbox(storage, publication(), sequence, [records("car1")])
+    Outboxes(storage, "vehicles").move("outbox1", "abandoned", reason="given up")
+    assert rebuild(store, storage, "vehicles", []) == Rebuilt("vehicles", sent=0, pending=0, attempts=0)
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), st.integers(-1, 4)), max_size=12))
+def test_doing_it_again_changes_nothing(tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[int, int]]) -> None:
+    folder = tmp_path_factory.mktemp("again")
+    storage, store = Storage(str(folder)), ProducerStore(f"sqlite:///{folder / 'tables.sqlite'}")
+    ledger = [(shard, entry(number=number, position=number + 1)) for shard, number in rows]
+    rebuild(store, storage, "vehicles", ledger)
+    once = told(store)
+    rebuild(store, storage, "vehicles", ledger)
+    assert told(store) == once
+    assert len(once) == len({row for row in rows if row[1] >= 0})
+    store.close()
