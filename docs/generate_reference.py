@@ -13,6 +13,7 @@ from typing import Any
 from pydantic.fields import FieldInfo
 
 from contexture.events.rules import Rule
+from contexture.kafka.error_classes import HINTS, MEANINGS, OF_OTHERS, Meaning
 from contexture.ngsi.rules import catalogue as of_entities
 from contexture.publications.fields import Section
 from contexture.publications.fingerprints import CHANGES_RECORDS
@@ -29,7 +30,7 @@ SCHEMA: dict[str, Any] = Publication.model_json_schema()
 
 def pages() -> dict[str, str]:
     """The generated pages by file name."""
-    return {"publication.md": publication_page(), "row-rules.md": rules_page()}
+    return {"publication.md": publication_page(), "row-rules.md": rules_page(), "kafka-errors.md": errors_page()}
 
 
 def publication_page() -> str:
@@ -101,6 +102,60 @@ def rules_page() -> str:
         "transaction, where it has any.",
     ]
     return "\n".join(lines) + "\n"
+
+
+CLASSES: Mapping[Meaning, tuple[str, str]] = {
+    Meaning.SAME_CALL_AGAIN: (
+        "Retriable",
+        "The same call is made again, visibly, for `publish.broker_wait_seconds` before an attempt counts as failed.",
+    ),
+    Meaning.BROKERS_AWAY: (
+        "Brokers away",
+        "Records were not taken in time. The transaction is done again with a new client, three times uncounted.",
+    ),
+    Meaning.SEND_AGAIN: (
+        "Abort and send again",
+        "The transaction did not happen. It is done again with a new client from where the ledger stands; each time is "
+        "an attempt of `batches.batch_ttl`.",
+    ),
+    Meaning.FENCED: (
+        "Fenced",
+        "Another sender took over the shard: the task fails and is not repeated. When the transaction was open for "
+        "longer than `transaction.timeout.ms`, the ledger tells whether there is another one.",
+    ),
+    Meaning.REJECTED: (
+        "Never succeeds",
+        "The record can't be sent as it is: nothing of its transaction becomes visible, and `publish.on_failure` says "
+        "what happens next.",
+    ),
+    Meaning.FATAL: ("Fatal", "The client is of no use any more: the task fails, and its next try makes a new one."),
+}
+"""What the classes of errors are called and what is done about them."""
+
+
+def errors_page() -> str:
+    """What is done about each error of the Kafka client."""
+    lines = [
+        "# Errors of the Kafka client",
+        "",
+        GENERATED,
+        "",
+        "What is done about each code of librdkafka, by its name in `confluent_kafka.KafkaError`. Except where a sender",
+        "is fenced, a record can't be sent or a person must act, the client's own word about a single error goes first:",
+        "a *fatal* one ends the client, one that needs an *abort* is sent again, a *retriable* one is the same call again.",
+    ]
+    for found, (title, text) in CLASSES.items():
+        names = sorted(name for name, meaning in MEANINGS.items() if meaning is found and name not in OF_OTHERS)
+        lines += ["", f"## {title}", "", text, "", ", ".join(f"`{name}`" for name in names)]
+    lines += ["", "## A person must change something", "", "The task fails at once, with this advice.", ""]
+    lines += [
+        "| error | what to do |",
+        "|---|---|",
+        *(f"| `{name}` | {_cell(HINTS[name])} |" for name in sorted(HINTS)),
+    ]
+    lines += ["", "## Of requests that Contexture does not make", ""]
+    lines += ["If one came to a sender all the same, the transaction would be sent again.", ""]
+    return "\n".join([*lines, ", ".join(f"`{name}`" for name in sorted(OF_OTHERS))]) + "\n"
 
 
 def _rules_table(rules: Sequence[Rule]) -> list[str]:

@@ -1,76 +1,34 @@
-"""What each Kafka error means for a sender, and the sentence for people.
+"""What an error of the client means for a sender, and the sentence for people.
 
-The table is by the client's names for codes (`KafkaError.name()`), because flags alone mislead: a record over the
-client's limit is neither fatal nor abortable, and a commit after it would succeed without the record.
+What each code means stands in `error_classes`.
 """
 
 from __future__ import annotations
 
-from enum import Enum
 from typing import Final
 
 from contexture.errors import ConfigurationError, ContextureError, RejectedError, RetriableError
+from contexture.kafka.error_classes import HINTS, MEANINGS, Meaning
 from contexture.kafka.errors import FencedError, KafkaConfigurationError
 from contexture.kafka.ports import KafkaErrorLike
 
+__all__ = ["REFUSALS", "Meaning", "fenced", "meaning", "misconfigured", "translated"]
 
-class Meaning(Enum):
-    """What to do about an error."""
-
-    SAME_CALL_AGAIN = "retriable"
-    SEND_AGAIN = "abortable"
-    BROKERS_AWAY = "timed out"
-    FENCED = "fenced"
-    FATAL = "fatal"
-    CONFIGURATION = "configuration"
-    REJECTED = "rejected"
-
-
-_FENCED: Final = frozenset({"_FENCED", "PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH"})
-_REJECTED: Final = frozenset({"MSG_SIZE_TOO_LARGE", "RECORD_LIST_TOO_LARGE", "INVALID_RECORD", "INVALID_TIMESTAMP"})
-_AWAY: Final = frozenset({"_MSG_TIMED_OUT", "_TIMED_OUT_QUEUE", "_TRANSPORT", "_ALL_BROKERS_DOWN", "_RESOLVE"})
-_HINTS: Final[dict[str, str]] = {
-    "_AUTHENTICATION": "check user, password and sasl.mechanism of the Kafka connection",
-    "SASL_AUTHENTICATION_FAILED": "check user, password and sasl.mechanism of the Kafka connection",
-    "UNSUPPORTED_SASL_MECHANISM": "set a sasl.mechanism that the brokers offer",
-    "ILLEGAL_SASL_STATE": "check security.protocol and sasl.mechanism of the Kafka connection",
-    "_SSL": "check security.protocol, ssl.ca.location and the client's certificate",
-    "TOPIC_AUTHORIZATION_FAILED": "allow this user WRITE and DESCRIBE on the topic",
-    "TRANSACTIONAL_ID_AUTHORIZATION_FAILED": "allow this user WRITE and DESCRIBE on transactional ids with the prefix "
-    "publish.transactional_id_prefix",
-    "CLUSTER_AUTHORIZATION_FAILED": "allow this user IDEMPOTENT_WRITE on the cluster",
-    "GROUP_AUTHORIZATION_FAILED": "allow this user READ on the group named by group.id of the connection",
-    "UNKNOWN_TOPIC_OR_PART": "create the topic, or allow this user to see it (a forbidden topic looks the same)",
-    "_UNKNOWN_TOPIC": "create the topic, or allow this user to see it (a forbidden topic looks the same)",
-    "_UNKNOWN_PARTITION": "give the topic as many partitions as the outbox names",
-    "TOPIC_EXCEPTION": "correct the topic's name",
-    "INVALID_CONFIG": "correct topics.config of the publication",
-    "INVALID_PARTITIONS": "correct topics.partitions of the publication",
-    "INVALID_REPLICATION_FACTOR": "lower topics.replication_factor to the number of brokers, or add brokers",
-    "INVALID_TRANSACTION_TIMEOUT": "lower transaction.timeout.ms to the brokers' transaction.max.timeout.ms",
-    "POLICY_VIOLATION": "ask the brokers' administrator which policy refuses it",
-    "UNSUPPORTED_VERSION": "use brokers of version 2.8 or later",
-    "UNSUPPORTED_COMPRESSION_TYPE": "choose another compression.type",
-    "_INVALID_ARG": "correct the property in the extra of the Kafka connection",
-    "_NOT_IMPLEMENTED": "use a mechanism this client was built with",
-}
+# Nothing that the client says of one call changes what these mean.
+_BY_NAME_ALONE: Final = frozenset({Meaning.FENCED, Meaning.REJECTED, Meaning.CONFIGURATION})
 REFUSALS: Final = frozenset({"_AUTHENTICATION", "_SSL", "SASL_AUTHENTICATION_FAILED", "UNSUPPORTED_SASL_MECHANISM"})
 
 
 def meaning(error: KafkaErrorLike) -> Meaning:
     """What a sender does about this error."""
-    name = error.name()
-    for names, answer in (
-        (_FENCED, Meaning.FENCED),
-        (_REJECTED, Meaning.REJECTED),
-        (_HINTS, Meaning.CONFIGURATION),
-        (_AWAY, Meaning.BROKERS_AWAY),
-    ):
-        if name in names:
-            return answer
-    if error.fatal() or name == "_FATAL":
+    found = MEANINGS.get(error.name(), Meaning.SEND_AGAIN)
+    if found in _BY_NAME_ALONE:
+        return found
+    if error.fatal():
         return Meaning.FATAL
-    return Meaning.SAME_CALL_AGAIN if error.retriable() else Meaning.SEND_AGAIN
+    if error.txn_requires_abort() and found is not Meaning.BROKERS_AWAY:
+        return Meaning.SEND_AGAIN
+    return Meaning.SAME_CALL_AGAIN if error.retriable() else found
 
 
 def translated(
@@ -95,7 +53,7 @@ def translated(
                 message, next_step=_rejected_hint(name, by_broker), topic=topic or "", status=3 if by_broker else 2
             )
         case Meaning.CONFIGURATION:
-            return KafkaConfigurationError(message, next_step=_HINTS[name], topic=topic or "", status=3)
+            return KafkaConfigurationError(message, next_step=HINTS[name], topic=topic or "", status=3)
         case Meaning.FATAL:
             return RetriableError(message, next_step="clear the task: a new client goes on where the ledger stands")
         case _:

@@ -11,7 +11,9 @@ from contexture.kafka.error_table import REFUSALS, translated
 from contexture.kafka.ports import KafkaErrorLike, MessageLike
 
 # What befalls a record or a call because something else went wrong before.
-_CONSEQUENCES: Final = frozenset({"_PURGE_QUEUE", "_PURGE_INFLIGHT", "_FATAL", "_STATE", "_INCONSISTENT"})
+_CONSEQUENCES: Final = frozenset(
+    {"_PURGE_QUEUE", "_PURGE_INFLIGHT", "_FATAL", "_STATE", "_INCONSISTENT", "_INVALID_DIFFERENT_RECORD"}
+)
 
 
 # Since TLS 1.3 a broker refuses a client's certificate after the handshake, and the client calls it a lost connection.
