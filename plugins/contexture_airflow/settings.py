@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from airflow.sdk import conf
+from airflow.sdk import CronTriggerTimetable, conf
 
 PUBLICATIONS_VARIABLE = "CONTEXTURE_PUBLICATIONS"
 """Environment variable that names the folder with publication files."""
@@ -16,8 +16,12 @@ SPARK_CONNECTION = "spark_default"
 SHUFFLE_PARTITIONS_VARIABLE = "CONTEXTURE_SPARK_SHUFFLE_PARTITIONS"
 """Environment variable with `spark.sql.shuffle.partitions`; 2 when not set."""
 
+VERIFY_SCHEDULE_VARIABLE = "CONTEXTURE_VERIFY_SCHEDULE"
+"""Environment variable with a cron expression (UTC) by which the topics of all publications are verified."""
+
 OWNER = "contexture"
 RESYNCHRONISE_DAG = "resynchronise"
+VERIFY_DAG = "verify_replica"
 RESYNC_ASSET = "resync_requested"
 
 
@@ -35,3 +39,9 @@ def shuffle_partitions() -> str:
 def publication_dag_id(publication: str) -> str:
     """The id of a publication's DAG."""
     return f"publish_{publication}"
+
+
+def verify_timetable() -> CronTriggerTimetable | None:
+    """When topics are verified; None: only when a person asks for it, for it reads them whole."""
+    given = os.environ.get(VERIFY_SCHEDULE_VARIABLE)
+    return CronTriggerTimetable(given, timezone="UTC") if given else None

@@ -50,6 +50,12 @@ def parsed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         "all": {"publications": str(few), "file": str(DAGS), "dag_id": None},
         "task": {"publications": str(many), "file": str(DAGS / "publications.py"), "dag_id": "publish_p007"},
         "many": {"publications": str(many), "file": str(DAGS / "publications.py"), "dag_id": None},
+        "scheduled": {
+            "publications": str(few),
+            "file": str(DAGS / "verify_replica.py"),
+            "dag_id": None,
+            "variables": {"CONTEXTURE_VERIFY_SCHEDULE": "0 3 * * *"},
+        },
     }
     command = [sys.executable, str(Path(__file__).with_name("parse.py"))]
     done = subprocess.run(

@@ -28,6 +28,8 @@ def _parsed(scenario: dict[str, Any], before: set[str]) -> dict[str, Any]:
     from airflow.dag_processing.dagbag import DagBag
 
     os.environ["CONTEXTURE_PUBLICATIONS"] = scenario["publications"]
+    os.environ.pop("CONTEXTURE_VERIFY_SCHEDULE", None)
+    os.environ.update(scenario.get("variables", {}))
     os.environ.pop("_AIRFLOW_PARSING_CONTEXT_DAG_ID", None)
     if scenario["dag_id"]:
         os.environ["_AIRFLOW_PARSING_CONTEXT_DAG_ID"] = scenario["dag_id"]

@@ -24,8 +24,9 @@ def found(parsed: Any) -> Any:
     return parsed["all"]
 
 
-def test_there_is_one_dag_for_each_good_publication_and_one_to_resynchronise(found: Any) -> None:
-    assert sorted(found["dags"]) == ["publish_bikes", "publish_by-hand", "publish_vehicles", "resynchronise"]
+def test_there_is_one_dag_for_each_good_publication_and_those_for_operations(found: Any) -> None:
+    publications = ["publish_bikes", "publish_by-hand", "publish_vehicles"]
+    assert sorted(found["dags"]) == [*publications, "resynchronise", "verify_replica"]
 
 
 def test_a_bad_file_shows_as_one_import_error_and_hides_no_other(found: Any) -> None:
@@ -41,6 +42,20 @@ def test_the_graph_of_a_publication(found: Any) -> None:
 
 def test_the_graph_of_resynchronise(found: Any) -> None:
     assert found["dags"]["resynchronise"]["edges"] == ["choose -> start"]
+
+
+def test_topics_are_verified_in_the_brokers_pool_and_only_by_hand(found: Any) -> None:
+    dag = found["dags"]["verify_replica"]
+
+    assert dag["edges"] == ["choose -> verify"]
+    assert dag["timetable"] == "NullTimetable"
+    assert dag["tasks"]["verify"]["mapped"]
+    assert dag["tasks"]["verify"]["pool"] == "contexture_broker"
+    assert list(dag["params"]) == ["publications", "reason"]
+
+
+def test_topics_are_verified_by_a_schedule_that_is_set(parsed: Any) -> None:
+    assert parsed["scheduled"]["dags"]["verify_replica"]["timetable"] == "CronTriggerTimetable"
 
 
 def test_every_dag_is_documented_tagged_and_runs_once_at_a_time(found: Any) -> None:
@@ -68,7 +83,8 @@ def test_people_hear_of_every_task_that_fails(found: Any) -> None:
 
 def test_a_run_that_is_late_is_told_where_the_publication_wants_it(found: Any) -> None:
     minutes = {dag_id: dag["minutes"] for dag_id, dag in found["dags"].items()}
-    assert minutes == {"publish_bikes": [], "publish_by-hand": [30], "publish_vehicles": [], "resynchronise": []}
+    publications = {"publish_bikes": [], "publish_by-hand": [30], "publish_vehicles": []}
+    assert minutes == {**publications, "resynchronise": [], "verify_replica": []}
 
 
 def test_only_sends_that_are_tried_for_ever_have_no_limit(found: Any) -> None:
@@ -123,7 +139,7 @@ def test_parsing_loads_nothing_heavy(found: Any) -> None:
 
 
 def test_parsing_opens_no_connection(parsed: Any) -> None:
-    assert [scenario["connections"] for scenario in parsed.values()] == [0, 0, 0]
+    assert [scenario["connections"] for scenario in parsed.values()] == [0, 0, 0, 0]
 
 
 def test_a_task_reads_its_own_publication_only(parsed: Any) -> None:

@@ -25,6 +25,7 @@ COMMANDS = {
     "resync": ("contexture.cli.resync", "Start publications again, through Airflow."),
     "topics": ("contexture.cli.topics", "Compare topics with publications, or what topics of two clusters tell."),
     "tables": ("contexture.cli.tables", "Fill the operational tables again."),
+    "verify": ("contexture.cli.verify", "Read a publication's topics back and compare them with what was sent."),
     "structures": ("contexture.cli.structures", "Show what structure messages of SDMX hold."),
     "import": ("contexture.cli.importing", "Turn a Cygnus agent's configuration into publications."),
     "connection": (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -64,6 +64,26 @@ def read_committed(
     for at in range(0, len(places), _PARTITIONS_AT_ONCE):
         some = places[at : at + _PARTITIONS_AT_ONCE]
         yield from _Reading(settings, patience).records(admin.ends(some, committed=False))
+
+
+def read_up_to(
+    settings: ClientSettings, ends: Mapping[Place, int], *, timeout_seconds: float = 60.0
+) -> Iterator[ReplicaRecord]:
+    """The same up to given ends, of these partitions alone: what is committed later is not looked at.
+
+    Args:
+        settings: the connection.
+        ends: topic and partition to the offset that is no longer read.
+        timeout_seconds: as of `read_committed`.
+
+    Raises:
+        KafkaConfigurationError: a topic may not be read.
+        BrokersAwayError: brokers were silent for too long.
+    """
+    patience, places = Patience(timeout_seconds), sorted(ends)
+    for at in range(0, len(places), _PARTITIONS_AT_ONCE):
+        some = {place: ends[place] for place in places[at : at + _PARTITIONS_AT_ONCE]}
+        yield from _Reading(settings, patience).records(some)
 
 
 def _places(admin: TopicAdmin, topics: list[str]) -> list[Place]:

@@ -19,7 +19,7 @@ from contexture.kafka.settings import ClientSettings
 from contexture.kafka.watch import ClientWatch
 
 if TYPE_CHECKING:
-    from confluent_kafka.admin import AdminClient, ListOffsetsResultInfo
+    from confluent_kafka.admin import AdminClient, ListOffsetsResultInfo, OffsetSpec
 
 _CALL_SECONDS = 10.0
 # Short enough that a refused login or a missing broker is soon told; a listing that timed out is asked for again.
@@ -188,15 +188,28 @@ class TopicAdmin:
             places: topic and partition.
             committed: up to the first open transaction (the last stable offset) instead of the very last record.
         """
-        from confluent_kafka import IsolationLevel, TopicPartition
         from confluent_kafka.admin import OffsetSpec
 
         latest: Callable[[], OffsetSpec] = OffsetSpec.latest
+        return self._offsets(places, latest, committed=committed)
+
+    def beginnings(self, places: Sequence[tuple[str, int]]) -> dict[tuple[str, int], int]:
+        """The offset of the first record of each partition: above 0 where records were removed from its beginning."""
+        from confluent_kafka.admin import OffsetSpec
+
+        earliest: Callable[[], OffsetSpec] = OffsetSpec.earliest
+        return self._offsets(places, earliest, committed=False)
+
+    def _offsets(
+        self, places: Sequence[tuple[str, int]], spec: Callable[[], OffsetSpec], *, committed: bool
+    ) -> dict[tuple[str, int], int]:
+        from confluent_kafka import IsolationLevel, TopicPartition
+
         level = IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED
         found: dict[tuple[str, int], int] = {}
         waiting = list(places)
         while waiting:
-            wanted = {TopicPartition(*place): latest() for place in waiting[:_BULK]}
+            wanted = {TopicPartition(*place): spec() for place in waiting[:_BULK]}
             answers = self._client.list_offsets(wanted, isolation_level=level, request_timeout=_CALL_SECONDS)
             for place, future in answers.items():
                 offset = self._offset(future, place.topic)
@@ -245,7 +258,7 @@ class TopicAdmin:
         try:
             offset = int(future.result().offset)
         except client_error() as failure:
-            self._wait_or_raise(error_in(failure), "finding the end", topic)
+            self._wait_or_raise(error_in(failure), "finding offsets", topic)
             return None
         self._patience.relieve()
         return offset

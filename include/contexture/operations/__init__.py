@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from contexture.operations.journal import Journal
-    from contexture.operations.rows import AttemptRow, RunRow, Sums, TransactionRow
+    from contexture.operations.rows import AttemptRow, RunRow, Sums, TransactionRow, VerificationRow
     from contexture.operations.statuses import TransactionStatus
     from contexture.operations.store import ProducerStore
 
@@ -23,9 +23,19 @@ _MODULES = {
     "Sums": "rows",
     "TransactionRow": "rows",
     "TransactionStatus": "statuses",
+    "VerificationRow": "rows",
 }
 
-__all__ = ["AttemptRow", "Journal", "ProducerStore", "RunRow", "Sums", "TransactionRow", "TransactionStatus"]
+__all__ = [
+    "AttemptRow",
+    "Journal",
+    "ProducerStore",
+    "RunRow",
+    "Sums",
+    "TransactionRow",
+    "TransactionStatus",
+    "VerificationRow",
+]
 
 
 def __getattr__(name: str) -> object:

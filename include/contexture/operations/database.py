@@ -13,7 +13,14 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 
 from contexture.errors import ConfigurationError
-from contexture.operations.tables import METADATA, SCHEMA_VERSION, TRANSACTIONS, VIEW_OF_TRANSACTIONS, VIEWS
+from contexture.operations.tables import (
+    METADATA,
+    SCHEMA_VERSION,
+    TRANSACTIONS,
+    VERIFICATIONS,
+    VIEW_OF_TRANSACTIONS,
+    VIEWS,
+)
 
 DATABASE_VARIABLE = "CONTEXTURE_DATABASE"
 DEFAULT_FILE = "operations.sqlite"
@@ -98,7 +105,12 @@ def _registry_transactions(connection: Connection) -> None:
     connection.execute(text(VIEW_OF_TRANSACTIONS))
 
 
-MIGRATIONS: Final[tuple[Callable[[Connection], None], ...]] = (_first_tables, _registry_transactions)
+def _verifications(connection: Connection) -> None:
+    """Keeps what verifications of the topics found."""
+    VERIFICATIONS.create(connection, checkfirst=True)
+
+
+MIGRATIONS: Final[tuple[Callable[[Connection], None], ...]] = (_first_tables, _registry_transactions, _verifications)
 """What leads from each version of the tables to the next. Only ever added to: a step that was released stays."""
 
 

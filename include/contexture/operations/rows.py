@@ -81,6 +81,35 @@ class AttemptRow:
 
 
 @dataclass(frozen=True, slots=True)
+class VerificationRow:
+    """What one verification of a publication's topics found.
+
+    Attributes:
+        equal: whether nothing differs.
+        told: the outcome in one clause; never data.
+        sequence: of the run whose state was compared.
+        held: how many keys or records the topics should hold.
+        records: how many were read.
+        missing, extra, different, misordered: how many differ, and how.
+        report: path of the page below CONTEXTURE_HOME.
+    """
+
+    publication: str
+    verified_at: datetime
+    equal: bool
+    told: str
+    sequence: int
+    held: int
+    records: int
+    missing: int
+    extra: int
+    different: int
+    misordered: int
+    seconds: float
+    report: str
+
+
+@dataclass(frozen=True, slots=True)
 class Sums:
     """What a publication's transactions come to.
 
@@ -125,6 +154,12 @@ def as_attempt(row: Mapping[Any, Any]) -> AttemptRow:
     """The failed send of a row of its table."""
     values = dict(row)
     return AttemptRow(failed_at=_pop(values, "failed_ms"), next_at=moment(values.pop("next_ms")), **values)
+
+
+def as_verification(row: Mapping[Any, Any]) -> VerificationRow:
+    """The verification of a row of its table."""
+    values = dict(row)
+    return VerificationRow(verified_at=_pop(values, "verified_ms"), equal=bool(values.pop("equal")), **values)
 
 
 def _pop(values: dict[str, Any], column: str) -> datetime:

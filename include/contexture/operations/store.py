@@ -12,13 +12,13 @@ from sqlalchemy import ColumnElement, Connection, Update, delete, func, select, 
 from contexture.operations.access import changed_rows
 from contexture.operations.database import database_url
 from contexture.operations.history import History
-from contexture.operations.rows import TransactionRow, milliseconds
+from contexture.operations.rows import TransactionRow, VerificationRow, milliseconds
 from contexture.operations.statuses import TransactionStatus
-from contexture.operations.tables import ATTEMPTS, PRODUCERS, RUNS, TRANSACTIONS
+from contexture.operations.tables import ATTEMPTS, PRODUCERS, RUNS, TRANSACTIONS, VERIFICATIONS
 from contexture.outbox.attempts import SendAttempts
 from contexture.outbox.manifest import RegistryPart
 
-_AGES = ((RUNS, "started_ms"), (TRANSACTIONS, "updated_ms"), (ATTEMPTS, "failed_ms"))
+_AGES = ((RUNS, "started_ms"), (TRANSACTIONS, "updated_ms"), (ATTEMPTS, "failed_ms"), (VERIFICATIONS, "verified_ms"))
 _NOTHING_SENT = {"status": int(TransactionStatus.PENDING), "records": 0, "bytes": 0, "position": 0}
 # The number of what is not known to be a transaction yet.
 _OF_SOURCE = -1
@@ -128,6 +128,12 @@ class ProducerStore(History):
         values["failed_ms"] = milliseconds(attempts.failed_at)
         values["next_ms"] = None if attempts.next_at is None else milliseconds(attempts.next_at)
         self._put(ATTEMPTS, {"publication": publication, **values})
+
+    def verification_is(self, row: VerificationRow) -> None:
+        """Keeps what a verification found."""
+        values = asdict(row)
+        values["verified_ms"] = milliseconds(values.pop("verified_at"))
+        self._put(VERIFICATIONS, values)
 
     def forget(self, publication: str, *, before: datetime) -> int:
         """Removes what is older; returns how many rows went."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from sqlalchemy import BigInteger, Boolean, Column, Index, Integer, MetaData, String, Table, Text
+from sqlalchemy import BigInteger, Boolean, Column, Float, Index, Integer, MetaData, String, Table, Text
 
 METADATA: Final = MetaData()
 
@@ -86,6 +86,24 @@ ATTEMPTS: Final = Table(
     Column("message", Text, nullable=False),
     Column("failed_ms", BigInteger, nullable=False),
     Column("next_ms", BigInteger),
+)
+
+VERIFICATIONS: Final = Table(
+    "verifications",
+    METADATA,
+    Column("publication", _NAME, primary_key=True),
+    Column("verified_ms", BigInteger, primary_key=True, autoincrement=False),
+    Column("equal", Boolean, nullable=False),
+    Column("told", Text, nullable=False),
+    Column("sequence", BigInteger, nullable=False),
+    Column("held", BigInteger, nullable=False),
+    Column("records", BigInteger, nullable=False),
+    Column("missing", BigInteger, nullable=False),
+    Column("extra", BigInteger, nullable=False),
+    Column("different", BigInteger, nullable=False),
+    Column("misordered", BigInteger, nullable=False),
+    Column("seconds", Float, nullable=False),
+    Column("report", Text, nullable=False),
 )
 
 _TRANSACTIONS_AS_KNOWN: Final = (

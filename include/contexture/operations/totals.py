@@ -8,9 +8,17 @@ from datetime import datetime
 from sqlalchemy import func, select
 
 from contexture.operations.access import TableAccess
-from contexture.operations.rows import RunRow, TransactionRow, as_run, as_transaction, milliseconds
+from contexture.operations.rows import (
+    RunRow,
+    TransactionRow,
+    VerificationRow,
+    as_run,
+    as_transaction,
+    as_verification,
+    milliseconds,
+)
 from contexture.operations.statuses import TransactionStatus
-from contexture.operations.tables import RUNS, TRANSACTIONS
+from contexture.operations.tables import RUNS, TRANSACTIONS, VERIFICATIONS
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +74,13 @@ class Totals(TableAccess):
         query = select(table.status, func.count()).where(table.publication == publication).group_by(table.status)
         with self._reading() as connection:
             return {TransactionStatus(status): int(count) for status, count in connection.execute(query)}
+
+    def last_verification(self, publication: str) -> VerificationRow | None:
+        """What the last verification of a publication's topics found."""
+        table = VERIFICATIONS
+        query = select(table).where(table.c.publication == publication).order_by(table.c.verified_ms.desc())
+        rows = self._page(query, 1, 0)
+        return as_verification(rows[0]._mapping) if rows else None
 
     def run_count(self, publication: str) -> int:
         """How many runs of a publication are told."""

@@ -120,6 +120,14 @@ class PublicationFolder:
         """The checkpoint's result in one file."""
         return f"{self.report(outbox)}/verdict.json"
 
+    def verifications(self) -> str:
+        """What verifications of the topics found."""
+        return f"{self.publication}/verification"
+
+    def verification(self, name: str) -> str:
+        """One of them, named by its time."""
+        return f"{self.verifications()}/{name}"
+
     def pending(self) -> str:
         """One marker per outbox that is prepared and not yet at its end, named so that they sort by sequence."""
         return f"{self.publication}/pending"

@@ -10,7 +10,7 @@ from contexture.operations.page.paging import Paging
 from contexture.operations.page.pictures import BARS, Bar, bars
 from contexture.operations.page.sources import Sources, Surveyed, manifests, survey
 from contexture.operations.page.standing import URGENCY, Standing
-from contexture.operations.rows import RunRow, TransactionRow
+from contexture.operations.rows import RunRow, TransactionRow, VerificationRow
 from contexture.operations.totals import Volume
 from contexture.outbox.attempts import most_urgent
 from contexture.outbox.manifest import Manifest
@@ -64,6 +64,7 @@ class PublicationLine:
     watermark: str | None
     today: Volume
     picture: tuple[Bar, ...]
+    last_verification: VerificationRow | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +128,7 @@ def line(sources: Sources, found: Surveyed, last: Manifest | None) -> Publicatio
         watermark=pointer.watermark,
         today=sources.tables.ask(lambda history: history.sent_since(midnight, name), Volume()),
         picture=bars(runs, sources.now),
+        last_verification=sources.tables.ask(lambda history: history.last_verification(name), None),
     )
 
 

@@ -1,0 +1,41 @@
+"""`contexture verify`: reads the topics of a publication back and compares them with what was sent."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from contexture.cli import exit_codes
+
+app = typer.Typer(add_completion=False)
+
+_NAME = typer.Argument(metavar="PUBLICATION", help="Its name, as in its file.")
+_FILES = typer.Option(help="A publication file or folder; CONTEXTURE_PUBLICATIONS if none.")
+
+
+@app.command("verify")
+def verify_publication(
+    name: Annotated[str, _NAME],
+    *,
+    files: Annotated[Path | None, _FILES] = None,
+    timeout_seconds: Annotated[float, typer.Option("--timeout", min=1, help="Seconds without an answer.")] = 60.0,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON document for scripts.")] = False,
+) -> None:
+    """Read a publication's topics back, as a read-committed consumer gets them, and compare them with state.
+
+    The last value of each key and partition is compared; records without a key of their own with the archived
+    outboxes that sent them. Nothing is written to Kafka, and the publication may run meanwhile. The report goes to
+    CONTEXTURE_HOME, which must be that of Airflow's tasks, and the outcome to the operational tables. The connection
+    comes from the environment, as for `contexture connection test`.
+
+    Exit codes: 0 nothing differs; 1 something does; 2 a file or connection can't be used, or nothing was published
+    yet; 3 brokers or the storage are away.
+    """
+    from contexture.cli import verify_output
+    from contexture.cli.verifying import verified
+
+    reported = verified(name, files, timeout_seconds=timeout_seconds, report=lambda text: typer.echo(text, err=True))
+    (verify_output.print_json if as_json else verify_output.print_text)(reported)
+    raise typer.Exit(exit_codes.OK if reported.found.is_equal else exit_codes.INVALID)

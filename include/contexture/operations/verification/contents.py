@@ -1,0 +1,75 @@
+"""The content hash of a record's value, in the forms that hold the whole content: equal to that of state."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from hashlib import blake2b, sha256
+from io import BytesIO
+from itertools import islice
+from typing import Final
+
+from contexture.events import content_hash, parse_json
+from contexture.publications import Publication
+
+ContentReader = Callable[[bytes], bytes]
+"""Gives the content hash of a value; what can't be read is equal to nothing."""
+
+UNREADABLE: Final = b""
+_DIGEST_BYTES: Final = 16
+_IDENTIFIERS: Final = ("id", "type")
+
+
+def content_reader(publication: Publication) -> ContentReader | None:
+    """How content is told from the values of a publication; None where a value doesn't hold the whole content.
+
+    What Cygnus' lines, NGSIv1 and NGSI-LD say of an entity can't be turned back into what was read.
+    """
+    if publication.message.format == "sdmx":
+        return _structure
+    if publication.message.format != "ngsiv2":
+        return None
+    by_attribute = publication.topics.data_model == "dm-by-attribute"
+    if by_attribute and publication.source.api != "ngsiv2":
+        # Several instances of an attribute have names of their own in state.
+        return None
+    structured = publication.message.envelope == "cloudevents-structured"
+    return lambda value: _entity(value, by_attribute=by_attribute, structured=structured)
+
+
+def digest(value: bytes) -> bytes:
+    """Sixteen bytes that stand for a value."""
+    return blake2b(value, digest_size=_DIGEST_BYTES).digest()
+
+
+def place_of(topic: str, key: bytes | None) -> bytes:
+    """Sixteen bytes that stand for a key of a topic; no key is another one than an empty key."""
+    made = blake2b(digest_size=_DIGEST_BYTES)
+    made.update(topic.encode())
+    made.update(b"\0" if key is None else b"\1" + key)
+    return made.digest()
+
+
+def _entity(value: bytes, *, by_attribute: bool, structured: bool) -> bytes:
+    try:
+        read = parse_json(value)
+    except (ValueError, TypeError, RecursionError):
+        return UNREADABLE
+    if structured and isinstance(read, dict):
+        read = read.get("data")
+    if not isinstance(read, dict):
+        return UNREADABLE
+    if by_attribute:
+        read = {name: member for name, member in read.items() if name not in _IDENTIFIERS}
+    return content_hash(read)
+
+
+def _structure(value: bytes) -> bytes:
+    from contexture.sdmx import StructureMessageError, UnsplittableFormatError, split
+
+    try:
+        artefacts = list(islice(split(BytesIO(value)), 2))
+    except UnsplittableFormatError:
+        return sha256(value).digest()
+    except StructureMessageError:
+        return UNREADABLE
+    return artefacts[0].content_hash if len(artefacts) == 1 else UNREADABLE

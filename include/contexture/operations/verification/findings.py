@@ -1,0 +1,89 @@
+"""What a verification found, as one document: counts, and samples that name identities and never show content."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Final, Literal
+
+from contexture.outbox.manifest import Document
+
+Kind = Literal["missing", "extra", "different", "order"]
+KINDS: Final[tuple[Kind, ...]] = ("missing", "extra", "different", "order")
+SAMPLES: Final = 20
+"""How many differences of each kind are shown."""
+_LONGEST_NAME: Final = 300
+
+Basis = Literal["keys", "records"]
+
+WHAT_TO_DO: Final = (
+    "look at the report, find out what else writes to these topics or removed records from them, then start a run of "
+    "the publication in mode full: it sends everything again, and tombstones for what the source no longer holds. What "
+    "is extra and was never the publication's stays until whoever wrote it deletes it, or the topic is made anew"
+)
+
+
+class Sample(Document):
+    """One difference. `name`: an identity or a record's key; `partition`: None where none is concerned."""
+
+    kind: Kind
+    topic: str
+    partition: int | None
+    name: str
+    detail: str
+
+
+class Verification(Document):
+    """One look at the topics of a publication.
+
+    Attributes:
+        verified_at: when the ends were taken, to which the topics were read.
+        basis: `keys`: the last value of each key and partition against state; `records`: each record against the
+            archive of outboxes, where records have no key of their own.
+        sequence, outbox: of the run whose state the topics were compared with.
+        ledger: the sequence that each shard of the ledger stands at, by shard.
+        held: how many keys (or records) the topics should hold.
+        records: how many were read, and up to which ends.
+        compared: how many of those found were compared `bytes` for bytes, by `content`, or by `presence` alone.
+        unjudged: how many could not be judged, by the reason.
+        differences: how many there are of each kind.
+    """
+
+    publication: str
+    verified_at: datetime
+    seconds: float
+    basis: Basis
+    generation: int
+    sequence: int
+    outbox: str | None
+    ledger: Mapping[int, int]
+    topics: int
+    partitions: int
+    missing_topics: tuple[str, ...]
+    held: int
+    records: int
+    compared: Mapping[str, int]
+    unjudged: Mapping[str, int]
+    differences: Mapping[Kind, int]
+    samples: tuple[Sample, ...]
+
+    @property
+    def is_equal(self) -> bool:
+        """Whether no difference was found."""
+        return not any(self.differences.values())
+
+    @property
+    def told(self) -> str:
+        """The outcome in one clause."""
+        if self.is_equal:
+            return f"{self.held} {self.basis} in {self.topics} topics are as they should be"
+        counts = ", ".join(f"{self.differences[kind]} {kind}" for kind in KINDS if self.differences.get(kind))
+        return f"the topics differ from what was sent: {counts}, of {self.held} {self.basis}"
+
+
+def shown_name(raw: bytes | None) -> str:
+    """An identity or a key as people read it; it comes from anybody."""
+    if raw is None:
+        return "(no key)"
+    text = raw.decode(errors="replace")
+    return text if len(text) <= _LONGEST_NAME else f"{text[:_LONGEST_NAME]}…"

@@ -1,0 +1,55 @@
+"""Verifies, and keeps what was found: the report below the home, a row in the operational tables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from contexture.errors import ConfigurationError
+from contexture.operations.alerts import AlertKind
+from contexture.operations.journal import Journal
+from contexture.operations.verification import report as reports
+from contexture.operations.verification.findings import WHAT_TO_DO, Verification
+from contexture.operations.verification.noting import as_row
+from contexture.operations.verification.replica_topics import ReplicaTopics
+from contexture.operations.verification.verifying import Report, verify
+from contexture.outbox.storage import Storage
+from contexture.publications import Publication
+
+
+@dataclass(frozen=True, slots=True)
+class Reported:
+    """A verification, and the address of its report."""
+
+    found: Verification
+    uri: str
+
+    def raise_differences(self) -> None:
+        """Fails where the topics differ.
+
+        Raises:
+            ConfigurationError: they do; trying again can't help.
+        """
+        if not self.found.is_equal:
+            raise ConfigurationError(
+                f"{self.found.publication}: {self.found.told}",
+                next_step=f"{WHAT_TO_DO}. The report: {self.uri}",
+                publication=self.found.publication,
+                alert=AlertKind.REPLICA_DIFFERS,
+            )
+
+
+def verify_and_report(
+    storage: Storage,
+    publication: Publication,
+    topics: ReplicaTopics,
+    *,
+    journal: Journal,
+    report: Report = lambda sentence: None,
+) -> Reported:
+    """As `verify`, whose errors it raises; differences are no error here."""
+    found = verify(storage, publication, topics, report=report)
+    path = reports.write(storage, found)
+    row = as_row(found, path)
+    journal.note(lambda store: store.verification_is(row))
+    report(f"{found.told}; the report: {storage.uri(path)}")
+    return Reported(found, storage.uri(path))

@@ -1,0 +1,60 @@
+"""The task that reads a publication's topics back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from airflow.sdk import BaseOperator, BaseOperatorLink
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+    from airflow.sdk.types import TaskInstanceKey
+
+
+class VerificationLink(BaseOperatorLink):
+    """The address of the verification's report."""
+
+    name = "Verification report"
+
+    def get_link(self, operator: BaseOperator, *, ti_key: TaskInstanceKey) -> str:
+        """The address, once the task has looked; empty before that."""
+        return str(getattr(operator, "report_uri", "") or "")
+
+
+class VerifyReplicaOperator(BaseOperator):
+    """Reads the topics of a publication back, as a read-committed consumer gets them, and compares them with state.
+
+    Up to the last committed transaction; what is being sent meanwhile is not judged. Nothing is written to Kafka. The
+    outcome is in the operational tables and in a report with samples of identities.
+
+    **When red:** the topics hold something else than what was sent. The error and the report say what, and what to do.
+    Or the task could not look: then the error says why.
+
+    Args:
+        publication: name of the publication.
+    """
+
+    template_fields: Sequence[str] = ("publication",)
+    operator_extra_links = (VerificationLink(),)
+
+    def __init__(self, *, publication: str, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.publication = publication
+        self.report_uri: str | None = None
+
+    def execute(self, context: Context) -> Mapping[str, Any]:
+        """Returns what was found, as counts."""
+        from contexture.operations.verification.reporting import verify_and_report
+        from contexture_airflow.steps.noting import open_journal
+        from contexture_airflow.steps.open import open_storage
+        from contexture_airflow.steps.verifying import chosen, counts, kafka_topics
+
+        storage, publication = open_storage(), chosen(self.publication)
+        with open_journal(storage, self.log.warning) as journal:
+            reported = verify_and_report(
+                storage, publication, kafka_topics(publication), journal=journal, report=self.log.info
+            )
+        self.report_uri = reported.uri
+        reported.raise_differences()
+        return counts(reported)

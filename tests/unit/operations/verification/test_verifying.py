@@ -1,0 +1,325 @@
+"""Verifying a publication at one moment, with topics in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from builders.outboxes import Record, outbox, publication
+from builders.states import Held, state_table
+from contexture.errors import ConfigurationError, RetriableError
+from contexture.events import content_hash, parse_json
+from contexture.kafka import LedgerEntry, ReplicaRecord
+from contexture.operations import Journal, ProducerStore
+from contexture.operations.alerts import AlertKind, kind_of
+from contexture.operations.verification import report
+from contexture.operations.verification.keyed import MOVING, REMOVED
+from contexture.operations.verification.replica_topics import Cut
+from contexture.operations.verification.reporting import verify_and_report
+from contexture.operations.verification.verifying import BACKFILLED, basis_of, verify
+from contexture.outbox.conclusion import conclude
+from contexture.outbox.layout import PublicationFolder
+from contexture.outbox.lifecycle import Outboxes
+from contexture.outbox.manifest import Manifest
+from contexture.outbox.state import State
+from contexture.outbox.storage import Storage
+from contexture.publications import Publication
+
+NOW = datetime(2026, 3, 1, 13, 0, tzinfo=UTC)
+NOTHING = {"missing": 0, "extra": 0, "different": 0, "order": 0}
+
+
+class MemoryTopics:
+    """Topics of one partition each; `when_cut` is called between the cut and the reading."""
+
+    def __init__(self) -> None:
+        self.log: list[ReplicaRecord] = []
+        self._next = 0
+        self.ledger: dict[int, LedgerEntry] = {}
+        self.removed: frozenset[str] = frozenset()
+        self.when_cut: Callable[[], object] = lambda: None
+
+    def send(self, records: Sequence[Record], *, headers: tuple[tuple[str, bytes], ...] = ()) -> None:
+        for topic, key, value in records:
+            self.log.append(ReplicaRecord(topic, 0, self._next, key, value, headers, 0))
+            self._next += 1
+
+    def cut(self, topics: Iterable[str]) -> Cut:
+        there = {record.topic for record in self.log}
+        wanted = sorted(set(topics))
+        ends = {(topic, 0): self._next for topic in wanted if topic in there}
+        missing = tuple(topic for topic in wanted if topic not in there)
+        cut = Cut(ends, self.removed, missing, dict(self.ledger))
+        self.when_cut()
+        return cut
+
+    def records(self, cut: Cut) -> Iterator[ReplicaRecord]:
+        return (each for each in self.log if each.offset < cut.ends.get((each.topic, 0), 0))
+
+
+class City:
+    """A publication, its home, and its topics."""
+
+    def __init__(self, folder: Path, **changes: Any) -> None:
+        self.storage = Storage(str(folder))
+        self.publication: Publication = publication(**changes)
+        self.outboxes = Outboxes(self.storage, self.publication.name)
+        self.topics = MemoryTopics()
+
+    def prepared(self, sequence: int, rows: Sequence[Record]) -> Manifest:
+        """An approved outbox, with what it changes in state."""
+        manifest = outbox(self.storage, self.publication, sequence, [rows])
+        delta = PublicationFolder(self.publication.name).state_delta(manifest.outbox)
+        held = [Held(key.decode(), sequence=sequence, removed=value is None) for _, key, value in rows]
+        table = state_table(held).to_pylist()
+        for row, (topic, _, value) in zip(table, rows, strict=True):
+            row["topics"], row["content_hash"] = [topic], content(value) if value else b"a".ljust(32)
+        with self.storage.replacing(f"{delta}/shard-00000.parquet") as path:
+            pq.write_table(state_table([]).from_pylist(table, schema=state_table([]).schema), path)
+        self.outboxes.move(manifest.outbox, "approved", reason="good")
+        return manifest
+
+    def ran(self, sequence: int, rows: Sequence[Record]) -> None:
+        """A run from its outbox to its end."""
+        manifest = self.prepared(sequence, rows)
+        self.topics.send(rows)
+        conclude(self.storage, manifest, cluster=None, target=None)
+
+    def verified(self) -> Any:
+        return verify(self.storage, self.publication, self.topics, clock=lambda: NOW)
+
+
+def car(name: str, speed: int = 1, topic: str = "cars") -> Record:
+    return topic, name.encode(), f'{{"id":"{name}","speed":{speed}}}'.encode()
+
+
+def content(value: bytes) -> bytes:
+    return content_hash(parse_json(value))
+
+
+@pytest.fixture
+def city(tmp_path: Path) -> City:
+    return City(tmp_path)
+
+
+def test_what_runs_sent_is_equal(city: City) -> None:
+    city.ran(1, [car("a"), car("b"), car("c", topic="vans")])
+    city.ran(2, [car("a", 2), ("cars", b"b", None)])
+
+    found = city.verified()
+
+    assert found.is_equal
+    assert found.differences == NOTHING
+    assert found.told == "2 keys in 2 topics are as they should be"
+    assert (found.held, found.records, found.topics, found.partitions) == (2, 5, 2, 2)
+    assert (found.basis, found.sequence, found.outbox) == ("keys", 2, "outbox2")
+    assert found.compared == {"bytes": 2}
+
+
+def test_each_damage_is_told(city: City) -> None:
+    city.ran(1, [car("a"), car("b"), car("c")])
+    city.topics.log = [each for each in city.topics.log if each.key != b"a"]
+    city.topics.send([car("b", 9), car("stranger")])
+
+    found = city.verified()
+
+    assert found.differences == {"missing": 1, "extra": 1, "different": 0, "order": 1}
+    assert found.told == "the topics differ from what was sent: 1 missing, 1 extra, 1 order, of 3 keys"
+    assert [sample.name for sample in found.samples] == ["a", "stranger", "b"]
+
+
+def test_what_is_no_longer_archived_is_compared_by_its_content(city: City) -> None:
+    city.ran(1, [car("a"), car("b")])
+    city.storage.remove(PublicationFolder("vehicles").outbox("outbox1"))
+
+    assert city.verified().compared == {"content": 2}
+    city.topics.log.pop()
+    city.topics.send([car("b", 9)])
+    assert city.verified().differences == {**NOTHING, "different": 1}
+
+
+def test_an_outbox_that_is_being_sent_raises_no_false_alarm(city: City) -> None:
+    city.ran(1, [car("a"), car("b"), car("c")])
+    city.prepared(2, [car("a", 2), ("cars", b"b", None), car("new"), car("late")])
+    city.topics.send([car("a", 2), ("cars", b"b", None), car("new")])
+
+    found = city.verified()
+
+    assert found.differences == NOTHING
+    assert found.unjudged == {MOVING: 4}
+
+
+def test_what_is_sent_after_the_cut_is_not_looked_at(city: City) -> None:
+    city.ran(1, [car("a")])
+    city.topics.when_cut = lambda: city.topics.send([car("a", 9), car("b")])
+
+    assert city.verified().is_equal
+
+
+def test_a_run_that_concludes_in_between_makes_it_look_again(city: City) -> None:
+    city.ran(1, [car("a")])
+
+    def conclude_one() -> None:
+        city.topics.when_cut = lambda: None
+        city.ran(2, [car("a", 2), car("b")])
+
+    city.topics.when_cut = conclude_one
+    found = city.verified()
+
+    assert found.is_equal
+    assert (found.sequence, found.held) == (2, 2)
+
+
+def test_one_that_concludes_all_the_time_is_given_up(city: City) -> None:
+    city.ran(1, [car("a")])
+    sequences = iter(range(2, 100))
+    city.topics.when_cut = lambda: city.ran(next(sequences), [car("a")])
+
+    with pytest.raises(RetriableError, match="faster than its state can be read"):
+        city.verified()
+
+
+def test_an_outbox_that_was_given_up_may_be_there_in_part(city: City) -> None:
+    city.ran(1, [car("a")])
+    manifest = city.prepared(2, [car("a", 2), car("b")])
+    city.topics.send([car("a", 2)])
+    city.outboxes.move(manifest.outbox, "abandoned", reason="by hand")
+
+    assert city.verified().differences == NOTHING
+
+
+def test_a_topic_that_is_gone_is_named(city: City) -> None:
+    city.ran(1, [car("a"), car("b", topic="vans")])
+    city.topics.log.pop()
+
+    found = city.verified()
+
+    assert found.missing_topics == ("vans",)
+    assert found.differences == {**NOTHING, "missing": 1}
+
+
+def test_nothing_published_is_nothing_to_verify(city: City) -> None:
+    with pytest.raises(ConfigurationError, match="nothing of publication vehicles was published yet"):
+        city.verified()
+
+
+def test_another_instance_that_is_ahead_is_told(city: City) -> None:
+    city.ran(1, [car("a")])
+    state = State(city.storage, "vehicles")
+    state.point(state.pointer().model_copy(update={"watermark": "41"}))
+    theirs = LedgerEntry("theirs", 9, 1, 1, 1, 0, 42, NOW)
+    city.topics.ledger = {0: theirs}
+
+    with pytest.raises(RetriableError, match="another instance has sent more"):
+        city.verified()
+
+
+def test_history_topics_may_lose_records_and_take_backfills(tmp_path: Path) -> None:
+    city = City(tmp_path, topics={"keep": "history"})
+    city.ran(1, [car("a"), car("b")])
+    city.topics.send([car("b", 0)], headers=(("contexture-backfill", b"2026-01-01"),))
+    city.topics.log = city.topics.log[1:]
+    city.topics.removed = frozenset({"cars"})
+
+    found = city.verified()
+
+    assert found.differences == NOTHING
+    assert found.unjudged == {REMOVED: 1, BACKFILLED: 1}
+
+
+def test_compacted_topics_must_not_lose_records(city: City) -> None:
+    city.ran(1, [car("a"), car("b")])
+    city.topics.log = city.topics.log[1:]
+    city.topics.removed = frozenset({"cars"})
+
+    assert city.verified().differences == {**NOTHING, "missing": 1}
+
+
+def test_what_another_publication_holds_in_a_shared_topic_is_not_extra(tmp_path: Path) -> None:
+    theirs, ours = City(tmp_path, name="bikes"), City(tmp_path)
+    ours.ran(1, [car("a")])
+    theirs.ran(1, [car("bike")])
+    ours.topics.send([car("bike")])
+
+    assert ours.verified().is_equal
+
+
+@pytest.mark.parametrize(
+    ("changes", "basis"),
+    [
+        ({}, "keys"),
+        ({"message": {"key": "type"}}, "keys"),
+        ({"message": {"key": "none"}, "topics": {"keep": "history"}}, "records"),
+        ({"message": {"format": "cygnus-lines"}, "topics": {"keep": "history"}}, "keys"),
+        (
+            {"message": {"format": "cygnus-lines"}, "topics": {"keep": "history"}, "batches": {"batch_size": 10}},
+            "records",
+        ),
+    ],
+)
+def test_records_without_a_key_of_their_own_are_compared_one_by_one(changes: dict[str, Any], basis: str) -> None:
+    source = {"source": {**publication().source.model_dump(exclude_defaults=True), "detect_deletions": False}}
+    assert basis_of(publication(**changes, **source)) == basis
+
+
+def test_records_are_compared_with_the_archive(tmp_path: Path) -> None:
+    source = publication().source.model_dump(exclude_defaults=True) | {"detect_deletions": False}
+    city = City(tmp_path, source=source, message={"key": "none"}, topics={"keep": "history"})
+    city.ran(1, [car("a"), car("b")])
+    city.ran(2, [car("a", 2)])
+    assert city.verified().is_equal
+    city.topics.send([car("a", 3)])
+    city.topics.log = city.topics.log[1:]
+
+    found = city.verified()
+
+    assert found.basis == "records"
+    assert found.differences == {**NOTHING, "missing": 1, "extra": 1}
+
+
+def test_the_outcome_is_kept_as_report_and_row(city: City) -> None:
+    city.ran(1, [car("a"), car("<script>alert(1)</script>")])
+    city.topics.log = city.topics.log[:1]
+    said: list[str] = []
+    store = ProducerStore.of_home(city.storage.root)
+    assert store is not None
+
+    with Journal(store, said.append) as journal:
+        reported = verify_and_report(city.storage, city.publication, city.topics, journal=journal, report=said.append)
+
+    page = Path(reported.uri).read_text()
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
+    assert "<script" not in page
+    assert "http:" not in page.replace("http-equiv", "")
+    assert "https:" not in page, "it needs no network"
+    assert report.last(city.storage, "vehicles") == reported.found
+    row = store.last_verification("vehicles")
+    assert row is not None
+    assert (row.equal, row.missing, row.held, row.told) == (False, 1, 2, reported.found.told)
+    assert city.storage.uri(row.report) == reported.uri
+    with pytest.raises(ConfigurationError, match=r"1 missing.*mode full") as failure:
+        reported.raise_differences()
+    assert reported.uri in failure.value.next_step
+    assert kind_of(failure.value, "verify") is AlertKind.REPLICA_DIFFERS
+    store.close()
+
+
+def test_the_oldest_reports_go(city: City) -> None:
+    city.ran(1, [car("a")])
+    found = city.verified()
+
+    for minute in range(35):
+        report.write(city.storage, found.model_copy(update={"verified_at": NOW.replace(minute=minute)}))
+
+    kept = city.storage.folders("vehicles/verification")
+    assert len(kept) == 30
+    assert kept[0] == "20260301T130500000000Z"
+
+
+def test_without_a_report_there_is_no_last_one(city: City) -> None:
+    assert report.last(city.storage, "vehicles") is None
