@@ -32,10 +32,10 @@ def land(spark: SparkSession, order: StageOrder, watermark: str | None) -> Landi
     Raises:
         ContextureError: the source, the storage or the order is at fault.
     """
-    if order.retry is not None:
-        return land_quarantined(order, order.retry)
     if order.publication.source.kind == "sdmx":
         return _structures(spark, order, watermark)
+    if order.retry is not None:
+        return land_quarantined(order, order.retry)
     connection = BrokerConnection.from_json(os.environ[CONNECTION_VARIABLE])
     return land_history(order, connection) if order.mode == "backfill" else pull(spark, order, connection, watermark)
 

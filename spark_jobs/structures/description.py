@@ -61,6 +61,7 @@ def described(preparation: Preparation, landing: LandingManifest, planned: RunPl
         upserts=plan.upserts,
         deletes=plan.deletes,
         absent=0,
+        retried=landing.retried,
         of_snapshot=rejecting,
         flush=order.mode == "full",
         baseline=order.baseline,

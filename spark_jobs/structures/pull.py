@@ -11,6 +11,7 @@ from contexture.errors import DefectError
 from contexture.outbox.layout import PublicationFolder
 from contexture.outbox.manifest import LandingManifest
 from contexture.outbox.orders import StageOrder
+from contexture.outbox.refused_structures import refused_structures
 from contexture.outbox.state import State
 from contexture.outbox.storage import Storage
 from contexture.sdmx import Format, Selector
@@ -23,6 +24,7 @@ from spark_jobs.structures.joining import check_nothing_pends
 from spark_jobs.structures.logged import land_deleted, land_logged
 from spark_jobs.structures.outcome import Outcome
 from spark_jobs.structures.reader import Reading
+from spark_jobs.structures.refused import land_refused
 from spark_jobs.structures.snapshot import land_snapshot
 from spark_jobs.structures.tasks import read_in_tasks
 
@@ -93,13 +95,14 @@ def _pull(
         files=intake.tally.files,
         digest=intake.digest,
         registry_transaction=outcome.transaction,
+        retried=None if order.retry is None else order.retry.outbox,
     )
 
 
 def land(
     intake: Intake, order: StageOrder, watermark: str | None, started_at: datetime, moved: Moved = nothing_moves
 ) -> Outcome:
-    """Lands what an order asks for: what the log tells after the watermark, or a snapshot.
+    """Lands what an order asks for: what the log tells after the watermark, a snapshot, or what was refused before.
 
     Raises:
         DefectError: the order is one that reads no registry.
@@ -107,6 +110,8 @@ def land(
     """
     if order.mode not in {"full", "changes"}:
         raise DefectError(f"mode {order.mode} reads no registry", next_step="report this", run=order.run)
+    if order.retry is not None:
+        return land_refused(intake, refused_structures(order, order.retry), watermark)
     registry = intake.registry
     since = None if order.mode == "full" or order.baseline else watermark
     after = transaction_of(since)

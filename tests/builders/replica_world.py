@@ -20,8 +20,9 @@ from contexture.outbox.conclusion import conclude
 from contexture.outbox.layout import PublicationFolder
 from contexture.outbox.lifecycle import Outboxes
 from contexture.outbox.manifest import LandingManifest, Manifest
-from contexture.outbox.orders import StageOrder
+from contexture.outbox.orders import Retry, StageOrder
 from contexture.outbox.reader import OutboxShardReader
+from contexture.outbox.retrying import Quarantine
 from contexture.outbox.state import State
 from contexture.outbox.storage import Storage
 from contexture.publications import Publication
@@ -74,7 +75,33 @@ class Instance:
         manifest = self._staged(mode, crash)
         self._send(manifest, crash, commits)
 
-    def _staged(self, mode: str, crash: str) -> Manifest:
+    def retry(self, publication: Publication, *, crash: str = "", commits: int = 0) -> None:
+        """Runs that try again, under the rules of this publication, all that is held back.
+
+        Raises:
+            Crashed: one was killed.
+        """
+        strict, self.publication = self.publication, publication
+        try:
+            for status in self._outboxes.all():
+                quarantine = Quarantine(self.storage, self._folder, status.outbox)
+                if status.status == "concluded" and len(quarantine.chosen(())):
+                    self._send(self._staged("changes", crash, Retry(outbox=status.outbox)), crash, commits)
+        finally:
+            self.publication = strict
+
+    def held_back(self) -> int:
+        """How many structures of concluded runs were refused, and not tried again since."""
+        concluded = [each.outbox for each in self._outboxes.all() if each.status == "concluded"]
+        return sum(len(Quarantine(self.storage, self._folder, outbox).chosen(())) for outbox in concluded)
+
+    def withheld(self) -> list[str]:
+        """Structures of which the target lacks the present content."""
+        state = State(self.storage, self.publication.name)
+        rows = state.table(state.pointer(), ["identity", "withheld"]).to_pylist()
+        return [row["identity"].decode() for row in rows if row["withheld"]]
+
+    def _staged(self, mode: str, crash: str, retry: Retry | None = None) -> Manifest:
         self._runs += 1
         pointer = State(self.storage, self.publication.name).pointer()
         entry = FakeLedger(self._cluster, self._names).read(0)
@@ -85,6 +112,7 @@ class Instance:
             run=f"run{self._runs}",
             mode=mode,
             sequence=sequence,
+            retry=retry,
         )
         landing = self._pulled(order, pointer.watermark)
         if crash == "pulled":
@@ -136,6 +164,7 @@ class Instance:
                 "files": intake.tally.files,
                 "digest": intake.digest,
                 "registry_transaction": outcome.transaction,
+                "retried": order.retry and order.retry.outbox,
             }
         )
 

@@ -5,14 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from builders.fake_target import FakeTarget
-from builders.outboxes import NOON, publication
+from builders.outboxes import NOON, outbox, publication
 from builders.structure_publications import structures
 from contexture.errors import ConfigurationError
 from contexture.kafka import LedgerEntry
+from contexture.outbox.layout import PublicationFolder
 from contexture.outbox.orders import StageOrder
+from contexture.outbox.schemas import QUARANTINE
 from contexture.outbox.state import State, StatePointer
 from contexture.outbox.storage import Storage
 from contexture.publications import fingerprint
@@ -94,10 +98,17 @@ def test_a_changed_publication_follows_its_policy(storage: Storage) -> None:
     assert plan_run(storage, owner, asked(), FakeTarget()).mode == "full"
 
 
-def test_quarantined_structures_are_not_tried_again(storage: Storage) -> None:
-    with pytest.raises(ConfigurationError, match="start a run in mode full") as raised:
-        planned(storage, KNOWN, retry_quarantine="outbox1")
-    assert "are not tried again" in raised.value.message
+def test_quarantined_structures_are_tried_again_whatever_else_is_due(storage: Storage) -> None:
+    outbox(storage, structures(), 1, [])
+    folder = PublicationFolder(structures().name)
+    row = dict.fromkeys(QUARANTINE.names) | {"ordinal": 4, "operation": "upsert", "scope": "X", "id": "urn"}
+    row |= {"received_at": NOON, "rule": "identity", "severity": "error", "message": "wrong"}
+    with storage.replacing(f"{folder.quarantine('outbox1')}/structures.parquet") as path:
+        pq.write_table(pa.Table.from_pylist([row], schema=QUARANTINE), path)
+
+    plan = planned(storage, KNOWN.model_copy(update={"owes_full": "asked for"}), retry_quarantine="outbox1")
+
+    assert (plan.mode, plan.baseline) == ("changes", False)
 
 
 def test_single_transactions_are_not_sent_again(storage: Storage) -> None:

@@ -51,8 +51,9 @@ def retry_quarantine(
     reason: Annotated[str | None, typer.Option(help="Why; kept with the run.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document for scripts.")] = False,
 ) -> None:
-    """Start a run that tries again what an outbox's run refused, instead of reading the source.
+    """Start a run that tries again what an outbox's run refused, and nothing else.
 
+    Entities are taken as they were stored; structures are read from their registry again.
     Airflow is found by CONTEXTURE_AIRFLOW_URL and who asks by CONTEXTURE_AIRFLOW_TOKEN, or CONTEXTURE_AIRFLOW_USER and
     CONTEXTURE_AIRFLOW_PASSWORD; without an address the command to start the run is printed. What passes is published,
     unless the target holds something newer; what is refused again stays, with the new reason.

@@ -51,7 +51,8 @@ class ShardReader(Protocol):
 
     @property
     def flush(self) -> bool:
-        """Whether it is all that a registry holds, and not what changed in it."""
+        """Whether it was read outside of a registry's log (all that it holds, or what was refused before): then it is
+        sent whole, or not at all."""
         ...
 
     def batches(self, from_position: int) -> Iterator[pa.RecordBatch]:

@@ -29,7 +29,8 @@ class OutboxShardReader:
         self.sequence = manifest.sequence
         self.shard = shard
         self.headers = tuple((name, value.encode()) for name, value in manifest.headers)
-        self.flush = manifest.flush
+        # What was read outside of the log is sent whole, or not at all when something later was told.
+        self.flush = manifest.flush or manifest.retried is not None
         self._storage = storage
         self._rows_per_batch = rows_per_batch
         self._described = _described(manifest, shard)

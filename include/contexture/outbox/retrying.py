@@ -92,7 +92,7 @@ def resolve(storage: Storage, publication: str, text: str, rules: Sequence[str] 
         )
     retry = Retry(outbox=found[0], rules=tuple(rules))
     if not len(Quarantine(storage, outboxes.folder, retry.outbox).chosen(rules)):
-        raise _nothing(publication, retry)
+        raise nothing_held_back(publication, retry)
     return retry
 
 
@@ -111,8 +111,8 @@ def land_quarantined(order: StageOrder, retry: Retry) -> LandingManifest:
     quarantine = Quarantine(storage, folder, retry.outbox)
     ordinals = quarantine.chosen(retry.rules)
     if not len(ordinals):
-        raise _nothing(order.publication.name, retry)
-    _write_marks(storage, folder.chosen(order.run), ordinals)
+        raise nothing_held_back(order.publication.name, retry)
+    write_marks(storage, folder.chosen(order.run), ordinals)
     landed = _land(quarantine, f"{folder.landing(order.run)}/{_FILE}", ordinals)
     manifest = _manifest(order, retry, landed)
     storage.write(folder.landing_manifest(order.run), manifest.to_json())
@@ -140,7 +140,8 @@ def _of_rules(table: Any, rules: Sequence[str]) -> Any:
     return table.filter(pc.is_in(table.column("rule"), value_set=pa.array(rules))) if rules else table
 
 
-def _nothing(publication: str, retry: Retry) -> ConfigurationError:
+def nothing_held_back(publication: str, retry: Retry) -> ConfigurationError:
+    """The error for a quarantine in which nothing is left to be tried."""
     of_rules = f" by {', '.join(retry.rules)}" if retry.rules else ""
     return ConfigurationError(
         f"outbox {retry.outbox} holds nothing back{of_rules} that was not tried again already",
@@ -150,7 +151,8 @@ def _nothing(publication: str, retry: Retry) -> ConfigurationError:
     )
 
 
-def _write_marks(storage: Storage, path: str, ordinals: Any) -> None:
+def write_marks(storage: Storage, path: str, ordinals: Any) -> None:
+    """Writes which events of a quarantine a run tries, by their ordinals."""
     with storage.replacing(path) as temporary:
         pq.write_table(pa.table({"ordinal": ordinals}, schema=_MARKS), temporary, filesystem=storage.filesystem)
 

@@ -15,7 +15,7 @@ from contexture.outbox.storage import Storage
 from contexture.publications import Publication, fingerprint
 from contexture_airflow.steps.registry_runs import (
     check_republish,
-    check_request,
+    check_selectors,
     first_run,
     is_baseline,
     told_by_others,
@@ -35,7 +35,7 @@ def plan_run(
     pointer = State(storage, publication.name).pointer()
     check_replay(publication, request)
     if publication.source.kind == "sdmx":
-        check_request(publication, request)
+        check_selectors(publication)
     if request.retry_quarantine is not None and request.interval is None:
         resolve(storage, publication.name, request.retry_quarantine, request.retry_rules)
     own = fingerprint(publication)

@@ -39,24 +39,17 @@ def told_by_others(publication: Publication, pointer: StatePointer, request: Run
     return target.log_told() if begins and request.mode != "full" else None
 
 
-def check_request(publication: Publication, request: RunRequest) -> None:
-    """Refuses what a registry's publication can't do, before anything is read.
+def check_selectors(publication: Publication) -> None:
+    """Refuses what a registry can't be asked for, before anything is read.
 
     Raises:
         SelectorError: a selector of the publication can't be read.
-        ConfigurationError: structures that were held back are asked for again.
     """
     # The splitter behind it would be loaded by every settle of every publication.
     from contexture.sdmx.publication_selectors import unreadable
 
     for _, error in unreadable(publication):
         raise error
-    if request.retry_quarantine is not None and request.interval is None:
-        raise ConfigurationError(
-            "structures that a rule held back are not tried again from what is stored of them",
-            next_step="start a run in mode full: it reads them from the registry again, under today's rules",
-            publication=publication.name,
-        )
 
 
 def check_republish(publication: Publication, request: RunRequest, mode: Mode) -> None:

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from builders.registry import urn
 from builders.replica_world import Crashed, World
+from builders.structure_runs import registry_publication
 from contexture.errors import ConfigurationError
 
 URNS = [urn(name, version) for name in ("CL_A", "CL_B") for version in ("1.0", "2.0")] + [urn("CL_C")]
@@ -71,6 +72,16 @@ def histories(instances: int, *modes: str) -> st.SearchStrategy[list[Submitted |
     return st.lists(SUBMISSIONS | runs(instances, *modes) | FORGETTING, max_size=9)
 
 
+def happen(world: World, run: Run) -> None:
+    """A run, or one for each outbox that holds something back."""
+    instance = world.instances[run.instance]
+    if run.mode == "retry":
+        lenient = registry_publication(source=SHRINKING, quality=LENIENT)
+        instance.retry(lenient, crash=run.crash, commits=run.commits)
+    else:
+        instance.run(run.mode, crash=run.crash, commits=run.commits)
+
+
 def live(world: World, history: list[Submitted | Run | Forgotten]) -> None:
     """Everything happens, and in the end every instance has a run that nobody kills."""
     world.registry.submit({urn("CL_KEPT"): ("x",)})
@@ -87,7 +98,7 @@ def live(world: World, history: list[Submitted | Run | Forgotten]) -> None:
             world.registry.forgotten = max(world.registry.forgotten, len(world.registry.log) - each.but)
         else:
             with suppress(Crashed):
-                world.instances[each.instance].run(each.mode, crash=each.crash, commits=each.commits)
+                happen(world, each)
     for instance in world.instances:
         instance.run("changes")
 
@@ -154,6 +165,54 @@ def test_the_replica_of_a_registry_without_a_log_equals_it_too(examples: int) ->
             assert world.replica() == world.expected()
 
     holds()
+
+
+STRICT, LENIENT = (
+    {"rules": {"duplicate-item": severity}, "max_quarantined_share": 1.0} for severity in ("error", "off")
+)
+DOUBTFUL = st.builds(
+    Submitted,
+    st.dictionaries(st.sampled_from(URNS), st.sampled_from([("x",), ("y",), ("z", "z"), ("x", "x")]), max_size=3),
+    st.sets(st.sampled_from(URNS), max_size=2),
+)
+
+
+@EXAMPLES
+@pytest.mark.parametrize("has_log", [True, False])
+def test_what_a_rule_refused_is_there_once_it_was_tried_again(examples: int, has_log: bool) -> None:
+    @law(examples)
+    @given(st.lists(DOUBTFUL | runs(1, "changes", "changes", "full", "retry"), max_size=9))
+    def holds(history: list[Any]) -> None:
+        with TemporaryDirectory() as home:
+            world = World(Path(home), has_log=has_log, source=SHRINKING, quality=STRICT)
+            live(world, history)
+            (instance,) = world.instances
+            instance.retry(registry_publication(source=SHRINKING, quality=LENIENT))
+            assert world.replica() == world.expected()
+            assert (instance.held_back(), instance.withheld()) == (0, [])
+
+    holds()
+
+
+def test_what_another_instance_told_later_is_never_undone_by_a_retry(tmp_path: Path) -> None:
+    world = World(tmp_path, instances=2, quality=STRICT)
+    first, second = world.instances
+    world.registry.submit({urn("CL_KEPT"): ("x",)})
+    first.run("full")
+    second.run("full")
+    world.registry.submit({urn("CL_A"): ("z", "z"), urn("CL_B"): ("z", "z")})
+    first.run("changes")
+    with suppress(Crashed):
+        first.retry(registry_publication(quality=LENIENT), crash="prepared")
+
+    world.registry.submit({urn("CL_A"): ("y",)})
+    second.run("changes")
+    first.run("changes")
+
+    assert world.replica()["structures"][urn("CL_A")] == world.registry.message(urn("CL_A"))
+    assert urn("CL_B") not in world.replica()["structures"]
+    first.retry(registry_publication(quality=LENIENT))
+    assert world.replica() == world.expected()
 
 
 @pytest.mark.parametrize("lie", ["unlisted", "withheld", "denied"])
