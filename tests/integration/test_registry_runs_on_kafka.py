@@ -10,9 +10,11 @@ from typing import Any
 import httpx
 import pytest
 
+from builders.registry import codelist, codelists
 from builders.structure_publications import structures
 from builders.whole_runs import Lasting, WholeRuns, spark_session
 from contexture.kafka import ReplicaRecord, read_committed
+from contexture.messages.cloudevents import decode
 from contexture.outbox.manifest import Manifest
 from contexture.publications import Publication
 from contexture.sandbox.kafka import EmbeddedKafka
@@ -151,3 +153,28 @@ def test_routes_bring_structures_to_further_topics_and_tombstones_too(office: Of
     office.registry.delete([CODELIST])
     office.ran(owner)
     assert [record.value for record in office.records(lists) if record.key == CODELIST.encode()][-1] is None
+
+
+@with_a_log
+def test_a_refused_structure_is_tried_again_and_arrives_as_an_event(office: Office) -> None:
+    def owner(severity: str) -> Publication:
+        quality = {"rules": {"duplicate-item": severity}, "max_quarantined_share": 1.0}
+        return office.publication(quality=quality, message={"envelope": "cloudevents-structured"})
+
+    office.ran(owner("error"), mode="full")
+    doubtful = codelist("CL_00007", "1.0", "x", "x", agency="CITY.TRAFFIC")
+    office.registry.submit(codelists(doubtful))
+    refused = office.ran(owner("error"))
+    office.registry.submit(seed_codelist(8, codes=2))
+
+    again = office.ran(owner("warning"), retry_quarantine=refused.outbox)
+    event = decode(list(office.records()[-1].headers), None, office.records()[-1].value)
+    told = office.ran(owner("warning"))
+
+    assert (refused.records, refused.quarantined) == (0, {"duplicate-item": 1})
+    assert (again.records, again.retried, again.quarantined) == (1, refused.outbox, {})
+    assert (event["subject"], event["type"]) == (CODELIST, "contexture.sdmx.structure.upsert")
+    assert contents(str(event["data"]).encode()).keys() == {CODELIST}
+    assert told.records == 1
+    [retried, last] = (dict(record.headers)[HEADER] for record in office.records()[-2:])
+    assert int(last) == int(retried) + 1
