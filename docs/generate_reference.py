@@ -140,9 +140,10 @@ def errors_page() -> str:
         "",
         GENERATED,
         "",
-        "What is done about each code of librdkafka, by its name in `confluent_kafka.KafkaError`. Except where a sender",
-        "is fenced, a record can't be sent or a person must act, the client's own word about a single error goes first:",
-        "a *fatal* one ends the client, one that needs an *abort* is sent again, a *retriable* one is the same call again.",
+        "What is done about each code of librdkafka, by its name in `confluent_kafka.KafkaError`. Except where a",
+        "sender is fenced, a record can't be sent or a person must act, the client's own word about a single error",
+        "goes first: a *fatal* one ends the client, one that needs an *abort* is sent again, a *retriable* one is the",
+        "same call again.",
     ]
     for found, (title, text) in CLASSES.items():
         names = sorted(name for name, meaning in MEANINGS.items() if meaning is found and name not in OF_OTHERS)
