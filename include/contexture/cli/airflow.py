@@ -77,6 +77,11 @@ class Airflow:
         """
         return bool(self._ask("GET", f"/api/v2/dags/{dag_id}", dag_id).json()["is_paused"])
 
+    def pools(self) -> set[str]:
+        """The names of our pools that it has. Raises as `is_paused`."""
+        answer = self._ask("GET", "/api/v2/pools?pool_name_pattern=contexture_", "resynchronise")
+        return {str(pool["name"]) for pool in answer.json()["pools"]}
+
     def trigger(self, dag_id: str, conf: Mapping[str, object]) -> str:
         """Starts a run; gives its id. Raises as `is_paused`."""
         body = {"logical_date": None, "conf": dict(conf)}

@@ -18,6 +18,7 @@ COMMANDS = {
     "check": ("contexture.cli.check", "Check publication files, and preview the topics and batches of their entities."),
     "preview": ("contexture.cli.preview_command", "Show the topics that entities would get, name by name."),
     "status": ("contexture.cli.status", "Show where each publication stands: last run, identities, what is pending."),
+    "doctor": ("contexture.cli.doctor", "Look whether everything is here that runs need."),
     "notify": ("contexture.cli.notify", "Take notifications of context brokers, without Airflow."),
     "outbox": ("contexture.cli.outbox", "Look at outboxes, send one again, or give one up."),
     "quarantine": ("contexture.cli.quarantine", "Show what the row rules hold back."),

@@ -1,0 +1,65 @@
+"""`contexture doctor`: is everything here that runs need?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from contexture.cli import exit_codes
+
+if TYPE_CHECKING:
+    from contexture.cli.examination import Examined
+
+app = typer.Typer(add_completion=False)
+
+_COLOURS = {
+    "good": typer.colors.GREEN,
+    "doubtful": typer.colors.YELLOW,
+    "bad": typer.colors.RED,
+    "not looked at": typer.colors.BLUE,
+}
+
+
+@app.command("doctor")
+def examine_installation(
+    *,
+    try_connections: Annotated[
+        bool,
+        typer.Option(
+            "--connections/--without-connections",
+            help="Try each connection that publications name, as `contexture connection test` does.",
+        ),
+    ] = True,
+    timeout_seconds: Annotated[float, typer.Option("--timeout", min=0.1, help="Seconds for each step.")] = 10.0,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON document for scripts.")] = False,
+) -> None:
+    """Look at Python, packages, Java, open files, ports, storage, publications, tables, connections and Airflow.
+
+    Run it where tasks run, with their environment. Each point that is not as it should be names its remedy. Only the
+    storage is written to (a file that is removed again), and Kafka by its connection test.
+
+    Exit codes: 0 nothing stops runs; 1 something does.
+    """
+    from contexture.cli.examination import Examination, examine
+    from contexture.cli.installation_points import installation_points
+    from contexture.cli.machine_points import machine_points
+
+    found: list[Examined] = []
+    for point in (
+        *machine_points(),
+        *installation_points(try_connections=try_connections, timeout_seconds=timeout_seconds),
+    ):
+        found += examine([point])
+        if not as_json:
+            _show(found[-1])
+    examination = Examination(points=tuple(found))
+    if as_json:
+        typer.echo(examination.model_dump_json(indent=2))
+    raise typer.Exit(exit_codes.OK if examination.is_well else exit_codes.INVALID)
+
+
+def _show(point: Examined) -> None:
+    typer.secho(f"{point.name}: {point.verdict}: {point.detail}", fg=_COLOURS[point.verdict])
+    if point.remedy:
+        typer.echo(f"  next: {point.remedy}")
