@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from contexture.kafka import ClientSettings
     from contexture.ngsi import BrokerConnection
+    from contexture.ngsi.connection_fields import ConnectionFields
     from contexture.sdmx.registries import RegistryConnection
 
 SourceKind = Literal["ngsi", "sdmx"]
@@ -36,18 +37,18 @@ def connection(connection_id: str) -> Connection:
         ) from error
 
 
-def source_connection(connection_id: str, kind: SourceKind = "ngsi") -> BrokerConnection | RegistryConnection:
-    """The context broker or structure registry behind a connection of type `http`.
-
-    Its fields are those of `contexture.ngsi.connection_fields`, for a registry too.
+def fields(connection_id: str) -> ConnectionFields:
+    """The fields of a connection, for who tests it; its secrets are covered in logs.
 
     Raises:
-        ConfigurationError: the connection is missing, or can not be used.
+        ConfigurationError: there is none.
     """
-    from contexture.ngsi.connection_fields import ConnectionFields, broker_connection, secrets
+    from contexture.ngsi.connection_fields import ConnectionFields
 
     found = connection(connection_id)
-    fields = ConnectionFields(
+    if found.password:
+        mask_secret(found.password)
+    return ConnectionFields(
         host=found.host or "",
         kind=found.conn_type or "",
         scheme=found.schema or "",
@@ -56,13 +57,26 @@ def source_connection(connection_id: str, kind: SourceKind = "ngsi") -> BrokerCo
         password=found.password or "",
         extra=found.extra_dejson,
     )
+
+
+def source_connection(connection_id: str, kind: SourceKind = "ngsi") -> BrokerConnection | RegistryConnection:
+    """The context broker or structure registry behind a connection of type `http`.
+
+    Its fields are those of `contexture.ngsi.connection_fields`, for a registry too.
+
+    Raises:
+        ConfigurationError: the connection is missing, or can not be used.
+    """
+    from contexture.ngsi.connection_fields import broker_connection, secrets
+
+    given = fields(connection_id)
     source: BrokerConnection | RegistryConnection
     if kind == "sdmx":
         from contexture.sdmx.registries import registry_connection
 
-        source = registry_connection(connection_id, fields)
+        source = registry_connection(connection_id, given)
     else:
-        source = broker_connection(connection_id, fields)
+        source = broker_connection(connection_id, given)
     for value in secrets(source):
         mask_secret(value)
     return source

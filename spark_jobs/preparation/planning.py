@@ -25,6 +25,7 @@ from contexture.outbox.schemas import STATE
 from contexture.outbox.state import State, StatePointer
 from contexture.outbox.state_reader import StateReader
 from contexture.outbox.storage import Storage
+from contexture.outbox.vanishing import SHOWN, keep_vanishing
 from spark_jobs.preparation.collisions import find_collisions, note_collisions, refusing
 from spark_jobs.preparation.conflicts import RULE as DUPLICATE
 from spark_jobs.preparation.event_plan import EventPlan
@@ -100,12 +101,13 @@ def plan(preparation: Preparation, *, tells_absence: bool, confirmed_shrink: boo
     comparison, touched = _touched(reader, held, _compared(preparation, snapshot, held, tells_absence, as_of))
     # What has said that it would end is no sign of a broken read.
     vanishing = len(comparison.vanished) - comparison.expired
-    dropped = _guarded(preparation, vanishing, pointer.identities, confirmed=confirmed_shrink)
+    gone = touched.column("identity").take(pa.array(comparison.vanished))
+    dropped = 0 if confirmed_shrink else _guarded(storage, preparation, vanishing, pointer.identities, gone)
     turns = _turns(preparation, reader, snapshot, comparison)
     sent = _sent(storage, preparation, snapshot, comparison, turns)
     sent.save(storage, preparation.work)
-    gone = _gone(touched, comparison, turns)
-    _write_deletions(storage, preparation, gone)
+    deleted = _gone(touched, comparison, turns)
+    _write_deletions(storage, preparation, deleted)
     _write_marks(storage, preparation, touched, comparison)
     verdicts, events = np.asarray(snapshot.column("verdict")), snapshot.column("event").to_numpy()
     return Plan(
@@ -113,7 +115,7 @@ def plan(preparation: Preparation, *, tells_absence: bool, confirmed_shrink: boo
         collided=events[collided],
         repeated=int((verdicts[comparison.superseded] <= Verdict.UNCHANGED).sum()),
         upserts=len(sent.events),
-        deletes=gone.num_rows + (turns.told.num_rows if turns else 0),
+        deletes=deleted.num_rows + (turns.told.num_rows if turns else 0),
         absent=len(comparison.first_absent),
         dropped=dropped,
         contradictions=comparison.contradictions,
@@ -124,14 +126,28 @@ def plan(preparation: Preparation, *, tells_absence: bool, confirmed_shrink: boo
     )
 
 
-def _guarded(preparation: Preparation, vanishing: int, held: int, *, confirmed: bool) -> int:
-    """Holds the deletion of many up, where `count-drop` is an error; else says how many go beyond the limit."""
+def _guarded(storage: Storage, preparation: Preparation, vanishing: int, held: int, gone: Any) -> int:
+    """Holds the deletion of many up, where `count-drop` is an error; else says how many go beyond the limit.
+
+    What would have gone is kept for the person who is asked whether it may.
+    """
     limit = preparation.publication.source.shrink_limit
     guard = ShrinkGuard(limit.share, limit.count)
-    if severities(preparation.publication.quality.rules).get("count-drop") == "error":
-        guard.check(vanishing, held, confirmed=confirmed)
+    if not guard.exceeded(vanishing, held):
         return 0
-    return vanishing if guard.exceeded(vanishing, held) and not confirmed else 0
+    if severities(preparation.publication.quality.rules).get("count-drop") != "error":
+        return vanishing
+    keep_vanishing(
+        storage,
+        preparation.publication.name,
+        preparation.order.run,
+        count=vanishing,
+        held=held,
+        limit=guard.limit(held),
+        identities=gone.slice(0, SHOWN).to_pylist(),
+    )
+    guard.check(vanishing, held, confirmed=False)
+    return 0
 
 
 def _snapshot(storage: Storage, preparation: Preparation) -> Any:

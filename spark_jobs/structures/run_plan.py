@@ -26,9 +26,11 @@ from contexture.changes.structures import (
     Telling,
     plan_structures,
 )
+from contexture.errors import ConfigurationError
 from contexture.outbox.manifest import LandingManifest
 from contexture.outbox.state import State, StatePointer
 from contexture.outbox.storage import Storage
+from contexture.outbox.vanishing import keep_vanishing
 from contexture.sdmx.routing import router
 from contexture.sdmx.rules import severities
 from spark_jobs.preparation.settings import Preparation
@@ -69,7 +71,13 @@ def plan_run(storage: Storage, preparation: Preparation, landing: LandingManifes
     state = State(storage, preparation.publication.name)
     pointer = StatePointer.model_validate_json(preparation.pointer_json)
     held = held_structures(state.table(pointer))
-    plan = plan_structures(_events(looked_at), held, router(preparation.publication.topics), _run(preparation, landing))
+    events, run = _events(looked_at), _run(preparation, landing)
+    try:
+        plan = plan_structures(events, held, router(preparation.publication.topics), run)
+    except ConfigurationError as error:
+        if "vanishing" in error.context:
+            _keep_vanishing(storage, preparation, sorted(held.keys() - {event.urn for event in events}), held, run)
+        raise
     for cycle in plan.cycles[:_CYCLES_SHOWN]:
         _log.warning("%d structures refer to each other, the first is %s", len(cycle), cycle[0])
     write_changes(storage, preparation, held, plan.changes)
@@ -80,6 +88,15 @@ def plan_run(storage: Storage, preparation: Preparation, landing: LandingManifes
         records=_records(looked_at, plan, preparation.reference_time),
         quarantined=_quarantined(looked_at, plan),
     )
+
+
+def _keep_vanishing(
+    storage: Storage, preparation: Preparation, gone: list[str], held: Mapping[str, Any], run: StructureRun
+) -> None:
+    """Names what would go, for the person who is asked whether it may."""
+    name, limit = preparation.publication.name, run.guard.limit(len(held))
+    order = preparation.order
+    keep_vanishing(storage, name, order.run, count=len(gone), held=len(held), limit=limit, identities=gone)
 
 
 def _run(preparation: Preparation, landing: LandingManifest) -> StructureRun:

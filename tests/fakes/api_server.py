@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from typing import Any
 
@@ -37,6 +38,7 @@ def main() -> None:
     }
     tokens |= {"nobody": None, "forged": "eyJhbGciOiJub25lIn0.e30."}
     told = {user: _answers(client, token) for user, token in tokens.items()}
+    told["acts"] = {user: _resumes(client, token) for user, token in tokens.items()}
     told["views"] = client.get("/api/v2/plugins", headers={"Authorization": f"Bearer {tokens['admin']}"}).json()
     sys.stdout.write("\n" + json.dumps(told) + "\n")
 
@@ -73,6 +75,11 @@ def _add_dags() -> None:
                 max_active_tasks=1,
                 max_consecutive_failed_dag_runs=0,
                 has_task_concurrency_limits=False,
+                has_import_errors=False,
+                is_stale=False,
+                fileloc="/dags/publications.py",
+                relative_fileloc="publications.py",
+                owners="contexture",
             )
         )
         session.flush()
@@ -105,6 +112,36 @@ def _answers(client: Any, token: str | None) -> dict[str, Any]:
     }
     told["notify"] = _answer(client.post("/contexture/notify/vehicles", json={}))
     return told
+
+
+def _resumes(client: Any, token: str | None) -> dict[str, Any]:
+    """What becomes of a user's wish to resume a publication that is paused, and what Airflow's audit log says of it."""
+    from airflow.models.dag import DagModel
+    from airflow.models.log import Log
+    from airflow.utils.session import create_session
+    from sqlalchemy import select, update
+
+    with create_session() as session:
+        session.execute(update(DagModel).values(is_paused=True))
+    client.cookies.clear()
+    if token:
+        client.cookies.set("_token", token)
+    path = "/contexture/publications/vehicles/actions/resume"
+    shown = client.get(path, follow_redirects=False)
+    tokens = re.findall(r'name="token" value="([0-9a-f]{64})"', shown.text)
+    form = {"token": next(iter(tokens), ""), "reason": "the depot is open again"}
+    done = client.post(path, data=form, headers={"origin": "http://127.0.0.1:8080"}, follow_redirects=False)
+    with create_session() as session:
+        paused = session.scalar(select(DagModel.is_paused))
+        logged = session.execute(select(Log.owner, Log.extra).where(Log.event == "patch_dag")).all()
+        session.query(Log).delete()
+    return {
+        "shown": shown.status_code,
+        "done": done.status_code,
+        "problem": "".join(re.findall(r'role="alert">([^<]*)', done.text)),
+        "paused": paused,
+        "logged": [[owner, json.loads(extra)] for owner, extra in logged],
+    }
 
 
 def _answer(answer: Any) -> dict[str, Any]:

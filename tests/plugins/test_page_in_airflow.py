@@ -71,6 +71,17 @@ def test_a_run_shows_its_steps_as_airflow_timed_them(told):
     assert ">running</span>" in told["viewer"]["/contexture/"]["text"]
 
 
+@pytest.mark.parametrize("role", ["op", "admin"])
+def test_op_and_admin_act_through_airflow_which_logs_it(told, role):
+    logged = {"reason": "the depot is open again", "is_paused": False, "method": "PATCH"}
+    assert told["acts"][role] == {"shown": 200, "done": 303, "problem": "", "paused": False, "logged": [[role, logged]]}
+
+
+@pytest.mark.parametrize(("user", "status"), [("viewer", 403), ("nobody", 303), ("forged", 303)])
+def test_nobody_else_acts(told, user, status):
+    assert told["acts"][user] == {"shown": status, "done": status, "problem": "", "paused": True, "logged": []}
+
+
 @pytest.mark.parametrize("user", ["nobody", "forged"])
 def test_who_is_not_logged_in_gets_the_login_page(told, user):
     answers = told[user]

@@ -17,6 +17,7 @@ from builders.preparing import Preparer
 from contexture.errors import ConfigurationError
 from contexture.outbox.lifecycle import Outboxes
 from contexture.outbox.manifest import Manifest
+from contexture.outbox.vanishing import kept_vanishing
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -430,9 +431,13 @@ def test_too_many_deletions_stop_the_run_until_they_are_confirmed(preparer: Prep
 
     with pytest.raises(ConfigurationError, match="3 of 4 identities are gone") as stopped:
         runs.prepare([car(0, 10)])
+    held_up = kept_vanishing(runs.storage, "vehicles", "run3")
     confirmed = runs.again("run3", confirm_shrink=True)
 
     assert "confirm_shrink" in stopped.value.next_step
+    assert held_up is not None
+    assert (held_up.count, held_up.held, held_up.limit) == (3, 4, 1)
+    assert sorted(orjson.loads(each)[2] for each in held_up.identities) == ["car1", "car2", "car3"]
     assert told(confirmed, runs) == [("car1", None), ("car2", None), ("car3", None)]
 
 

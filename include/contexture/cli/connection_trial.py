@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from contexture.cli import connections
-from contexture.cli.trial_outcome import Outcome, Step
+from contexture.cli.trial_outcome import Outcome, Step, Told, untold
 from contexture.errors import ConfigurationError, ContextureError, RetriableError
 from contexture.ngsi.connection_fields import ConnectionFields
 
@@ -49,6 +49,25 @@ def try_by_kind(
             next_step=f"set {connections.variable_of(connection_id)} as Airflow has it "
             "(what is kept in Airflow's database is not seen here)",
         )
+    return try_fields(
+        connection_id, fields, service=service, timeout_seconds=timeout_seconds, media_type=media_type, topic=topic
+    )
+
+
+def try_fields(
+    connection_id: str,
+    fields: ConnectionFields,
+    *,
+    service: str,
+    timeout_seconds: float,
+    media_type: str = "",
+    topic: str | None = None,
+    told: Told = untold,
+) -> Outcome:
+    """Tests a connection by its fields, wherever they were kept; `told` gets each step as soon as it is done.
+
+    Args and errors are those of `try_by_kind`.
+    """
     if fields.kind not in _KINDS:
         raise ConfigurationError(
             f"connection {connection_id!r} has the type {fields.kind!r}",
@@ -57,13 +76,15 @@ def try_by_kind(
     if fields.kind == "kafka":
         from contexture.cli.kafka_connections import try_kafka
 
-        return try_kafka(connection_id, fields, topic, timeout_seconds)
+        return try_kafka(connection_id, fields, topic, timeout_seconds, told)
     from contexture.cli import registry_trial
 
-    registry = registry_trial.RegistryTrial(connection_id, fields, media_type, timeout_seconds)
+    registry = registry_trial.RegistryTrial(connection_id, fields, media_type, timeout_seconds, told)
     if media_type or registry.is_said or registry.is_fusion():
         return registry.outcome()
     outcome = _try_broker(connection_id, fields, service, timeout_seconds)
+    for step in outcome.steps:
+        told(step)
     if outcome.passed or outcome.unreachable or service:
         return outcome
     # What answers, but not as a context broker, may be a registry that does not say so.

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from contexture.cli import connections
-from contexture.cli.trial_outcome import Outcome, Step
+from contexture.cli.trial_outcome import Outcome, Step, Told, untold
 from contexture.errors import ConfigurationError
 from contexture.ngsi.connection_fields import ConnectionFields
 
 if TYPE_CHECKING:
     from contexture.kafka import ClientSettings
+    from contexture.kafka.connection import Check
 
 
 def settings_of(connection_id: str) -> ClientSettings:
@@ -41,29 +42,28 @@ def settings(fields: ConnectionFields) -> ClientSettings:
     )
 
 
-def try_kafka(connection_id: str, fields: ConnectionFields, topic: str | None, timeout_seconds: float) -> Outcome:
-    """Tries a connection, step by step.
+def try_kafka(
+    connection_id: str, fields: ConnectionFields, topic: str | None, timeout_seconds: float, told: Told = untold
+) -> Outcome:
+    """Tries a connection, step by step; `told` gets each step as soon as it is done.
 
     Raises:
         ConfigurationError: it holds what can't be used.
     """
     from contexture.kafka import test_connection
 
-    report = test_connection(settings(fields), timeout_seconds=timeout_seconds, topic=topic)
+    report = test_connection(
+        settings(fields), timeout_seconds=timeout_seconds, topic=topic, told=lambda check: told(_step(check))
+    )
     cluster = f", cluster {report.cluster_id}" if report.cluster_id else ""
     return Outcome(
         connection=connection_id,
         kind=fields.kind,
         target=f"{report.identity}{cluster}",
         unreachable=not report.reached,
-        steps=tuple(
-            Step(
-                name=check.name,
-                passed=check.passed,
-                detail=check.detail,
-                seconds=check.seconds,
-                remedy=check.remedy,
-            )
-            for check in report.checks
-        ),
+        steps=tuple(_step(check) for check in report.checks),
     )
+
+
+def _step(check: Check) -> Step:
+    return Step(name=check.name, passed=check.passed, detail=check.detail, seconds=check.seconds, remedy=check.remedy)

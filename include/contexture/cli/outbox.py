@@ -50,18 +50,10 @@ def show_outbox(outbox: Id, *, as_json: AsJson = False) -> None:
 def retry_outbox(outbox: Id, *, as_json: AsJson = False) -> None:
     """Forget the failed sends of an approved outbox, so that the next run sends it at once, with all attempts."""
     from contexture.cli import home
-    from contexture.errors import ConfigurationError
-    from contexture.outbox.attempts import AttemptLog
+    from contexture.operations import interventions
 
     found = home.find_outbox(home.open_home(), outbox)
-    if found.status.status != "approved":
-        raise ConfigurationError(
-            f"outbox {found.status.outbox} is {found.status.status}, and only an approved one is sent",
-            next_step=f"look at it with: contexture outbox show {found.status.outbox}",
-        )
-    log = AttemptLog(found.outboxes.storage, found.publication)
-    failed = sum(each.failed for each in log.of_outbox(found.status.outbox))
-    log.forget(found.status.outbox)
+    failed = interventions.forget_failed_sends(found.outboxes, found.status.outbox)
     dag = f"publish_{found.publication}"
     _answer(
         found,
@@ -80,17 +72,12 @@ def abandon_outbox(
 ) -> None:
     """Give an outbox up: the rest of it is never sent, and the publication's next run is a full one."""
     from contexture.cli import home
-    from contexture.outbox.conclusion import owe_full
-    from contexture.outbox.lifecycle import ALLOWED
+    from contexture.operations import interventions
 
     if not reason.strip():
         raise typer.BadParameter("say why", param_hint="--reason")
     found = home.find_outbox(home.open_home(), outbox)
-    # A backfill's outbox has no part in state, so nothing is owed after it.
-    owes = found.outboxes.manifest(found.status.outbox).mode != "backfill"
-    if owes and "abandoned" in ALLOWED[found.status.status]:
-        owe_full(found.outboxes.storage, found.publication, f"outbox {found.status.outbox} was abandoned: {reason}")
-    moved = found.outboxes.move(found.status.outbox, "abandoned", reason=reason)
+    moved, owes = interventions.abandon(found.outboxes, found.status.outbox, reason)
     then = f"the next run of publish_{found.publication} sends everything" if owes else "nothing else is owed"
     _answer(found, f"outbox {moved.outbox} is abandoned; {then}", as_json=as_json)
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from contexture.cli import home
 from contexture.cli.airflow import URL_VARIABLE, Airflow, AirflowAccess
-from contexture.outbox.retrying import Quarantine, resolve
+from contexture.operations.interventions import retry_order
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,16 +60,11 @@ def start(outbox: str, rules: tuple[str, ...], reason: str | None) -> Started:
         RetriableError: the storage or Airflow did not answer.
     """
     found = home.find_outbox(home.open_home(), outbox)
-    owner, dag = found.outboxes, f"publish_{found.publication}"
-    retry = resolve(owner.storage, found.publication, found.status.outbox, rules)
-    events = len(Quarantine(owner.storage, owner.folder, retry.outbox).chosen(rules))
-    conf: dict[str, object] = {"retry_quarantine": retry.outbox}
-    conf |= {"retry_rules": list(rules)} if rules else {}
-    conf |= {"reason": reason} if reason else {}
-    command = shlex.join(["airflow", "dags", "trigger", dag, "--conf", json.dumps(conf)])
+    order = retry_order(found.outboxes.storage, found.publication, found.status.outbox, rules, reason)
+    command = shlex.join(["airflow", "dags", "trigger", order.dag, "--conf", json.dumps(order.conf)])
     if not os.environ.get(URL_VARIABLE):
-        return Started(dag, retry.outbox, events, None, None, False, command)
+        return Started(order.dag, order.outbox, order.events, None, None, False, command)
     airflow = Airflow(AirflowAccess.from_environment())
-    paused = airflow.is_paused(dag)
-    run = airflow.trigger(dag, conf)
-    return Started(dag, retry.outbox, events, run, airflow.page(dag, run), paused, command)
+    paused = airflow.is_paused(order.dag)
+    run = airflow.trigger(order.dag, order.conf)
+    return Started(order.dag, order.outbox, order.events, run, airflow.page(order.dag, run), paused, command)

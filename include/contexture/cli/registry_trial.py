@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
-from contexture.cli.trial_outcome import Outcome, Step
+from contexture.cli.trial_outcome import Outcome, Step, Told, untold
 from contexture.errors import ConfigurationError, ContextureError, RetriableError
 from contexture.ngsi.connection_fields import ConnectionFields
 from contexture.ngsi.transport import Patience
@@ -42,9 +42,18 @@ class RegistryTrial:
         fields: as Airflow has them.
         media_type: the format to try; SDMX-ML 2.1 where it is empty.
         timeout_seconds: for each step.
+        told: gets each step as soon as it is done.
     """
 
-    def __init__(self, connection_id: str, fields: ConnectionFields, media_type: str, timeout_seconds: float) -> None:
+    def __init__(
+        self,
+        connection_id: str,
+        fields: ConnectionFields,
+        media_type: str,
+        timeout_seconds: float,
+        told: Told = untold,
+    ) -> None:
+        self._told = told
         self._id = connection_id
         self._fields = fields
         self._media_type = media_type or _DEFAULT
@@ -139,11 +148,16 @@ class RegistryTrial:
         except ContextureError as error:
             detail, passed = str(error), False
             self._unreachable = self._unreachable or (name == "reach" and isinstance(error, RetriableError))
-        self._steps.append(Step(name=name, passed=passed, detail=detail, seconds=time.monotonic() - started))
+        self._tell(Step(name=name, passed=passed, detail=detail, seconds=time.monotonic() - started))
         return found
 
     def _not_tried(self, *names: str) -> None:
-        self._steps += [Step(name=name, passed=None, detail="an earlier step failed", seconds=0.0) for name in names]
+        for name in names:
+            self._tell(Step(name=name, passed=None, detail="an earlier step failed", seconds=0.0))
+
+    def _tell(self, step: Step) -> None:
+        self._steps.append(step)
+        self._told(step)
 
 
 def _reached(connection: RegistryConnection) -> FusionRegistry | SdmxRegistry:

@@ -8,8 +8,6 @@ from typing import Annotated
 
 import typer
 
-DAG = "resynchronise"
-
 app = typer.Typer(add_completion=False)
 
 
@@ -36,21 +34,17 @@ def resynchronise(
     Exit codes: 0 started; 2 a name, a variable or a permission is wrong; 3 Airflow did not answer.
     """
     from contexture.cli.airflow import Airflow, AirflowAccess
-    from contexture.errors import ConfigurationError
+    from contexture.operations import interventions
 
     if not reason.strip():
         raise typer.BadParameter("say why", param_hint="--reason")
-    airflow = Airflow(AirflowAccess.from_environment())
-    if airflow.is_paused(DAG):
-        raise ConfigurationError(f"the DAG {DAG} is paused", next_step=f"resume it: airflow dags unpause {DAG}")
-    wanted = list(dict.fromkeys(names))
-    paused = [name for name in wanted if airflow.is_paused(f"publish_{name}")]
-    run_id = airflow.trigger(DAG, {"publications": wanted, "mode": mode.value, "reason": reason})
+    airflow, dag = Airflow(AirflowAccess.from_environment()), interventions.RESYNCHRONISE
+    started = interventions.resynchronise(airflow, names, mode=mode.value, reason=reason)
     if as_json:
-        typer.echo(
-            json.dumps({"dag": DAG, "run": run_id, "publications": wanted, "mode": mode.value, "paused": paused})
-        )
+        told = {"publications": list(started.publications), "mode": mode.value, "paused": list(started.paused)}
+        typer.echo(json.dumps({"dag": dag, "run": started.run, **told}))
     else:
-        typer.echo(f"started {DAG} for {', '.join(wanted)} ({mode.value}): {airflow.page(DAG, run_id)}")
-        for name in paused:
+        wanted = ", ".join(started.publications)
+        typer.echo(f"started {dag} for {wanted} ({mode.value}): {airflow.page(dag, started.run)}")
+        for name in started.paused:
             typer.echo(f"publish_{name} is paused and left out; it catches up by its own mode when it is resumed")

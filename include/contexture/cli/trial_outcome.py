@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from contexture.outbox.manifest import Document
 
 
@@ -28,3 +30,11 @@ class Outcome(Document):
     def passed(self) -> bool:
         """Whether something was reached, and no step failed."""
         return not self.unreachable and not any(step.passed is False for step in self.steps)
+
+
+Told = Callable[[Step], None]
+"""Who hears of each step as soon as it is done."""
+
+
+def untold(step: Step) -> None:
+    """Nobody does."""

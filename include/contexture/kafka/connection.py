@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from contexture.errors import ContextureError
@@ -69,6 +69,7 @@ def test_connection(
     timeout_seconds: float = 15.0,  # noqa: PT028 - a function for users, not one of pytest's
     transactional_id_prefix: str = "tx",  # noqa: PT028 - likewise
     topic: str | None = None,  # noqa: PT028 - likewise
+    told: Callable[[Check], None] = lambda check: None,  # noqa: PT028 - likewise
 ) -> ConnectionReport:
     """Tries what a publication needs, on records of its own in a topic of its own, which is removed again.
 
@@ -80,24 +81,30 @@ def test_connection(
         timeout_seconds: for each step; the largest record gets a second more for each megabyte.
         transactional_id_prefix: of the publications that will use it.
         topic: an existing topic to send the records to, for users who may not make one. They stay in it.
+        told: gets each step as soon as it is done.
 
     Raises:
         KafkaConfigurationError: the client refuses the settings.
     """
-    servers = [_of_address("server", found) for found in reach(settings.bootstrap_servers, timeout_seconds)]
     trial = Trial(settings, timeout_seconds, f"{transactional_id_prefix}.connection-test.{uuid.uuid4().hex}", topic)
-    checks = (*servers, *_tried(trial, reached=any(check.passed for check in servers)))
-    return ConnectionReport(settings.identity(), trial.cluster_id, trial.brokers, checks)
+    checks = []
+    for check in _tried(trial, settings.bootstrap_servers, timeout_seconds):
+        told(check)
+        checks.append(check)
+    return ConnectionReport(settings.identity(), trial.cluster_id, trial.brokers, tuple(checks))
 
 
 test_connection.__test__ = False  # type: ignore[attr-defined]
 
 
-def _tried(trial: Trial, *, reached: bool) -> list[Check]:
+def _tried(trial: Trial, bootstrap_servers: str, timeout_seconds: float) -> Iterator[Check]:
+    servers = [_of_address("server", found) for found in reach(bootstrap_servers, timeout_seconds)]
+    yield from servers
+    reached = any(check.passed for check in servers)
     login = _checked(AUTHENTICATION, trial.log_in) if reached else _untried(AUTHENTICATION, "no server is reached")
-    checks = [login]
+    yield login
     if login.passed:
-        checks += [_of_address("broker", found) for found in trial.reach_others()]
+        yield from (_of_address("broker", found) for found in trial.reach_others())
     steps: dict[str, Callable[[], Verdict]] = {
         "create topics": trial.create_topic,
         "transactions": trial.transact,
@@ -105,10 +112,9 @@ def _tried(trial: Trial, *, reached: bool) -> list[Check]:
         "clock": trial.compare_clocks,
     }
     for name, step in steps.items():
-        checks.append(_checked(name, step) if login.passed else _untried(name, "nobody is logged in"))
+        yield _checked(name, step) if login.passed else _untried(name, "nobody is logged in")
     if trial.topic_is_ours:
-        checks.append(_checked("clean up", trial.remove_topic))
-    return checks
+        yield _checked("clean up", trial.remove_topic)
 
 
 def _checked(name: str, step: Callable[[], Verdict]) -> Check:

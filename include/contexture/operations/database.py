@@ -14,6 +14,7 @@ from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 
 from contexture.errors import ConfigurationError
 from contexture.operations.tables import (
+    INTERVENTIONS,
     METADATA,
     SCHEMA_VERSION,
     TRANSACTIONS,
@@ -110,7 +111,17 @@ def _verifications(connection: Connection) -> None:
     VERIFICATIONS.create(connection, checkfirst=True)
 
 
-MIGRATIONS: Final[tuple[Callable[[Connection], None], ...]] = (_first_tables, _registry_transactions, _verifications)
+def _interventions(connection: Connection) -> None:
+    """Keeps what people did."""
+    INTERVENTIONS.create(connection, checkfirst=True)
+
+
+MIGRATIONS: Final[tuple[Callable[[Connection], None], ...]] = (
+    _first_tables,
+    _registry_transactions,
+    _verifications,
+    _interventions,
+)
 """What leads from each version of the tables to the next. Only ever added to: a step that was released stays."""
 
 

@@ -8,15 +8,17 @@ from sqlalchemy import Select, Table, func, select
 
 from contexture.operations.rows import (
     AttemptRow,
+    InterventionRow,
     RunRow,
     Sums,
     TransactionRow,
     as_attempt,
+    as_intervention,
     as_run,
     as_transaction,
 )
 from contexture.operations.statuses import TransactionStatus
-from contexture.operations.tables import ATTEMPTS, RUNS, TRANSACTIONS
+from contexture.operations.tables import ATTEMPTS, INTERVENTIONS, RUNS, TRANSACTIONS
 from contexture.operations.totals import Totals
 
 _PAGE = 50
@@ -54,6 +56,14 @@ class History(Totals):
             query = query.where(ATTEMPTS.c.outbox == outbox)
         order = (ATTEMPTS.c.failed_ms.desc(), ATTEMPTS.c.failed.desc())
         return [as_attempt(row._mapping) for row in self._page(query.order_by(*order), limit, offset)]
+
+    def interventions(
+        self, publication: str | None = None, *, limit: int = _PAGE, offset: int = 0
+    ) -> list[InterventionRow]:
+        """What people did, the latest first."""
+        query = _of(select(INTERVENTIONS), INTERVENTIONS, publication)
+        order = (INTERVENTIONS.c.at_ms.desc(), INTERVENTIONS.c.id)
+        return [as_intervention(row._mapping) for row in self._page(query.order_by(*order), limit, offset)]
 
     def sums(self, publication: str) -> Sums:
         """What the transactions of a publication come to."""

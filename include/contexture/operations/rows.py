@@ -110,6 +110,30 @@ class VerificationRow:
 
 
 @dataclass(frozen=True, slots=True)
+class InterventionRow:
+    """What a person did to a publication.
+
+    Attributes:
+        id: of the row; unlike any other.
+        who: the user's name, as Airflow knows it.
+        action: in a few words.
+        subject: the outbox or connection that it was about; empty when it was the publication.
+        outcome: what came of it, in one sentence.
+        run_id: the Airflow run that it started.
+    """
+
+    id: str
+    publication: str
+    at: datetime
+    who: str
+    action: str
+    subject: str
+    reason: str
+    outcome: str
+    run_id: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class Sums:
     """What a publication's transactions come to.
 
@@ -160,6 +184,12 @@ def as_verification(row: Mapping[Any, Any]) -> VerificationRow:
     """The verification of a row of its table."""
     values = dict(row)
     return VerificationRow(verified_at=_pop(values, "verified_ms"), equal=bool(values.pop("equal")), **values)
+
+
+def as_intervention(row: Mapping[Any, Any]) -> InterventionRow:
+    """What a row of its table says that a person did."""
+    values = dict(row)
+    return InterventionRow(at=_pop(values, "at_ms"), **values)
 
 
 def _pop(values: dict[str, Any], column: str) -> datetime:

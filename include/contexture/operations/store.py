@@ -12,13 +12,19 @@ from sqlalchemy import ColumnElement, Connection, Update, delete, func, select, 
 from contexture.operations.access import changed_rows
 from contexture.operations.database import database_url
 from contexture.operations.history import History
-from contexture.operations.rows import TransactionRow, VerificationRow, milliseconds
+from contexture.operations.rows import InterventionRow, TransactionRow, VerificationRow, milliseconds
 from contexture.operations.statuses import TransactionStatus
-from contexture.operations.tables import ATTEMPTS, PRODUCERS, RUNS, TRANSACTIONS, VERIFICATIONS
+from contexture.operations.tables import ATTEMPTS, INTERVENTIONS, PRODUCERS, RUNS, TRANSACTIONS, VERIFICATIONS
 from contexture.outbox.attempts import SendAttempts
 from contexture.outbox.manifest import RegistryPart
 
-_AGES = ((RUNS, "started_ms"), (TRANSACTIONS, "updated_ms"), (ATTEMPTS, "failed_ms"), (VERIFICATIONS, "verified_ms"))
+_AGES = (
+    (RUNS, "started_ms"),
+    (TRANSACTIONS, "updated_ms"),
+    (ATTEMPTS, "failed_ms"),
+    (VERIFICATIONS, "verified_ms"),
+    (INTERVENTIONS, "at_ms"),
+)
 _NOTHING_SENT = {"status": int(TransactionStatus.PENDING), "records": 0, "bytes": 0, "position": 0}
 # The number of what is not known to be a transaction yet.
 _OF_SOURCE = -1
@@ -134,6 +140,12 @@ class ProducerStore(History):
         values = asdict(row)
         values["verified_ms"] = milliseconds(values.pop("verified_at"))
         self._put(VERIFICATIONS, values)
+
+    def intervened(self, row: InterventionRow) -> None:
+        """Keeps what a person did."""
+        values = asdict(row)
+        values["at_ms"] = milliseconds(values.pop("at"))
+        self._put(INTERVENTIONS, values)
 
     def forget(self, publication: str, *, before: datetime) -> int:
         """Removes what is older; returns how many rows went."""

@@ -106,6 +106,21 @@ VERIFICATIONS: Final = Table(
     Column("report", Text, nullable=False),
 )
 
+INTERVENTIONS: Final = Table(
+    "interventions",
+    METADATA,
+    Column("id", _NAME, primary_key=True),
+    Column("publication", _NAME, nullable=False),
+    Column("at_ms", BigInteger, nullable=False),
+    Column("who", Text, nullable=False),
+    Column("action", _NAME, nullable=False),
+    Column("subject", Text, nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("outcome", Text, nullable=False),
+    Column("run_id", Text),
+    Index("interventions_by_time", "publication", "at_ms"),
+)
+
 _TRANSACTIONS_AS_KNOWN: Final = (
     "SELECT COALESCE(CAST(source_transaction AS VARCHAR(20)), outbox || '/' || shard || '/' || number) AS tx_id, "
     "publication AS producer_id, status AS tx_status, updated_ms AS tx_last_updated, bytes AS tx_size, "

@@ -56,6 +56,10 @@ class PublicationFolder:
         """When people were told last that something of this kind happened, and about which run."""
         return f"{self.publication}/alerts/{kind.replace(' ', '-')}.json"
 
+    def vanishing(self, run: str) -> str:
+        """What the run would have deleted, had it been let."""
+        return f"{self.orders(run)}/vanishing.json"
+
     def outbox(self, outbox: str) -> str:
         """The records of one run."""
         return f"{self.publication}/outbox/{outbox}"

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from airflow.api_fastapi.app import get_auth_manager
+from airflow.api_fastapi.auth.managers.models.resource_details import ConnectionDetails, DagAccessEntity, DagDetails
 from airflow.models.dag import DagModel
 from airflow.models.dagrun import DagRun
 from airflow.models.taskinstance import TaskInstance
@@ -29,6 +30,18 @@ class Airflow(Protocol):
 
     def dags(self, user: Any) -> Mapping[str, DagFacts]:
         """The DAGs of publications that a user may read, by the publication's name."""
+
+    def name(self, user: Any) -> str:
+        """What a user is called."""
+
+    def may_act(self, user: Any, publication: str) -> bool:
+        """Whether a user may start runs of a publication's DAG, and suspend it."""
+
+    def may_test(self, user: Any, connection: str) -> bool:
+        """Whether a user may test a connection."""
+
+    def has_dag(self, dag_id: str) -> bool:
+        """Whether Airflow knows a DAG."""
 
     def steps(self, publication: str, run_ids: Sequence[str]) -> Mapping[str, tuple[StepTime, ...]]:
         """How long the tasks of runs took, by run id; runs that Airflow has forgotten are left out."""
@@ -53,6 +66,27 @@ class AirflowDatabase:
             dag_id.removeprefix(_PREFIX): DagFacts(paused=paused, active=dag_id in active, next_run_at=next_run_at)
             for dag_id, paused, next_run_at in rows
         }
+
+    def name(self, user: Any) -> str:
+        """See `Airflow`."""
+        return str(user.get_name())
+
+    def may_act(self, user: Any, publication: str) -> bool:
+        """See `Airflow`."""
+        manager, dag_id = get_auth_manager(), publication_dag_id(publication)
+        details = DagDetails(id=dag_id, team_name=DagModel.get_team_name(dag_id))
+        starts = manager.is_authorized_dag(method="POST", access_entity=DagAccessEntity.RUN, details=details, user=user)
+        return starts and manager.is_authorized_dag(method="PUT", details=details, user=user)
+
+    def may_test(self, user: Any, connection: str) -> bool:
+        """See `Airflow`; the right is that of Airflow's own test of connections."""
+        details = ConnectionDetails(conn_id=connection)
+        return get_auth_manager().is_authorized_connection(method="POST", details=details, user=user)
+
+    def has_dag(self, dag_id: str) -> bool:
+        """See `Airflow`."""
+        with create_session() as session:
+            return session.scalar(select(DagModel.is_stale).where(DagModel.dag_id == dag_id)) is False
 
     def steps(self, publication: str, run_ids: Sequence[str]) -> Mapping[str, tuple[StepTime, ...]]:
         """See `Airflow`."""

@@ -12,8 +12,9 @@ from starlette.exceptions import HTTPException
 from starlette.staticfiles import StaticFiles
 
 from contexture.errors import ContextureError
-from contexture_airflow.ui import api, pages, status_api
+from contexture_airflow.ui import acting, api, pages, status_api, trying
 from contexture_airflow.ui.answers import Guarded
+from contexture_airflow.ui.forms import ForbiddenError
 from contexture_airflow.ui.installation import Installation
 from contexture_airflow.ui.reader import places
 from contexture_airflow.ui.rendering import render
@@ -26,11 +27,14 @@ def application(installation: Installation) -> FastAPI:
     app = FastAPI(title="Contexture", openapi_url=None, docs_url=None, redoc_url=None)
     app.state.installation = installation
     app.include_router(pages.router)
+    app.include_router(acting.router)
+    app.include_router(trying.router)
     app.include_router(api.router)
     app.include_router(status_api.router)
     app.add_middleware(Guarded)
     app.mount("/static", StaticFiles(directory=_STATIC))
     app.add_exception_handler(HTTPException, _refuse)
+    app.add_exception_handler(ForbiddenError, _forbid)
     app.add_exception_handler(RequestValidationError, _misread)
     app.add_exception_handler(ContextureError, _unavailable)
     return app
@@ -41,6 +45,10 @@ async def _refuse(request: Request, error: Any) -> Response:
     if error.status_code in {401, 403} and not _is_for_scripts(request):
         return RedirectResponse(places(request).login(), 303)
     return _told(request, error.status_code, str(error.detail))
+
+
+async def _forbid(request: Request, error: Any) -> Response:
+    return _told(request, 403, str(error.detail))
 
 
 async def _misread(request: Request, error: Any) -> Response:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from contexture.errors import ConfigurationError
+from contexture.errors import ConfigurationError, RetriableError
 from contexture.operations import ProducerStore
 from contexture.operations.page.sources import Sources
 from contexture.operations.page.tables import Tables
+from contexture.operations.rows import InterventionRow
 from contexture.outbox.storage import Storage
 from contexture.publications import LoadedPublication, Publication, discover
 from contexture_airflow.catalogue import stamps
@@ -20,6 +22,9 @@ from contexture_airflow.steps.open import open_storage
 
 if TYPE_CHECKING:
     from contexture_airflow.ui.airflow_database import Airflow
+
+
+log = logging.getLogger(__name__)
 
 
 def _now() -> datetime:
@@ -63,6 +68,15 @@ class Installation:
         dags = {name: facts for name, facts in self.airflow.dags(user).items() if name in known}
         return Sources(storage, self._tables(storage), files.publications, dags, self._clock())
 
+    def note(self, row: InterventionRow) -> None:
+        """Keeps what a person did; where the tables are away, the log of the API server alone tells of it."""
+        try:
+            store = self._store_of(self._storage())
+            if store is not None:
+                store.intervened(row)
+        except (ConfigurationError, RetriableError) as error:
+            log.warning("what %r did is not kept in the operational tables: %s", row.who, error)
+
     def files(self) -> Files:
         """The publication files; read again when one of them has changed, for reading many takes a second."""
         with self._lock:
@@ -82,11 +96,14 @@ class Installation:
 
     def _tables(self, storage: Storage) -> Tables:
         try:
-            with self._lock:
-                self._store = self._store or ProducerStore.of_home(storage.root)
+            return Tables(self._store_of(storage))
         except ConfigurationError as error:
             return Tables(None, str(error))
-        return Tables(self._store)
+
+    def _store_of(self, storage: Storage) -> ProducerStore | None:
+        with self._lock:
+            self._store = self._store or ProducerStore.of_home(storage.root)
+            return self._store
 
 
 def _read(loaded: list[LoadedPublication]) -> Files:

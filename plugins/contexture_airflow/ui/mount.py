@@ -12,6 +12,9 @@ PREFIX: Final = "/contexture"
 VIEW: Final = {"name": "Contexture", "href": f"{PREFIX}/", "destination": "nav", "url_route": "contexture"}
 """The entry in Airflow's navigation: the page in a frame."""
 
+AIRFLOW: Final = "contexture.airflow"
+"""Where a request keeps Airflow's own application, which mounts the page."""
+
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
@@ -38,7 +41,7 @@ class Page:
         async with self._building:
             if self._application is None:
                 self._application = await asyncio.to_thread(self._build)
-        await self._application(scope, receive, send)
+        await self._application({**scope, AIRFLOW: scope.get("app")}, receive, send)
 
 
 def _build() -> Application:

@@ -1,4 +1,4 @@
-"""The pages for people. All of them only read."""
+"""The pages for people that only read."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from fastapi.responses import HTMLResponse, Response
 
 from contexture.operations import TransactionStatus
 from contexture.operations.page import detail
+from contexture.operations.page.held_back import quarantines
 from contexture.operations.page.standing import Standing
+from contexture_airflow.settings import VERIFY_DAG
+from contexture_airflow.ui.actions import ACTIONS
 from contexture_airflow.ui.documents import report_file
 from contexture_airflow.ui.reader import Number, Reading
 from contexture_airflow.ui.rendering import render
@@ -23,10 +26,19 @@ def show_overview(reader: Reading, page: Number = 1, standing: Standing | None =
 
 
 @router.get("/publications/{name}")
-def show_publication(reader: Reading, name: str) -> str:
-    """One publication."""
+def show_publication(reader: Reading, name: str, done: str = "") -> str:
+    """One publication; `done`: the action that led here."""
     found = detail.detail(reader.sources, reader.publication(name))
-    return render("publication", reader.places, name=name, detail=found)
+    return render(
+        "publication",
+        reader.places,
+        name=name,
+        detail=found,
+        may_act=reader.may_act(name),
+        tested=[each for each in found.connections if reader.may_test(each)],
+        done=ACTIONS.get(done),
+        verifies=reader.installation.airflow.has_dag(VERIFY_DAG),
+    )
 
 
 @router.get("/publications/{name}/transactions")
@@ -40,6 +52,13 @@ def show_transactions(reader: Reading, name: str, page: Number = 1, status: Tran
 def show_runs(reader: Reading, name: str, page: Number = 1) -> str:
     """Its runs."""
     return render("runs", reader.places, name=name, runs=reader.runs(name, page))
+
+
+@router.get("/publications/{name}/quarantine")
+def show_quarantine(reader: Reading, name: str, page: Number = 1) -> str:
+    """What its rules hold back."""
+    found = quarantines(reader.sources, reader.publication(name), page=page)
+    return render("quarantine", reader.places, name=name, quarantines=found, may_act=reader.may_act(name))
 
 
 @router.get("/publications/{name}/topics")

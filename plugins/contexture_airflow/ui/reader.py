@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
+from uuid import uuid4
 
 from airflow.api_fastapi.core_api.security import GetUserDep
 from fastapi import Depends, HTTPException, Query, Request
@@ -12,6 +13,8 @@ from contexture.operations.page import detail
 from contexture.operations.page.overview import Overview, overview
 from contexture.operations.page.sources import Sources
 from contexture.operations.page.standing import Standing
+from contexture.operations.rows import InterventionRow
+from contexture_airflow.ui.forms import ForbiddenError
 from contexture_airflow.ui.installation import Installation
 from contexture_airflow.ui.mount import PREFIX
 from contexture_airflow.ui.rendering import Places
@@ -27,6 +30,45 @@ class Reader:
     installation: Installation
     sources: Sources
     places: Places
+    user: Any
+
+    @property
+    def who(self) -> str:
+        """What Airflow calls the reader."""
+        return self.installation.airflow.name(self.user)
+
+    def may_act(self, name: str) -> bool:
+        """Whether this reader may change anything about a publication."""
+        return self.installation.airflow.may_act(self.user, self.publication(name))
+
+    def actor(self, name: str) -> None:
+        """Lets only those pass who may.
+
+        Raises:
+            ForbiddenError: this reader may only read.
+            HTTPException: 404 as `publication` has it.
+        """
+        if not self.may_act(name):
+            raise ForbiddenError("you may look at this publication, and not change anything: Airflow's roles decide")
+
+    def may_test(self, connection: str) -> bool:
+        """Whether this reader may test a connection."""
+        return self.installation.airflow.may_test(self.user, connection)
+
+    def tester(self, connection: str) -> None:
+        """Lets only those pass who may test a connection.
+
+        Raises:
+            ForbiddenError: this reader may not.
+        """
+        if not self.may_test(connection):
+            raise ForbiddenError("you may not test connections: Airflow's roles decide")
+
+    def note(self, name: str, action: str, subject: str, reason: str, outcome: str, run_id: str | None) -> None:
+        """Keeps what this reader did, in the operational tables where there are any."""
+        at = self.sources.now
+        row = InterventionRow(uuid4().hex, name, at, self.who, action, subject, reason, outcome, run_id)
+        self.installation.note(row)
 
     def publication(self, name: str) -> str:
         """The name of a publication that there is for this reader.
@@ -65,7 +107,7 @@ def read(request: Request, user: GetUserDep) -> Reader:
         RetriableError: the storage did not answer.
     """
     installation: Installation = request.app.state.installation
-    return Reader(installation, installation.sources(user), places(request))
+    return Reader(installation, installation.sources(user), places(request), user)
 
 
 Reading = Annotated[Reader, Depends(read)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from functools import cache
 from typing import Any, Final
@@ -42,6 +43,14 @@ class Places:
         given = {key: value for key, value in query.items() if value is not None}
         return f"{path}?{urlencode(given)}" if given else path
 
+    def action(self, name: str, action: str, outbox: str | None = None) -> str:
+        """The page that asks whether something is to be done."""
+        return self.publication(name, f"actions/{action}", outbox=outbox)
+
+    def connection(self, name: str, connection: str) -> str:
+        """The page that tests a connection."""
+        return self.publication(name, f"connections/{quote(connection, safe='')}")
+
     def report(self, name: str, outbox: str, file: str = "index.html") -> str:
         """A file of an outbox's data quality report."""
         return self.publication(name, f"reports/{quote(outbox, safe='')}/{file}")
@@ -59,6 +68,11 @@ class Places:
 def render(template: str, places: Places, **values: Any) -> str:
     """A page as HTML."""
     return _environment().get_template(f"{template}.html.j2").render(places=places, **values)
+
+
+def stream(template: str, places: Places, **values: Any) -> Iterator[str]:
+    """The same, piece by piece: what is iterated over in the template may take its time."""
+    return _environment().get_template(f"{template}.html.j2").generate(places=places, **values)
 
 
 @cache

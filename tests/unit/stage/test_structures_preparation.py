@@ -26,6 +26,7 @@ from builders.structure_runs import (
 from contexture.errors import ConfigurationError
 from contexture.outbox.lifecycle import Outboxes
 from contexture.outbox.manifest import RegistryPart
+from contexture.outbox.vanishing import kept_vanishing
 from contexture.sdmx import split
 
 A, B = urn("CL_A"), urn("CL_B")
@@ -155,8 +156,12 @@ def test_more_than_may_vanish_leaves_no_outbox(preparer: Prepare) -> None:
 
     with pytest.raises(ConfigurationError, match="2 are gone of the 3 structures"):
         runs.prepare(told(lists(a="x")), complete=True)
+    held_up = [kept_vanishing(runs.storage, "structures", run) for run in runs.storage.folders("structures/runs")]
     confirmed = runs.concluded(told(lists(a="x")), complete=True, confirm_shrink=True)
 
+    assert [found and (found.count, found.held, found.limit, len(found.identities)) for found in held_up] == [
+        (2, 3, 1, 2)
+    ]
     assert len(Outboxes(runs.storage, "structures").all()) == 2
     assert confirmed.deletes == 2
 

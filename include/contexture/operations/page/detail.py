@@ -11,13 +11,16 @@ from contexture.operations.page.overview import PublicationLine, line
 from contexture.operations.page.paging import Paging
 from contexture.operations.page.pictures import duration_seconds
 from contexture.operations.page.sources import Sources, manifest, survey
-from contexture.operations.rows import RunRow, TransactionRow
+from contexture.operations.rows import InterventionRow, RunRow, TransactionRow
 from contexture.operations.statuses import TransactionStatus
 from contexture.outbox.layout import PublicationFolder
 from contexture.outbox.manifest import Manifest
 from contexture.outbox.storage import Storage
+from contexture.outbox.vanishing import Vanishing, kept_vanishing
 from contexture.publications.problems import without_secrets
 from contexture.publications.understood import UnderstoodKey, understood
+
+_INTERVENTIONS = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +55,9 @@ class Detail:
         configuration: every key as it is understood; empty without a good file.
         statuses: how many transactions have each status, all of them named.
         qualities: of the last concluded outbox and of those that wait, the latest first.
+        interventions: what people did, the latest first.
+        vanishing: what the latest run would have deleted, where the guard against shrinking stopped it.
+        connections: ids of the connections that it reads from and sends to.
         tables_problem: why the operational tables tell nothing, if something is wrong.
     """
 
@@ -59,6 +65,9 @@ class Detail:
     configuration: tuple[UnderstoodKey, ...]
     statuses: Mapping[TransactionStatus, int]
     qualities: tuple[Quality, ...]
+    interventions: tuple[InterventionRow, ...]
+    vanishing: Vanishing | None
+    connections: tuple[str, ...]
     tables_problem: str | None
 
 
@@ -127,13 +136,24 @@ def detail(sources: Sources, name: str) -> Detail:
     waiting = [each.outbox for each in reversed(found.stored.pending)]
     outboxes = dict.fromkeys([*waiting, found.stored.pointer.outbox])
     found_manifests = {outbox: manifest(sources.storage, name, outbox) for outbox in outboxes}
+    latest = found.latest
+    stopped = latest.run if latest and latest.state == "failed" else None
     return Detail(
         line=line(sources, found, found_manifests[found.stored.pointer.outbox]),
         configuration=configuration(sources, name),
         statuses=_statuses(sources, name),
         qualities=tuple(_quality(sources.storage, each) for each in found_manifests.values() if each),
+        interventions=tuple(sources.tables.ask(lambda history: history.interventions(name, limit=_INTERVENTIONS), ())),
+        vanishing=kept_vanishing(sources.storage, name, stopped) if stopped else None,
+        connections=connections(sources, name),
         tables_problem=sources.tables.problem,
     )
+
+
+def connections(sources: Sources, name: str) -> tuple[str, ...]:
+    """Ids of the connections that a publication reads from and sends to; none without a good file."""
+    publication = sources.publications.get(name)
+    return (publication.source.connection, publication.publish.connection) if publication else ()
 
 
 def configuration(sources: Sources, name: str) -> tuple[UnderstoodKey, ...]:

@@ -1,0 +1,182 @@
+"""What can be done from the page: each action with what it means, and how it is done."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from contexture.operations import interventions
+from contexture.operations.interventions import dag_of
+from contexture.outbox.lifecycle import Outboxes
+from contexture.outbox.storage import Storage
+from contexture_airflow.settings import VERIFY_DAG
+from contexture_airflow.ui.forms import Form
+
+
+class Dags(interventions.Dags, Protocol):
+    """Airflow, as far as the page acts on it."""
+
+    def pause(self, dag_id: str, paused: bool, reason: str) -> None:
+        """Suspends a DAG or resumes it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a person wants done, and with what.
+
+    Attributes:
+        subject: an outbox; empty where the action is about the publication.
+        who: the user, as Airflow calls them.
+    """
+
+    dags: Dags
+    storage: Storage
+    publication: str
+    subject: str
+    who: str
+    form: Form
+
+    @property
+    def outboxes(self) -> Outboxes:
+        """The outboxes of the publication."""
+        return Outboxes(self.storage, self.publication)
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What came of it, and the run that was started."""
+
+    outcome: str
+    run_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """Something that can be done.
+
+    Attributes:
+        title: what it is called.
+        meaning: what will happen, before a person confirms it.
+        perform: does it; raises a ContextureError when it can't be done.
+        of_outbox: it is about one outbox.
+        is_grave: it deletes, or gives up.
+    """
+
+    title: str
+    meaning: str
+    perform: Callable[[Asked], Done]
+    of_outbox: bool = False
+    is_grave: bool = False
+
+
+def _run(asked: Asked) -> Done:
+    params = {"dry_run": True} if asked.form.one("dry_run") else {}
+    run = interventions.run_now(asked.dags, asked.publication, asked.form.reason, **params)
+    return Done("a dry run was started" if params else "a run was started", run)
+
+
+def _resynchronise(asked: Asked) -> Done:
+    started = interventions.resynchronise(asked.dags, [asked.publication], mode="full", reason=asked.form.reason)
+    if started.paused:
+        return Done("it is suspended and was left out: resume it, and ask again")
+    # The run that was started is one of another DAG, whose id leads nowhere here.
+    return Done(f"a full run is being started by run {started.run} of {interventions.RESYNCHRONISE}")
+
+
+def _suspend(asked: Asked) -> Done:
+    asked.dags.pause(dag_of(asked.publication), True, asked.form.reason)
+    return Done("its DAG is paused: a run that is on its way goes on, and no other begins")
+
+
+def _resume(asked: Asked) -> Done:
+    asked.dags.pause(dag_of(asked.publication), False, asked.form.reason)
+    return Done("its DAG is no longer paused")
+
+
+def _retry_outbox(asked: Asked) -> Done:
+    failed = interventions.forget_failed_sends(asked.outboxes, asked.subject)
+    run = interventions.run_now(asked.dags, asked.publication, asked.form.reason)
+    return Done(f"{failed} failed sends are forgotten, and a run was started that sends it first", run)
+
+
+def _abandon(asked: Asked) -> Done:
+    said = f"{asked.form.reason} ({asked.who})"
+    moved, owes = interventions.abandon(asked.outboxes, asked.subject, said)
+    return Done(f"outbox {moved.outbox} is abandoned; " + ("the next run is full" if owes else "nothing else is owed"))
+
+
+def _retry_quarantine(asked: Asked) -> Done:
+    rules = asked.form.many("rule")
+    order = interventions.retry_order(asked.storage, asked.publication, asked.subject, rules, asked.form.reason)
+    run = asked.dags.trigger(order.dag, order.conf)
+    return Done(f"a run was started that tries {order.events} quarantined events again", run)
+
+
+def _confirm_shrink(asked: Asked) -> Done:
+    run = interventions.run_now(asked.dags, asked.publication, asked.form.reason, confirm_shrink=True)
+    return Done("a run was started that may delete more than source.shrink_limit allows", run)
+
+
+def _verify(asked: Asked) -> Done:
+    run = asked.dags.trigger(VERIFY_DAG, {"publications": [asked.publication], "reason": asked.form.reason})
+    return Done(f"run {run} of {VERIFY_DAG} was started")
+
+
+ACTIONS: Final[Mapping[str, Action]] = {
+    "run": Action(
+        "Run now",
+        "A run of the publication begins, in the mode that its file says. What waits to be sent is sent first.",
+        _run,
+    ),
+    "resynchronise": Action(
+        "Resynchronise in full",
+        "Everything the source holds is read and sent again, and what it no longer holds is deleted from the topics.",
+        _resynchronise,
+    ),
+    "suspend": Action(
+        "Suspend",
+        "No further run begins until somebody resumes the publication. A run that is on its way goes on to its end.",
+        _suspend,
+    ),
+    "resume": Action(
+        "Resume",
+        "Runs begin again by the publication's schedule, the latest that was missed at once.",
+        _resume,
+    ),
+    "retry-outbox": Action(
+        "Send the outbox again",
+        "The failed sends of the outbox are forgotten, and a run begins that sends the rest of it at once, from where "
+        "the ledger stands, with all its attempts.",
+        _retry_outbox,
+        of_outbox=True,
+    ),
+    "abandon-outbox": Action(
+        "Abandon the outbox",
+        "The rest of the outbox is never sent. What is in Kafka already stays there, and the publication's next run "
+        "is a full one.",
+        _abandon,
+        of_outbox=True,
+        is_grave=True,
+    ),
+    "retry-quarantine": Action(
+        "Try quarantined events again",
+        "A run begins that tries what the rules held back, instead of reading the source. What passes now is "
+        "published, unless the target holds something newer; what is refused again stays, with its new reason.",
+        _retry_quarantine,
+        of_outbox=True,
+    ),
+    "confirm-shrink": Action(
+        "Confirm that much is gone",
+        "A run begins that may delete more than source.shrink_limit allows. It reads the source again: what it then "
+        "misses for the second time is deleted from the topics.",
+        _confirm_shrink,
+        is_grave=True,
+    ),
+    "verify": Action(
+        "Verify the replica",
+        "The topics are read back and compared with what the target should hold. Nothing is changed.",
+        _verify,
+    ),
+}
+"""Actions by the name in their addresses."""

@@ -1,0 +1,119 @@
+"""The Contexture page in an API server that mounts it as Airflow does, asked as a browser would."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from typing import Any
+
+from airflow.api_fastapi.core_api.security import get_user
+from fastapi import HTTPException, Request
+from starlette.applications import Starlette
+from starlette.requests import Request as Asked
+from starlette.responses import JSONResponse
+from starlette.routing import Mount, Route
+from starlette.testclient import TestClient
+
+from builders.outboxes import NOON
+from contexture.operations.page.detail import StepTime
+from contexture.operations.page.standing import DagFacts
+from contexture_airflow.ui.application import application
+from contexture_airflow.ui.installation import Installation
+from contexture_airflow.ui.mount import Page
+
+RESTING = DagFacts(paused=False, active=False, next_run_at=NOON + timedelta(minutes=5))
+ORIGIN = "http://testserver"
+
+
+class FakeAirflow:
+    """Airflow as its users see it: `ana` reads and does everything, `eve` reads everything, `ben` only the buses."""
+
+    def __init__(self, *names: str, dags: Sequence[str] = ()) -> None:
+        self.names = names
+        self.others = dags
+
+    def dags(self, user: Any) -> Mapping[str, DagFacts]:
+        return {name: RESTING for name in self.names if user in {"ana", "eve"} or name == "buses"}
+
+    def steps(self, publication: str, run_ids: Sequence[str]) -> Mapping[str, tuple[StepTime, ...]]:
+        return {run_id: (StepTime("stage", "success", 12.5), StepTime("publish", "failed", 61.0)) for run_id in run_ids}
+
+    def name(self, user: Any) -> str:
+        return str(user)
+
+    def may_act(self, user: Any, publication: str) -> bool:
+        return bool(user == "ana")
+
+    def may_test(self, user: Any, connection: str) -> bool:
+        return bool(user == "ana")
+
+    def has_dag(self, dag_id: str) -> bool:
+        return dag_id in self.others
+
+
+class FakeApi:
+    """Airflow's public interface; keeps what it was asked, by whom, and answers as told."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, str, Any, str | None]] = []
+        self.status = 200
+        self.paused: set[str] = set()
+
+    async def answer(self, request: Asked) -> JSONResponse:
+        body = await request.json() if await request.body() else None
+        address = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+        self.asked.append((request.method, address, body, request.headers.get("x-user") or request.cookies.get("who")))
+        dag = request.path_params["dag"]
+        return JSONResponse({"is_paused": dag in self.paused, "dag_run_id": f"manual__{dag}"}, self.status)
+
+
+def who_asks(request: Request) -> str:
+    name = request.headers.get("x-user")
+    if name is None:
+        raise HTTPException(401, "Not authenticated")
+    return name
+
+
+class Browser:
+    """Asks an API server that mounts the page as Airflow does."""
+
+    def __init__(self, *names: str, root_path: str = "", dags: Sequence[str] = ()) -> None:
+        self.api = FakeApi()
+        page = application(Installation(FakeAirflow(*names, dags=dags), lambda: NOON))
+        page.dependency_overrides[get_user] = who_asks
+        mounted = Starlette(
+            routes=[
+                Route("/api/v2/dags/{dag}", self.api.answer, methods=["GET", "PATCH"]),
+                Route("/api/v2/dags/{dag}/dagRuns", self.api.answer, methods=["POST"]),
+                Mount("/contexture", app=Page(lambda: page)),
+            ]
+        )
+        mounted.state.secret_key = "airflow's own secret"
+        self._client = TestClient(mounted, root_path=root_path, base_url=ORIGIN)
+        self._root = f"{root_path}/contexture"
+
+    def get(self, path: str, user: str | None = "ana", **query: Any) -> Any:
+        headers = {"x-user": user} if user else {}
+        return self._client.get(f"{self._root}/{path}", headers=headers, params=query, follow_redirects=False)
+
+    def post(
+        self, path: str, user: str | None = "ana", *, headers: Mapping[str, str] | None = None, **form: Any
+    ) -> Any:
+        """Sends a form; `headers`: what tells where it comes from."""
+        given = {"origin": ORIGIN} if headers is None else headers
+        who = {"x-user": user, "cookie": f"who={user}"} if user else {}
+        return self._client.post(f"{self._root}/{path}", headers={**who, **given}, data=form, follow_redirects=False)
+
+    def confirm(self, path: str, user: str = "ana", **form: Any) -> Any:
+        """Opens the page that asks, and confirms it as shown."""
+        outbox = {"outbox": form["outbox"]} if "outbox" in form else {}
+        shown = self.get(path, user, **outbox)
+        assert shown.status_code == 200, shown.text
+        return self.post(path, user, **{"token": token_in(shown.text), "reason": "as agreed", **form})
+
+
+def token_in(text: str) -> str:
+    """What the form of a page carries."""
+    (found,) = re.findall(r'name="token" value="([0-9a-f]{64})"', text)
+    return found

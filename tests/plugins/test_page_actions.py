@@ -1,0 +1,368 @@
+"""What can be done from the page: by whom, from where, with which words, and what Airflow is asked for it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+pytestmark = pytest.mark.airflow
+
+pytest.importorskip("airflow.sdk")
+
+from builders.attempts import failed_send  # noqa: E402
+from builders.outboxes import outbox, publication, records  # noqa: E402
+from builders.page_browser import ORIGIN, Browser, token_in  # noqa: E402
+from contexture.operations import ProducerStore  # noqa: E402
+from contexture.outbox.attempts import AttemptLog  # noqa: E402
+from contexture.outbox.layout import PublicationFolder  # noqa: E402
+from contexture.outbox.lifecycle import Outboxes  # noqa: E402
+from contexture.outbox.schemas import QUARANTINE  # noqa: E402
+from contexture.outbox.state import State  # noqa: E402
+from contexture.outbox.storage import Storage  # noqa: E402
+from contexture.outbox.vanishing import keep_vanishing  # noqa: E402
+from contexture_airflow.ui import trying  # noqa: E402
+from contexture_airflow.ui.actions import ACTIONS  # noqa: E402
+
+ATTACK = '"><script>alert(1)</script>'
+FILE = """
+name: vehicles
+source: {kind: ngsi, connection: context_broker, service: vehicles, service_path: /4wheels, types: [car]}
+"""
+RUN = "publications/vehicles/actions/run"
+OF_PUBLICATION = sorted(key for key, action in ACTIONS.items() if not action.of_outbox)
+OF_OUTBOX = sorted(key for key, action in ACTIONS.items() if action.of_outbox)
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Storage:
+    """A publication with an approved outbox whose sends failed, and two events in quarantine."""
+    (tmp_path / "publications").mkdir()
+    (tmp_path / "publications" / "vehicles.yaml").write_text(FILE)
+    monkeypatch.setenv("CONTEXTURE_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("CONTEXTURE_PUBLICATIONS", str(tmp_path / "publications"))
+    monkeypatch.delenv("CONTEXTURE_DATABASE", raising=False)
+    storage = Storage(str(tmp_path / "home"))
+    outbox(storage, publication(), 1, [records("a")])
+    Outboxes(storage, "vehicles").move("outbox1", "approved", reason="good")
+    AttemptLog(storage, "vehicles").keep(failed_send("outbox1", shard=0, state="stopped", next_at=None, message="away"))
+    quarantine(storage, "outbox1", f"car{ATTACK}", "car2")
+    return storage
+
+
+def quarantine(storage: Storage, name: str, *ids: str) -> None:
+    row = {
+        "operation": "upsert",
+        "scope": "vehicles",
+        "path": "/4wheels",
+        "type": "car",
+        "body": b'{"plate":"secret-plate"}',
+        "received_at": datetime(2026, 3, 1, tzinfo=UTC),
+        "rule": "number-string",
+        "severity": "error",
+        "message": "speed is no number",
+    }
+    rows = [row | {"ordinal": place, "id": each} for place, each in enumerate(ids)]
+    with storage.replacing(f"{PublicationFolder('vehicles').quarantine(name)}/part-0.parquet") as path:
+        pq.write_table(pa.Table.from_pylist(rows, schema=QUARANTINE), path)
+
+
+@pytest.fixture
+def browser(home: Storage) -> Browser:
+    return Browser("vehicles", dags=["verify_replica"])
+
+
+def told(home: Storage) -> list[tuple[str, str, str, str, str, str | None]]:
+    store = ProducerStore.of_home(home.root)
+    assert store is not None
+    try:
+        return [
+            (row.who, row.action, row.subject, row.reason, row.outcome, row.run_id) for row in store.interventions()
+        ]
+    finally:
+        store.close()
+
+
+def addresses() -> list[tuple[str, dict[str, str]]]:
+    of_publication = [(f"publications/vehicles/actions/{key}", dict[str, str]()) for key in OF_PUBLICATION]
+    of_outbox = [(f"publications/vehicles/actions/{key}", {"outbox": "outbox1"}) for key in OF_OUTBOX]
+    tests = [(f"publications/vehicles/connections/{each}", {}) for each in ("context_broker", "kafka_default")]
+    return [*of_publication, *of_outbox, *tests]
+
+
+@pytest.mark.parametrize(("path", "query"), addresses())
+def test_a_page_says_what_an_action_means_and_asks_why(browser, path, query):
+    text = browser.get(path, **query).text
+    assert token_in(text)
+    assert 'name="reason"' in text
+    assert "<script>alert" not in text
+    assert browser.api.asked == []
+
+
+@pytest.mark.parametrize(("path", "query"), addresses())
+def test_who_may_only_read_neither_sees_nor_does_it(browser, home, path, query):
+    shown = browser.get("publications/vehicles", "eve").text
+    assert not [part for part in ("/actions/", "/connections/", "<form") if part in shown]
+    answers = [browser.get(path, "eve", **query), browser.post(path, "eve", reason="why", token="0" * 64, **query)]
+    assert [answer.status_code for answer in answers] == [403, 403]
+    assert "Airflow's roles decide".replace("'", "&#39;") in answers[1].text
+    assert (browser.api.asked, Outboxes(home, "vehicles").status("outbox1").status) == ([], "approved")
+
+
+@pytest.mark.parametrize(("path", "query"), addresses())
+def test_who_is_not_logged_in_gets_the_login_and_others_nothing(browser, path, query):
+    answers = [browser.get(path, None, **query), browser.post(path, None, reason="why", **query)]
+    assert [answer.status_code for answer in answers] == [303, 303]
+    assert "/api/v2/auth/login" in answers[1].headers["location"]
+    assert browser.get(path, "ben", **query).status_code == 404
+    assert browser.api.asked == []
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {},
+        {"origin": "http://elsewhere"},
+        {"origin": "null"},
+        {"origin": ORIGIN, "sec-fetch-site": "cross-site"},
+        {"origin": ORIGIN, "sec-fetch-site": "same-site"},
+        {"sec-fetch-site": "none"},
+    ],
+)
+@pytest.mark.parametrize(("path", "query"), addresses())
+def test_a_form_of_another_site_does_nothing(browser, home, headers, path, query):
+    token = token_in(browser.get(path, **query).text)
+    answer = browser.post(path, headers=headers, token=token, reason="why", **query)
+    assert answer.status_code == 403
+    assert "did not come from a page of Contexture" in answer.text
+    assert (browser.api.asked, Outboxes(home, "vehicles").status("outbox1").status) == ([], "approved")
+
+
+def test_a_form_shown_to_somebody_else_for_something_else_or_long_ago_does_nothing(browser, monkeypatch):
+    other = token_in(browser.get("publications/vehicles/actions/resume").text)
+    own = token_in(browser.get(RUN).text)
+    for token in (other, "", "0" * 64):
+        answer = browser.post(RUN, token=token, reason="why")
+        assert answer.status_code == 409
+        assert "was shown too long ago" in answer.text
+        assert 'value="why"' in answer.text
+    monkeypatch.setattr("contexture_airflow.ui.forms.time.time", lambda: 4_000_000_000.0)
+    assert browser.post(RUN, token=own, reason="why").status_code == 409
+    assert browser.api.asked == []
+
+
+@pytest.mark.parametrize("reason", ["", "   "])
+def test_nothing_is_done_without_a_reason(browser, reason):
+    answer = browser.confirm(RUN, reason=reason)
+    assert answer.status_code == 409
+    assert "say why" in answer.text
+    assert browser.api.asked == []
+
+
+@pytest.mark.parametrize("path", ["publications/vehicles/actions/none", "publications/vehicles/actions/abandon-outbox"])
+def test_what_is_no_action_is_not_found(browser, path):
+    assert [browser.get(path, **query).status_code for query in ({}, {"outbox": "none"})] == [404, 404]
+
+
+def test_what_is_too_long_or_no_form_is_refused(browser):
+    assert browser.post(RUN, reason="x" * 100_000).status_code == 413
+
+
+def test_run_now_starts_a_run_as_the_user_and_says_so(browser, home):
+    answer = browser.confirm(RUN, reason=f"look {ATTACK}")
+    assert (answer.status_code, answer.headers["location"]) == (303, "/contexture/publications/vehicles?done=run")
+    conf = {"reason": f"look {ATTACK}"}
+    body = {"logical_date": None, "conf": conf, "note": conf["reason"]}
+    assert browser.api.asked == [("POST", "/api/v2/dags/publish_vehicles/dagRuns", body, "ana")]
+    run = "manual__publish_vehicles"
+    assert told(home) == [("ana", "Run now", "", f"look {ATTACK}", "a run was started", run)]
+    text = browser.get("publications/vehicles", done="run").text
+    assert "Run now: done." in text
+    assert "look &#34;&gt;&lt;script&gt;" in text
+    assert "<script>alert" not in text
+    assert f'href="/dags/publish_vehicles/runs/{run}"' in text
+
+
+@pytest.mark.parametrize(
+    ("action", "form", "conf"),
+    [
+        ("run", {"dry_run": "yes"}, {"dry_run": True}),
+        ("confirm-shrink", {}, {"confirm_shrink": True}),
+    ],
+)
+def test_what_a_run_is_told_is_what_was_confirmed(browser, action, form, conf):
+    assert browser.confirm(f"publications/vehicles/actions/{action}", **form).status_code == 303
+    [(_, _, body, _)] = browser.api.asked
+    assert body["conf"] == {**conf, "reason": "as agreed"}
+
+
+def test_resynchronise_asks_the_same_as_the_command_line(browser, home):
+    assert browser.confirm("publications/vehicles/actions/resynchronise").status_code == 303
+    conf = {"publications": ["vehicles"], "mode": "full", "reason": "as agreed"}
+    assert [(method, path) for method, path, _, _ in browser.api.asked] == [
+        ("GET", "/api/v2/dags/resynchronise"),
+        ("GET", "/api/v2/dags/publish_vehicles"),
+        ("POST", "/api/v2/dags/resynchronise/dagRuns"),
+    ]
+    assert browser.api.asked[-1][2]["conf"] == conf
+    browser.api.paused = {"publish_vehicles"}
+    browser.confirm("publications/vehicles/actions/resynchronise")
+    assert "left out" in told(home)[0][4]
+    browser.api.paused = {"resynchronise"}
+    assert browser.confirm("publications/vehicles/actions/resynchronise").status_code == 409
+
+
+@pytest.mark.parametrize(("action", "paused"), [("suspend", True), ("resume", False)])
+def test_suspend_and_resume_pause_the_dag_with_the_reason_in_the_audit_log(browser, action, paused):
+    assert browser.confirm(f"publications/vehicles/actions/{action}").status_code == 303
+    address = "/api/v2/dags/publish_vehicles?reason=as+agreed"
+    assert [(m, a.replace("%20", "+"), b, u) for m, a, b, u in browser.api.asked] == [
+        ("PATCH", address, {"is_paused": paused}, "ana")
+    ]
+
+
+def test_an_outbox_is_sent_again_at_once(browser, home):
+    assert browser.confirm("publications/vehicles/actions/retry-outbox", outbox="outbox1").status_code == 303
+    assert AttemptLog(home, "vehicles").of_outbox("outbox1") == ()
+    assert [path for _, path, _, _ in browser.api.asked] == ["/api/v2/dags/publish_vehicles/dagRuns"]
+    assert told(home)[0][2:5] == (
+        "outbox1",
+        "as agreed",
+        "1 failed sends are forgotten, and a run was started that sends it first",
+    )
+
+
+def test_an_outbox_is_abandoned_with_who_and_why_and_a_full_run_is_owed(browser, home):
+    path = "publications/vehicles/actions/abandon-outbox"
+    assert "shard 0" in browser.get(path, outbox="outbox1").text
+    assert browser.confirm(path, outbox="outbox1").status_code == 303
+    step = Outboxes(home, "vehicles").status("outbox1").steps[-1]
+    assert (step.status, step.reason) == ("abandoned", "as agreed (ana)")
+    assert State(home, "vehicles").pointer().owes_full == "outbox outbox1 was abandoned: as agreed (ana)"
+    assert browser.api.asked == []
+    assert browser.confirm(path, outbox="outbox1").status_code == 303
+    again = browser.confirm("publications/vehicles/actions/retry-outbox", outbox="outbox1")
+    assert again.status_code == 409
+    assert "is abandoned, and only an approved one is sent" in again.text
+
+
+@pytest.mark.parametrize("name", ["none", "../outbox1", "..", "a/b"])
+def test_an_outbox_that_is_not_there_is_told(browser, name):
+    for key in OF_OUTBOX:
+        assert browser.get(f"publications/vehicles/actions/{key}", outbox=name).status_code == 404
+
+
+def test_quarantined_events_are_shown_without_content_and_tried_again_by_rule(browser):
+    listed = browser.get("publications/vehicles/quarantine").text
+    assert "/4wheels car&#34;&gt;&lt;script&gt;alert(1)&lt;/script&gt; car" in listed
+    assert "2 events are held back" in listed
+    assert "secret-plate" not in listed
+    assert "retry-quarantine?outbox=outbox1" in listed
+    assert "retry-quarantine" not in browser.get("publications/vehicles/quarantine", "eve").text
+    path = "publications/vehicles/actions/retry-quarantine"
+    assert browser.confirm(path, outbox="outbox1", rule="number-string").status_code == 303
+    conf = {"retry_quarantine": "outbox1", "retry_rules": ["number-string"], "reason": "as agreed"}
+    assert browser.api.asked[-1][2]["conf"] == conf
+    refused = browser.confirm(path, outbox="outbox1", rule="none")
+    assert refused.status_code == 409
+    assert "holds nothing back by none" in refused.text
+
+
+def test_what_a_shrink_would_delete_is_shown_before_it_is_confirmed(browser, home):
+    store = ProducerStore.of_home(home.root)
+    assert store is not None
+    store.run_started("vehicles", "run1", run_id="manual__1", mode="changes", sequence=2)
+    store.run_failed("vehicles", "manual__1", task="stage", message="3 of 4 identities are gone")
+    store.close()
+    keep_vanishing(home, "vehicles", "run1", count=3, held=4, limit=1, identities=[b'["a"]', f"car{ATTACK}"])
+    assert "actions/confirm-shrink" in browser.get("publications/vehicles").text
+    text = browser.get("publications/vehicles/actions/confirm-shrink").text
+    assert "3 of 4 identities were gone" in text
+    assert "the first 2 of them" in text
+    assert "<code>[&#34;a&#34;]</code>" in text
+    assert "<script>alert" not in text
+
+
+def test_the_replica_is_verified_where_there_is_a_dag_for_it(browser, home):
+    assert "actions/verify" in browser.get("publications/vehicles").text
+    assert "actions/verify" not in Browser("vehicles").get("publications/vehicles").text
+    assert browser.confirm("publications/vehicles/actions/verify").status_code == 303
+    assert browser.api.asked[-1][1] == "/api/v2/dags/verify_replica/dagRuns"
+
+
+@pytest.mark.parametrize(
+    ("status", "shown", "words"),
+    [
+        (403, 403, "Airflow does not let you do this with publish_vehicles"),
+        (404, 409, "Airflow has no DAG publish_vehicles"),
+        (400, 409, "Airflow answered 400"),
+        (500, 409, "Airflow answered 500"),
+    ],
+)
+def test_what_airflow_refuses_is_told_and_not_kept_as_done(browser, home, status, shown, words):
+    browser.api.status = status
+    answer = browser.confirm(RUN)
+    assert answer.status_code == shown
+    assert words in answer.text
+    assert told(home) == []
+
+
+def test_tables_that_are_away_stop_no_action(browser, monkeypatch):
+    monkeypatch.setenv("CONTEXTURE_DATABASE", "nosuchdriver://contexture:hunter2@127.0.0.1:1/none")
+    other = Browser("vehicles")
+    assert other.confirm(RUN).status_code == 303
+    assert len(other.api.asked) == 1
+
+
+def test_a_connection_is_tested_step_by_step(browser, home, monkeypatch):
+    monkeypatch.setenv("AIRFLOW_CONN_CONTEXT_BROKER", '{"conn_type": "http", "host": "127.0.0.1", "port": 9}')
+    path = "publications/vehicles/connections/context_broker"
+    answer = browser.confirm(path)
+    assert answer.status_code == 200
+    assert answer.headers["content-encoding"] == "identity"
+    assert answer.headers["content-security-policy"].startswith("default-src 'none'")
+    assert ">failed</span> probe" in answer.text
+    assert "The test has ended." in answer.text
+    assert told(home)[0][:5] == ("ana", "Test connection", "context_broker", "as agreed", "failed: probe")
+
+
+def test_a_connection_that_is_not_there_or_not_the_publication_s_is_told(browser, home):
+    answer = browser.confirm("publications/vehicles/connections/kafka_default")
+    assert "there is no Airflow connection" in answer.text
+    assert "The test has ended." in answer.text
+    assert browser.get("publications/vehicles/connections/other").status_code == 404
+    assert told(home)[0][4] == "it can not be used"
+
+
+def test_each_step_of_a_test_is_told_when_it_is_done(monkeypatch):
+    from threading import Event
+
+    from contexture.cli.trial_outcome import Outcome, Step
+
+    first = Step(name="one", passed=True, detail="well", seconds=0.1)
+    looked = Event()
+
+    class Slow(trying.Trial):
+        def _outcome(self) -> Outcome:
+            self._told.put(first)
+            assert looked.wait(10)
+            return Outcome(connection="c", kind="http", target="t", unreachable=False, steps=(first,))
+
+    class Nobody:
+        def note(self, *told: Any, **more: Any) -> None: ...
+
+    steps = Slow(Nobody(), publication(), "c", "why").steps()  # type: ignore[arg-type]
+    assert next(steps) == first
+    looked.set()
+    assert list(steps) == []
+
+
+def test_no_more_than_two_tests_run_at_once(monkeypatch):
+    monkeypatch.setattr(trying, "_AT_ONCE", trying.BoundedSemaphore(1))
+    assert trying._AT_ONCE.acquire(blocking=False)
+    [step] = trying.Trial(None, publication(), "c", "why").steps()  # type: ignore[arg-type]
+    assert (step.passed, step.detail.split(":")[0]) == (False, "two other tests are under way")

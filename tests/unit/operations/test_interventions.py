@@ -1,0 +1,76 @@
+"""What people do is the same from the command line and from the page, and is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import timedelta
+
+import pytest
+
+from builders.outboxes import NOON
+from contexture.errors import ConfigurationError
+from contexture.operations import ProducerStore
+from contexture.operations.interventions import resynchronise, run_now
+from contexture.operations.rows import InterventionRow
+
+
+class FakeDags:
+    """Airflow; keeps which runs it was asked to start."""
+
+    def __init__(self, *paused: str) -> None:
+        self.paused = paused
+        self.started: list[tuple[str, Mapping[str, object]]] = []
+
+    def is_paused(self, dag_id: str) -> bool:
+        return dag_id in self.paused
+
+    def trigger(self, dag_id: str, conf: Mapping[str, object]) -> str:
+        self.started.append((dag_id, conf))
+        return f"manual__{len(self.started)}"
+
+
+def row(number: int, **changes: object) -> InterventionRow:
+    given: dict[str, object] = {
+        "id": f"id{number}",
+        "publication": "vehicles",
+        "at": NOON + timedelta(minutes=number),
+        "who": "ana",
+        "action": "Run now",
+        "subject": "",
+        "reason": "why",
+        "outcome": "a run was started",
+        "run_id": None,
+    }
+    return InterventionRow(**(given | changes))  # type: ignore[arg-type]
+
+
+def test_a_run_is_started_with_its_reason_and_what_differs_from_its_form() -> None:
+    dags = FakeDags()
+    assert run_now(dags, "vehicles", "why", confirm_shrink=True) == "manual__1"
+    assert dags.started == [("publish_vehicles", {"confirm_shrink": True, "reason": "why"})]
+
+
+def test_paused_publications_are_named_and_asked_for_all_the_same() -> None:
+    dags = FakeDags("publish_buses")
+    started = resynchronise(dags, ["cars", "buses", "cars"], mode="full", reason="why")
+    assert (started.publications, started.paused) == (("cars", "buses"), ("buses",))
+    assert dags.started == [("resynchronise", {"publications": ["cars", "buses"], "mode": "full", "reason": "why"})]
+
+
+def test_without_a_reason_or_the_dag_nothing_is_started() -> None:
+    dags = FakeDags("resynchronise")
+    with pytest.raises(ConfigurationError, match="is paused"):
+        resynchronise(dags, ["cars"], mode="full", reason="why")
+    with pytest.raises(ConfigurationError, match="no reason"):
+        run_now(dags, "cars", " ")
+    assert dags.started == []
+
+
+def test_what_people_did_is_told_the_latest_first_and_forgotten_with_the_rest(tmp_path) -> None:
+    store = ProducerStore(f"sqlite:///{tmp_path}/operations.sqlite")
+    for each in (row(1), row(3, run_id="manual__1"), row(2, publication="buses")):
+        store.intervened(each)
+    assert store.interventions("vehicles") == [row(3, run_id="manual__1"), row(1)]
+    assert [each.id for each in store.interventions(limit=2)] == ["id3", "id2"]
+    assert store.forget("vehicles", before=NOON + timedelta(minutes=2)) == 1
+    assert store.interventions("vehicles") == [row(3, run_id="manual__1")]
