@@ -21,6 +21,16 @@ class SharedTopic:
 
 
 @dataclass(frozen=True, slots=True)
+class TranscodedStructure:
+    """A structure that was converted: from and into which media type, and what was lost, if anything."""
+
+    urn: str
+    transcoded_from: str
+    media_type: str
+    lost: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class RunSummary:
     """The counts of a run that the checkpoint judges and the report shows.
 
@@ -107,6 +117,8 @@ class StructureSummary(RunSummary):
         inexpressible: structures that the registry holds and can't write in the form that was asked for.
         unrouted: accepted structures that no route selects, so that they go nowhere.
         registry_transaction: the newest transaction of the registry that the run includes; None where it has none.
+        transcoded: accepted structures that were converted, because the registry doesn't write them in the form.
+        conversions: the first few of them.
     """
 
     subject: ClassVar[Subject] = STRUCTURES
@@ -114,6 +126,8 @@ class StructureSummary(RunSummary):
     inexpressible: int = 0
     unrouted: int = 0
     registry_transaction: int | None = None
+    transcoded: int = 0
+    conversions: Sequence[TranscodedStructure] = ()
 
     @property
     def accepted_share(self) -> float:

@@ -15,7 +15,14 @@ import pyarrow.parquet as pq
 
 from contexture.messages.structure_envelopes import structure_envelope
 from contexture.outbox.layout import SHARD_FILE
-from contexture.outbox.schemas import QUARANTINE, REGISTRY_HEADER, STRUCTURE_OUTBOX, with_headers
+from contexture.outbox.schemas import (
+    HEADER_PREFIX,
+    QUARANTINE,
+    REGISTRY_HEADER,
+    STRUCTURE_OUTBOX,
+    TRANSCODED_HEADERS,
+    with_headers,
+)
 from contexture.outbox.storage import Storage
 from spark_jobs.preparation.settings import Preparation
 from spark_jobs.structures.bodies import Bodies
@@ -58,7 +65,7 @@ def write_shard(storage: Storage, preparation: Preparation) -> int:
         return 0
     folder = preparation.folder.shard(preparation.outbox, 0)
     wrapping = Wrapping(structure_envelope(preparation.publication))
-    schema = with_headers(STRUCTURE_OUTBOX, wrapping.columns)
+    schema = with_headers(STRUCTURE_OUTBOX, [*wrapping.columns, *_headers_of_conversions(preparation)])
     written = 0
     with (
         storage.replacing(f"{folder}/{SHARD_FILE}") as path,
@@ -92,6 +99,11 @@ def _groups(planned: Any) -> Iterator[tuple[int, Any]]:
     yield first, planned.slice(first)
 
 
+def _headers_of_conversions(preparation: Preparation) -> Sequence[str]:
+    """The headers about conversions, where some are allowed."""
+    return TRANSCODED_HEADERS if preparation.publication.message.allow_lossy else ()
+
+
 def _records(rows: Any, first: int, values: Sequence[Any], headers: Mapping[str, Any], schema: Any) -> Any:
     count = rows.num_rows
     columns = {name: rows.column(name) for name in rows.column_names} | headers
@@ -100,6 +112,8 @@ def _records(rows: Any, first: int, values: Sequence[Any], headers: Mapping[str,
     columns["partition"] = pa.nulls(count, pa.int32())
     columns["events"] = pa.repeat(pa.scalar(1, pa.int32()), count)
     columns[REGISTRY_HEADER.name] = rows.column("source_transaction").cast(pa.string()).cast(pa.binary())
+    for header, name in zip(TRANSCODED_HEADERS, ("transcoded_from", "lost"), strict=True):
+        columns[f"{HEADER_PREFIX}{header}"] = rows.column(name).cast(pa.binary())
     return pa.table([columns[name] for name in schema.names], names=schema.names).cast(schema)
 
 

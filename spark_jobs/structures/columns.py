@@ -26,13 +26,16 @@ _WHAT_IT_IS = [
     pa.field("rules", pa.string()),
     pa.field("warnings", pa.string()),
     pa.field("media_type", pa.string()),
+    pa.field("transcoded_from", pa.string()),
+    pa.field("lost", pa.string()),
     pa.field("modified_at", _UTC),
     pa.field("received_at", _UTC, nullable=False),
 ]
 
 EVALUATED = pa.schema(_WHAT_IT_IS)
 """One row per landing row, as planning has left it: what the checkpoint judges. `event` is the row's ordinal; `rules`
-and `warnings` are names with commas between them; `topics` are there where the content was accepted."""
+and `warnings` are names with commas between them; `topics` are there where the content was accepted; `transcoded_from`
+is the media type of what was converted, and `lost` says what of it was lost."""
 
 _VIOLATION = pa.struct(
     [
@@ -66,6 +69,8 @@ PLANNED = pa.schema(
         pa.field("batch", pa.int64(), nullable=False),
         pa.field("sub_batch", pa.int64(), nullable=False),
         pa.field("source_transaction", pa.int64()),
+        pa.field("transcoded_from", pa.string()),
+        pa.field("lost", pa.string()),
         pa.field("media_type", pa.string()),
         pa.field("content_hash", pa.binary(32), nullable=False),
         pa.field("happened_at", _UTC),

@@ -18,6 +18,7 @@ from contexture.outbox.storage import Storage
 from spark_jobs.preparation.settings import Preparation
 from spark_jobs.structures.run_plan import RunPlan
 from spark_jobs.structures.snapshot_rules import broken_rules
+from spark_jobs.structures.transcoded import tell_transcoded
 
 _TOPICS = pa.schema([pa.field("topic", pa.string()), pa.field("records", pa.int64())])
 
@@ -66,6 +67,7 @@ def described(preparation: Preparation, landing: LandingManifest, planned: RunPl
         flush=order.mode == "full",
         baseline=order.baseline,
         headers=envelope.constant if envelope is not None else (),
+        transcoded=tell_transcoded(preparation, planned.rows),
     )
 
 

@@ -84,7 +84,8 @@ def _bodies(column: Any) -> Iterator[Any]:
 
 def _row(look: StructureLook, row: LandedStructure, bodies: BodyFile, unit: int) -> dict[str, Any]:
     seen = look.at(row)
-    place = bodies.put(row.body) if seen.is_good and row.body is not None else None
+    body = row.body if seen.body is None else seen.body
+    place = bodies.put(body) if seen.is_good and body is not None else None
     return {
         **seen.columns,
         "unit": unit,

@@ -14,7 +14,7 @@ from typing import Literal
 from contexture.outbox.storage import Storage
 from contexture.sdmx import Selector, Urn
 from contexture.sdmx.reading.meaning import Meaning, Names, by_name
-from contexture.sdmx.registries import Registry, Reply, same_artefact
+from contexture.sdmx.registries import Registry, Reply, read_one_in, same_artefact
 from spark_jobs.structures.landing_file import Row, landing_file
 from spark_jobs.structures.questions import Many, One, Place, Question, Share, Told, shared_out
 from spark_jobs.structures.reader import Reading
@@ -151,8 +151,8 @@ class Intake:
     def gives(self, urn: str) -> bool:
         """Whether it gives this structure when it is asked for it alone."""
         with tempfile.TemporaryDirectory(prefix="contexture-") as scratch:
-            found = self.registry.read_one(urn, self.reading.media_type, Path(scratch) / "reply")
-        return isinstance(found, Reply)
+            answers = read_one_in(self.registry, self.reading.forms, urn, Path(scratch) / "reply")
+            return any(isinstance(found, Reply) for found in answers)
 
     def delete(self, urn: str, place: Place) -> None:
         """Lands that a structure is gone, or no longer meant."""

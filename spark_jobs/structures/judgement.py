@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
+import pyarrow.parquet as pq
 
 from contexture.changes import Verdict as EventVerdict
 from contexture.outbox.layout import PublicationFolder
@@ -16,12 +17,13 @@ from contexture.outbox.storage import Storage
 from contexture.publications.quality_combinations import STRUCTURE_COLUMNS
 from spark_jobs.judgement import judged_once
 from spark_jobs.quality.frames import ROWS_IN_MEMORY, AcceptedFrames
-from spark_jobs.quality.summary import StructureSummary
+from spark_jobs.quality.summary import StructureSummary, TranscodedStructure
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 COLUMNS = list(STRUCTURE_COLUMNS)
+CONVERSIONS_SHOWN = 50
 
 
 def judge_structures(spark: SparkSession, order: StageOrder, landing: LandingManifest, manifest: Manifest) -> Verdict:
@@ -81,7 +83,19 @@ def _summary(order: StageOrder, landing: LandingManifest, manifest: Manifest) ->
         inexpressible=rows.count_rows(filter=ds.field("operation") == "inexpressible"),
         unrouted=_without_topics(rows),
         registry_transaction=landing.registry_transaction,
+        transcoded=manifest.transcoded,
+        conversions=_conversions(manifest, order) if manifest.transcoded else (),
     )
+
+
+def _conversions(manifest: Manifest, order: StageOrder) -> tuple[TranscodedStructure, ...]:
+    """The first few, those that lost something before the others."""
+    storage, path = Storage(order.home), PublicationFolder(manifest.publication).transcoded(manifest.outbox)
+    with storage.translating(path):
+        table = pq.read_table(storage.path(path), filesystem=storage.filesystem, partitioning=None)
+    is_lossless = pc.is_null(table["lost"])
+    ordered = pa.concat_tables([table.filter(pc.invert(is_lossless)), table.filter(is_lossless)])
+    return tuple(TranscodedStructure(**row) for row in ordered.slice(0, CONVERSIONS_SHOWN).to_pylist())
 
 
 def _without_topics(rows: Any) -> int:

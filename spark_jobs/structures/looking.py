@@ -8,6 +8,8 @@ from hashlib import sha256
 from itertools import islice
 from typing import Any
 
+import pyarrow as pa
+
 from contexture.changes import Verdict
 from contexture.errors import RejectedError
 from contexture.events.violations import Violation
@@ -16,7 +18,9 @@ from contexture.publications import Publication
 from contexture.sdmx import Artefact, StructureMessageError, UnsplittableFormatError, Urn, split
 from contexture.sdmx.finality import is_final
 from contexture.sdmx.rules import RuleOptions, check, check_alone, unreadable
+from contexture.sdmx.transcoding import NotTranscodableError
 from spark_jobs.structures.bodies import BodyStream
+from spark_jobs.structures.conversion import Conversion, conversion_of
 
 INEXPRESSIBLE = Violation(
     "inexpressible", "warning", "the registry holds it and can't write it in the form of source.media_type"
@@ -46,10 +50,17 @@ class LandedStructure:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What was seen of a row: its columns in EVALUATED, and what goes to quarantine with it."""
+    """What was seen of a row.
+
+    Attributes:
+        columns: its columns in EVALUATED.
+        errors: what goes to quarantine with it.
+        body: what is sent in place of what was landed; None: that is sent.
+    """
 
     columns: dict[str, Any]
     errors: tuple[Violation, ...]
+    body: Any = field(default=None, repr=False)
 
     @property
     def is_good(self) -> bool:
@@ -63,6 +74,7 @@ class StructureLook:
     def __init__(self, publication: Publication) -> None:
         self._options = RuleOptions.for_publication(publication)
         self._envelope = structure_envelope(publication)
+        self._conversion = conversion_of(publication, self._options)
 
     def at(self, row: LandedStructure) -> Seen:
         """What one row is."""
@@ -79,7 +91,34 @@ class StructureLook:
         except StructureMessageError as error:
             return _refused(row, unreadable(error))
         alone = check_alone(artefacts)
-        return _refused(row, alone) if alone else self._artefact(row, artefacts[0])
+        if alone:
+            return _refused(row, alone)
+        seen = self._artefact(row, artefacts[0])
+        if self._conversion is None or not seen.is_good or self._conversion.is_done(artefacts[0]):
+            return seen
+        return self._converted(row, artefacts[0], seen, self._conversion)
+
+    def _converted(self, row: LandedStructure, artefact: Artefact, seen: Seen, conversion: Conversion) -> Seen:
+        """A structure that the registry doesn't write in the form that is wanted."""
+        try:
+            converted = conversion.of(artefact, row.received_at)
+        except NotTranscodableError as error:
+            marked = {"operation": "inexpressible", "verdict": Verdict.PRESENT.value}
+            reason = Violation("inexpressible", "warning", error.message)
+            return Seen(_columns(row, Verdict.PRESENT) | _named(row) | marked, (reason,))
+        errors = tuple(each for each in converted.violations if each.severity == "error")
+        warnings = [each.rule for each in converted.violations if each.severity == "warning"]
+        columns = {
+            "verdict": (Verdict.QUARANTINED if errors else Verdict.SEND).value,
+            "size": len(converted.message),
+            "content_hash": converted.content_hash,
+            "media_type": converted.media_type,
+            "rules": _names([each.rule for each in errors]),
+            "warnings": _names([*filter(None, (seen.columns["warnings"] or "").split(",")), *warnings]),
+            "transcoded_from": artefact.media_type,
+            "lost": converted.lost,
+        }
+        return Seen(seen.columns | columns, errors, pa.py_buffer(converted.message))
 
     def _whole(self, row: LandedStructure) -> Seen:
         """A reply in a form that can't be taken apart: the registry was asked for one structure."""
@@ -144,6 +183,8 @@ def _columns(row: LandedStructure, verdict: Verdict) -> dict[str, Any]:
         "references": (),
         "reference_count": 0,
         "is_final": False,
+        "transcoded_from": None,
+        "lost": None,
         "media_type": row.media_type,
         "modified_at": row.modified_at,
         "received_at": row.received_at,

@@ -19,6 +19,7 @@ from contexture.sdmx.reading.steps import Moved, nothing_moves
 from contexture.sdmx.reading.watermarks import settled, transaction_of
 from contexture.sdmx.registries import Registry, RegistryConnection, open_registry, splittable
 from contexture.sdmx.routing import Router
+from contexture.sdmx.transcoding import source_formats, target_format
 from spark_jobs.structures.intake import Intake, Listed
 from spark_jobs.structures.joining import check_nothing_pends
 from spark_jobs.structures.logged import land_deleted, land_logged
@@ -146,11 +147,14 @@ def _is_unchanged(intake: Intake, before: Listed, since: str) -> bool:
 def _reading(order: StageOrder, connection: RegistryConnection, registry: Registry) -> Reading:
     source = order.publication.source
     media_type = source.media_type or DEFAULT_MEDIA_TYPE
+    target = target_format(media_type) if order.publication.message.allow_lossy else None
     return Reading(
         connection=connection,
         flavour=registry.flavour,
         media_type=media_type,
         splits=splittable(media_type),
+        others=tuple(each.media_type for each in source_formats(target)) if target else (),
+        target=target,
         home=order.home,
         folder=PublicationFolder(order.publication.name).landing(order.run),
         pause_seconds=source.pause_milliseconds / 1000,

@@ -8,16 +8,20 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from contexture.errors import RetriableError
 from contexture.outbox.storage import Storage
-from contexture.sdmx import Artefact, StructureMessageError, Urn, split
+from contexture.sdmx import Artefact, Format, StructureMessageError, Urn, split
 from contexture.sdmx.registries import (
     Registry,
     RegistryConnection,
     Reply,
     ReplyTooLargeError,
+    named_in,
     open_registry,
+    read_in,
+    read_one_in,
     same_artefact,
 )
 from spark_jobs.structures.landing_file import LandingFile, landing_file
@@ -35,6 +39,9 @@ class Reading:
         connection, flavour: of the registry; a flavour that is known is not asked for again.
         media_type: the format that structures are read in.
         splits: replies are split; else each holds one structure and is taken as it is.
+        others: media types in which structures are read that the registry doesn't write in the first one; they are
+            converted later.
+        target: the format that they are converted into, whose names they go by.
         home, folder: where the files go.
         wanted: names of the structures that are landed from replies that hold many.
         pause_seconds: between two questions of a task.
@@ -48,10 +55,21 @@ class Reading:
     splits: bool
     home: str
     folder: str
+    others: tuple[str, ...] = ()
+    target: Format | None = None
     wanted: frozenset[str] = frozenset()
     pause_seconds: float = 0.0
     deadline_seconds: float = 3600.0
     opening: Callable[..., Registry] = open_registry
+
+    @property
+    def forms(self) -> tuple[str, ...]:
+        """All media types in which structures are read, the one that is wanted first."""
+        return (self.media_type, *self.others)
+
+    def named(self, urn: str) -> str:
+        """The URN that a structure is published by."""
+        return named_in(urn, self.target) if self.target else urn
 
 
 def read_share(reading: Reading, share: Share) -> list[Told]:
@@ -103,12 +121,12 @@ class _Reader:
 
     def _many(self, question: Many) -> None:
         try:
-            reply = self._registry.read(question.query, self._reading.media_type, self._into)
+            reply = read_in(self._registry, self._reading.forms, question.query, self._into)
         except ReplyTooLargeError:
             _log.warning("the reply to %s is too large: its structures are asked for one by one", question.query)
             return
         # Whatever a reply lacks is asked for alone, and only what that says is believed.
-        if not isinstance(reply, Reply):
+        if reply is None:
             return
         try:
             self._land_all(question, reply)
@@ -125,33 +143,41 @@ class _Reader:
 
     def _one(self, question: One) -> None:
         for attempt in range(_TRIES):
-            reply = self._registry.read_one(question.urn, self._reading.media_type, self._into, as_of=question.as_of)
-            if not isinstance(reply, Reply):
-                self._tell("gone" if reply is None else "inexpressible", question.urn, question.place)
-                return
-            if not question.lands:
-                self._tell("there", question.urn, question.place)
-                return
-            if self._found(question, reply, is_last=attempt == _TRIES - 1):
+            if self._tried(question, is_last=attempt == _TRIES - 1):
                 return
 
-    def _found(self, question: One, reply: Reply, *, is_last: bool) -> bool:
-        """Whether the reply was one that could be used; what can't be split goes on as it is when asked for again."""
+    def _tried(self, question: One, *, is_last: bool) -> bool:
+        """Whether the answers were such that they could be used; they are not when one can't be split."""
+        for reply in read_one_in(self._registry, self._reading.forms, question.urn, self._into, question.as_of):
+            if reply is None:
+                self._tell("gone", question.urn, question.place)
+                return True
+            if not question.lands:
+                self._tell("there" if isinstance(reply, Reply) else "inexpressible", question.urn, question.place)
+                return True
+            found = self._found(question, reply, is_last=is_last) if isinstance(reply, Reply) else "absent"
+            if found != "absent":
+                return found == "landed"
+        self._tell("inexpressible", question.urn, question.place)
+        return True
+
+    def _found(self, question: One, reply: Reply, *, is_last: bool) -> Literal["landed", "absent", "broken"]:
+        """What came of a reply; one that can't be split goes on as it is when it was asked for again."""
         if not self._reading.splits:
             self._land_whole(question, reply)
-            return True
+            return "landed"
         try:
             found = self._artefact(question.urn, reply)
         except StructureMessageError as error:
             _log.warning("the reply about %s can't be split: %s", question.urn, error)
-            if is_last:
-                self._land_whole(question, reply)
-            return is_last
-        if found:
-            self._land(found, question.place, reply)
-        else:
-            self._tell("inexpressible", question.urn, question.place)
-        return True
+            if not is_last:
+                return "broken"
+            self._land_whole(question, reply)
+            return "landed"
+        if found is None:
+            return "absent"
+        self._land(found, question.place, reply)
+        return "landed"
 
     def _artefact(self, urn: str, reply: Reply) -> Artefact | None:
         name = same_artefact(urn)
@@ -160,13 +186,14 @@ class _Reader:
             return next((each for each in artefacts if each.urn and same_artefact(each.urn) == name), None)
 
     def _land(self, artefact: Artefact, place: Place, reply: Reply, row: int = 0) -> None:
+        urn = self._reading.named(artefact.urn) if artefact.urn else None
         self._file.add(
             {
                 "ordinal": place.ordinal(row),
                 "operation": "upsert",
                 "scope": artefact.agency or "",
                 "path": "",
-                "id": artefact.urn,
+                "id": urn,
                 "type": artefact.kind,
                 "version": artefact.version,
                 "body": artefact.message(),
@@ -176,8 +203,8 @@ class _Reader:
                 "received_at": reply.received_at,
             }
         )
-        if artefact.urn:
-            self._tell("landed", artefact.urn, place)
+        if urn:
+            self._tell("landed", urn, place)
 
     def _land_whole(self, question: One, reply: Reply) -> None:
         named = Urn.parse(question.urn)

@@ -174,6 +174,7 @@ def _records(looked_at: Any, plan: StructurePlan, moment: datetime) -> Any:
 _OF_RECORD = [
     *("event", "unit", "offset", "length", "size", "modified_at", "received_at"),
     *("media_type", "content_hash"),
+    *("transcoded_from", "lost"),
 ]
 
 
@@ -206,6 +207,8 @@ def _of_transaction(
             "content_hash": row.get("content_hash") or (record.gone.content_hash if record.gone else NO_CONTENT),
             "happened_at": row.get("modified_at") or transaction.at,
             "occasion": _occasion(record, row),
+            "transcoded_from": row.get("transcoded_from"),
+            "lost": row.get("lost"),
         }
 
 

@@ -108,6 +108,8 @@ def _lines(story: OutboxStory) -> Iterator[str]:
         )
     if manifest.collisions:
         yield f"{manifest.collisions} events have the topic of another identity: the report shows which"
+    if manifest.transcoded:
+        yield f"{manifest.transcoded} structures were converted: the report shows what was lost"
     yield from _topic_lines(story)
     for rule in story.refused:
         yield f"quarantine, {rule.rule} ({rule.severity}): {rule.rows}, such as {'; '.join(rule.samples)}"

@@ -100,6 +100,10 @@ class PublicationFolder:
         """The events whose topic is another identity's; there only where such were found."""
         return f"{self.outbox(outbox)}/collisions.parquet"
 
+    def transcoded(self, outbox: str) -> str:
+        """The structures that were converted, and what was lost; there only where such were."""
+        return f"{self.outbox(outbox)}/transcoded.parquet"
+
     def state_delta(self, outbox: str) -> str:
         """Folder of what concluding the outbox changes in state."""
         return f"{self.outbox(outbox)}/state_delta"

@@ -109,7 +109,7 @@ class Manifest(Document):
     `topic_prefix`: what stands before the topics that the publication would name; `sends_outdated`: nothing was left
     out for something newer.
     `flush`: all that a registry holds, sent whole whatever was sent before. `baseline`: what a registry holds becomes
-    state and nothing is sent.
+    state and nothing is sent. `transcoded`: accepted structures that were converted.
     """
 
     format_version: int = FORMAT_VERSION
@@ -151,6 +151,7 @@ class Manifest(Document):
     missing: tuple[str, ...] = ()
     topic_prefix: str = ""
     sends_outdated: bool = False
+    transcoded: int = 0
 
     @property
     def records(self) -> int:

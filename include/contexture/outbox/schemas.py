@@ -57,6 +57,10 @@ STRUCTURE_OUTBOX = pa.schema([*OUTBOX, pa.field("source_transaction", pa.int64()
 """The same of a registry publication: the registry's number of the transaction, which each record carries as a header
 too, as decimal text. Both are null where the registry numbers none."""
 
+TRANSCODED_HEADERS = ("contexture_transcoded_from", "contexture_transcoding_lost")
+"""Headers of structures that were converted: the media type of what the registry wrote, and what was lost; publications
+with `message.allow_lossy` have columns for them."""
+
 QUARANTINE = pa.schema(
     [
         *LANDING,
@@ -75,6 +79,16 @@ COLLISIONS = pa.schema(
     ]
 )
 """Events whose topic is that of another identity, the `holder`: both as JSON arrays, as in keys of records."""
+
+TRANSCODED = pa.schema(
+    [
+        pa.field("urn", pa.string(), nullable=False),
+        pa.field("transcoded_from", pa.string(), nullable=False),
+        pa.field("media_type", pa.string(), nullable=False),
+        pa.field("lost", pa.string()),
+    ]
+)
+"""Accepted structures that were converted, from which form into which; `lost` is null where nothing was."""
 
 STATE = pa.schema(
     [

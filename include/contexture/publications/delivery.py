@@ -39,7 +39,9 @@ class Message(Section):
     )
     media_type: Text | None = Field(None, description="Registry: see source.media_type, which says it")
     allow_lossy: Flag = Field(
-        False, description="Registry: convert what it can't write in this form, though something may be lost"
+        False,
+        description="Registry: convert what it doesn't write in the form of source.media_type, though something may be "
+        "lost; what is lost is told",
     )
 
 

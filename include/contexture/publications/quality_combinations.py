@@ -30,8 +30,11 @@ STRUCTURE_COLUMNS: Mapping[str, str] = {
     "is_final": "boolean",
     "topics": "string",
     "warnings": "string",
+    "transcoded_from": "string",
+    "lost": "string",
 }
-"""Columns of the frame `structures`, with their types in Spark. `topics` and `warnings` are lists with commas."""
+"""Columns of the frame `structures`, with their types in Spark. `topics` and `warnings` are lists with commas; the last
+two are null where nothing was converted, or lost."""
 
 COLUMN_ARGUMENTS = ("column", "column_A", "column_B", "column_list", "column_set")
 """Arguments of expectations that name columns."""

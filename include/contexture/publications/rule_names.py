@@ -56,6 +56,7 @@ STRUCTURE_RULES = (
     "unknown-kind",
     "schema",
     "duplicate-item",
+    "transcoding-loss",
     "topic-name",
     "duplicate",
     "dangling-reference",

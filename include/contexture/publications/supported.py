@@ -38,7 +38,6 @@ class Unsupported:
 
 UNSUPPORTED = (
     Unsupported("source", "registrations", (True,), "leave it out: structures alone are read"),
-    Unsupported("message", "allow_lossy", (True,), "choose a `source.media_type` that the registry writes"),
     Unsupported("publish", "on_failure", ("dead-letter",), "use `on_failure: stop`"),
     Unsupported("quality", "expectations", ("attributes",), "use `on: entities`", member="on"),
 )

@@ -51,6 +51,8 @@ def judge(storage: Storage, staged: Staged, *, dry_run: bool, target_for: Target
         report(f"{manifest.collisions} events have the topic of another identity: the report shows which")
     for sentence in replay_story(manifest, publication):
         report(sentence)
+    if manifest.transcoded:
+        report(f"{manifest.transcoded} structures were converted: the report shows what was lost")
     if dry_run:
         _preview(manifest, topics, report)
         outboxes.move(manifest.outbox, "rejected", reason="dry run")

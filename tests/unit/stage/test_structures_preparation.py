@@ -284,6 +284,8 @@ def test_the_checkpoint_gets_a_row_for_each_landing_row(preparer: Prepare) -> No
         "rules": None,
         "warnings": flow["warnings"],
         "media_type": "application/vnd.sdmx.structure+xml;version=2.1",
+        "transcoded_from": None,
+        "lost": None,
         "modified_at": NOON + timedelta(minutes=3),
         "received_at": NOON + timedelta(hours=2),
     }

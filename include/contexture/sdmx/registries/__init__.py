@@ -10,10 +10,11 @@ from contexture.sdmx.registries.errors import (
     RegistryUnavailableError,
     ReplyTooLargeError,
 )
+from contexture.sdmx.registries.forms import read_in, read_one_in
 from contexture.sdmx.registries.fusion import FusionRegistry
 from contexture.sdmx.registries.generic import SdmxRegistry
 from contexture.sdmx.registries.media_types import splittable
-from contexture.sdmx.registries.names import same_artefact
+from contexture.sdmx.registries.names import named_in, same_artefact
 from contexture.sdmx.registries.opening import open_registry
 from contexture.sdmx.registries.port import (
     Held,
@@ -43,7 +44,10 @@ __all__ = [
     "Reply",
     "ReplyTooLargeError",
     "SdmxRegistry",
+    "named_in",
     "open_registry",
+    "read_in",
+    "read_one_in",
     "registry_connection",
     "same_artefact",
     "splittable",

@@ -18,6 +18,12 @@ RULES: tuple[Rule, ...] = (
         "structure",
     ),
     Rule("duplicate-item", "warning", "no two items of one kind in one place have the same id", "structure"),
+    Rule(
+        "transcoding-loss",
+        "warning",
+        "what message.allow_lossy lets be converted says all that the registry wrote",
+        "structure",
+    ),
     Rule("topic-name", "error", "the topic's name is one that Kafka accepts", "record"),
     Rule(
         "duplicate",

@@ -1,0 +1,70 @@
+"""What a converted structure no longer says."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from contexture.sdmx.artefact import Artefact
+from contexture.sdmx.transcoding.facts import Fact, facts
+
+_CHARACTERS = 400
+_RENAMED_VALUES = {"conditional": "optional"}
+"""What SDMX 3.0 calls otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Losses:
+    """How much of what is missing, by what it is: `{"name[fr]": 6, "parent": 2}`; in the order of the names."""
+
+    counts: Mapping[str, int]
+
+    def __bool__(self) -> bool:
+        return bool(self.counts)
+
+    def __str__(self) -> str:
+        """Such as `name[fr] 6, parent 2`: names and numbers, and no content."""
+        told = ", ".join(f"{what} {count}" for what, count in self.counts.items())
+        return told if len(told) <= _CHARACTERS else f"{told[:_CHARACTERS]}…"
+
+
+def losses(source: Artefact, result: Artefact) -> Losses:
+    """What one document says and the other doesn't.
+
+    Formats have different names for one thing (`assignmentStatus="Mandatory"` became `usage="mandatory"`), so that
+    a value that stands there under another name is not lost; a text has to be of the same sort, and in the same
+    language, or in none.
+    """
+    said, kept = facts(source), facts(result)
+    lost, new = said - kept, kept - said
+    missing = [*_missing_texts(lost, new), *_missing_values(lost, new)]
+    return Losses(dict(sorted(Counter(fact.label for fact in missing).items())))
+
+
+def _missing_texts(lost: Counter[Fact], new: Counter[Fact]) -> Iterable[Fact]:
+    unlabelled = Counter({(fact.what, fact.value): count for fact, count in new.items() if not fact.language})
+    for fact in lost.elements():
+        if fact.is_text:
+            if unlabelled[fact.what, fact.value] > 0:
+                unlabelled[fact.what, fact.value] -= 1
+            else:
+                yield fact
+
+
+def _missing_values(lost: Counter[Fact], new: Counter[Fact]) -> Iterable[Fact]:
+    renamed: Counter[str] = Counter()
+    for fact, count in new.items():
+        if not fact.is_text:
+            renamed[_value(fact)] += count
+    for fact in lost.elements():
+        if not fact.is_text:
+            if renamed[_value(fact)] > 0:
+                renamed[_value(fact)] -= 1
+            else:
+                yield fact
+
+
+def _value(fact: Fact) -> str:
+    value = fact.value.casefold()
+    return _RENAMED_VALUES.get(value, value)

@@ -1,0 +1,122 @@
+"""A structure in a message that pysdmx reads: what it stumbles over is smoothed away or left out.
+
+What is left out is told as lost, because losses are counted from the structure as it was.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import orjson
+
+from contexture.sdmx.artefact import Artefact
+from contexture.sdmx.transcoding.trees import local, namespace, text_of, tree
+
+# A message with one of them fails as a whole.
+_STUMBLED_OVER = frozenset({"AnnotationValue", "CodelistExtension", "ISOConceptReference"})
+_ID = re.compile(r"[A-Za-z0-9_@$\-]{1,200}")
+_AGENCY = re.compile(r"[A-Za-z0-9_@$\-.]{1,200}")
+_JSON_SCHEMA = (
+    "https://raw.githubusercontent.com/sdmx-twg/sdmx-json/develop/structure-message/tools/schemas/2.0.0/"
+    "sdmx-json-structure-schema.json"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class MessageHeader:
+    """What the converted message says of itself: id, time and sender of the message that the registry wrote."""
+
+    id: str
+    prepared: datetime
+    sender: str
+
+
+def readable(artefact: Artefact, moment: datetime) -> tuple[bytes, MessageHeader]:
+    """A message of this structure alone, in UTF-8, and what its header says.
+
+    Args:
+        artefact: of SDMX-ML 2.1 or later, or SDMX-JSON 2.0.
+        moment: when it was read, for a header that doesn't say when it was prepared.
+
+    Raises:
+        ValueError: it can't be parsed after all.
+    """
+    return _json(artefact, moment) if artefact.format.is_json else _xml(artefact, moment)
+
+
+def _xml(artefact: Artefact, moment: datetime) -> tuple[bytes, MessageHeader]:
+    from lxml import etree
+
+    old = tree(artefact.message())
+    message = namespace(old.tag)
+    # It looks for a prefix in the first characters.
+    root = etree.Element(f"{{{message}}}Structure", nsmap={"mes": message})
+    written = next((child for child in old if local(child.tag) == "Header"), None)
+    header = _header(_header_of_xml(written), moment)
+    root.append(_header_element(message, header))
+    root.extend([child for child in old if child is not written])
+    for element in [each for each in root.iter() if local(each.tag) in _STUMBLED_OVER]:
+        element.getparent().remove(element)
+    return text_of(root), header
+
+
+def _header_of_xml(element: Any) -> Mapping[str, Any]:
+    found = {} if element is None else {local(child.tag): child for child in element}
+    sender = found.get("Sender")
+    return {
+        "id": found["ID"].text if "ID" in found else None,
+        "prepared": found["Prepared"].text if "Prepared" in found else None,
+        "sender": None if sender is None else sender.get("id"),
+    }
+
+
+def _header_element(message: str, header: MessageHeader) -> Any:
+    from lxml import etree
+
+    def added(name: str, text: str | None = None, **attributes: str) -> None:
+        etree.SubElement(element, f"{{{message}}}{name}", attributes).text = text
+
+    element = etree.Element(f"{{{message}}}Header")
+    added("ID", header.id)
+    added("Test", "false")
+    added("Prepared", header.prepared.isoformat())
+    added("Sender", id=header.sender)
+    return element
+
+
+def _json(artefact: Artefact, moment: datetime) -> tuple[bytes, MessageHeader]:
+    message = orjson.loads(artefact.message())
+    meta = message.get("meta")
+    written = meta if isinstance(meta, dict) else {}
+    sender = written.get("sender")
+    header = _header({**written, "sender": sender.get("id") if isinstance(sender, dict) else None}, moment)
+    head = {
+        # Within the first characters, where it looks for it.
+        "schema": _JSON_SCHEMA,
+        "id": header.id,
+        "test": False,
+        "prepared": header.prepared.isoformat(),
+        "sender": {"id": header.sender},
+    }
+    return orjson.dumps({"meta": head, "data": message["data"]}), header
+
+
+def _header(written: Mapping[str, Any], moment: datetime) -> MessageHeader:
+    identifier, sender = str(written.get("id") or "").strip(), str(written.get("sender") or "").strip()
+    return MessageHeader(
+        identifier if _ID.fullmatch(identifier) else "UNKNOWN",
+        _time(written.get("prepared")) or moment,
+        sender if _AGENCY.fullmatch(sender) else "UNKNOWN",
+    )
+
+
+def _time(text: object) -> datetime | None:
+    try:
+        found = datetime.fromisoformat(str(text or "").strip())
+    except ValueError:
+        return None
+    return found if found.tzinfo else found.replace(tzinfo=UTC)

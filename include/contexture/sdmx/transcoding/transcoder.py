@@ -1,0 +1,132 @@
+"""Converting one structure: read and written by pysdmx, read back by us, and compared with what it was."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from io import BytesIO
+from typing import Any
+
+from contexture.errors import ConfigurationError, RejectedError
+from contexture.sdmx.artefact import Artefact
+from contexture.sdmx.errors import StructureMessageError
+from contexture.sdmx.formats import Format
+from contexture.sdmx.registries.names import named_in, same_artefact
+from contexture.sdmx.splitting import split
+from contexture.sdmx.transcoding.facts import Fact, facts
+from contexture.sdmx.transcoding.finishing import Languages, finished_json, finished_xml
+from contexture.sdmx.transcoding.forms import TARGETS, has_place_for
+from contexture.sdmx.transcoding.losses import Losses, losses
+from contexture.sdmx.transcoding.source_message import MessageHeader, readable
+
+LARGEST_BYTES = 16 << 20
+"""Of a structure that is converted; pysdmx holds it as trees, which take many times its bytes."""
+
+
+class NotTranscodableError(RejectedError):
+    """This structure can't be converted: too large, of a kind or content that pysdmx does not carry."""
+
+
+@dataclass(frozen=True, slots=True)
+class Transcoded:
+    """A converted structure.
+
+    Attributes:
+        artefact: as our own splitting reads it from the converted message.
+        source: the format that it was converted from.
+        losses: what it no longer says.
+    """
+
+    artefact: Artefact
+    source: Format
+    losses: Losses
+
+
+def transcode(
+    artefact: Artefact, target: Format, moment: datetime, *, largest_bytes: int = LARGEST_BYTES
+) -> Transcoded:
+    """A structure in another format. The same arguments give the same bytes.
+
+    Args:
+        artefact: the structure as its registry wrote it.
+        target: one of `TARGETS`.
+        moment: when it was read: the time of a message that has none in its header.
+        largest_bytes: of a structure that is tried.
+
+    Raises:
+        NotTranscodableError: it can't be converted, or would come out as another structure.
+        ConfigurationError: what pysdmx reads SDMX-ML with is not installed.
+    """
+    if artefact.size > largest_bytes:
+        raise _refused(artefact, f"has more than {largest_bytes:,} bytes, which is the limit for converting")
+    if not has_place_for(target, artefact.kind):
+        raise _refused(artefact, f"is a {artefact.kind}, which {target} has no place for")
+    try:
+        written = _converted(artefact, target, moment)
+    except ImportError as error:
+        raise ConfigurationError(
+            f"converting structures needs what pysdmx reads SDMX-ML with: {error.name} is not installed",
+            next_step="pip install 'pysdmx[xml]' where Spark's tasks run, or leave out message.allow_lossy",
+        ) from error
+    except Exception as error:
+        # The library raises whatever its code stumbles over: any of it means that it does not carry this structure.
+        raise _refused(artefact, f"can't be converted into {target}: {type(error).__name__} in pysdmx") from error
+    result = _read_back(artefact, target, written)
+    return Transcoded(result, artefact.format, losses(artefact, result))
+
+
+def _converted(artefact: Artefact, target: Format, moment: datetime) -> bytes:
+    message, header = readable(artefact, moment)
+    languages = _languages(artefact)
+    written = _written(_structures(message), artefact, target, header)
+    return (finished_json if target.is_json else finished_xml)(written, languages)
+
+
+def _structures(message: bytes) -> list[Any]:
+    from pysdmx.io import read_sdmx
+
+    # Real registries write what their schemas refuse. A stream is never taken for a path or an address.
+    return list(read_sdmx(BytesIO(message), validate=False).structures or ())
+
+
+def _written(structures: list[Any], artefact: Artefact, target: Format, header: MessageHeader) -> bytes:
+    from msgspec.structs import replace
+    from pysdmx.io import write_sdmx
+    from pysdmx.io.format import Format as PysdmxFormat
+    from pysdmx.model import Organisation
+    from pysdmx.model.message import Header
+
+    urn = named_in(str(artefact.urn), target)
+    named = [replace(each, urn=urn) for each in structures] if len(structures) == 1 else structures
+    head = Header(id=header.id, prepared=header.prepared, sender=Organisation(id=header.sender))
+    written = write_sdmx(named, PysdmxFormat[TARGETS[target]], prettyprint=False, header=head)
+    return str(written).encode()
+
+
+def _languages(artefact: Artefact) -> Languages:
+    found: dict[str, set[str]] = {}
+    is_labelled: Callable[[Fact], bool] = lambda fact: fact.is_text and bool(fact.language)  # noqa: E731
+    for fact in filter(is_labelled, facts(artefact)):
+        found.setdefault(fact.value, set()).add(fact.language)
+    return {text: frozenset(languages) for text, languages in found.items()}
+
+
+def _read_back(artefact: Artefact, target: Format, written: bytes) -> Artefact:
+    try:
+        found = list(split(BytesIO(written), target.media_type))
+    except StructureMessageError as error:
+        raise _refused(artefact, f"comes out broken in {target}: {error.message}") from error
+    if len(found) != 1:
+        raise _refused(artefact, f"comes out as {len(found)} structures in {target}: pysdmx doesn't carry it")
+    result = found[0]
+    if result.format is not target or same_artefact(str(result.urn)) != same_artefact(str(artefact.urn)):
+        raise _refused(artefact, f"comes out as another structure in {target}: {result.urn}")
+    return result
+
+
+def _refused(artefact: Artefact, why: str) -> NotTranscodableError:
+    return NotTranscodableError(
+        f"{artefact.urn} {why}",
+        next_step="ask for another source.media_type, or leave this structure out of source.select",
+    )
