@@ -12,6 +12,7 @@ from builders.registry import codelist, codelists
 from contexture.errors import RetriableError
 from contexture.sdmx import Format, Urn
 from contexture.sdmx.registries import (
+    FormatNotOfferedError,
     Held,
     Log,
     LogResetError,
@@ -42,6 +43,9 @@ class FakeRegistry:
         denied: URNs that it denies to hold when it is asked for one.
         denies_all: it denies everything when it is asked for one.
         inexpressible: URNs that it holds and can't express.
+        inexpressible_in: the same for single media types.
+        forms: media types that it writes; None: whatever it is asked for.
+        insists: asked for another form, it answers in its own.
         broken: URNs of which it gives half a message; a number is how often.
         forgotten: the log doesn't tell what was up to this transaction.
         hidden: the last transactions, so many, are not told yet.
@@ -65,6 +69,9 @@ class FakeRegistry:
         self.denied: set[str] = set()
         self.denies_all = False
         self.inexpressible: set[str] = set()
+        self.inexpressible_in: dict[str, set[str]] = {}
+        self.forms: set[str] | None = None
+        self.insists = False
         self.broken: dict[str, int] = {}
         self.forgotten = self.hidden = 0
         self.modified: str | None = None
@@ -117,6 +124,8 @@ class FakeRegistry:
         self, query: Query, media_type: str, into: Path, *, unless_modified_since: str | None = None
     ) -> Reply | NotModified | NotExpressible | None:
         self.asked.append(str(query))
+        if not self._writes(media_type):
+            return NotExpressible("not in this form")
         if self.too_large:
             raise ReplyTooLargeError("too large", next_step="ask for less")
         named = {urn: Urn.parse(urn) for urn in self._moments[-1]}
@@ -133,7 +142,8 @@ class FakeRegistry:
             there = self._moments[sum(transaction.at <= as_of for transaction in self.log)]
         if urn not in there or urn in self.denied or self.denies_all:
             return None
-        if urn in self.inexpressible:
+        cannot = self.inexpressible | self.inexpressible_in.get(media_type, set())
+        if urn in cannot or not self._writes(media_type):
             return NotExpressible("not in this format")
         if self.whole is not None:
             into.write_bytes(self.whole)
@@ -143,6 +153,13 @@ class FakeRegistry:
             self.broken[urn] -= 1
             into.write_bytes(into.read_bytes()[:300])
         return reply
+
+    def _writes(self, media_type: str) -> bool:
+        if self.forms is None or media_type in self.forms:
+            return True
+        if self.insists:
+            raise FormatNotOfferedError("it answers with something else", next_step="ask for that")
+        return False
 
     def transactions(self, after: int | None) -> Log:
         self.asked.append(f"log {after}")

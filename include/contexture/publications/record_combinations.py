@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
@@ -15,9 +14,6 @@ if TYPE_CHECKING:
 
 Findings = Iterator[Finding]
 
-_CONVERTIBLE = re.compile(
-    r"application/vnd\.sdmx\.structure\+(?:xml;version=(?:2\.1|3\.[01](?:\.0)?)|json;version=2\.[01](?:\.0)?)"
-)
 _WITHOUT_CHOICE = {
     "body": ("what is no JSON object has nothing that could be published", "leave it out: it is always an error"),
     "size": ("Kafka takes no larger record", "leave it out, or raise `max.message.bytes` in topics.config"),
@@ -39,21 +35,6 @@ def _message_format(publication: Publication) -> Findings:
     for key in ("media_type", "allow_lossy"):
         if getattr(message, key) and message.format != "sdmx":
             yield Finding(("message", key), f"`{key}` needs `format: sdmx`", "leave it out", involved)
-
-
-def _conversion(publication: Publication) -> Findings:
-    media_type = publication.source.media_type
-    if publication.message.allow_lossy and media_type and not _CONVERTIBLE.fullmatch(_plain(media_type)):
-        yield Finding(
-            ("message", "allow_lossy"),
-            f"`allow_lossy: true`: nothing can be converted into {media_type}",
-            "leave it out, or use SDMX-ML 2.1, 3.0 or 3.1, or SDMX-JSON 2.0 or 2.1",
-            (("source", "media_type"),),
-        )
-
-
-def _plain(media_type: str) -> str:
-    return re.sub(r"[\s\"]", "", media_type).lower()
 
 
 def _keyless(publication: Publication) -> Findings:
@@ -138,7 +119,6 @@ def _rules_without_choice(publication: Publication) -> Findings:
 
 RECORD_CHECKS: tuple[Callable[[Publication], Findings], ...] = (
     _message_format,
-    _conversion,
     _keyless,
     _joined_lines,
     _envelope,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,9 @@ _REASONS: Mapping[str, str] = {
     "publish": _WHOLE,
     "quality": "structures have no attributes",
 }
+_CONVERTIBLE = re.compile(
+    r"application/vnd\.sdmx\.structure\+(?:xml;version=(?:2\.1|3\.[01](?:\.0)?)|json;version=2\.[01](?:\.0)?)"
+)
 
 
 def _keys_without_meaning(publication: Publication) -> Findings:
@@ -52,6 +56,15 @@ def _one_form(publication: Publication) -> Findings:
         yield Finding(("message", "media_type"), message, "write it as `source.media_type`", _KIND)
 
 
+def _conversion(publication: Publication) -> Findings:
+    media_type = publication.source.media_type
+    plain = re.sub(r"[\s\"]", "", media_type or "").lower()
+    if publication.message.allow_lossy and plain and not _CONVERTIBLE.fullmatch(plain):
+        message = f"`allow_lossy: true`: nothing can be converted into {media_type}"
+        hint = "leave it out, or ask for SDMX-ML 2.1, 3.0 or 3.1, or SDMX-JSON 2.0 or 2.1"
+        yield Finding(("message", "allow_lossy"), message, hint, (("source", "media_type"),))
+
+
 def _no_holes(publication: Publication) -> Findings:
     if publication.publish.on_failure == "dead-letter":
         message = "`on_failure: dead-letter` would leave holes in a registry's transactions"
@@ -63,6 +76,7 @@ _CHECKS: tuple[Callable[[Publication], Findings], ...] = (
     _one_sender,
     _one_key,
     _one_form,
+    _conversion,
     _no_holes,
 )
 

@@ -165,10 +165,6 @@ def test_a_service_is_never_guessed():
             {"source": {"kind": "sdmx", "registrations": True}, "topics": {"topics": ["FOO"]}},
             "source.registrations: not yet supported: `registrations: true`",
         ),
-        (
-            {"source": {"kind": "sdmx"}, "message": {"allow_lossy": True}, "topics": {"topics": ["FOO"]}},
-            "message.allow_lossy: not yet supported: `allow_lossy: true`",
-        ),
     ],
 )
 def test_what_comes_later_is_refused_and_never_ignored(sections, what):

@@ -68,7 +68,7 @@ def test_an_expectation_names_columns_that_structures_have() -> None:
     wrong = {"name": "expect_x", "on": "structures", "kwargs": {"column_list": ["urn", "sise"], "column": "colour"}}
     columns = (
         "there are urn, kind, agency, id, version, declared_urn, source_transaction, modified_at, size, "
-        "reference_count, is_final, topics, warnings"
+        "reference_count, is_final, topics, warnings, transcoded_from, lost"
     )
     assert findings(REGISTRY, expectations=[wrong]) == [
         f"expectations.0.kwargs: the frame of structures has no column 'colour' ({columns})",

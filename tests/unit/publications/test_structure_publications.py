@@ -145,3 +145,10 @@ def test_what_is_no_media_type_is_refused(media_type):
 )
 def test_what_has_a_meaning_for_structures_is_accepted(sections):
     structures(**sections)
+
+
+def test_structures_are_converted_into_forms_that_can_be_written_without_a_registry():
+    assert structures(message={"allow_lossy": True}).message.allow_lossy
+    assert "nothing can be converted into application/vnd.fusion.json" in refusal(
+        source={"media_type": "application/vnd.fusion.json"}, message={"allow_lossy": True}
+    )

@@ -8,7 +8,7 @@ from contexture.outbox.manifest import ExpectationResult, Verdict
 from contexture.publications import Publication
 from spark_jobs.quality.observations import Finding
 from spark_jobs.quality.report import Report, page
-from spark_jobs.quality.summary import RunSummary, SharedTopic, StructureSummary
+from spark_jobs.quality.summary import RunSummary, SharedTopic, StructureSummary, TranscodedStructure
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 HOSTILE = "</code><script>alert('car')</script>&amp;"
@@ -142,3 +142,22 @@ def test_a_registry_has_structures_and_no_entities() -> None:
         ("On no route", "7"),
     ]
     assert '<th scope="col" class="number">Structures</th>' in text
+    assert "Converted" not in text
+
+
+def test_converted_structures_are_shown_with_what_they_lost() -> None:
+    publication = Publication.model_construct(name="structures", description="")
+    known = {"read": 2, "accepted": 2, "quarantined": 0, "in_source": 2, "unchanged": 0, "newest_modified_at": None}
+    summary = StructureSummary(
+        **known,  # type: ignore[arg-type]
+        reference_time=NOON,
+        transcoded=2,
+        conversions=(TranscodedStructure("urn:x=A:B(1.0)", "application/xml", "application/json", "name[fr] 6"),),
+    )
+    verdict = Verdict(outbox="000000000007-abc", approved=True, results=())
+
+    text = page(Report(publication, "manual__1", summary, verdict, [], NOON, 2.34)).decode()
+
+    assert "<dt>Converted</dt><dd>2</dd>" in text
+    assert "<td><code>urn:x=A:B(1.0)</code></td><td><code>application/xml</code></td><td>name[fr] 6</td>" in text
+    assert "The first 1 of 2; transcoded.parquet of the outbox lists all." in text

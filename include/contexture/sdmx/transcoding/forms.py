@@ -19,6 +19,16 @@ TARGETS: Mapping[Format, str] = MappingProxyType(
 )
 """What can be converted into, by the names that pysdmx has for it."""
 
+READERS: Mapping[Format, str] = MappingProxyType(
+    {
+        Format.SDMX_ML_2_1: "pysdmx.io.xml.sdmx21.reader.structure",
+        Format.SDMX_ML_3_0: "pysdmx.io.xml.sdmx30.reader.structure",
+        Format.SDMX_ML_3_1: "pysdmx.io.xml.sdmx31.reader.structure",
+        Format.SDMX_JSON_2_0: "pysdmx.io.json.sdmxjson2.reader.structure",
+    }
+)
+"""What can be converted from, by the modules of pysdmx that read it."""
+
 _SOURCES: Mapping[Format, tuple[Format, ...]] = MappingProxyType(
     {
         # The nearest first. SDMX-JSON 2.1 is left out: pysdmx does not read the official samples of it.

@@ -43,11 +43,17 @@ def losses(source: Artefact, result: Artefact) -> Losses:
 
 
 def _missing_texts(lost: Counter[Fact], new: Counter[Fact]) -> Iterable[Fact]:
-    unlabelled = Counter({(fact.what, fact.value): count for fact, count in new.items() if not fact.language})
+    # What of a text has no language in one document may have any in the other.
+    unlabelled, all_ = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
+    for fact, count in new.items():
+        if fact.is_text:
+            all_[fact.what, fact.value] += count
+            unlabelled[fact.what, fact.value] += 0 if fact.language else count
     for fact in lost.elements():
         if fact.is_text:
-            if unlabelled[fact.what, fact.value] > 0:
-                unlabelled[fact.what, fact.value] -= 1
+            fitting = unlabelled if fact.language else all_
+            if fitting[fact.what, fact.value] > 0:
+                fitting[fact.what, fact.value] -= 1
             else:
                 yield fact
 

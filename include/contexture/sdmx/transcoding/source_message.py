@@ -14,7 +14,7 @@ from typing import Any
 import orjson
 
 from contexture.sdmx.artefact import Artefact
-from contexture.sdmx.transcoding.trees import local, namespace, text_of, tree
+from contexture.sdmx.transcoding.trees import local, tree, unicode_of
 
 # A message with one of them fails as a whole.
 _STUMBLED_OVER = frozenset({"AnnotationValue", "CodelistExtension", "ISOConceptReference"})
@@ -35,8 +35,8 @@ class MessageHeader:
     sender: str
 
 
-def readable(artefact: Artefact, moment: datetime) -> tuple[bytes, MessageHeader]:
-    """A message of this structure alone, in UTF-8, and what its header says.
+def readable(artefact: Artefact, moment: datetime) -> tuple[str, MessageHeader]:
+    """A message of this structure alone, and what its header says.
 
     Args:
         artefact: of SDMX-ML 2.1 or later, or SDMX-JSON 2.0.
@@ -48,20 +48,12 @@ def readable(artefact: Artefact, moment: datetime) -> tuple[bytes, MessageHeader
     return _json(artefact, moment) if artefact.format.is_json else _xml(artefact, moment)
 
 
-def _xml(artefact: Artefact, moment: datetime) -> tuple[bytes, MessageHeader]:
-    from lxml import etree
-
-    old = tree(artefact.message())
-    message = namespace(old.tag)
-    # It looks for a prefix in the first characters.
-    root = etree.Element(f"{{{message}}}Structure", nsmap={"mes": message})
-    written = next((child for child in old if local(child.tag) == "Header"), None)
-    header = _header(_header_of_xml(written), moment)
-    root.append(_header_element(message, header))
-    root.extend([child for child in old if child is not written])
+def _xml(artefact: Artefact, moment: datetime) -> tuple[str, MessageHeader]:
+    root = tree(artefact.message())
+    header = _header(_header_of_xml(next((child for child in root if local(child.tag) == "Header"), None)), moment)
     for element in [each for each in root.iter() if local(each.tag) in _STUMBLED_OVER]:
         element.getparent().remove(element)
-    return text_of(root), header
+    return unicode_of(root), header
 
 
 def _header_of_xml(element: Any) -> Mapping[str, Any]:
@@ -74,35 +66,20 @@ def _header_of_xml(element: Any) -> Mapping[str, Any]:
     }
 
 
-def _header_element(message: str, header: MessageHeader) -> Any:
-    from lxml import etree
-
-    def added(name: str, text: str | None = None, **attributes: str) -> None:
-        etree.SubElement(element, f"{{{message}}}{name}", attributes).text = text
-
-    element = etree.Element(f"{{{message}}}Header")
-    added("ID", header.id)
-    added("Test", "false")
-    added("Prepared", header.prepared.isoformat())
-    added("Sender", id=header.sender)
-    return element
-
-
-def _json(artefact: Artefact, moment: datetime) -> tuple[bytes, MessageHeader]:
+def _json(artefact: Artefact, moment: datetime) -> tuple[str, MessageHeader]:
     message = orjson.loads(artefact.message())
     meta = message.get("meta")
     written = meta if isinstance(meta, dict) else {}
     sender = written.get("sender")
     header = _header({**written, "sender": sender.get("id") if isinstance(sender, dict) else None}, moment)
     head = {
-        # Within the first characters, where it looks for it.
         "schema": _JSON_SCHEMA,
         "id": header.id,
         "test": False,
         "prepared": header.prepared.isoformat(),
         "sender": {"id": header.sender},
     }
-    return orjson.dumps({"meta": head, "data": message["data"]}), header
+    return orjson.dumps({"meta": head, "data": message["data"]}).decode(), header
 
 
 def _header(written: Mapping[str, Any], moment: datetime) -> MessageHeader:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
+from importlib import import_module
 from io import BytesIO
 from typing import Any
 
@@ -16,7 +17,7 @@ from contexture.sdmx.registries.names import named_in, same_artefact
 from contexture.sdmx.splitting import split
 from contexture.sdmx.transcoding.facts import Fact, facts
 from contexture.sdmx.transcoding.finishing import Languages, finished_json, finished_xml
-from contexture.sdmx.transcoding.forms import TARGETS, has_place_for
+from contexture.sdmx.transcoding.forms import READERS, TARGETS, has_place_for
 from contexture.sdmx.transcoding.losses import Losses, losses
 from contexture.sdmx.transcoding.source_message import MessageHeader, readable
 
@@ -60,6 +61,8 @@ def transcode(
     """
     if artefact.size > largest_bytes:
         raise _refused(artefact, f"has more than {largest_bytes:,} bytes, which is the limit for converting")
+    if artefact.format not in READERS:
+        raise _refused(artefact, f"is written in {artefact.format}, which nothing is converted from")
     if not has_place_for(target, artefact.kind):
         raise _refused(artefact, f"is a {artefact.kind}, which {target} has no place for")
     try:
@@ -79,15 +82,16 @@ def transcode(
 def _converted(artefact: Artefact, target: Format, moment: datetime) -> bytes:
     message, header = readable(artefact, moment)
     languages = _languages(artefact)
-    written = _written(_structures(message), artefact, target, header)
+    written = _written(_structures(message, artefact.format), artefact, target, header)
     return (finished_json if target.is_json else finished_xml)(written, languages)
 
 
-def _structures(message: bytes) -> list[Any]:
-    from pysdmx.io import read_sdmx
-
-    # Real registries write what their schemas refuse. A stream is never taken for a path or an address.
-    return list(read_sdmx(BytesIO(message), validate=False).structures or ())
+def _structures(message: str, source: Format) -> list[Any]:
+    # Its readers are called by name: what the format is need not be guessed, and a text is never taken for a path or
+    # an address. Real registries write what their schemas refuse.
+    read = import_module(READERS[source]).read
+    found = read(message, validate=False)
+    return list((found.structures if source.is_json else found) or ())
 
 
 def _written(structures: list[Any], artefact: Artefact, target: Format, header: MessageHeader) -> bytes:

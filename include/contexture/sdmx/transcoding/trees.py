@@ -30,6 +30,13 @@ def text_of(root: Any) -> bytes:
     return bytes(etree.tostring(root, xml_declaration=True, encoding="UTF-8"))
 
 
+def unicode_of(root: Any) -> str:
+    """A tree as text, without a declaration."""
+    from lxml import etree
+
+    return str(etree.tostring(root, encoding="unicode"))
+
+
 def local(name: str) -> str:
     """The name of an element or attribute without its namespace."""
     return name.rpartition("}")[2]
