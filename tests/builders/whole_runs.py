@@ -13,6 +13,8 @@ from uuid import uuid4
 import pytest
 
 from contexture.kafka import ClientSettings
+from contexture.operations.verification.replica_topics import KafkaTopics
+from contexture.operations.verification.verifying import verify
 from contexture.outbox.layout import PublicationFolder
 from contexture.outbox.lifecycle import Outboxes
 from contexture.outbox.manifest import Manifest
@@ -86,3 +88,12 @@ class WholeRuns:
             send_shard(self.storage, manifest, shard, self.target(owner, manifest.interval), attempts)
         assert conclude_run(self.storage, staged, self.target, print, now=datetime.now(UTC)) is not None
         return manifest
+
+    def verified(self, owner: Publication) -> tuple[bool, dict[str, int]]:
+        """Whether the topics are what was sent, and how that was compared."""
+        found = verify(self.storage, owner, KafkaTopics(self.settings, owner))
+        return found.is_equal, dict(found.compared)
+
+    def forget_outboxes(self) -> None:
+        """As after their time in the archive."""
+        self.storage.remove(self.folder.outboxes())

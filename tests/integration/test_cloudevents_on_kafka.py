@@ -194,6 +194,9 @@ def test_a_publication_in_an_envelope_keeps_a_replica_of_events(
         assert (last.key, last.value) == (b'["vehicles","/4wheels","car1","car"]', None)
         gone = decode(last.headers, last.key, last.value)
         assert (gone["type"], gone["subject"]) == ("contexture.ngsi.entity.delete", "car1")
+        assert runs.verified(owner) == (True, {"bytes": 1})
+        runs.forget_outboxes()
+        assert runs.verified(owner) == (True, {"content": 1})
 
         awaited(lambda: _rolled(runs, eager) == {b'["vehicles","/4wheels","car2","car"]'})
         (left,) = (each for each in runs.records() if b"car2" in (each.key or b""))

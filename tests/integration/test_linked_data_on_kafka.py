@@ -89,6 +89,7 @@ def test_what_is_read_back_from_kafka_is_the_sources_own_entity(city: City) -> N
     city.face.remove("urn:ngsi-ld:Car:1", tenant="City")
     assert [city.ran(city.publication("ngsi-ld")).deletes for _ in range(2)] == [0, 1]
     assert city.bodies() == [linked(stays)]
+    assert city.verified(city.publication("ngsi-ld")) == (True, {"bytes": 1})
 
 
 def linked(entity: dict[str, object]) -> dict[str, object]:
@@ -111,6 +112,8 @@ def test_the_other_forms_tell_it_in_the_words_of_ngsiv2(city: City) -> None:
     assert told["speed:urn:ngsi-ld:gps"]["value"] == 54
     assert told["driver"] == {"type": "Relationship", "value": "urn:ngsi-ld:Person:7", "metadata": {}}
     assert told["location"]["type"] == "geo:json"
+    city.forget_outboxes()
+    assert city.verified(city.publication("ngsiv2")) == (True, {"content": 1})
 
     city.ran(city.publication("cygnus-lines"), mode="full")
     (line,) = city.bodies()

@@ -108,6 +108,9 @@ def test_a_copy_made_of_the_topic_is_the_registry_after_a_flush_a_change_and_a_d
     assert (last.key, last.value) == (DATAFLOW.encode(), None)
 
     assert office.run().records == 0
+    assert office.verified(office.publication()) == (True, {"bytes": STRUCTURES - 1})
+    office.forget_outboxes()
+    assert office.verified(office.publication()) == (True, {"content": STRUCTURES - 1})
 
 
 @with_a_log
@@ -123,6 +126,7 @@ def test_the_first_run_sends_nothing_and_the_next_one_what_changed_since(office:
         (CODELIST, False),
         (DATAFLOW, True),
     ]
+    assert office.verified(office.publication()) == (True, {"bytes": 1}), "what was only noted is not missing"
 
 
 @with_a_log
