@@ -46,6 +46,7 @@ class VerifyReplicaOperator(BaseOperator):
     def execute(self, context: Context) -> Mapping[str, Any]:
         """Returns what was found, as counts."""
         from contexture.operations.verification.reporting import verify_and_report
+        from contexture_airflow.metrics import count_verified
         from contexture_airflow.steps.noting import open_journal
         from contexture_airflow.steps.open import open_storage
         from contexture_airflow.steps.verifying import chosen, counts, kafka_topics
@@ -56,5 +57,6 @@ class VerifyReplicaOperator(BaseOperator):
                 storage, publication, kafka_topics(publication), journal=journal, report=self.log.info
             )
         self.report_uri = reported.uri
+        count_verified(reported.found)
         reported.raise_differences()
         return counts(reported)

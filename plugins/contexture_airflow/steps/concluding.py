@@ -15,6 +15,7 @@ from contexture.outbox.manifest import Manifest
 from contexture.outbox.reader import OutboxShardReader
 from contexture.outbox.storage import Storage
 from contexture.publications import Publication
+from contexture_airflow.metrics import count_concluded
 from contexture_airflow.steps.run import Staged
 from contexture_airflow.steps.sending import staged_publication
 from contexture_airflow.steps.target import Report, Target, TargetFor
@@ -53,6 +54,7 @@ def conclude_outbox(
         Outboxes(storage, manifest.publication).move(manifest.outbox, "abandoned", reason=reason)
         return False
     conclude(storage, manifest, cluster=target.cluster(), target=target.identity())
+    count_concluded(manifest, now)
     expire(storage, manifest.publication, archive_days=publication.retention.archive_days, now=now)
     return True
 

@@ -14,6 +14,7 @@ from contexture.outbox.attempts import SendAttempts
 from contexture.outbox.manifest import Manifest
 from contexture.outbox.storage import Storage
 from contexture.publications import Publication
+from contexture_airflow.metrics import count_failure, count_sent
 from contexture_airflow.steps.run import RunPlan
 
 NOWHERE = Journal(None)
@@ -75,9 +76,11 @@ class ShardNotes:
     def attempt(self, attempts: SendAttempts) -> None:
         """A send has failed, or what failed was sent in the end."""
         self._journal.note(lambda store: store.attempt_is(self._publication, attempts))
+        count_failure(self._publication, attempts)
 
     def ended(self, result: ShardResult) -> None:
         """The shard is in Kafka, or will never be."""
+        count_sent(self._publication, result)
         if result.superseded:
             self._rest(TransactionStatus.LOCAL_FAILURE, _SUPERSEDED)
         else:

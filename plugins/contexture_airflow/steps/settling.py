@@ -11,6 +11,7 @@ from contexture.outbox.manifest import Manifest
 from contexture.outbox.state import State
 from contexture.outbox.storage import Storage
 from contexture.publications import Publication
+from contexture_airflow.metrics import count_pending
 from contexture_airflow.steps.attempting import attempts_of
 from contexture_airflow.steps.concluding import conclude_outbox
 from contexture_airflow.steps.noting import NOWHERE, ShardNotes, note_plan
@@ -53,7 +54,9 @@ def _finish_leftovers(
 ) -> tuple[str, ...]:
     outboxes = Outboxes(storage, publication.name)
     finished: list[str] = []
-    for status in outboxes.pending():
+    pending = outboxes.pending()
+    count_pending(publication.name, len(pending))
+    for status in pending:
         manifest = outboxes.manifest(status.outbox)
         if manifest.interval != request.interval:
             continue
