@@ -10,6 +10,7 @@ from airflow.sdk import Asset, BaseOperator
 from airflow.sdk.exceptions import AirflowSkipException
 
 if TYPE_CHECKING:
+    from airflow.providers.openlineage.extractors import OperatorLineage
     from airflow.sdk import Context
 
 
@@ -50,3 +51,14 @@ class ConcludeOperator(BaseOperator):
             raise AirflowSkipException(f"outbox {staged.outbox} was not sent")
         context["outlet_events"][self.published].extra = counts
         return dict(counts)
+
+    def get_openlineage_facets_on_complete(self, task_instance: Any) -> OperatorLineage | None:
+        """Source and topics of the run; called by Airflow's OpenLineage provider, where it is installed."""
+        from contexture_airflow.lineage import lineage_of
+        from contexture_airflow.steps.open import open_storage
+        from contexture_airflow.steps.run import Staged
+
+        return lineage_of(open_storage(), Staged.received(self.staged))
+
+    def get_openlineage_facets_on_failure(self, task_instance: Any) -> None:
+        """Nothing: what is not concluded tells of no topics."""
