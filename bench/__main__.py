@@ -24,6 +24,7 @@ BENCHES = {
     "split": "bench.splitting",
     "send": "bench.sending",
     "memory": "bench.sending",
+    "topics": "bench.many_topics",
     "prepare": "bench.preparing",
     "scale": "bench.scaling",
     "changes": "bench.changing",

@@ -1,90 +1,113 @@
-"""An outbox as prepare leaves it, and the same values as a file for Kafka's own program."""
+"""An outbox as prepare leaves it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from contexture.outbox.layout import PublicationFolder
+from bench.loads import ENTITY_BYTES, Load, values
+from contexture.outbox.layout import SHARD_FILE, PublicationFolder
 from contexture.outbox.manifest import Manifest, ShardManifest
-from contexture.outbox.schemas import OUTBOX
+from contexture.outbox.schemas import HEADER_PREFIX, OUTBOX, with_headers
 from contexture.outbox.storage import Storage
 
 PUBLICATION = "bench"
 TOPIC = "bench.cars"
-VALUE_BYTES = 300
 TRANSACTION_RECORDS = 50_000
 ROW_GROUP = 100_000
-FILE = "part-00000.parquet"
+_ROW_GROUP_BYTES = 60_000_000
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 
-
-def values() -> Iterator[bytes]:
-    """Texts of VALUE_BYTES bytes, no two the same, about as compressible as entities are."""
-    number = 0
-    while True:
-        token = blake2b(number.to_bytes(8), digest_size=16).hexdigest()
-        text = (
-            f'{{"id":"urn:ngsi-ld:Vehicle:{number:09d}","type":"Vehicle",'
-            f'"speed":{{"type":"Number","value":{number * 37 % 1300 / 10},"metadata":{{}}}},'
-            f'"odometer":{{"type":"Number","value":{number * 7919 % 400_009},"metadata":{{}}}},'
-            f'"plate":{{"type":"Text","value":"{token}","metadata":{{}}}},"note":{{"type":"Text","value":"'
-        )
-        yield f'{text}{"." * (VALUE_BYTES - len(text) - 3)}"}}}}'.encode()
-        number += 1
+Row = tuple[str, bytes | None, bytes]
+"""Topic, key and value."""
 
 
-def write_outbox(home: Path, records: int) -> Manifest:
-    """An outbox of one shard, without keys and headers, in transactions of TRANSACTION_RECORDS."""
-    storage, outbox = Storage(str(home)), f"outbox{records}"
-    folder = PublicationFolder(PUBLICATION)
+def write_outbox(home: Path, load: Load) -> None:
+    """An outbox to one topic, without keys, in transactions of TRANSACTION_RECORDS."""
+    rows: Iterator[Row] = ((TOPIC, None, value) for value in values(load.value_bytes))
+    each = load.records // load.shards
+    write_shards(
+        home,
+        load.outbox,
+        [islice(rows, each) for _ in range(load.shards)],
+        headers=load.headers,
+        value_bytes=load.value_bytes,
+    )
+
+
+def write_shards(
+    home: Path,
+    outbox: str,
+    shards: Sequence[Iterable[Row]],
+    *,
+    headers: int = 0,
+    value_bytes: int = ENTITY_BYTES,
+    moment: datetime = NOON,
+) -> None:
+    """An outbox with these records in each shard, in this order."""
+    storage, form = Storage(str(home)), _Form(headers, value_bytes, moment)
+    written = [_shard(storage, outbox, number, iter(rows), form) for number, rows in enumerate(shards)]
+    storage.write(PublicationFolder(PUBLICATION).manifest(outbox), _manifest(outbox, written).to_json())
+
+
+@dataclass(frozen=True, slots=True)
+class _Form:
+    headers: int
+    value_bytes: int
+    moment: datetime
+
+
+def _shard(storage: Storage, outbox: str, shard: int, rows: Iterator[Row], form: _Form) -> ShardManifest:
+    names = [f"ce_attribute{number}" for number in range(form.headers)]
+    schema, size, first = with_headers(OUTBOX, names), min(ROW_GROUP, _ROW_GROUP_BYTES // form.value_bytes), 0
     with (
-        storage.replacing(f"{folder.shard(outbox, 0)}/{FILE}") as path,
-        pq.ParquetWriter(path, OUTBOX, compression="zstd", compression_level=1) as writer,
+        storage.replacing(f"{PublicationFolder(PUBLICATION).shard(outbox, shard)}/{SHARD_FILE}") as path,
+        pq.ParquetWriter(path, schema, compression="zstd", compression_level=1) as writer,
     ):
-        source = values()
-        for first in range(0, records, ROW_GROUP):
-            chosen = list(islice(source, min(ROW_GROUP, records - first)))
-            writer.write_table(_rows(first, chosen), row_group_size=ROW_GROUP)
-    manifest = _manifest(outbox, records)
-    storage.write(folder.manifest(outbox), manifest.to_json())
-    return manifest
+        while chosen := list(islice(rows, size)):
+            writer.write_table(_table(first, chosen, schema, form.moment), row_group_size=size)
+            first += len(chosen)
+    transactions = -(-first // TRANSACTION_RECORDS)
+    return ShardManifest(
+        shard=shard,
+        records=first,
+        bytes=first * form.value_bytes,
+        transactions=transactions,
+        file=SHARD_FILE,
+        sha256=None,
+    )
 
 
-def write_payloads(file: Path, records: int) -> None:
-    """The first values, one a line; Kafka's program draws from them at random."""
-    file.write_bytes(b"\n".join(islice(values(), records)))
-
-
-def _rows(first: int, chosen: list[bytes]) -> pa.Table:
+def _table(first: int, chosen: list[Row], schema: pa.Schema, moment: datetime) -> pa.Table:
     count = len(chosen)
     numbers = range(first, first + count)
-    columns = {
+    topics, keys, contents = zip(*chosen, strict=True)
+    columns: dict[str, list[object]] = {
         "position": list(numbers),
-        "topic": [TOPIC] * count,
-        "key": [None] * count,
-        "value": chosen,
+        "topic": list(topics),
+        "key": list(keys),
+        "value": list(contents),
         "partition": [None] * count,
-        "timestamp": [NOON] * count,
+        "timestamp": [moment] * count,
         "transaction": [number // TRANSACTION_RECORDS for number in numbers],
         "batch": list(numbers),
         "sub_batch": [0] * count,
         "events": [1] * count,
     }
-    return pa.Table.from_pydict(columns, schema=OUTBOX)
+    for name in schema.names:
+        if name.startswith(HEADER_PREFIX):
+            columns[name] = [f"urn:{name[-1]}:{number:012d}".encode() for number in numbers]
+    return pa.Table.from_pydict(columns, schema=schema)
 
 
-def _manifest(outbox: str, records: int) -> Manifest:
-    transactions = -(-records // TRANSACTION_RECORDS)
-    shard = ShardManifest(
-        shard=0, records=records, bytes=records * VALUE_BYTES, transactions=transactions, file=FILE, sha256=None
-    )
+def _manifest(outbox: str, shards: Sequence[ShardManifest]) -> Manifest:
+    records = sum(shard.records for shard in shards)
     return Manifest(
         outbox=outbox,
         publication=PUBLICATION,
@@ -97,7 +120,7 @@ def _manifest(outbox: str, records: int) -> Manifest:
         received_to=NOON,
         state_generation=0,
         watermark=None,
-        shards=(shard,),
+        shards=tuple(shards),
         topics=1,
         read=records,
         present=0,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from bench.measures import Measure
 from bench.outbox_files import PUBLICATION
-from bench.sending import bench_kafka
+from bench.senders import bench_kafka
 from bench.settings import Setting
 from bench.source_process import source_registry
 from bench.sourcing import SourceRun, Taken, Told

@@ -1,6 +1,7 @@
-"""One sender in a process of its own: `python -m bench.sender HOME OUTBOX SENDER BOOTSTRAP_SERVERS`.
+"""One sender in a process of its own: `python -m bench.sender HOME OUTBOX SHARD SENDER BOOTSTRAP_SERVERS`.
 
-Sends the outbox's only shard as a publish task does and prints one JSON line: records, seconds, peak memory.
+Says `ready`, waits for a line, sends a shard of the outbox as a publish task does, and prints one JSON line: records,
+seconds, peak memory.
 """
 
 from __future__ import annotations
@@ -21,16 +22,21 @@ _STATUS = Path("/proc/self/status")
 
 def main(arguments: list[str]) -> None:
     """Sends and tells."""
-    home, outbox, sender, bootstrap_servers = arguments
+    home, outbox, shard, sender, bootstrap_servers = arguments
     storage = Storage(home)
-    reader = OutboxShardReader(storage, Outboxes(storage, PUBLICATION).manifest(outbox), 0)
+    manifest = Outboxes(storage, PUBLICATION).manifest(outbox)
+    reader = OutboxShardReader(storage, manifest, int(shard))
     settings = ClientSettings.from_extra({"bootstrap.servers": bootstrap_servers})
-    names = SenderNames(sender)
+    names, shards = SenderNames(sender), len(manifest.shards)
     # The first run of a publication makes its ledger, long before it sends.
-    Ledger(settings, names).prepare(1)
-    result = Publisher(settings, names, shards=1).publish(reader)
+    Ledger(settings, names).prepare(shards)
+    sys.stdout.write("ready\n")
+    sys.stdout.flush()
+    sys.stdin.readline()
+    result = Publisher(settings, names, shards=shards).publish(reader)
     answer = {"records": result.records_sent, "seconds": result.seconds, "peak_bytes": peak_bytes()}
     sys.stdout.write(json.dumps(answer) + "\n")
+    sys.stdout.flush()
 
 
 def peak_bytes() -> int:

@@ -16,6 +16,9 @@ class Sizes:
     Attributes:
         pairs: how often each pair is measured.
         sent_records: in the outbox of `send`.
+        topics: numbers of topics of `topics`.
+        topic_records: for each of them.
+        topic_pairs: how often each pair of `topics` is measured; the peer takes minutes.
         memory_records: in the two outboxes of `memory`.
         prepared_entities: in the snapshots of `prepare`, ascending.
         held_entities: in the states of `changes`, ascending.
@@ -31,6 +34,9 @@ class Sizes:
     pairs: int = 5
     sent_records: int = 2_000_000
     memory_records: tuple[int, int] = (100_000, 1_000_000)
+    topics: tuple[int, ...] = (1_000, 10_000)
+    topic_records: int = 10
+    topic_pairs: int = 3
     prepared_entities: tuple[int, ...] = (10_000, 100_000, 1_000_000)
     held_entities: tuple[int, ...] = (10_000, 100_000, 1_000_000)
     scaled_entities: tuple[int, ...] = (10_000, 100_000, 1_000_000)
@@ -46,6 +52,8 @@ QUICK = Sizes(
     pairs=1,
     sent_records=100_000,
     memory_records=(60_000, 200_000),
+    topics=(20, 60),
+    topic_pairs=1,
     prepared_entities=(1_000, 5_000),
     held_entities=(2_000, 10_000),
     scaled_entities=(1_000, 3_000),

@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING
 from bench.measures import Measure
 from bench.outbox_files import PUBLICATION
 from bench.peak_memory import PeakMemory
-from bench.sending import MEBIBYTE, Sender, bench_kafka
+from bench.senders import Sender, bench_kafka
+from bench.sending import MEBIBYTE
 from bench.settings import Setting
 from bench.source_process import SERVICE, source_broker
 from bench.spark_session import spark_session
