@@ -22,7 +22,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from airflow.sdk import DAG, CronDataIntervalTimetable, get_parsing_context
+from airflow.sdk import DAG, BaseOperator, CronDataIntervalTimetable, get_parsing_context
 
 from contexture.operations import pools
 from contexture.publications import Publication
@@ -37,6 +37,7 @@ from contexture_airflow.operators.publish import PublishOutboxOperator
 from contexture_airflow.operators.quality_gate import QualityGateOperator
 from contexture_airflow.operators.settle import SettleOperator
 from contexture_airflow.operators.stage import StagePublicationOperator
+from contexture_airflow.operators.stage_operations import StageOperationsOperator
 from contexture_airflow.settings import publication_dag_id
 
 START = datetime(2025, 1, 1, tzinfo=UTC)
@@ -50,9 +51,7 @@ def publish(publication: Publication) -> DAG:
         settle = SettleOperator(
             **_task("settle", SettleOperator, pools.BROKER), **_sender_limits(publication), publication=publication
         )
-        stage = StagePublicationOperator(
-            **_task("stage", StagePublicationOperator, pools.SPARK), publication=publication, plan=settle.output
-        )
+        stage = _stage(publication, settle.output)
         quality_gate = QualityGateOperator(
             **_task("quality_gate", QualityGateOperator, pools.BROKER), staged=stage.output
         )
@@ -70,6 +69,15 @@ def publish(publication: Publication) -> DAG:
         )
         settle >> stage >> quality_gate >> shards >> conclude
     return dag
+
+
+def _stage(publication: Publication, plan: Any) -> BaseOperator:
+    """What the source holds is prepared in Spark; what Contexture itself did is a few rows of a database."""
+    if publication.source.kind == "operations":
+        own = _task("stage", StageOperationsOperator, pools.SOURCE)
+        return StageOperationsOperator(**own, publication=publication, plan=plan)
+    task = _task("stage", StagePublicationOperator, pools.SPARK)
+    return StagePublicationOperator(**task, publication=publication, plan=plan)
 
 
 def _timetable(schedule: str | None) -> CronDataIntervalTimetable | None:

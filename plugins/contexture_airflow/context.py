@@ -30,7 +30,19 @@ def run_request(context: Context) -> RunRequest:
     params = context["params"]
     names = ("mode", "reason", "confirm_shrink", "republish", "dry_run", "retry_quarantine", "retry_rules")
     given = {name: params[name] for name in names if name in params}
-    return RunRequest(run_id=context["dag_run"].run_id, interval=_interval(context), replay=_replay(params), **given)
+    run = context["dag_run"]
+    return RunRequest(
+        run_id=run.run_id,
+        run_type=_run_type(run),
+        triggered_by=getattr(run, "triggering_user_name", None),
+        interval=_interval(context),
+        replay=_replay(params),
+        **given,
+    )
+
+
+def _run_type(run: Any) -> str:
+    return str(getattr(run.run_type, "value", run.run_type))
 
 
 def _replay(params: Mapping[str, Any]) -> ReplayOptions:
@@ -42,7 +54,7 @@ def _replay(params: Mapping[str, Any]) -> ReplayOptions:
 
 def _interval(context: Context) -> Interval | None:
     run = context["dag_run"]
-    if str(getattr(run.run_type, "value", run.run_type)) != "backfill":
+    if _run_type(run) != "backfill":
         return None
     if run.data_interval_start is None or run.data_interval_end is None:
         raise ConfigurationError(

@@ -44,6 +44,7 @@ def parsed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     write_publications(
         few, "by-hand", schedule=None, batches={"batch_ttl": -1}, notify={"published_within_minutes": 30}
     )
+    (few / "audit.yaml").write_text("name: audit\nsource: {kind: operations}\ntopics: {topics: [ops]}\n")
     (few / "broken.yaml").write_text(BROKEN)
     write_publications(many, *[f"p{number:03}" for number in range(200)])
     scenarios = {

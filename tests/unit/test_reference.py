@@ -83,6 +83,7 @@ def test_there_are_examples_of_publications():
         "add-a-publication.md",
         "publish-structures.md",
         "read-an-ngsi-ld-broker.md",
+        "tell-what-contexture-does.md",
     }
 
 
@@ -90,5 +91,5 @@ def test_there_are_examples_of_publications():
 def test_examples_of_publications_are_right(name, text, tmp_path):
     file = tmp_path / "example.yaml"
     file.write_text(text)
-    kind = "sdmx" if name == "publish-structures.md" else "ngsi"
-    assert load_publication_file(file).source.kind == kind
+    kinds = {"publish-structures.md": "sdmx", "tell-what-contexture-does.md": "operations"}
+    assert load_publication_file(file).source.kind == kinds.get(name, "ngsi")

@@ -65,6 +65,8 @@ def check(files: list[Path], preview_from: PreviewFrom) -> list[Checked]:
 def _checked(loaded: LoadedPublication, preview_from: PreviewFrom) -> Checked:
     if loaded.publication is None:
         return Checked(loaded)
+    if loaded.publication.source.kind == "operations":
+        return Checked(loaded, no_preview=f"events go to {', '.join(loaded.publication.topics.topics)}")
     if loaded.publication.source.kind == "sdmx":
         return _routed(loaded, loaded.publication, preview_from)
     if preview_from.sample is not None:

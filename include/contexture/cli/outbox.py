@@ -78,8 +78,30 @@ def abandon_outbox(
         raise typer.BadParameter("say why", param_hint="--reason")
     found = home.find_outbox(home.open_home(), outbox)
     moved, owes = interventions.abandon(found.outboxes, found.status.outbox, reason)
+    _tell(found, reason)
     then = f"the next run of publish_{found.publication} sends everything" if owes else "nothing else is owed"
     _answer(found, f"outbox {moved.outbox} is abandoned; {then}", as_json=as_json)
+
+
+def _tell(found: Found, reason: str) -> None:
+    """Notes it as an event of Contexture's own; where the tables are away, it is done all the same."""
+    from contextlib import suppress
+    from datetime import UTC, datetime
+    from getpass import getuser
+
+    from contexture.errors import ContextureError
+    from contexture.operations import ProducerStore
+    from contexture.operations.events import EventType, Happening
+
+    outbox = found.status.outbox
+    # A container may have no name for its user.
+    with suppress(ContextureError, OSError, KeyError):
+        data = {"outbox": outbox, "reason": reason, "abandoned_by": getuser()}
+        abandoned = Happening(EventType.OUTBOX_ABANDONED, found.publication, datetime.now(UTC), outbox, data)
+        store = ProducerStore.of_home(found.outboxes.storage.root)
+        if store is not None and store.is_there:
+            store.happened(abandoned)
+            store.close()
 
 
 def _line(owner: Outboxes, status: OutboxStatus) -> OutboxLine:

@@ -53,8 +53,8 @@ def preview_names(
     for note in loaded.notes:
         typer.echo(str(note), err=True)
     publication = loaded.publication
-    if publication.source.kind == "sdmx":
-        raise typer.BadParameter("this is about entities; contexture check shows where structures would go")
+    if publication.source.kind != "ngsi":
+        raise typer.BadParameter("this is about entities; contexture check shows where other events go")
     asked = _asked(publication, entity or [], attribute or [], path)
     of_sample, refused = _of_sample(publication, sample)
     shown = show_names(publication, [*asked, *of_sample])

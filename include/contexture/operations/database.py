@@ -14,6 +14,7 @@ from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 
 from contexture.errors import ConfigurationError
 from contexture.operations.tables import (
+    EVENTS,
     INTERVENTIONS,
     METADATA,
     SCHEMA_VERSION,
@@ -116,11 +117,17 @@ def _interventions(connection: Connection) -> None:
     INTERVENTIONS.create(connection, checkfirst=True)
 
 
+def _own_events(connection: Connection) -> None:
+    """Keeps what Contexture did, for publications that tell it."""
+    EVENTS.create(connection, checkfirst=True)
+
+
 MIGRATIONS: Final[tuple[Callable[[Connection], None], ...]] = (
     _first_tables,
     _registry_transactions,
     _verifications,
     _interventions,
+    _own_events,
 )
 """What leads from each version of the tables to the next. Only ever added to: a step that was released stays."""
 

@@ -11,10 +11,19 @@ from sqlalchemy import ColumnElement, Connection, Update, delete, func, select, 
 
 from contexture.operations.access import changed_rows
 from contexture.operations.database import database_url
+from contexture.operations.event_log import EventLog
 from contexture.operations.history import History
 from contexture.operations.rows import InterventionRow, TransactionRow, VerificationRow, milliseconds
 from contexture.operations.statuses import TransactionStatus
-from contexture.operations.tables import ATTEMPTS, INTERVENTIONS, PRODUCERS, RUNS, TRANSACTIONS, VERIFICATIONS
+from contexture.operations.tables import (
+    ATTEMPTS,
+    EVENTS,
+    INTERVENTIONS,
+    PRODUCERS,
+    RUNS,
+    TRANSACTIONS,
+    VERIFICATIONS,
+)
 from contexture.outbox.attempts import SendAttempts
 from contexture.outbox.manifest import RegistryPart
 
@@ -24,13 +33,14 @@ _AGES = (
     (ATTEMPTS, "failed_ms"),
     (VERIFICATIONS, "verified_ms"),
     (INTERVENTIONS, "at_ms"),
+    (EVENTS, "at_ms"),
 )
 _NOTHING_SENT = {"status": int(TransactionStatus.PENDING), "records": 0, "bytes": 0, "position": 0}
 # The number of what is not known to be a transaction yet.
 _OF_SOURCE = -1
 
 
-class ProducerStore(History):
+class ProducerStore(EventLog, History):
     """The operational tables of one database; they are made when they are first needed.
 
     Any number of processes may write at once. What it holds is a projection for people: losing it loses no record.

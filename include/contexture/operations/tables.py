@@ -121,6 +121,18 @@ INTERVENTIONS: Final = Table(
     Index("interventions_by_time", "publication", "at_ms"),
 )
 
+EVENTS: Final = Table(
+    "events",
+    METADATA,
+    Column("place", BigInteger, primary_key=True, autoincrement=False),
+    Column("id", String(32), nullable=False, unique=True),
+    Column("type", _NAME, nullable=False),
+    Column("publication", _NAME, nullable=False),
+    Column("at_ms", BigInteger, nullable=False),
+    Column("data", Text, nullable=False),
+    Index("events_by_time", "publication", "at_ms"),
+)
+
 _TRANSACTIONS_AS_KNOWN: Final = (
     "SELECT COALESCE(CAST(source_transaction AS VARCHAR(20)), outbox || '/' || shard || '/' || number) AS tx_id, "
     "publication AS producer_id, status AS tx_status, updated_ms AS tx_last_updated, bytes AS tx_size, "

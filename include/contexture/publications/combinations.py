@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from contexture.publications.findings import Finding, Location
 from contexture.publications.kinds import BROKER_ONLY, REGISTRY_ONLY
 from contexture.publications.linked_data_combinations import LINKED_DATA_CHECKS
+from contexture.publications.operations_combinations import of_operations, of_others
 from contexture.publications.problems import looks_secret
 from contexture.publications.quality_combinations import QUALITY_CHECKS
 from contexture.publications.record_combinations import RECORD_CHECKS, Findings
@@ -23,7 +24,8 @@ _LEGACY_RELEASE = re.compile(r"0\.|1\.0*[0-2](\.|$)")
 
 def impossible(publication: Publication) -> Findings:
     """A finding for every combination of values that could never do what each of them says."""
-    for check in _CHECKS:
+    checks = _OF_OPERATIONS if publication.source.kind == "operations" else _CHECKS
+    for check in checks:
         yield from check(publication)
 
 
@@ -192,4 +194,11 @@ _CHECKS: tuple[Callable[[Publication], Findings], ...] = (
     *RECORD_CHECKS,
     *STRUCTURE_CHECKS,
     *QUALITY_CHECKS,
+    of_others,
+)
+
+_OF_OPERATIONS: tuple[Callable[[Publication], Findings], ...] = (
+    of_operations,
+    _secret_configuration,
+    _topic_configuration,
 )

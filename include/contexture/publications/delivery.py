@@ -27,8 +27,8 @@ class Batches(Section):
 class Message(Section):
     """The form of a record: its value, its envelope and its key."""
 
-    format: Literal["cygnus-lines", "ngsiv1", "ngsiv2", "ngsi-ld", "sdmx"] = Field(
-        "ngsiv2", description="Form of the value; structures: always sdmx"
+    format: Literal["cygnus-lines", "ngsiv1", "ngsiv2", "ngsi-ld", "sdmx", "operations"] = Field(
+        "ngsiv2", description="Form of the value; structures: always sdmx; what Contexture itself did: operations"
     )
     envelope: Literal["none", "cloudevents-binary", "cloudevents-structured"] = Field(
         "none", description="CloudEvents Kafka binding around the value"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
-SourceKind = Literal["ngsi", "sdmx"]
+SourceKind = Literal["ngsi", "sdmx", "operations"]
 
 REGISTRY_ONLY: Mapping[str, tuple[str, ...]] = {
     "source": ("select", "media_type", "registrations"),
@@ -62,7 +62,23 @@ BROKER_ONLY: Mapping[str, tuple[str, ...]] = {
 }
 
 
+FOR_OPERATIONS: Mapping[str, tuple[str, ...]] = {
+    "": ("name", "description", "schedule"),
+    "source": ("kind",),
+    "topics": ("naming", "topics", "partitions", "replication_factor", "keep", "config", "max_new_topics"),
+    "batches": ("batch_ttl", "batch_retry_intervals"),
+    "message": ("format", "envelope"),
+    "publish": ("connection", "transaction_records", "transactional_id_prefix", "on_failure", "broker_wait_seconds"),
+    "resync": ("on_startup", "on_config_change"),
+    "retention": ("archive_days",),
+    "notify": ("mail", "notifiers", "published_within_minutes"),
+}
+"""The keys that mean something for Contexture's own events, by section; all others don't."""
+
+
 def is_meant(kind: SourceKind, section: str, key: str) -> bool:
     """Whether a key of a section means something for a source of that kind."""
+    if kind == "operations":
+        return key in FOR_OPERATIONS.get(section, ())
     foreign = BROKER_ONLY if kind == "sdmx" else REGISTRY_ONLY
     return key not in foreign.get(section, ())

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import re
-from typing import Annotated, Final
+from typing import Annotated
 
 from pydantic import Field, JsonValue, StrictStr, field_validator
 
 from contexture.publications.fields import OneOrMany, Positive, Section
+from contexture.publications.problems import looks_secret
 
 MailAddress = Annotated[StrictStr, Field(pattern=r"^[^@\s,;<>]+@[^@\s,;<>]+$")]
 ImportPath = Annotated[StrictStr, Field(pattern=r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)+$")]
-
-_SECRET: Final = re.compile(r"password|passwd|secret|token|api_?key|private_?key", re.IGNORECASE)
 
 
 class NotifierCall(Section):
@@ -30,7 +28,7 @@ class NotifierCall(Section):
     def _refuse_secrets(cls, arguments: dict[str, JsonValue]) -> dict[str, JsonValue]:
         # A publication file is read by everybody, and its arguments are stored with the DAG.
         for name in arguments:
-            if _SECRET.search(name) and not name.endswith("_conn_id"):
+            if looks_secret(name) and not name.endswith("_conn_id"):
                 raise ValueError(f"{name!r} looks like a secret: put it into an Airflow connection, and name that here")
         return arguments
 

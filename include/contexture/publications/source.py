@@ -96,11 +96,13 @@ class ShrinkLimit(Section):
 
 
 class Source(Section):
-    """A context broker (`ngsi`) or a structure registry (`sdmx`), and what is selected from it."""
+    """A context broker (`ngsi`) or a structure registry (`sdmx`) and what is selected from it, or Contexture itself."""
 
-    kind: Literal["ngsi", "sdmx"] = Field(description="ngsi: a context broker; sdmx: a structure registry")
+    kind: Literal["ngsi", "sdmx", "operations"] = Field(
+        description="ngsi: a context broker; sdmx: a structure registry; operations: what Contexture itself did"
+    )
     connection: ConnectionId = Field(
-        description="Id of the Airflow connection to the source; never an address or secret"
+        description="Id of the Airflow connection to the source; never an address or secret. operations: none"
     )
 
     # Before the fields whose syntax depends on it.

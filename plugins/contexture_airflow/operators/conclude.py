@@ -41,12 +41,15 @@ class ConcludeOperator(BaseOperator):
         from contexture_airflow.steps.open import open_storage, targets
         from contexture_airflow.steps.run import Staged
         from contexture_airflow.steps.sending import staged_publication
+        from contexture_airflow.steps.telling import tell_end
 
         storage, staged = open_storage(), Staged.received(self.staged)
         with open_journal(storage, self.log.warning) as journal:
             counts = conclude_run(storage, staged, targets(self.log.info), self.log.info, now=datetime.now(UTC))
-            keep_days = staged_publication(storage, staged.publication, staged.run).retention.archive_days
+            publication = staged_publication(storage, staged.publication, staged.run)
+            keep_days = publication.retention.archive_days
             note_end(journal, staged.publication, staged.run, staged.outbox, keep_days=keep_days)
+            tell_end(journal, publication, staged.run, context["dag_run"].run_id, staged.outbox, counts)
         if counts is None:
             raise AirflowSkipException(f"outbox {staged.outbox} was not sent")
         context["outlet_events"][self.published].extra = counts

@@ -16,6 +16,7 @@ from contexture.outbox.storage import Storage
 from contexture.publications import Publication
 from contexture_airflow.metrics import count_failure, count_sent
 from contexture_airflow.steps.run import RunPlan
+from contexture_airflow.steps.telling import tell_attempt, tell_failure
 
 NOWHERE = Journal(None)
 """For callers without operational tables."""
@@ -77,6 +78,7 @@ class ShardNotes:
         """A send has failed, or what failed was sent in the end."""
         self._journal.note(lambda store: store.attempt_is(self._publication, attempts))
         count_failure(self._publication, attempts)
+        tell_attempt(self._journal, self._publication, attempts)
 
     def ended(self, result: ShardResult) -> None:
         """The shard is in Kafka, or will never be."""
@@ -158,6 +160,7 @@ def source_noted(storage: Storage, publication: Publication, run: str, report: C
 
 def note_failure(journal: Journal, failure: Failure) -> None:
     """A run has failed, or another task of it."""
+    tell_failure(journal, failure)
     journal.note(
         lambda store: store.run_failed(
             failure.publication,

@@ -33,9 +33,16 @@ class Handover(BaseModel):
 
 
 class RunRequest(Handover):
-    """The run's params, its id, and its data interval when it is a backfill."""
+    """The run's params, its id, and its data interval when it is a backfill.
+
+    Attributes:
+        run_type: Airflow's, such as `scheduled` or `manual`.
+        triggered_by: the user who started it, as Airflow knows them; None where nobody did.
+    """
 
     run_id: str
+    run_type: str = ""
+    triggered_by: str | None = None
     mode: Literal["auto", "full", "changes"] = "auto"
     reason: str | None = None
     confirm_shrink: bool = False

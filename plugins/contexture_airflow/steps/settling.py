@@ -19,6 +19,7 @@ from contexture_airflow.steps.planning import plan_run
 from contexture_airflow.steps.run import RunPlan, RunRequest
 from contexture_airflow.steps.sending import send_shard, staged_publication, topic_counts
 from contexture_airflow.steps.target import Report, Target, TargetFor
+from contexture_airflow.steps.telling import tell_started
 
 
 def settle(
@@ -41,6 +42,7 @@ def settle(
     plan = plan_run(storage, publication, request, target_for(publication, request.interval))
     report(f"{plan.mode} run {plan.sequence}: {plan.why}")
     note_plan(journal, publication, request.run_id, plan)
+    tell_started(journal, publication, request, plan, State(storage, publication.name).pointer().fingerprint)
     return plan.model_copy(update={"settled": settled})
 
 

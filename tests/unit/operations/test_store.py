@@ -220,7 +220,7 @@ def test_tables_of_a_newer_version_are_left_alone(store: ProducerStore, url: str
     store.transaction_is(transaction())
     with open_engine(make_url(url)).begin() as connection:
         connection.execute(text(f"INSERT INTO schema_version VALUES ({len(MIGRATIONS) + 1}, 0)"))
-    with pytest.raises(ConfigurationError, match="are of version 5, and this Contexture knows 4"):
+    with pytest.raises(ConfigurationError, match="are of version 6, and this Contexture knows 5"):
         ProducerStore(url).transactions()
 
 

@@ -1,0 +1,62 @@
+"""What Contexture itself did, on a real broker: a run of cars, then a run of what happened in it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+
+from builders.outboxes import publication
+from contexture.kafka import ClientSettings, read_committed
+from contexture.messages.cloudevents import decode
+from contexture.outbox.lifecycle import Outboxes
+from contexture.outbox.storage import Storage
+from contexture.publications import Publication
+from contexture.sandbox.kafka import EmbeddedKafka
+from contexture_airflow.steps.attempting import attempts_of
+from contexture_airflow.steps.concluding import conclude_run
+from contexture_airflow.steps.gate import judge
+from contexture_airflow.steps.noting import open_journal
+from contexture_airflow.steps.run import Interval, RunRequest
+from contexture_airflow.steps.sending import send_shard
+from contexture_airflow.steps.settling import settle
+from contexture_airflow.steps.staging import place_order
+from contexture_airflow.steps.staging_operations import stage_operations
+from contexture_airflow.steps.target import KafkaTarget, Target
+
+pytestmark = pytest.mark.integration
+
+
+def test_events_of_a_run_are_read_back_once_as_cloud_events(
+    kafka: EmbeddedKafka, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("CONTEXTURE_DATABASE", raising=False)
+    settings = ClientSettings.from_extra(kafka.client_settings())
+    storage, log = Storage(str(tmp_path)), print
+    topic, name = f"ops-{uuid4().hex[:8]}", f"audit-{uuid4().hex[:8]}"
+    cars = publication(name=f"cars-{uuid4().hex[:8]}")
+    audit = Publication.model_validate({"name": name, "source": {"kind": "operations"}, "topics": {"topics": [topic]}})
+
+    def target(owner: Publication, interval: Interval | None) -> Target:
+        return KafkaTarget(settings, owner, interval, log)
+
+    with open_journal(storage, log) as journal:
+        settle(storage, cars, RunRequest(run_id="manual__1", triggered_by="ana"), target, log, journal)
+    for run_id in ("first", "second"):
+        asked = RunRequest(run_id=run_id)
+        plan = settle(storage, audit, asked, target, log)
+        staged = stage_operations(storage, asked, place_order(storage, audit, asked, plan, target), log)
+        manifest = Outboxes(storage, name).manifest(staged.outbox)
+        for shard in judge(storage, staged, dry_run=False, target_for=target, report=log):
+            attempts = attempts_of(Outboxes(storage, name), staged.outbox, shard, audit, report=log)
+            for _ in range(2):
+                send_shard(storage, manifest, shard, target(audit, None), attempts)
+        assert conclude_run(storage, staged, target, log, now=datetime.now(UTC)) is not None
+
+    (record,) = read_committed(settings, [topic])
+    event = decode(record.headers, record.key, record.value)
+    assert (event["type"], event["subject"]) == ("contexture.operations.run.started", cars.name)
+    assert b'"triggered_by":"ana"' in (record.value or b"")
+    assert record.key == cars.name.encode()

@@ -1,0 +1,86 @@
+"""A publication of Contexture's own events says where they go, and little else."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from contexture.publications import Publication
+from contexture.publications.understood import understood
+from contexture.publications.validation import validate
+
+
+def given(**changes: Any) -> dict[str, Any]:
+    return {"name": "audit", "source": {"kind": "operations"}, "topics": {"topics": ["ops"]}, **changes}
+
+
+def test_a_kind_and_a_topic_are_enough() -> None:
+    found = Publication.model_validate(given())
+    assert (found.topics.naming, found.topics.keep, found.topics.topics) == ("fixed", "history", ("ops",))
+    assert (found.message.format, found.message.envelope) == ("operations", "cloudevents-binary")
+    assert (found.publish.shards, found.resync.on_config_change) == (1, "pending")
+
+
+def test_what_was_written_out_is_read_back() -> None:
+    found = Publication.model_validate(given())
+    assert Publication.model_validate_json(found.model_dump_json()) == found
+
+
+def test_what_is_shown_of_it_is_what_means_something() -> None:
+    shown = [line.key for line in understood(Publication.model_validate(given())) if line.depth and line.value]
+    assert shown == [
+        "kind",
+        "naming",
+        "topics",
+        "partitions",
+        "replication_factor",
+        "keep",
+        "config",
+        "max_new_topics",
+        "batch_ttl",
+        "batch_retry_intervals",
+        "format",
+        "envelope",
+        "connection",
+        "transaction_records",
+        "transactional_id_prefix",
+        "on_failure",
+        "broker_wait_seconds",
+        "on_startup",
+        "on_config_change",
+        "archive_days",
+        "mail",
+        "notifiers",
+        "published_within_minutes",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"source": {"kind": "operations", "types": ["car"]}}, "`types` means nothing for `kind: operations`"),
+        ({"source": {"kind": "operations", "connection": "x"}}, "`connection` means nothing for `kind: operations`"),
+        ({"source": {"kind": "operations", "mode": "notifications"}}, "`mode` means nothing"),
+        ({"topics": {}}, "nothing says where the events go"),
+        ({"topics": {"topics": ["ops"], "keep": "latest"}}, "would leave the last event of each publication alone"),
+        ({"topics": {"topics": ["ops"], "naming": "cygnus"}}, "makes names of entities"),
+        ({"topics": {"topics": ["ops"], "config": {"password": "x"}}}, "looks like a secret"),
+        ({"message": {"envelope": "none"}}, "these events are CloudEvents"),
+        ({"message": {"key": "topic"}}, "`key` means nothing"),
+        ({"message": {"format": "ngsiv2"}}, "`format: ngsiv2` can't tell what Contexture did"),
+        ({"publish": {"shards": 2}}, "`shards: 2` means nothing"),
+        ({"quality": {"minimum_entities": 5}}, "`minimum_entities` means nothing"),
+    ],
+)
+def test_everything_else_is_refused(changes: dict[str, Any], message: str) -> None:
+    publication, findings = validate(given(**changes))
+    assert publication is None
+    assert any(message in finding.message for finding in findings), findings
+
+
+def test_other_kinds_can_not_be_told_in_its_form() -> None:
+    source = {"kind": "ngsi", "connection": "broker", "service": "a"}
+    with pytest.raises(ValidationError, match="`format: operations` needs `kind: operations`"):
+        Publication.model_validate({"name": "cars", "source": source, "message": {"format": "operations"}})
