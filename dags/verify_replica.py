@@ -23,6 +23,7 @@ from airflow.sdk import Context, Param, dag, get_current_context, task
 
 from contexture.operations import pools
 from contexture_airflow.flow import default_args, reason_param, runbook
+from contexture_airflow.notifiers.verification import VerificationNotifier
 from contexture_airflow.operators.verify_replica import VerifyReplicaOperator
 from contexture_airflow.settings import VERIFY_DAG, verify_timetable
 
@@ -65,6 +66,7 @@ def verify_replica() -> None:
         doc_md=runbook(VerifyReplicaOperator),
         pool=pools.BROKER,
         map_index_template="{{ task.publication }}",
+        on_failure_callback=VerificationNotifier(),
     ).expand(publication=choose())
 
 

@@ -86,6 +86,7 @@ def test_every_task_is_owned_documented_and_retried(found: Any) -> None:
 def test_people_hear_of_every_task_that_fails(found: Any) -> None:
     tasks = found["dags"]["publish_vehicles"]["tasks"]
     assert {task["tells_of_failure"][0] for task in tasks.values()} == {"FailureNotifier"}
+    assert found["dags"]["verify_replica"]["tasks"]["verify"]["tells_of_failure"] == ["VerificationNotifier"]
 
 
 def test_a_run_that_is_late_is_told_where_the_publication_wants_it(found: Any) -> None:

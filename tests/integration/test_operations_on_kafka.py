@@ -11,6 +11,8 @@ import pytest
 from builders.outboxes import publication
 from contexture.kafka import ClientSettings, read_committed
 from contexture.messages.cloudevents import decode
+from contexture.operations.verification.replica_topics import KafkaTopics
+from contexture.operations.verification.verifying import verify
 from contexture.outbox.lifecycle import Outboxes
 from contexture.outbox.storage import Storage
 from contexture.publications import Publication
@@ -55,6 +57,7 @@ def test_events_of_a_run_are_read_back_once_as_cloud_events(
                 send_shard(storage, manifest, shard, target(audit, None), attempts)
         assert conclude_run(storage, staged, target, log, now=datetime.now(UTC)) is not None
 
+    assert verify(storage, audit, KafkaTopics(settings, audit, timeout_seconds=30)).is_equal
     (record,) = read_committed(settings, [topic])
     event = decode(record.headers, record.key, record.value)
     assert (event["type"], event["subject"]) == ("contexture.operations.run.started", cars.name)

@@ -25,6 +25,7 @@ from contexture.outbox.attempts import AttemptLog  # noqa: E402
 from contexture.outbox.lifecycle import Outboxes  # noqa: E402
 from contexture.outbox.storage import Storage  # noqa: E402
 from contexture_airflow.notifiers.failure import FailureNotifier  # noqa: E402
+from contexture_airflow.notifiers.verification import VerificationNotifier  # noqa: E402
 from contexture_airflow.steps.attempting import AttemptsUsedUpError  # noqa: E402
 from fakes.mail_server import MailServer  # noqa: E402
 
@@ -145,6 +146,25 @@ def test_being_overtaken_heals_itself_and_is_told_only_when_it_happens_again(
     (mail,) = connected.mails
     assert mail.message["Subject"] == "[Contexture] vehicles: another sender took over (publish[1] failed)"
     assert "manual__2" in mail.body
+
+
+def test_a_replica_that_differs_is_told_to_the_publications_people_and_is_no_failed_run(
+    storage: Storage, connected: MailServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = tmp_path / "publications"
+    files.mkdir()
+    written = publication(notify={"mail": ["ops@example.org"]}).model_dump_json(exclude_defaults=True)
+    (files / "vehicles.yaml").write_text(written)
+    monkeypatch.setenv("CONTEXTURE_PUBLICATIONS", str(files))
+    differs = ConfigurationError("vehicles: 3 extra", next_step="see the report", alert="replica differs")
+    given = context(differs, task_id="verify", map_index=0) | {"task": SimpleNamespace(publication="vehicles")}
+    VerificationNotifier()(given)
+    (mail,) = connected.mails
+    assert mail.message["Subject"] == "[Contexture] vehicles: replica differs (verify[0] failed)"
+    assert "Verifying only reads: neither topics nor state were changed by it." in mail.body
+    store = ProducerStore.of_home(storage.root)
+    assert store is not None
+    assert store.runs("vehicles") == []
 
 
 def test_any_notifier_of_airflow_is_called_with_the_alert(storage: Storage, connected: MailServer) -> None:

@@ -49,7 +49,7 @@ class FailureNotifier(BaseNotifier):
 
         try:
             storage = open_storage()
-            failure = self._failure(context, storage)
+            failure = failure_of(self.publication, context, storage)
             with open_journal(storage, self.log.warning) as journal:
                 note_failure(journal, failure)
             tell(failure, self.audience, storage, context, self.log)
@@ -57,28 +57,34 @@ class FailureNotifier(BaseNotifier):
             # The run has failed already, and what is said about it must not hide why.
             self.log.exception("The failure could not be told to anybody")
 
-    def _failure(self, context: Context, storage: Storage) -> Failure:
-        from contexture.operations.alerts import kind_of
-        from contexture.operations.failure_mail import Failure, pending_sends
 
-        given: Any = context
-        instance, run_id = given["ti"], given["dag_run"].run_id
-        error = given.get("exception")
-        happened, next_step = told(error)
-        pending = pending_sends(storage, self.publication)
-        shard = instance.map_index
-        return Failure(
-            publication=self.publication,
-            run_id=run_id,
-            task=instance.task_id if shard is None or shard < 0 else f"{instance.task_id}[{shard}]",
-            at=datetime.now(UTC),
-            happened=happened,
-            next_step=next_step,
-            run_url=f"{airflow_address()}/dags/{instance.dag_id}/runs/{quote(run_id)}",
-            log_url=str(getattr(instance, "log_url", "") or ""),
-            pending=pending,
-            kind=kind_of(own_error(error), instance.task_id, [send for each in pending for send in each.sends]),
-        )
+def failure_of(publication: str, context: Context, storage: Storage) -> Failure:
+    """What there is to tell of the failed task of a context.
+
+    Raises:
+        RetriableError: the storage did not answer.
+    """
+    from contexture.operations.alerts import kind_of
+    from contexture.operations.failure_mail import Failure, pending_sends
+
+    given: Any = context
+    instance, run_id = given["ti"], given["dag_run"].run_id
+    error = given.get("exception")
+    happened, next_step = told(error)
+    pending = pending_sends(storage, publication)
+    shard = instance.map_index
+    return Failure(
+        publication=publication,
+        run_id=run_id,
+        task=instance.task_id if shard is None or shard < 0 else f"{instance.task_id}[{shard}]",
+        at=datetime.now(UTC),
+        happened=happened,
+        next_step=next_step,
+        run_url=f"{airflow_address()}/dags/{instance.dag_id}/runs/{quote(run_id)}",
+        log_url=str(getattr(instance, "log_url", "") or ""),
+        pending=pending,
+        kind=kind_of(own_error(error), instance.task_id, [send for each in pending for send in each.sends]),
+    )
 
 
 def own_error(error: object) -> ContextureError | None:

@@ -37,9 +37,10 @@ BACKFILLED: Final = "sent by a backfill"
 
 
 def basis_of(publication: Publication) -> Basis:
-    """By what the topics of a publication can be compared: records that join lines, or have no key, one by one."""
+    """By what topics can be compared: records that join lines, or have no key of their own, one by one."""
+    is_of_events = publication.source.kind == "operations"
     joins_lines = publication.message.format == "cygnus-lines" and publication.batches.batch_size > 1
-    return "records" if joins_lines or publication.message.key == KEY_NONE else "keys"
+    return "records" if is_of_events or joins_lines or publication.message.key == KEY_NONE else "keys"
 
 
 def verify(
