@@ -12,6 +12,7 @@ from sqlalchemy import ColumnElement, Connection, Update, delete, func, select, 
 from contexture.operations.access import changed_rows
 from contexture.operations.database import database_url
 from contexture.operations.event_log import EventLog
+from contexture.operations.events import MEMBERS, EventType, Happening
 from contexture.operations.history import History
 from contexture.operations.rows import InterventionRow, TransactionRow, VerificationRow, milliseconds
 from contexture.operations.statuses import TransactionStatus
@@ -152,10 +153,12 @@ class ProducerStore(EventLog, History):
         self._put(VERIFICATIONS, values)
 
     def intervened(self, row: InterventionRow) -> None:
-        """Keeps what a person did."""
+        """Keeps what a person did, and that it happened."""
         values = asdict(row)
         values["at_ms"] = milliseconds(values.pop("at"))
         self._put(INTERVENTIONS, values)
+        data = {name: values[name] for name in MEMBERS[EventType.PERSON_ACTED]}
+        self.happened(Happening(EventType.PERSON_ACTED, row.publication, row.at, row.id, data))
 
     def forget(self, publication: str, *, before: datetime) -> int:
         """Removes what is older; returns how many rows went."""

@@ -14,6 +14,7 @@ from contexture.messages.cloudevents import decode
 from contexture.operations import ProducerStore
 from contexture.operations.event_records import SOURCE, records
 from contexture.operations.events import MEMBERS, EventType, Happening, ToldEvent
+from contexture.operations.rows import InterventionRow
 
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "operations-events.md"
 
@@ -55,6 +56,21 @@ def test_a_new_database_goes_on_behind_what_was_told_of_the_lost_one(store: Prod
     other = ProducerStore(f"sqlite:///{tmp_path / 'other.sqlite'}")
     other.happened(happening("run2"))
     assert len(other.events_after(before.place, limit=10)) == 1
+
+
+def test_what_a_person_did_is_an_event_too(store: ProducerStore) -> None:
+    row = InterventionRow("id1", "vehicles", NOON, "ana", "abandon", "outbox1", "not ours", "it is abandoned", None)
+    store.intervened(row)
+    (event,) = store.events_after(0, limit=10)
+    assert event.type == "contexture.operations.person.acted"
+    assert json.loads(event.data) == {
+        "who": "ana",
+        "action": "abandon",
+        "subject": "outbox1",
+        "reason": "not ours",
+        "outcome": "it is abandoned",
+        "run_id": None,
+    }
 
 
 def test_old_events_go_with_the_rows_of_their_publication(store: ProducerStore) -> None:
