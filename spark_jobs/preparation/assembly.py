@@ -19,6 +19,7 @@ from contexture.messages.envelopes import envelope
 from contexture.outbox.layout import SHARD_FILE
 from contexture.outbox.schemas import OUTBOX, STATE, with_headers
 from contexture.outbox.storage import Storage
+from contexture.outbox.topic_groups import group_by_topics, needs_groups
 from spark_jobs.preparation.enveloped import with_tombstone_headers
 from spark_jobs.preparation.event_plan import EventPlan
 from spark_jobs.preparation.grouping import LineGrouper, SingleRecords, tombstones
@@ -94,8 +95,7 @@ class ShardAssembler:
             self._write_upserts(records, delta)
             self._write_deletes(records, delta)
         self._write_topics()
-        size = self._preparation.publication.publish.transaction_records
-        return self._shard, self._position, self._bytes, -(-self._position // size)
+        return self._shard, self._position, self._bytes, self._transactions(f"{folder}/{SHARD_FILE}")
 
     def _write_upserts(self, records: Any, delta: Any) -> None:
         for table in self._rendered():
@@ -148,6 +148,13 @@ class ShardAssembler:
             self._bytes += pc.sum(pc.binary_length(table.column(name))).as_py() or 0
         for item in pc.value_counts(table.column("topic").cast(pa.string())).to_pylist():
             self._topics[item["values"]] += item["counts"]
+
+    def _transactions(self, file: str) -> int:
+        """How many there are; records for very many topics are put into groups first."""
+        size = self._preparation.publication.publish.transaction_records
+        if needs_groups(self._topics):
+            return group_by_topics(self._storage, file, self._topics, transaction_records=size)
+        return -(-self._position // size)
 
     def _state_rows(self, table: Any) -> Any:
         rows = table.num_rows

@@ -71,9 +71,10 @@ class FakeProducer:
         self.queued = 0
         self.polls = 0
         self.aborted = False
+        self.listed = []
 
     def list_topics(self, topic=None, timeout=-1):
-        return None
+        self.listed.append(topic)
 
     def init_transactions(self, timeout):
         self.cluster.next_failure("init_transactions", self)

@@ -533,6 +533,19 @@ def test_transactions_and_positions_are_dense_in_each_shard(preparer: Prepare) -
     assert manifest.records == 40
 
 
+def test_records_for_very_many_topics_are_put_into_groups_of_few(preparer: Prepare) -> None:
+    runs = preparer(publish={"shards": 1}, topics={"max_new_topics": 5000})
+
+    manifest = runs.prepare([car(number, number % 90) for number in range(1_100, 0, -1)])
+
+    records = runs.records(manifest)
+    of_transaction = [{record["topic"] for record in records if record["transaction"] == each} for each in (0, 1)]
+    assert [len(each) for each in of_transaction] == [1_000, 100]
+    assert not of_transaction[0] & of_transaction[1]
+    assert [record["position"] for record in records] == list(range(1_100))
+    assert (manifest.topics, manifest.shards[0].transactions) == (1_100, 2)
+
+
 def test_what_only_the_whole_snapshot_breaks_is_counted_or_rejects(preparer: Prepare) -> None:
     rules = {"dup-across-paths": "error", "count-mismatch": "off"}
     runs = preparer(quality={"rules": rules, "attribute_types": {"speed": "Number"}})

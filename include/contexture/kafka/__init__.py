@@ -12,7 +12,15 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from contexture.kafka.claims import ClaimReport, Claims
     from contexture.kafka.connection import ConnectionReport, test_connection
-    from contexture.kafka.errors import BrokersAwayError, FencedError, KafkaConfigurationError, SequenceTakenError
+    from contexture.kafka.encoding import Delivered, Encode, encoded_values, one_after_the_other, partitioned
+    from contexture.kafka.errors import (
+        BrokersAwayError,
+        FencedError,
+        KafkaConfigurationError,
+        OffsetGoneError,
+        SequenceTakenError,
+    )
+    from contexture.kafka.group_member import GroupMember
     from contexture.kafka.ledger import Ledger
     from contexture.kafka.ledger_entry import LedgerEntry
     from contexture.kafka.partitioner import partition_for, shards_for
@@ -21,9 +29,12 @@ if TYPE_CHECKING:
     from contexture.kafka.publisher import AfterFailure, Publisher
     from contexture.kafka.record_size import LARGEST_RECORD_BYTES, for_structures, structure_topic_config
     from contexture.kafka.replica import ReplicaRecord, read_committed
+    from contexture.kafka.replica_reader import ReplicaReader
     from contexture.kafka.senders import SenderNames
     from contexture.kafka.settings import ClientSettings
+    from contexture.kafka.starts import GroupOffsets
     from contexture.kafka.tally import ShardResult
+    from contexture.kafka.topic_filter import TopicFilter
     from contexture.kafka.topics import TopicSpec, TopicsReport, ensure_topics
 
 _MODULES = {
@@ -33,24 +44,34 @@ _MODULES = {
     "BrokersAwayError": "errors",
     "ClientSettings": "settings",
     "ConnectionReport": "connection",
+    "Delivered": "encoding",
+    "Encode": "encoding",
     "FencedError": "errors",
+    "GroupMember": "group_member",
+    "GroupOffsets": "starts",
     "KafkaConfigurationError": "errors",
     "LARGEST_RECORD_BYTES": "record_size",
     "Ledger": "ledger",
     "LedgerEntry": "ledger_entry",
+    "OffsetGoneError": "errors",
     "Progress": "progress",
     "Publisher": "publisher",
+    "ReplicaReader": "replica_reader",
     "ReplicaRecord": "replica",
     "SendProgress": "progress",
     "SenderNames": "senders",
     "SequenceTakenError": "errors",
     "ShardReader": "ports",
     "ShardResult": "tally",
+    "TopicFilter": "topic_filter",
     "TopicSpec": "topics",
     "TopicsReport": "topics",
+    "encoded_values": "encoding",
     "ensure_topics": "topics",
     "for_structures": "record_size",
+    "one_after_the_other": "encoding",
     "partition_for": "partitioner",
+    "partitioned": "encoding",
     "read_committed": "replica",
     "shards_for": "partitioner",
     "structure_topic_config": "record_size",
@@ -65,23 +86,33 @@ __all__ = [
     "Claims",
     "ClientSettings",
     "ConnectionReport",
+    "Delivered",
+    "Encode",
     "FencedError",
+    "GroupMember",
+    "GroupOffsets",
     "KafkaConfigurationError",
     "Ledger",
     "LedgerEntry",
+    "OffsetGoneError",
     "Progress",
     "Publisher",
+    "ReplicaReader",
     "ReplicaRecord",
     "SendProgress",
     "SenderNames",
     "SequenceTakenError",
     "ShardReader",
     "ShardResult",
+    "TopicFilter",
     "TopicSpec",
     "TopicsReport",
+    "encoded_values",
     "ensure_topics",
     "for_structures",
+    "one_after_the_other",
     "partition_for",
+    "partitioned",
     "read_committed",
     "shards_for",
     "structure_topic_config",

@@ -5,13 +5,14 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from contextlib import suppress
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, cast
 
 from contexture.errors import ContextureError
 from contexture.kafka.error_table import misconfigured
 from contexture.kafka.errors import KafkaConfigurationError
 from contexture.kafka.ports import KafkaErrorLike, ListsTopics, TransactionalProducer
-from contexture.kafka.settings import ClientSettings
+from contexture.kafka.settings import ClientSettings, Option
 from contexture.kafka.watch import CERTIFICATE_ALERT, ClientWatch
 
 if TYPE_CHECKING:
@@ -69,19 +70,28 @@ def transactional_producer(
 
     _explain(watch, settings)
     callbacks = {"error_cb": watch.on_error, "on_delivery": watch.on_delivery, "logger": _LOG}
-    options: Mapping[str, object] = {**settings.producer(transactional_id), **callbacks}
+    # Success is reported only to whoever asks: it costs time for every record.
+    reports = {"delivery.report.only.error": watch.delivered is None}
+    options: Mapping[str, object] = {**settings.producer(transactional_id), **reports, **callbacks}
     try:
         return cast(TransactionalProducer, Producer(dict(options)))
     except (client_error(), ValueError, TypeError) as problem:
         raise _unusable(problem, settings) from None
 
 
-def reader(settings: ClientSettings, watch: ClientWatch, *, isolation: str = "read_committed") -> Consumer:
-    """A new consumer that reports to `watch`, for explicit partitions and offsets."""
+def reader(
+    settings: ClientSettings,
+    watch: ClientWatch,
+    *,
+    isolation: str = "read_committed",
+    own: Mapping[str, Option] = MappingProxyType({}),
+) -> Consumer:
+    """A new consumer that reports to `watch`, for explicit partitions and offsets unless its `own` options say more."""
     from confluent_kafka import Consumer
 
     _explain(watch, settings)
-    options: dict[str, object] = {**settings.consumer(isolation=isolation), "error_cb": watch.on_error}
+    common = settings.consumer(isolation=isolation)
+    options: dict[str, object] = {**common, **own, "error_cb": watch.on_error}
     try:
         return Consumer(options, logger=_LOG)
     except (client_error(), ValueError, TypeError) as problem:

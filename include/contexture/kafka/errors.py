@@ -13,6 +13,10 @@ class BrokersAwayError(RetriableError):
     """The brokers did not answer for as long as they are waited for."""
 
 
+class OffsetGoneError(ConfigurationError):
+    """Records that should be read are not there any more; reading on would leave them out in silence."""
+
+
 class FencedError(ConfigurationError):
     """Another sender has taken over this shard; sending again would fight with it, so it is never retried."""
 

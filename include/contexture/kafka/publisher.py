@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from contexture.errors import ContextureError
 from contexture.kafka.arbitration import Start, start_of
 from contexture.kafka.clients import transactional_producer
+from contexture.kafka.encoding import Delivered, Encode, encoded
 from contexture.kafka.errors import BrokersAwayError
 from contexture.kafka.failures import SendAgainError
 from contexture.kafka.ledger import Ledger
@@ -29,12 +30,11 @@ from contexture.kafka.takeover import OwnRows
 from contexture.kafka.tally import ShardResult, Tally, TransactionSize
 from contexture.kafka.watch import ClientWatch
 from contexture.kafka.whole import check_end, check_position, no_registry_transaction
+from contexture.outbox.topic_groups import TOPICS_OF_A_CLIENT
 
 AfterFailure = Callable[[ContextureError], int | None]
 """Given a failure that counts: milliseconds to wait before the next attempt, or None when there is none left."""
 
-# What a client pays per record grows with the topics it knows: 0.6 us at one topic, 5.8 at 1,000, 185 at 10,000.
-_TOPICS_OF_A_CLIENT = 1_000
 # Transactions that outlive their time-out are done again for free, but not for ever.
 _FREE_REPEATS = 3
 
@@ -48,6 +48,8 @@ class Publisher:
         shards: how many shards the outbox has; the ledger gets a partition for each.
         broker_wait_seconds: how long brokers are waited for before an attempt counts as failed.
         progress: is told what goes on.
+        encode: changes rows before they are sent (`contexture.kafka.encoding`).
+        delivered: is told of each record that a broker has taken or not.
         ledger, open_producer, clock, sleep: for tests.
     """
 
@@ -59,6 +61,8 @@ class Publisher:
         shards: int,
         broker_wait_seconds: float = 300.0,
         progress: Progress = silent,
+        encode: Encode | None = None,
+        delivered: Delivered | None = None,
         ledger: LedgerPort | None = None,
         open_producer: OpenProducer = transactional_producer,
         clock: Callable[[], float] = time.monotonic,
@@ -68,6 +72,8 @@ class Publisher:
         self._names = names
         self._shards = shards
         self._progress = progress
+        self._encode = encode
+        self._delivered = delivered
         self._patience = Patience(broker_wait_seconds, self._waiting, clock=clock)
         self._ledger: LedgerPort = ledger or Ledger(settings, names, patience=self._patience)
         self._requests = RequestLimit(settings, self._patience)
@@ -193,11 +199,14 @@ class _Sending:
         expected = self._tally.position
         for piece in pieces(self._reader.batches(self._tally.position)) if self._left() else ():
             check_position(piece.first_position, expected)
+            if self._publisher._encode is not None:
+                piece = encoded(piece, self._publisher._encode)
             if size is None or size.transaction != piece.transaction:
                 if size is not None:
                     self._commit(session, size)
-                    if len(topics) >= _TOPICS_OF_A_CLIENT:
+                    if len(topics | piece.topics()) > TOPICS_OF_A_CLIENT:
                         return False
+                session.meet(len(piece.topics()))
                 session.begin()
                 size = TransactionSize(piece.transaction)
             self._publisher._requests.check(piece.rows)
@@ -244,6 +253,7 @@ class _Sending:
 
     def _open_session(self) -> Session:
         publisher, watch = self._publisher, ClientWatch()
+        watch.delivered = publisher._delivered
         transactional_id = publisher._names.transactional_id(self._reader.shard)
         self.tell("connecting", f"starting sender {transactional_id}")
         return Session(

@@ -12,6 +12,7 @@ from contexture.kafka.error_table import Meaning, meaning, translated
 from contexture.kafka.errors import KafkaConfigurationError
 from contexture.kafka.patience import Patience
 from contexture.kafka.settings import ClientSettings
+from contexture.kafka.starts import Place, offset_gone
 from contexture.kafka.topic_admin import TopicAdmin
 from contexture.kafka.watch import ClientWatch
 
@@ -22,10 +23,9 @@ _CONNECT_SECONDS = 2.0
 # `consume` waits that long for a full batch, also at the end.
 _BATCH_SECONDS = 0.1
 _BATCH = 1_000
-# Partitions read at a time: what a client holds in memory grows with them, not with what the topics hold.
-_PARTITIONS_AT_ONCE = 500
-
-Place = tuple[str, int]
+_GONE = frozenset({"_AUTO_OFFSET_RESET", "OFFSET_OUT_OF_RANGE"})
+PARTITIONS_AT_ONCE = 500
+"""Partitions read at a time: what a client holds in memory grows with them, not with what the topics hold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +60,10 @@ def read_committed(
     """
     patience = Patience(timeout_seconds)
     admin = TopicAdmin(settings, patience)
-    places = _places(admin, sorted(set(topics)))
-    for at in range(0, len(places), _PARTITIONS_AT_ONCE):
-        some = places[at : at + _PARTITIONS_AT_ONCE]
-        yield from _Reading(settings, patience).records(admin.ends(some, committed=False))
+    places = places_of(admin, sorted(set(topics)))
+    for at in range(0, len(places), PARTITIONS_AT_ONCE):
+        some = places[at : at + PARTITIONS_AT_ONCE]
+        yield from read_places(settings, patience, _beginnings(some), admin.ends(some, committed=False))
 
 
 def read_up_to(
@@ -81,12 +81,31 @@ def read_up_to(
         BrokersAwayError: brokers were silent for too long.
     """
     patience, places = Patience(timeout_seconds), sorted(ends)
-    for at in range(0, len(places), _PARTITIONS_AT_ONCE):
-        some = {place: ends[place] for place in places[at : at + _PARTITIONS_AT_ONCE]}
-        yield from _Reading(settings, patience).records(some)
+    for at in range(0, len(places), PARTITIONS_AT_ONCE):
+        some = {place: ends[place] for place in places[at : at + PARTITIONS_AT_ONCE]}
+        yield from read_places(settings, patience, _beginnings(some), some)
 
 
-def _places(admin: TopicAdmin, topics: list[str]) -> list[Place]:
+def read_places(
+    settings: ClientSettings, patience: Patience, starts: Mapping[Place, int], ends: Mapping[Place, int]
+) -> Iterator[ReplicaRecord]:
+    """The records of partitions between two offsets each, the first included (below 0: the first that is there).
+
+    Raises:
+        OffsetGoneError: what should come first was deleted.
+        KafkaConfigurationError: a topic may not be read.
+        BrokersAwayError: brokers were silent for too long, or an open transaction hides the rest.
+    """
+    yield from _Reading(settings, patience).records(starts, ends)
+
+
+def _beginnings(places: Iterable[Place]) -> dict[Place, int]:
+    from confluent_kafka import OFFSET_BEGINNING
+
+    return dict.fromkeys(places, OFFSET_BEGINNING)
+
+
+def places_of(admin: TopicAdmin, topics: list[str]) -> list[Place]:
     listed = admin.listed(topics[0] if len(topics) == 1 else None)
     missing = [name for name in topics if name not in listed]
     if missing:
@@ -106,15 +125,15 @@ class _Reading:
         self._patience = patience
         self._watch = ClientWatch()
 
-    def records(self, ends: dict[Place, int]) -> Iterator[ReplicaRecord]:
-        from confluent_kafka import OFFSET_BEGINNING, TopicPartition
+    def records(self, starts: Mapping[Place, int], ends: Mapping[Place, int]) -> Iterator[ReplicaRecord]:
+        from confluent_kafka import TopicPartition
 
-        left = {place: end for place, end in ends.items() if end > 0}
+        left = {place: end for place, end in ends.items() if end > max(0, starts[place])}
         if not left:
             return
-        with closing(reader(self._settings, self._watch)) as consumer:
+        with closing(reader(self._settings, self._watch, own={"auto.offset.reset": "error"})) as consumer:
             connect(consumer, None, _CONNECT_SECONDS)
-            consumer.assign([TopicPartition(*place, OFFSET_BEGINNING) for place in left])
+            consumer.assign([TopicPartition(*place, starts[place]) for place in left])
             while left:
                 yield from self._some(consumer, left)
 
@@ -130,11 +149,13 @@ class _Reading:
             if error is None:
                 if place in left and int(message.offset() or 0) < left[place]:
                     self._patience.relieve()
-                    yield _record(message)
+                    yield record_of(message)
             elif error.code() == KafkaError._PARTITION_EOF:
                 # The end may be an offset that holds no record (a transaction's marker): the position tells.
                 if int(message.offset() or 0) >= left.get(place, 0):
                     left.pop(place, None)
+            elif error.name() in _GONE:
+                raise offset_gone(place, error.str())
             elif meaning(error) in {Meaning.CONFIGURATION, Meaning.FATAL}:
                 raise translated(error, "reading", topic=place[0])
 
@@ -148,7 +169,7 @@ class _Reading:
         self._patience.waited(cause)
 
 
-def _record(message: Message) -> ReplicaRecord:
+def record_of(message: Message) -> ReplicaRecord:
     kind, timestamp = message.timestamp()
     return ReplicaRecord(
         topic=str(message.topic()),

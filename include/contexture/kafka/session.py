@@ -21,6 +21,9 @@ from contexture.kafka.watch import ClientWatch
 # Short enough that an answer on a callback (a wrong password) is seen soon; a call that timed out is called again.
 _CALL_SECONDS = 2.0
 _FULL_QUEUE_SECONDS = 0.05
+# A listing of 10,000 topics takes 0.14 s.
+_LISTING_SECONDS = 10.0
+_TOPICS_ASKED_FOR_SINGLY = 50
 _GOODBYE_SECONDS = 5.0
 
 
@@ -54,6 +57,7 @@ class Session:
         self._clock = clock
         self._began: float | None = None
         self._outstanding = 0
+        self._knows_all_topics = False
 
     def initialise(self) -> None:
         """Fences earlier senders of this shard and settles what they left open.
@@ -65,6 +69,16 @@ class Session:
         """
         connect(self._producer, self._ledger_topic, _CALL_SECONDS)
         self._until_done(lambda: self._producer.init_transactions(_CALL_SECONDS), "starting the sender")
+
+    def meet(self, topics: int) -> None:
+        """Lets the client learn where all topics are, before it is given records for that many.
+
+        Otherwise it asks for each of them when its first record comes, while the record waits: of 10,000 records for
+        1,000 topics, a commit took four times as long.
+        """
+        if topics > _TOPICS_ASKED_FOR_SINGLY and not self._knows_all_topics:
+            connect(self._producer, None, _LISTING_SECONDS)
+            self._knows_all_topics = True
 
     def begin(self) -> None:
         """Starts a transaction (a local call)."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final
 
-from contexture.kafka import secret_options, stores
+from contexture.kafka import profiles, secret_options, stores
 from contexture.kafka.errors import KafkaConfigurationError
 from contexture.kafka.refused_properties import CONSUMER_ONLY, PRODUCER_ONLY
 from contexture.kafka.settings_problems import problems_of
@@ -125,7 +125,8 @@ class ClientSettings:
 
     def producer(self, transactional_id: str | None = None) -> dict[str, Option]:
         """The configuration of an idempotent producer; with an id, of a transactional one."""
-        options = {**self._with(_PRODUCER_DEFAULTS, without=CONSUMER_ONLY), **_ALWAYS}
+        defaults = {**_PRODUCER_DEFAULTS, **profiles.of_producer(self.options)}
+        options = {**self._with(defaults, without=CONSUMER_ONLY), **_ALWAYS}
         options |= {"delivery.report.only.error": True, **_NEVER_BY_ASKING}
         if "queue.buffering.max.kbytes" not in self.options:
             # The largest record fits beside those that wait to be delivered.
@@ -138,7 +139,7 @@ class ClientSettings:
     def consumer(self, *, isolation: str = "read_committed") -> dict[str, Option]:
         """The configuration of a reader that names its own partitions and offsets, and commits nothing."""
         return {
-            **self._with(_CONSUMER_DEFAULTS, without=PRODUCER_ONLY),
+            **self._with({**_CONSUMER_DEFAULTS, **profiles.of_consumer(self.options)}, without=PRODUCER_ONLY),
             "isolation.level": isolation,
             "enable.auto.commit": False,
             "enable.auto.offset.store": False,
@@ -176,7 +177,7 @@ class ClientSettings:
         return ClientSettings.from_extra, (dict(self.options),)
 
     def _with(self, defaults: Mapping[str, Option], without: frozenset[str] = frozenset()) -> dict[str, Option]:
-        hidden = without | stores.replaced(self.options)
+        hidden = without | stores.replaced(self.options) | {profiles.PROFILE}
         given = {name: value for name, value in self.options.items() if name not in hidden}
         return {**defaults, **given, **stores.client_options(self.options)}
 

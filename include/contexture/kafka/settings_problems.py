@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from contexture.kafka import stores
+from contexture.kafka import profiles, stores
 from contexture.kafka.refused_properties import CALLBACKS, JAVA_NAMES, OWNED_NAMES
 
 _NEEDS_USER: Final = frozenset({"PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"})
@@ -39,6 +39,7 @@ def problems_of(
         problems.append("bootstrap.servers: give the brokers as host:port,host:port")
     if not str(options.get("message.max.bytes", "0")).isdecimal():
         problems.append("message.max.bytes: give bytes as a whole number")
+    problems += profiles.problems(options)
     return problems + _timeouts(options, transaction_timeout_ms) + _login(options) + stores.problems(options)
 
 

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, TypeVar
@@ -26,6 +27,8 @@ _CALL_SECONDS = 10.0
 _LISTING_SECONDS = 3.0
 _BULK = 500
 _VISIBLE_POLL_SECONDS = 0.1
+# A listing of 10,000 topics takes brokers and client 0.14 s: it is asked for the less often, the more are missing.
+_VISIBLE_POLL_SECONDS_PER_TOPIC = 0.001
 _VISIBLE_SECONDS = 120.0
 
 T = TypeVar("T")
@@ -88,11 +91,24 @@ class TopicAdmin:
             if topic.error is None or topic.partitions
         }
 
+    def brokers(self) -> int:
+        """How many brokers the cluster has."""
+        metadata = self._until_answered(lambda: self._client.list_topics(timeout=_LISTING_SECONDS), "listing")
+        return max(1, len(metadata.brokers))
+
     def create(self, orders: Sequence[NewTopicOrder], created: Callable[[int], None] = lambda count: None) -> None:
         """Makes topics in bulk; one that exists meanwhile is as good.
 
+        Brokers answer before they have done it, and fall behind with their own heartbeats when they are given thousands
+        at once: each bulk begins when the last topic of the one before is usable.
+
+        Args:
+            orders: the topics.
+            created: is told after each bulk how many are made.
+
         Raises:
             KafkaConfigurationError: the brokers refuse a topic (configuration, permission, replication factor).
+            RetriableError: topics do not become usable.
         """
         from confluent_kafka.admin import NewTopic
 
@@ -107,6 +123,8 @@ class TopicAdmin:
                 "making",
             )
             count += len(bulk)
+            if count < len(orders):
+                self.await_usable({bulk[-1].name: bulk[-1].partitions})
             created(count)
 
     def grow(self, name: str, partitions: int) -> None:
@@ -191,17 +209,27 @@ class TopicAdmin:
         from confluent_kafka.admin import OffsetSpec
 
         latest: Callable[[], OffsetSpec] = OffsetSpec.latest
-        return self._offsets(places, latest, committed=committed)
+        return self._offsets(places, latest(), committed=committed)
 
     def beginnings(self, places: Sequence[tuple[str, int]]) -> dict[tuple[str, int], int]:
         """The offset of the first record of each partition: above 0 where records were removed from its beginning."""
         from confluent_kafka.admin import OffsetSpec
 
         earliest: Callable[[], OffsetSpec] = OffsetSpec.earliest
-        return self._offsets(places, earliest, committed=False)
+        return self._offsets(places, earliest(), committed=False)
+
+    def offsets_at(self, places: Sequence[tuple[str, int]], moment: datetime) -> dict[tuple[str, int], int]:
+        """The offset of the first record of that time or later in each partition; its end where there is none."""
+        from confluent_kafka.admin import OffsetSpec
+
+        at: Callable[[int], OffsetSpec] = OffsetSpec.for_timestamp
+        milliseconds = round(moment.timestamp() * 1000)
+        found = self._offsets(places, at(milliseconds), committed=False)
+        later = [place for place, offset in found.items() if offset < 0]
+        return found | (self.ends(later, committed=False) if later else {})
 
     def _offsets(
-        self, places: Sequence[tuple[str, int]], spec: Callable[[], OffsetSpec], *, committed: bool
+        self, places: Sequence[tuple[str, int]], what: OffsetSpec, *, committed: bool
     ) -> dict[tuple[str, int], int]:
         from confluent_kafka import IsolationLevel, TopicPartition
 
@@ -209,7 +237,7 @@ class TopicAdmin:
         found: dict[tuple[str, int], int] = {}
         waiting = list(places)
         while waiting:
-            wanted = {TopicPartition(*place): spec() for place in waiting[:_BULK]}
+            wanted = {TopicPartition(*place): what for place in waiting[:_BULK]}
             answers = self._client.list_offsets(wanted, isolation_level=level, request_timeout=_CALL_SECONDS)
             for place, future in answers.items():
                 offset = self._offset(future, place.topic)
@@ -218,20 +246,33 @@ class TopicAdmin:
             waiting = [place for place in waiting if place not in found]
         return found
 
-    def await_usable(self, wanted: Mapping[str, int], seconds: float = _VISIBLE_SECONDS) -> None:
+    def await_usable(
+        self,
+        wanted: Mapping[str, int],
+        seconds: float = _VISIBLE_SECONDS,
+        waiting: Callable[[int], None] = lambda missing: None,
+    ) -> None:
         """Waits until each topic is listed with at least that many partitions, all with a leader.
 
         A broker acknowledges a topic before it can be used, and sends to a topic not yet known fail.
+
+        Args:
+            wanted: partitions by topic.
+            seconds: how long no further topic may become usable.
+            waiting: is told now and then how many are missing.
+
+        Raises:
+            RetriableError: no further topic became usable for so long.
         """
-        until = time.monotonic() + seconds
+        until, fewest = time.monotonic() + seconds, len(wanted)
         only = next(iter(wanted)) if len(wanted) == 1 else None
         while missing := _missing(self.listed(only), wanted):
+            if len(missing) < fewest:
+                until, fewest = time.monotonic() + seconds, len(missing)
             if time.monotonic() > until:
-                raise RetriableError(
-                    f"{len(missing)} new topics are not usable after {seconds:.0f} s, the first is {missing[0]}",
-                    next_step="see that the brokers are healthy and below their limits of open files and memory maps",
-                )
-            time.sleep(_VISIBLE_POLL_SECONDS)
+                raise _not_usable(missing, seconds)
+            waiting(len(missing))
+            time.sleep(_VISIBLE_POLL_SECONDS + len(missing) * _VISIBLE_POLL_SECONDS_PER_TOPIC)
 
     def _settle(self, call: Callable[[], Mapping[str, Future[None]]], doing: str) -> None:
         """Makes the call until every answer is a success or says that it was done before."""
@@ -285,6 +326,13 @@ class TopicAdmin:
 def _was_done_before(error: KafkaErrorLike) -> bool:
     return error.name() == "TOPIC_ALREADY_EXISTS" or (
         error.name() == "INVALID_PARTITIONS" and "already has" in error.str()
+    )
+
+
+def _not_usable(missing: Sequence[str], seconds: float) -> RetriableError:
+    return RetriableError(
+        f"{len(missing)} new topics are not usable after {seconds:.0f} s, the first is {missing[0]}",
+        next_step="see that the brokers are healthy and below their limits of open files and memory maps",
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -12,6 +12,9 @@ from contexture.kafka.patience import Patience
 from contexture.kafka.settings import ClientSettings
 from contexture.kafka.topic_admin import ListedTopic, NewTopicOrder, TopicAdmin
 
+MAX_BROKER_PARTITIONS = 15_000
+"""Partitions that a broker holds at most. Each takes two memory maps, or four where its first records are older than
+`segment.ms` (it then has two segments), and Linux allows a process 65,530 by default."""
 _POLICY = {"latest": "compact", "history": "delete"}
 _WAIT_SECONDS = 300.0
 
@@ -72,6 +75,7 @@ def ensure_topics(
     specs: Iterable[TopicSpec],
     *,
     max_new_topics: int = 5_000,
+    max_broker_partitions: int = MAX_BROKER_PARTITIONS,
     progress: Callable[[str], None] = lambda sentence: None,
     wait_seconds: float = _WAIT_SECONDS,
 ) -> TopicsReport:
@@ -81,32 +85,36 @@ def ensure_topics(
         settings: the connection.
         specs: what is wanted; a name may come several times when it is always the same.
         max_new_topics: more missing topics than this are a mistake in naming, and none is made.
+        max_broker_partitions: new topics that would give a broker more partitions than this are not made.
         progress: gets a sentence now and then.
         wait_seconds: how long brokers are waited for.
 
     Raises:
-        KafkaConfigurationError: too many new topics, or the brokers refuse one.
+        KafkaConfigurationError: too many new topics, too many partitions for the brokers, or they refuse a topic.
         RetriableError: no broker answers, or new topics do not become usable.
     """
     wanted = by_name(specs)
     if not wanted:
         return TopicsReport((), 0, ())
     admin = TopicAdmin(settings, Patience(wait_seconds, progress))
-    return _ensure(admin, wanted, max_new_topics, progress)
-
-
-def _ensure(
-    admin: TopicAdmin, wanted: Mapping[str, TopicSpec], max_new_topics: int, progress: Callable[[str], None]
-) -> TopicsReport:
     listed = admin.listed(next(iter(wanted)) if len(wanted) == 1 else None)
     missing = [spec for name, spec in wanted.items() if name not in listed]
     _check_count(missing, max_new_topics)
     if missing:
-        progress(f"making {len(missing)} topics")
-        admin.create([_order(spec) for spec in missing], lambda count: progress(f"made {count} of {len(missing)}"))
-        admin.await_usable({spec.name: spec.partitions for spec in missing})
+        if len(wanted) > 1:
+            check_room(admin.brokers(), listed, missing, max_broker_partitions)
+        _make(admin, missing, progress)
     existing = [spec for name, spec in wanted.items() if name in listed]
     return TopicsReport(tuple(spec.name for spec in missing), len(existing), drift_of(admin, existing, listed))
+
+
+def _make(admin: TopicAdmin, missing: list[TopicSpec], progress: Callable[[str], None]) -> None:
+    progress(f"making {len(missing)} topics")
+    admin.create([_order(spec) for spec in missing], lambda count: progress(f"made {count} of {len(missing)} topics"))
+    admin.await_usable(
+        {spec.name: spec.partitions for spec in missing},
+        waiting=lambda left: progress(f"waiting until {left} new topics can be used"),
+    )
 
 
 def by_name(specs: Iterable[TopicSpec]) -> dict[str, TopicSpec]:
@@ -132,7 +140,26 @@ def _check_count(missing: list[TopicSpec], max_new_topics: int) -> None:
             f"{len(missing)} new topics would be made, more than topics.max_new_topics ({max_new_topics}); "
             f"the first is {missing[0].name}",
             next_step="look at the names with `contexture check`; give topics.data_model one that makes fewer of them "
-            "(dm-by-entity-type, dm-by-service-path), or raise topics.max_new_topics if they are right",
+            "(dm-by-service-path, dm-by-service), or raise topics.max_new_topics if they are right",
+        )
+
+
+def check_room(brokers: int, listed: Mapping[str, ListedTopic], missing: Sequence[TopicSpec], limit: int) -> None:
+    """Sees that brokers can hold what is new.
+
+    Raises:
+        KafkaConfigurationError: they can not; none is to be made.
+    """
+    held = sum(topic.partitions * max(1, topic.replication_factor) for topic in listed.values())
+    new = sum(spec.partitions * max(1, spec.replication_factor) for spec in missing)
+    each = -(-(held + new) // brokers)
+    if each > limit:
+        raise KafkaConfigurationError(
+            f"{len(missing)} new topics with {new} partitions, copies counted, would give each of {brokers} brokers "
+            f"about {each} partitions, more than topics.max_broker_partitions ({limit}); none is made",
+            next_step="give topics.data_model one that makes fewer topics (dm-by-service-path), lower "
+            "topics.partitions, add brokers, or raise both the brokers' limits (vm.max_map_count, open files) and "
+            "topics.max_broker_partitions",
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Callable
 from typing import Final
@@ -18,6 +19,8 @@ _CONSEQUENCES: Final = frozenset(
 
 # Since TLS 1.3 a broker refuses a client's certificate after the handshake, and the client calls it a lost connection.
 CERTIFICATE_ALERT: Final = re.compile(r"SSL alert number (?:42|43|44|45|46|48|116)\b")
+
+_LOG: Final = logging.getLogger(__name__)
 
 Explain = Callable[[KafkaErrorLike, str], ContextureError | None]
 """Finds out more about a refusal than the client says; takes it and what was tried, gives None if nothing is found."""
@@ -37,6 +40,7 @@ class ClientWatch:
         self.undelivered: tuple[KafkaErrorLike, str | None] | None = None
         self.explain: Explain = lambda error, doing: None
         self.clean: Callable[[str], str] = lambda text: text
+        self.delivered: Callable[[KafkaErrorLike | None, MessageLike], None] | None = None
 
     def on_error(self, error: KafkaErrorLike) -> None:
         """For `error_cb`."""
@@ -50,8 +54,18 @@ class ClientWatch:
 
     def on_delivery(self, error: KafkaErrorLike | None, message: MessageLike) -> None:
         """For `on_delivery`; the first failure tells most, and records thrown away with a transaction tell nothing."""
+        if self.delivered is not None:
+            self._tell(error, message)
         if error is not None and self.undelivered is None and error.name() not in _CONSEQUENCES:
             self.undelivered = (error, message.topic())
+
+    def _tell(self, error: KafkaErrorLike | None, message: MessageLike) -> None:
+        assert self.delivered is not None  # asked by the caller
+        try:
+            self.delivered(error, message)
+        except Exception as problem:
+            # Its text may quote the record.
+            _LOG.warning("the delivery callback raised %s", type(problem).__name__)
 
     def raise_refusal(self, doing: str) -> None:
         """Fails at once on what no waiting heals.

@@ -19,6 +19,7 @@ from contexture.outbox.orders import StageOrder
 from contexture.outbox.reader import OutboxShardReader
 from contexture.outbox.schemas import HEADER_PREFIX, OUTBOX, STRUCTURE_OUTBOX, with_headers
 from contexture.outbox.storage import Storage
+from contexture.outbox.topic_groups import group_by_topics, needs_groups
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +67,9 @@ class ShardReplay:
         ):
             for table in self._tables(sources, report):
                 writer.write_table(self._counted(table))
+        if not self._of_registry and needs_groups(self._topics):
+            size = self._publication.publish.transaction_records
+            self._transactions = group_by_topics(self._storage, self._file, self._topics, transaction_records=size)
         return ReplayedShard(self._manifest(), self._topics, self._deletes, self._skipped)
 
     def _tables(self, sources: Sequence[Manifest], report: Callable[[str], None]) -> Iterator[Any]:

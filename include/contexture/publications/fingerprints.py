@@ -78,6 +78,7 @@ CHANGES_NO_RECORD: Mapping[str, str] = {
     "topics.replication_factor": "storage of topics that are made",
     "topics.config": "storage of topics that are made",
     "topics.max_new_topics": "a guard that stops a run",
+    "topics.max_broker_partitions": "a guard that stops a run",
     "batches.batch_ttl": "when it is sent again, not what",
     "batches.batch_retry_intervals": "when it is sent again, not what",
     "publish.shards": "who sends a record, not where to; outbox ids cover it",

@@ -102,3 +102,6 @@ class Topics(Section):
     )
     config: dict[str, ConfigValue] = Field({}, description="Further configuration of topics that are made")
     max_new_topics: Positive = Field(5000, description="A run that would make more topics fails before it sends")
+    max_broker_partitions: Positive = Field(
+        15000, description="A run whose new topics would give a broker more partitions than this fails before it sends"
+    )

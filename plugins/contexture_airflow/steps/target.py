@@ -158,6 +158,7 @@ class KafkaTarget:
             self._settings,
             specs,
             max_new_topics=self._publication.topics.max_new_topics,
+            max_broker_partitions=self._publication.topics.max_broker_partitions,
             progress=self._report,
             wait_seconds=self._wait_seconds,
         )

@@ -96,6 +96,27 @@ def test_the_ledgers_row_is_the_last_of_each_transaction(cluster, publisher):
     assert (entry.outbox, entry.sequence, entry.position, entry.records, entry.transaction) == ("o", 5, 40, 10, 3)
 
 
+def test_no_client_is_given_more_topics_than_pay(cluster, publisher):
+    rows = [
+        OutboxRow(f"t{number}", b"k", b"v", transaction=transaction)
+        for transaction, topics in enumerate([range(600), range(300, 1_000), range(1_000, 1_001), range(1_000, 1_900)])
+        for number in topics
+    ]
+    result = publisher.publish(MemoryShard(rows))
+    assert (result.records_sent, result.transactions) == (2_201, 4)
+    assert [len(transaction) - 1 for transaction in cluster.transactions] == [600, 700, 1, 900]
+    # The first client knows 1,000 topics after two transactions; the second 900 after two more.
+    assert len(cluster.producers) == 2
+
+
+def test_a_client_learns_all_topics_at_once_before_it_sends_to_many(cluster, publisher):
+    few = [OutboxRow(f"t{number}", b"k", b"v") for number in range(50)]
+    many = [OutboxRow(f"t{number}", b"k", b"v") for number in range(51)]
+    publisher.publish(MemoryShard(few))
+    publisher.publish(MemoryShard(many, sequence=2, outbox_id="next"))
+    assert [producer.listed for producer in cluster.producers] == [[NAMES.ledger_topic], [NAMES.ledger_topic, None]]
+
+
 def test_an_empty_shard_sends_nothing(cluster, publisher):
     assert publisher.publish(MemoryShard([])).records_sent == 0
     assert cluster.committed == []
@@ -329,13 +350,6 @@ def test_a_record_larger_than_the_queue_is_refused(cluster, publisher):
     cluster.capacity = 0
     with pytest.raises(RejectedError, match=r"queue\.buffering\.max\.kbytes"):
         publisher.publish(MemoryShard(ROWS))
-
-
-def test_a_client_that_knows_many_topics_is_replaced_at_a_transactions_end(cluster, publisher):
-    rows = [OutboxRow(f"t{n}", b"k", b"v", transaction=n // 600) for n in range(2_400)]
-    publisher.publish(MemoryShard(rows))
-    assert len(cluster.producers) == 2
-    assert len(cluster.committed) == 2_404
 
 
 def test_a_shard_with_a_hole_is_not_sent_on(cluster, publisher):

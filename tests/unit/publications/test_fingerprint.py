@@ -111,6 +111,7 @@ KEEPING = {
     "topics.replication_factor": 3,
     "topics.config": {"retention.ms": "5"},
     "topics.max_new_topics": 5,
+    "topics.max_broker_partitions": 5,
     "batches.batch_ttl": 5,
     "batches.batch_retry_intervals": [5],
     "publish.shards": 5,

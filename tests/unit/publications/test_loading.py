@@ -95,6 +95,7 @@ def test_a_minimal_file_has_every_documented_default(written):
             "keep": "latest",
             "config": {},
             "max_new_topics": 5000,
+            "max_broker_partitions": 15000,
         },
         "batches": {"batch_size": 1, "batch_timeout": 30, "batch_ttl": 10, "batch_retry_intervals": [5000]},
         "message": {

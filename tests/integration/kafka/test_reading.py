@@ -1,0 +1,174 @@
+"""Readers, codecs, times and profiles on a real broker."""
+
+from __future__ import annotations
+
+import uuid
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from confluent_kafka import TopicPartition
+from confluent_kafka.admin import AdminClient
+
+from contexture.kafka import (
+    ClientSettings,
+    GroupOffsets,
+    OffsetGoneError,
+    Publisher,
+    ReplicaReader,
+    SenderNames,
+    TopicFilter,
+    TopicSpec,
+    encoded_values,
+    ensure_topics,
+    one_after_the_other,
+    partitioned,
+)
+from contexture.kafka.testing import MemoryShard, OutboxRow
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(120)]
+
+NOON = int(datetime(2026, 11, 20, 12, tzinfo=UTC).timestamp() * 1000)
+# Where the attributes of a batch begin in a log segment (record batch version 2); their lowest bits name the codec.
+ATTRIBUTES_AT = 21
+CODECS = {"none": 0, "gzip": 1, "snappy": 2, "lz4": 3, "zstd": 4}
+
+
+@pytest.fixture(scope="module")
+def settings(kafka):
+    return ClientSettings.from_extra(kafka.client_settings())
+
+
+@pytest.fixture
+def name():
+    return f"read-{uuid.uuid4().hex[:10]}"
+
+
+def send(settings, topic, rows, sequence=1):
+    names = SenderNames(f"{topic}.{sequence}")
+    Publisher(settings, names, shards=1).publish(MemoryShard(rows, sequence=sequence))
+
+
+def ten(topic, first=0):
+    """Ten records a minute apart."""
+    return [
+        OutboxRow(topic, b"k%d" % number, b"v%d" % number, timestamp_ms=NOON + number * 60_000)
+        for number in range(first, first + 10)
+    ]
+
+
+def values(records):
+    return [record.value for record in records]
+
+
+def test_reading_begins_at_the_beginning_an_offset_a_time_or_where_a_group_stands(settings, name):
+    ensure_topics(settings, [TopicSpec(name)])
+    send(settings, name, ten(name))
+    reader = ReplicaReader(settings, [name])
+    expected = [b"v%d" % number for number in range(10)]
+    assert values(reader.records()) == expected
+    assert values(reader.records(since={(name, 0): 7})) == expected[7:]
+    # Exactly at a record's time, between two, before the first and after the last one.
+    for minutes, first in ((4, 4), (4.5, 5), (-60, 0), (9.001, 10)):
+        moment = datetime.fromtimestamp(NOON / 1000 + minutes * 60, tz=UTC)
+        assert values(reader.records(since=moment)) == expected[first:]
+    group = f"group-{name}"
+    assert values(reader.records(since=GroupOffsets(group))) == expected
+    with reader.member(group) as member:
+        given = [next(member.records(idle_seconds=30)) for _ in range(6)]
+        member.commit()
+    assert values(given) == expected[:6]
+    assert values(reader.records(since=GroupOffsets(group))) == expected[6:]
+
+
+def test_what_was_deleted_before_it_was_read_is_told_loudly(settings, name):
+    ensure_topics(settings, [TopicSpec(name)])
+    send(settings, name, ten(name))
+    reader, group = ReplicaReader(settings, [name]), f"group-{name}"
+    with reader.member(group) as member:
+        next(member.records(idle_seconds=30))
+        member.commit()
+    admin = AdminClient(settings.admin())
+    (deletion,) = admin.delete_records([TopicPartition(name, 0, 5)]).values()
+    deletion.result(30)
+    assert values(reader.records()) == [b"v%d" % number for number in range(5, 10)]
+    for since in ({(name, 0): 2}, {(name, 0): 99}, GroupOffsets(group)):
+        with pytest.raises(OffsetGoneError, match=rf"{name}\[0\] can not be read.* it has 5 to 11") as told:
+            list(reader.records(since=since))
+    assert "verified or resynchronised" in told.value.next_step
+    with reader.member(group) as member, pytest.raises(OffsetGoneError, match="can not be read"):
+        list(member.records(idle_seconds=30))
+
+
+def test_members_of_a_group_share_partitions_and_move_only_some_of_them(settings, name):
+    topics = [f"{name}.cars", f"{name}.bikes", f"{name}.cars.test"]
+    ensure_topics(settings, [TopicSpec(topic, partitions=4) for topic in topics])
+    for topic in topics:
+        send(settings, topic, ten(topic))
+    reader = ReplicaReader(settings, TopicFilter(rf"{name}\..*", exclude=r".*\.test"))
+    assert reader.topics() == [f"{name}.bikes", f"{name}.cars"]
+    expected = sorted([(topic, b"v%d" % number) for topic in topics[:2] for number in range(10)])
+    with reader.member(name, instance="one") as first:
+        got = [next(first.records(idle_seconds=30)) for _ in range(20)]
+        first.commit()
+        alone = first.assigned()
+        assert len(alone) == 8
+        with reader.member(name, instance="two") as second:
+            list(second.records(idle_seconds=1))
+            while not second.assigned():
+                list(first.records(idle_seconds=0.5))
+                list(second.records(idle_seconds=0.5))
+            shared = first.assigned()
+            assert set(shared) < set(alone)
+            assert sorted(shared + second.assigned()) == alone
+    assert sorted((record.topic, record.value) for record in got) == expected
+
+
+def test_every_codec_stands_in_the_log_segments(kafka, name):
+    for codec, number in CODECS.items():
+        settings = ClientSettings.from_extra({**kafka.client_settings(), "compression.type": codec})
+        topic = f"{name}.{codec}"
+        ensure_topics(settings, [TopicSpec(topic)])
+        send(settings, topic, [OutboxRow(topic, b"k%d" % each, b"a value that repeats" * 20) for each in range(50)])
+        (segment,) = Path(kafka.folder).glob(f"node-*/data/{topic}-0/00000000000000000000.log")
+        assert segment.read_bytes()[ATTRIBUTES_AT + 1] & 0b111 == number, codec
+        assert len(list(ReplicaReader(settings, [topic]).records())) == 50
+
+
+@pytest.mark.parametrize(("kind", "is_ours"), [("CreateTime", True), ("LogAppendTime", False)])
+def test_a_record_has_its_own_time_or_the_brokers_as_the_topic_says(settings, name, kind, is_ours):
+    ensure_topics(settings, [TopicSpec(name, config={"message.timestamp.type": kind})])
+    send(settings, name, ten(name)[:1])
+    (record,) = ReplicaReader(settings, [name]).records()
+    assert (record.timestamp_ms == NOON) is is_ours
+
+
+@pytest.mark.parametrize("profile", ["latency", "throughput"])
+def test_profiles_send_and_read_the_same(kafka, name, profile):
+    settings = ClientSettings.from_extra({**kafka.client_settings(), "contexture.profile": profile})
+    ensure_topics(settings, [TopicSpec(name)])
+    send(settings, name, ten(name))
+    assert values(ReplicaReader(settings, [name]).records()) == [b"v%d" % number for number in range(10)]
+
+
+def test_a_programs_own_encoder_partitioner_and_delivery_callback(settings, name):
+    ensure_topics(settings, [TopicSpec(name, partitions=3)])
+    delivered = []
+    encode = one_after_the_other(
+        encoded_values(lambda value: value[::-1]),
+        partitioned(settings, lambda key, partitions: int(key[1:]) % partitions),
+    )
+    publisher = Publisher(
+        settings,
+        SenderNames(name),
+        shards=1,
+        encode=encode,
+        delivered=lambda error, message: delivered.append((error, message.topic(), message.partition())),
+    )
+    rows = [OutboxRow(name, b"k%d" % number, b"v%d" % number) for number in range(6)]
+    publisher.publish(MemoryShard([*rows, OutboxRow(name, b"k6", b"v6", partition=1)]))
+    found = {record.key: (record.value, record.partition) for record in ReplicaReader(settings, [name]).records()}
+    expected = {b"k%d" % number: (b"%dv" % number, number % 3) for number in range(6)}
+    assert found == {**expected, b"k6": (b"6v", 1)}
+    assert sorted(partition for _, topic, partition in delivered if topic == name) == [0, 0, 1, 1, 1, 2, 2]
+    assert all(error is None for error, _, _ in delivered)
