@@ -9,7 +9,7 @@ from contexture.errors import ConfigurationError
 from contexture.ngsi.answers import NotOfferedError
 from contexture.outbox.manifest import Manifest
 from contexture.outbox.orders import StageOrder
-from contexture.outbox.replay import NothingArchivedError, found, replay
+from contexture.outbox.replay import NoLogError, NothingArchivedError, found, replay
 
 
 def backfill(order: StageOrder, of_history: Callable[[], Manifest]) -> Manifest:
@@ -38,13 +38,14 @@ def backfill(order: StageOrder, of_history: Callable[[], Manifest]) -> Manifest:
 
 def keeps_history(order: StageOrder) -> bool:
     """Whether the source is of a kind that can be asked for the past."""
-    return order.publication.source.api == "ngsi-ld"
+    source = order.publication.source
+    return source.api == "ngsi-ld" if source.kind == "ngsi" else source.flavour != "generic"
 
 
 def _of_history_or_archive(order: StageOrder, of_history: Callable[[], Manifest]) -> Manifest:
     try:
         made = of_history()
-    except NotOfferedError as error:
+    except (NotOfferedError, NoLogError) as error:
         none = error
     else:
         _told("the archive doesn't hold the whole interval: it is sent again from what the source keeps")

@@ -12,7 +12,7 @@ from contexture.ngsi.rules.catalogue import REJECTING, severities
 from contexture.outbox.layout import SHARD_FILE
 from contexture.outbox.manifest import LandingManifest, Manifest, ShardManifest
 from contexture.outbox.orders import StageOrder
-from contexture.outbox.replay import BACKFILL_HEADER
+from contexture.outbox.replay import backfill_headers
 from contexture.outbox.replay_topics import check_topics
 from contexture.outbox.state import StatePointer
 from contexture.outbox.storage import Storage
@@ -83,10 +83,7 @@ def described(preparation: Preparation, landing: LandingManifest, findings: Find
 def _headers(order: StageOrder) -> tuple[tuple[str, str], ...]:
     """What every record says of its envelope, and what those of a backfill are marked by, as those of a replay are."""
     made = envelope(order.publication)
-    constant = made.constant if made is not None else ()
-    if order.mode != "backfill" or order.interval is None:
-        return constant
-    return (*constant, (BACKFILL_HEADER, order.interval[0].isoformat()))
+    return backfill_headers(order, made.constant if made is not None else ())
 
 
 def _collisions(planned: Plan) -> dict[str, int]:

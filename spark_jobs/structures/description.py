@@ -13,6 +13,8 @@ from contexture.changes import Verdict
 from contexture.messages.structure_envelopes import structure_envelope
 from contexture.outbox.layout import SHARD_FILE
 from contexture.outbox.manifest import LandingManifest, Manifest, RegistryPart, ShardManifest
+from contexture.outbox.replay import backfill_headers
+from contexture.outbox.replay_topics import check_topics
 from contexture.outbox.state import StatePointer
 from contexture.outbox.storage import Storage
 from spark_jobs.preparation.settings import Preparation
@@ -66,7 +68,13 @@ def described(preparation: Preparation, landing: LandingManifest, planned: RunPl
         of_snapshot=rejecting,
         flush=order.mode == "full",
         baseline=order.baseline,
-        headers=envelope.constant if envelope is not None else (),
+        headers=backfill_headers(order, envelope.constant if envelope is not None else ()),
+        skipped_newer=planned.skipped_newer,
+        interval=order.interval if preparation.is_backfill else None,
+        replayed_from="source" if preparation.is_backfill else None,
+        missing=landing.missing,
+        topic_prefix=order.replay.topic_prefix,
+        sends_outdated=order.replay.sends_outdated,
         transcoded=tell_transcoded(preparation, planned.rows),
     )
 
@@ -81,7 +89,8 @@ def _shard(preparation: Preparation, planned: RunPlan, size: int) -> ShardManife
         transactions=len(planned.plan.transactions),
         file=SHARD_FILE if records else None,
         sha256=storage.sha256(path) if records else None,
-        registry=_parts(planned),
+        # A backfill tells nothing that other instances need not tell.
+        registry=() if preparation.is_backfill else _parts(planned),
     )
 
 
@@ -102,7 +111,9 @@ def _write_topics(preparation: Preparation, planned: RunPlan) -> int:
     """Writes the topics with their records, sorted; gives their number."""
     counted = Counter(planned.records.column("topic").to_pylist())
     table = pa.table({"topic": sorted(counted), "records": [counted[name] for name in sorted(counted)]}, schema=_TOPICS)
-    storage = Storage(preparation.home)
+    storage, prefix = Storage(preparation.home), preparation.order.replay.topic_prefix
+    if prefix:
+        check_topics(storage, preparation.publication.name, prefix, sorted(counted))
     with storage.replacing(preparation.folder.topics(preparation.outbox)) as path:
         pq.write_table(table, path, filesystem=storage.filesystem)
     return len(counted)

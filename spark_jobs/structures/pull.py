@@ -24,6 +24,7 @@ from spark_jobs.structures.intake import Intake, Listed
 from spark_jobs.structures.joining import check_nothing_pends
 from spark_jobs.structures.logged import land_deleted, land_logged
 from spark_jobs.structures.outcome import Outcome
+from spark_jobs.structures.past import land_past
 from spark_jobs.structures.reader import Reading
 from spark_jobs.structures.refused import land_refused
 from spark_jobs.structures.snapshot import land_snapshot
@@ -77,8 +78,10 @@ def _pull(
             readers=source.parallel_readers,
             read_shares=partial(read_in_tasks, spark),
         )
-        outcome = land(intake, order, watermark, started_at, _moved(order))
+        outcome = _land(intake, order, watermark, started_at)
         intake.close()
+    # The times of a backfill are those of its interval: rules about age mean the time that is sent again, not today.
+    times = order.interval if order.mode == "backfill" and order.interval else (started_at, datetime.now(UTC))
     return LandingManifest(
         run=order.run,
         mode=order.mode,
@@ -90,14 +93,22 @@ def _pull(
         present=0,
         source_count=outcome.source_count,
         complete=outcome.complete,
-        started_at=started_at,
-        finished_at=datetime.now(UTC),
+        started_at=times[0],
+        finished_at=times[1],
         broker_time=None,
         files=intake.tally.files,
         digest=intake.digest,
         registry_transaction=outcome.transaction,
         retried=None if order.retry is None else order.retry.outbox,
+        missing=outcome.missing,
+        left_out=outcome.left_out,
     )
+
+
+def _land(intake: Intake, order: StageOrder, watermark: str | None, started_at: datetime) -> Outcome:
+    if order.mode == "backfill" and order.interval is not None:
+        return land_past(intake, order, order.interval, _moved(order))
+    return land(intake, order, watermark, started_at, _moved(order))
 
 
 def land(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -37,6 +37,7 @@ from spark_jobs.preparation.settings import Preparation
 from spark_jobs.structures.columns import EVALUATED, LOOKED_AT, PLANNED, QUARANTINED
 from spark_jobs.structures.evaluation import looked_at_folder
 from spark_jobs.structures.held import held_structures, write_changes
+from spark_jobs.structures.past_plan import held_before, readdressed, still_newest, without
 
 _CYCLES_SHOWN = 5
 _log = logging.getLogger(__name__)
@@ -52,6 +53,7 @@ class RunPlan:
         rows: one per landing row, as it is judged in the end; the columns of EVALUATED.
         records: in sending order; the columns of PLANNED.
         quarantined: what goes to quarantine; the columns of QUARANTINED.
+        skipped_newer: records of a backfill that are left out because the target holds something newer.
     """
 
     plan: StructurePlan
@@ -59,6 +61,7 @@ class RunPlan:
     rows: Any
     records: Any
     quarantined: Any
+    skipped_newer: int = 0
 
 
 def plan_run(storage: Storage, preparation: Preparation, landing: LandingManifest) -> RunPlan:
@@ -67,10 +70,12 @@ def plan_run(storage: Storage, preparation: Preparation, landing: LandingManifes
     Raises:
         ConfigurationError: more structures are gone than may, or Kafka takes two topics for one.
     """
-    looked_at = _looked_at(storage, preparation)
+    looked_at = without(_looked_at(storage, preparation), landing.left_out)
     state = State(storage, preparation.publication.name)
     pointer = StatePointer.model_validate_json(preparation.pointer_json)
     held = held_structures(state.table(pointer))
+    if preparation.is_backfill:
+        return _past_plan(storage, preparation, landing, looked_at, held)
     events, run = _events(looked_at), _run(preparation, landing)
     try:
         plan = plan_structures(events, held, router(preparation.publication.topics), run)
@@ -97,6 +102,31 @@ def _keep_vanishing(
     name, limit = preparation.publication.name, run.guard.limit(len(held))
     order = preparation.order
     keep_vanishing(storage, name, order.run, count=len(gone), held=len(held), limit=limit, identities=gone)
+
+
+def _past_plan(
+    storage: Storage,
+    preparation: Preparation,
+    landing: LandingManifest,
+    looked_at: Any,
+    now: Mapping[str, HeldStructure],
+) -> RunPlan:
+    """What a registry did in the past, told from what there was before it; state has no part in it."""
+    routes, events, skipped = router(preparation.publication.topics), _events(looked_at), 0
+    before = held_before(storage, preparation, routes)
+    plan = plan_structures(events, before, routes, _run(preparation, landing))
+    if preparation.skips_outdated:
+        plan, skipped = still_newest(plan, events, now)
+    records = _records(looked_at, plan, preparation.reference_time)
+    return RunPlan(
+        plan=plan,
+        # Of what there was before, nobody knows the content.
+        held={urn: replace(there, content_hash=NO_CONTENT) for urn, there in before.items()},
+        rows=_judged(looked_at, plan),
+        records=readdressed(records, preparation.order.replay.topic_prefix),
+        quarantined=_quarantined(looked_at, plan),
+        skipped_newer=skipped,
+    )
 
 
 def _run(preparation: Preparation, landing: LandingManifest) -> StructureRun:

@@ -20,7 +20,7 @@ from contexture.outbox.conclusion import conclude
 from contexture.outbox.layout import PublicationFolder
 from contexture.outbox.lifecycle import Outboxes
 from contexture.outbox.manifest import LandingManifest, Manifest
-from contexture.outbox.orders import Retry, StageOrder
+from contexture.outbox.orders import ReplayOptions, Retry, StageOrder
 from contexture.outbox.reader import OutboxShardReader
 from contexture.outbox.retrying import Quarantine
 from contexture.outbox.state import State
@@ -33,6 +33,8 @@ from fakes.kafka_cluster import FakeCluster, FakeLedger
 from fakes.structure_registry import MEDIA_TYPE, FakeRegistry
 from spark_jobs.preparation.phase import Stopwatch
 from spark_jobs.structures.intake import Intake
+from spark_jobs.structures.outcome import Outcome
+from spark_jobs.structures.past import land_past
 from spark_jobs.structures.phase import prepare_structures
 from spark_jobs.structures.pull import land
 from spark_jobs.structures.reader import Reading
@@ -122,8 +124,37 @@ class Instance:
             raise Crashed
         return manifest
 
+    def past(self, interval: tuple[datetime, datetime], **options: str) -> Manifest:
+        """The outbox of a backfill from the registry's log.
+
+        Raises:
+            PartlyArchivedError: something is missing.
+        """
+        self._runs += 1
+        order = structure_order(
+            publication=self.publication,
+            home=self.storage.root,
+            run=f"run{self._runs}",
+            mode="backfill",
+            sequence=1,
+            interval=interval,
+            replay=ReplayOptions.model_validate({"replay_from": "source", **options}),
+        )
+        intake = self._intake(order)
+        outcome = land_past(intake, order, interval)
+        intake.close()
+        return prepare_structures(InProcess(), order, _landed(order, intake, outcome, interval[0], None), Stopwatch())
+
     def _pulled(self, order: StageOrder, watermark: str | None) -> LandingManifest:
         started_at = datetime.now(UTC)
+        intake = self._intake(order)
+        outcome = land(intake, order, watermark, started_at)
+        intake.close()
+        landing = _landed(order, intake, outcome, started_at, watermark)
+        self.storage.write(self._folder.landing_manifest(order.run), landing.to_json())
+        return landing
+
+    def _intake(self, order: StageOrder) -> Intake:
         reading = Reading(
             connection=RegistryConnection("http://memory"),
             flavour=self._registry.flavour,
@@ -136,36 +167,13 @@ class Instance:
         identities = State(self.storage, self.publication.name)
         sent = identities.table(identities.pointer(), ["identity"]).column("identity").to_pylist()
         selectors = [Selector.parse(text) for text in self.publication.source.select]
-        intake = Intake(
+        return Intake(
             self._registry,
             reading,
             selectors,
             [each.decode() for each in sent],
             readers=2,
             read_shares=read_here,
-        )
-        outcome = land(intake, order, watermark, started_at)
-        intake.close()
-        return LandingManifest.model_validate(
-            {
-                "run": order.run,
-                "mode": order.mode,
-                "source": "memory",
-                "queries": tuple(intake.queries),
-                "watermark_from": watermark,
-                "watermark_to": outcome.watermark,
-                "rows": intake.tally.rows,
-                "present": 0,
-                "source_count": outcome.source_count,
-                "complete": outcome.complete,
-                "started_at": started_at,
-                "finished_at": datetime.now(UTC),
-                "broker_time": None,
-                "files": intake.tally.files,
-                "digest": intake.digest,
-                "registry_transaction": outcome.transaction,
-                "retried": order.retry and order.retry.outbox,
-            }
         )
 
     def _send(self, manifest: Manifest, crash: str, commits: int) -> None:
@@ -194,6 +202,34 @@ class Instance:
         if crash == "sent":
             raise Crashed
         conclude(self.storage, manifest, cluster="memory", target="memory")
+
+
+def _landed(
+    order: StageOrder, intake: Intake, outcome: Outcome, started_at: datetime, watermark: str | None
+) -> LandingManifest:
+    return LandingManifest.model_validate(
+        {
+            "run": order.run,
+            "mode": order.mode,
+            "source": "memory",
+            "queries": tuple(intake.queries),
+            "watermark_from": watermark,
+            "watermark_to": outcome.watermark,
+            "rows": intake.tally.rows,
+            "present": 0,
+            "source_count": outcome.source_count,
+            "complete": outcome.complete,
+            "started_at": started_at,
+            "finished_at": datetime.now(UTC),
+            "broker_time": None,
+            "files": intake.tally.files,
+            "digest": intake.digest,
+            "registry_transaction": outcome.transaction,
+            "retried": order.retry and order.retry.outbox,
+            "missing": outcome.missing,
+            "left_out": outcome.left_out,
+        }
+    )
 
 
 def _killing(crash: str, commits: int) -> list[Callable[..., None] | None]:

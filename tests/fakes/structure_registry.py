@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import TracebackType
@@ -18,6 +19,7 @@ from contexture.sdmx.registries import (
     LogResetError,
     NotExpressible,
     NotModified,
+    Period,
     Query,
     RegistryTransaction,
     Reply,
@@ -49,6 +51,7 @@ class FakeRegistry:
         broken: URNs of which it gives half a message; a number is how often.
         forgotten: the log doesn't tell what was up to this transaction.
         hidden: the last transactions, so many, are not told yet.
+        reaches_back: its search goes back to its first transaction.
         modified: when it says that it last changed.
         ill: it fails when it is asked whether it is well.
         whole: what it answers about one structure in a format that can't be split.
@@ -74,6 +77,7 @@ class FakeRegistry:
         self.insists = False
         self.broken: dict[str, int] = {}
         self.forgotten = self.hidden = 0
+        self.reaches_back = True
         self.modified: str | None = None
         self.ill = False
         self.whole: bytes | None = None
@@ -88,8 +92,13 @@ class FakeRegistry:
         self._moments.append(now)
         number = len(self.log) + 1
         at = NOON + timedelta(minutes=number)
-        self.log.append(RegistryTransaction(number, at, "Replace", tuple(given), gone))
+        added = tuple(urn for urn in given if urn not in self._moments[-2])
+        self.log.append(RegistryTransaction(number, at, "Replace", tuple(given), gone, added))
         return number
+
+    def at_one_moment(self, first: int, second: int) -> None:
+        """Two transactions have one time."""
+        self.log[first - 1] = replace(self.log[first - 1], at=self.log[second - 1].at)
 
     @property
     def now(self) -> Mapping[str, Codes]:
@@ -169,6 +178,11 @@ class FakeRegistry:
             raise LogResetError("another log", next_step="run in mode full")
         told = self.log[max(after, self.forgotten) : len(self.log) - self.hidden]
         return Log(len(self.log), tuple(told), self.forgotten if self.forgotten > after else None)
+
+    def period(self, start: datetime, end: datetime) -> Period:
+        self.asked.append("period")
+        before = sum(each.at < start for each in self.log)
+        return Period(before, tuple(each.id for each in self.log if start <= each.at < end), self.reaches_back)
 
     def close(self) -> None:
         self.asked.append("close")

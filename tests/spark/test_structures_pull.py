@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator
+from datetime import UTC, datetime, timedelta
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -307,3 +309,27 @@ def test_a_failure_that_passes_is_not_noticed(spark: SparkSession, registry: Tes
     registry.faults.fail(times=1, nth=2, path=STRUCTURES)
 
     assert pulled(spark, registry, structure_order(tmp_path)).complete
+
+
+def test_a_backfill_lands_what_the_log_tells_of_its_interval_as_it_was_then(
+    spark: SparkSession, registry: TestRegistry, tmp_path: Path
+) -> None:
+    start = datetime.now(UTC).replace(microsecond=0)
+    for minutes, message in enumerate(
+        [three(), codelists(codelist("A", "1.0", "F")), codelists(codelist("A", "1.0", "T"))]
+    ):
+        registry.store.clock.freeze(start + timedelta(minutes=minutes))
+        registry.submit(message)
+    asked = structure_order(tmp_path, mode="backfill").model_copy(
+        update={"interval": (start + timedelta(minutes=1), start + timedelta(minutes=2))}
+    )
+
+    manifest = pulled(spark, registry, asked)
+
+    assert told(tmp_path, manifest) == [(2, "upsert", A)]
+    assert b'id="F"' in rows(tmp_path, manifest)[0]["body"]
+    assert (manifest.missing, manifest.complete, manifest.watermark_to) == ((), False, None)
+    assert (manifest.started_at, manifest.finished_at) == asked.interval
+    assert json.loads((tmp_path / PublicationFolder("codes").landing_before("r1")).read_bytes()) == [A, B, C]
+    registry.stop()
+    assert pulled(spark, registry, asked) == manifest

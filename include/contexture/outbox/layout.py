@@ -32,6 +32,10 @@ class PublicationFolder:
         """Which files of the inbox are in the landing."""
         return f"{self.landing(run)}/inbox.json"
 
+    def landing_before(self, run: str) -> str:
+        """What a registry held of what is meant, before the transactions that a backfill's landing tells."""
+        return f"{self.landing(run)}/before.json"
+
     def work(self, run: str) -> str:
         """What prepare writes on the way; removed when the outbox stands."""
         return f"{self.publication}/work/{run}"

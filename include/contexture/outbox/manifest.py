@@ -31,6 +31,8 @@ class LandingManifest(Document):
     come from the inbox; in mode `notifications` there are no others, and in mode `backfill` they are the history of the
     source. `retried`: the outbox whose quarantined events these are, where the source was not read.
     `registry_transaction`: the newest transaction of the registry's log that the landing includes; None without a log.
+    `missing`: what of a backfill's interval is not here, a sentence each; `left_out`: transactions whose rows are not
+    whole.
     """
 
     run: str
@@ -51,6 +53,8 @@ class LandingManifest(Document):
     retried: str | None = None
     notified: int = 0
     registry_transaction: int | None = None
+    missing: tuple[str, ...] = ()
+    left_out: tuple[int, ...] = ()
 
     @property
     def knows_source(self) -> bool:

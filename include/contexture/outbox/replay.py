@@ -40,6 +40,10 @@ class NothingArchivedError(ConfigurationError):
     """The interval has no archive."""
 
 
+class NoLogError(ConfigurationError):
+    """The registry keeps no log that could be read."""
+
+
 class PartlyArchivedError(ConfigurationError):
     """Something of the interval is missing, and nobody has said that the rest is enough."""
 
@@ -101,6 +105,13 @@ def listed(missing: Iterable[str]) -> str:
     every = list(missing)
     rest = f"; and {len(every) - _SHOWN} more" if len(every) > _SHOWN else ""
     return "; ".join(islice(every, _SHOWN)) + rest
+
+
+def backfill_headers(order: StageOrder, constant: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
+    """What all records of an outbox say of themselves, those of a backfill also that they are of one."""
+    if order.mode != "backfill" or order.interval is None:
+        return constant
+    return (*constant, (BACKFILL_HEADER, order.interval[0].isoformat()))
 
 
 def _replayed(storage: Storage, order: StageOrder, outbox: str, archive: Archived, report: Report) -> Manifest:
@@ -178,7 +189,7 @@ def _manifest(
         received_to=end,
         state_generation=0,
         watermark=None,
-        headers=((BACKFILL_HEADER, start.isoformat()),),
+        headers=backfill_headers(order, ()),
         shards=tuple(shard.manifest for shard in shards),
         topics=topics,
         read=records + skipped,

@@ -15,9 +15,9 @@ from contexture.outbox.layout import PublicationFolder
 from contexture.outbox.lifecycle import Outboxes
 from contexture.outbox.manifest import Manifest
 from contexture.outbox.orders import ReplayOptions, StageOrder
-from contexture.outbox.replay import NothingArchivedError, PartlyArchivedError
+from contexture.outbox.replay import NoLogError, NothingArchivedError, PartlyArchivedError
 from contexture.outbox.storage import Storage
-from contexture.publications import fingerprint
+from contexture.publications import Publication, fingerprint
 from spark_jobs.backfill import backfill
 
 LINKED = {"kind": "ngsi", "connection": "broker", "service": "city", "api": "ngsi-ld"}
@@ -28,7 +28,7 @@ class _Asked(Exception):  # noqa: N818 - it says that something happened
 
 
 def order(home: Path, source: dict[str, object] | None = None, **options: str) -> StageOrder:
-    owner = publication(source=source) if source else publication()
+    owner = owned(source) if source else publication()
     return StageOrder(
         publication=owner,
         fingerprint=fingerprint(owner),
@@ -41,8 +41,13 @@ def order(home: Path, source: dict[str, object] | None = None, **options: str) -
     )
 
 
+def owned(source: dict[str, object]) -> Publication:
+    topics = {"topics": {"topics": ["all"]}} if source["kind"] == "sdmx" else {}
+    return publication(source=source, **topics)
+
+
 def archived(home: Path, source: dict[str, object], sequence: int = 1) -> None:
-    storage, owner = Storage(str(home)), publication(source=source)
+    storage, owner = Storage(str(home)), owned(source)
     manifest = outbox(storage, owner, sequence, [records("car1")])
     manifest = manifest.model_copy(update={"received_from": NOON, "received_to": NOON})
     storage.write(PublicationFolder("vehicles").manifest(manifest.outbox), manifest.to_json())
@@ -119,3 +124,26 @@ def test_the_archive_alone_is_taken_when_it_is_named(tmp_path: Path) -> None:
 def test_a_source_without_a_past_can_not_be_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="the context broker keeps nothing of past times"):
         backfill(order(tmp_path, replay_from="source"), raising(_Asked()))
+
+
+REGISTRY = {"kind": "sdmx", "connection": "registry"}
+
+
+def test_a_registry_is_asked_for_its_log_where_the_archive_does_not_hold_the_interval(tmp_path: Path) -> None:
+    with pytest.raises(_Asked):
+        backfill(order(tmp_path, REGISTRY), raising(_Asked()))
+
+
+def test_a_registry_that_is_known_to_keep_no_log_is_not(tmp_path: Path) -> None:
+    with pytest.raises(NothingArchivedError):
+        backfill(order(tmp_path, {**REGISTRY, "flavour": "generic"}), raising(_Asked()))
+
+
+def test_a_registry_that_turns_out_to_keep_no_log_leaves_the_archive(tmp_path: Path) -> None:
+    archived(tmp_path, REGISTRY, sequence=3)
+    none = NoLogError("the registry at http://r keeps no log that could be sent again", next_step="look elsewhere")
+    asked = order(tmp_path, REGISTRY, incomplete="send").model_copy(
+        update={"interval": (NOON - timedelta(minutes=5), NOON + timedelta(minutes=5))}
+    )
+    made = backfill(asked, raising(none))
+    assert (made.replayed_from, made.missing) == ("archive", ("runs 1 to 2, received before 2026-03-01 12:00:00",))

@@ -68,7 +68,7 @@ def held_before(log: Sequence[RegistryTransaction], held: Iterable[str], sent: N
     """
     first: dict[str, bool] = {}
     for transaction in log:
-        changed, deleted = _named(transaction)
+        changed, deleted = named(transaction)
         for name in deleted:
             first.setdefault(name, True)
         for name in changed:
@@ -121,7 +121,7 @@ class _Course:
 
     def step(self, transaction: RegistryTransaction) -> Step:
         """What this one asks for, given all before it."""
-        changed, deleted = _named(transaction)
+        changed, deleted = named(transaction)
         self._held |= changed.keys()
         self._held -= deleted.keys()
         concerned = self._meaning.versions_beside((*changed, *deleted))
@@ -150,7 +150,8 @@ class _Course:
         return self._open_end or not self._stays.get(name, True)
 
 
-def _named(transaction: RegistryTransaction) -> tuple[dict[str, str], dict[str, str]]:
+def named(transaction: RegistryTransaction) -> tuple[dict[str, str], dict[str, str]]:
+    """What a transaction changed and deleted, by name."""
     changed, deleted = by_name(transaction.changed), by_name(transaction.deleted)
     # What a transaction replaces may stand in both lists; it is there afterwards.
     return changed, {name: urn for name, urn in deleted.items() if name not in changed}
@@ -160,7 +161,7 @@ def _at_the_end(log: Sequence[RegistryTransaction]) -> dict[str, bool]:
     """Of every structure that the log names, whether it is there after the last transaction."""
     found: dict[str, bool] = {}
     for transaction in log:
-        changed, deleted = _named(transaction)
+        changed, deleted = named(transaction)
         found.update(dict.fromkeys(changed, True))
         found.update(dict.fromkeys(deleted, False))
     return found

@@ -16,10 +16,14 @@ _NUMBER = re.compile(r"\d+")
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """URNs of the maintainable artefacts that one transaction changed (added or modified) and deleted."""
+    """URNs of the maintainable artefacts that one transaction changed (added or modified) and deleted.
+
+    `added`: those among the changed that were not there before it.
+    """
 
     changed: tuple[str, ...] = ()
     deleted: tuple[str, ...] = ()
+    added: tuple[str, ...] = ()
 
 
 def told(body: bytes) -> Mapping[int, Told]:
@@ -53,7 +57,7 @@ def _item(item: etree._Element) -> tuple[int, Told] | None:
     except ValueError:
         return None
     changed = tuple(dict.fromkeys((*named["added"], *named["modified"])))
-    return int(number[-1]), Told(changed, named["deleted"])
+    return int(number[-1]), Told(changed, named["deleted"], named["added"])
 
 
 def _urns(text: str) -> tuple[str, ...]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 from urllib.parse import quote
 
@@ -14,7 +16,7 @@ from contexture.sdmx.registries.connection import RegistryConnection
 from contexture.sdmx.registries.errors import IncompleteReplyError, RegistryUnavailableError
 from contexture.sdmx.registries.log import LogRow
 from contexture.sdmx.registries.paths import StructurePaths
-from contexture.sdmx.registries.port import Log, RegistryFlavour
+from contexture.sdmx.registries.port import Log, Period, RegistryFlavour
 from contexture.sdmx.registries.product import PRODUCT, Product, product_in
 from contexture.sdmx.registries.rest import RestRegistry
 from contexture.sdmx.registries.transport import Fetched, Question, Transport
@@ -72,6 +74,10 @@ class FusionRegistry(RestRegistry):
         """
         return self._transport.patiently(lambda: self._log(after))
 
+    def period(self, start: datetime, end: datetime) -> Period:
+        """See `Registry.period`."""
+        return self._transport.patiently(lambda: log.period(self._searched(lambda row: row.at < start)[0], start, end))
+
     def all_urns(self) -> tuple[str, ...]:
         """URNs of all maintainable artefacts that there are or ever were.
 
@@ -101,20 +107,20 @@ class FusionRegistry(RestRegistry):
             )
 
     def _log(self, after: int | None) -> Log:
-        rows, fetched, is_whole = self._searched(after)
+        rows, fetched, is_whole = self._searched(lambda row: after is None or row.id <= after)
         newest = log.newest(rows, after, self.address)
         if after is None or newest == after:
             return Log(newest)
         told = feed.told(self._fetched(_FEED, "application/rss+xml, application/xml;q=0.9")[0])
         return log.joined(rows, told, after, now=fetched.registry_time, is_whole=is_whole)
 
-    def _searched(self, after: int | None) -> tuple[tuple[LogRow, ...], Fetched, bool]:
-        """The newest transactions, back to the one that is known; whether nothing between can be missing."""
+    def _searched(self, is_known: Callable[[LogRow], bool]) -> tuple[tuple[LogRow, ...], Fetched, bool]:
+        """The newest transactions, back to one that is known; whether nothing between can be missing."""
         size = _PAGE
         while True:
             body, fetched = self._json(f"{SEARCH}?orderDesc=true&max={size}")
             rows = log.rows_in(body, fetched)
-            if after is None or any(row.id <= after for row in rows):
+            if any(is_known(row) for row in rows):
                 return rows, fetched, True
             if len(rows) < size or size >= _LONGEST:
                 return rows, fetched, False

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from contexture.errors import DefectError
 from contexture.sdmx.formats import Format
 from contexture.sdmx.registries.answers import NOT_FOUND, OK
 from contexture.sdmx.registries.connection import RegistryConnection
 from contexture.sdmx.registries.errors import RegistryUnavailableError
 from contexture.sdmx.registries.paths import Api, StructurePaths
-from contexture.sdmx.registries.port import Log, Query, RegistryFlavour
+from contexture.sdmx.registries.port import Log, Period, Query, RegistryFlavour
 from contexture.sdmx.registries.rest import RestRegistry
 from contexture.sdmx.registries.transport import Transport
 from contexture.sdmx.registries.trying import SMALL, tried
@@ -46,6 +48,12 @@ class SdmxRegistry(RestRegistry):
         """There is no log to be told."""
         raise DefectError(
             f"a log was asked of {self.address}, which has none (after {after})", next_step="report this error"
+        )
+
+    def period(self, start: datetime, end: datetime) -> Period:
+        """There is no log to be told."""
+        raise DefectError(
+            f"a log was asked of {self.address}, which has none (from {start} to {end})", next_step="report this error"
         )
 
     def _probe(self) -> None:

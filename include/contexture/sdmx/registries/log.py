@@ -10,7 +10,7 @@ import msgspec
 
 from contexture.sdmx.registries.errors import IncompleteReplyError, LogResetError
 from contexture.sdmx.registries.feed import Told
-from contexture.sdmx.registries.port import Log, RegistryTransaction
+from contexture.sdmx.registries.port import Log, Period, RegistryTransaction
 from contexture.sdmx.registries.transport import Fetched
 
 _SETTLES = timedelta(minutes=5)
@@ -113,6 +113,22 @@ def joined(rows: Sequence[LogRow], told: Mapping[int, Told], after: int, *, now:
     return Log(last, transactions, gap_until)
 
 
+def period(rows: Sequence[LogRow], start: datetime, end: datetime) -> Period:
+    """Which of the rows lie in a stretch of time.
+
+    Args:
+        rows: the newest ones of the search, without holes.
+        start, end: of the stretch, its end excluded.
+    """
+    inside = sorted(row.id for row in rows if start <= row.at < end and not row.is_of_registrations)
+    before = max((row.id for row in rows if row.at < start), default=None)
+    # Ids are counted from 1: with that one, nothing older is left.
+    is_whole = before is not None or not rows or min(row.id for row in rows) <= 1
+    if before is None:
+        before = min((row.id for row in rows), default=1) - 1
+    return Period(before, tuple(inside), is_whole)
+
+
 def _without_the_youngest(rows: Sequence[LogRow], told: Mapping[int, Told], now: datetime) -> Sequence[LogRow]:
     """The rows without the last ones, where the feed may not have come to tell them yet."""
     end = len(rows)
@@ -122,7 +138,7 @@ def _without_the_youngest(rows: Sequence[LogRow], told: Mapping[int, Told], now:
 
 
 def _transaction(row: LogRow, told: Told) -> RegistryTransaction:
-    return RegistryTransaction(row.id, row.at, row.action, told.changed, told.deleted)
+    return RegistryTransaction(row.id, row.at, row.action, told.changed, told.deleted, told.added)
 
 
 def _row(given: Mapping[str, object]) -> LogRow:

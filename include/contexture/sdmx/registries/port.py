@@ -94,6 +94,7 @@ class RegistryTransaction:
         action: such as Append, Merge, Replace, FullReplace, Delete.
         changed: URNs of maintainable artefacts that it added or modified.
         deleted: those that it deleted.
+        added: those among the changed that were not there before it, as far as the registry says so.
     """
 
     id: int
@@ -101,6 +102,22 @@ class RegistryTransaction:
     action: str
     changed: tuple[str, ...] = ()
     deleted: tuple[str, ...] = ()
+    added: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """Which transactions of structures a registry's log has in a stretch of time; not what they did.
+
+    Attributes:
+        before: id of the last transaction before it; 0 for none.
+        ids: of those in it, rising.
+        is_whole: whether the log reaches back to its beginning; else older ones than `ids` may be in it too.
+    """
+
+    before: int = 0
+    ids: tuple[int, ...] = ()
+    is_whole: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,6 +218,9 @@ class Registry(Protocol):
         Args:
             after: id of the last one known; None asks for `newest` alone.
         """
+
+    def period(self, start: datetime, end: datetime) -> Period:
+        """Which transactions happened in a stretch of time, its end excluded; only with `has_log`."""
 
     def close(self) -> None:
         """Gives the connections back."""

@@ -21,6 +21,7 @@ from contexture.sdmx.registries import (
     LogResetError,
     NotExpressible,
     NotModified,
+    Period,
     Query,
     RegistryUnavailableError,
     Reply,
@@ -325,3 +326,26 @@ def test_what_fusion_json_says_is_read_as_it_is(registry: FusionRegistry, server
     server.submit(json.dumps({"meta": {"id": "M1"}, "Codelist": [structures.CODELIST_FUSION]}).encode())
     assert registry.held(FUSION_JSON).urns == (SEX,)
     assert urns_in(registry.read_one(SEX, FUSION_JSON, into)) == [SEX]
+
+
+def test_a_period_of_its_log_goes_by_the_time_of_its_transactions(registry: FusionRegistry, server: TestRegistry):
+    for minutes in range(4):
+        server.store.clock.freeze(START + timedelta(minutes=minutes))
+        server.submit(codelists(codelist("CL_A", "1.0", f"C{minutes}")))
+
+    assert registry.period(START + timedelta(minutes=1), START + timedelta(minutes=3)) == Period(1, (2, 3), True)
+    assert registry.period(START - timedelta(days=1), START) == Period(0, (), True)
+    [first, *later] = registry.transactions(0).transactions
+    assert first.added == (urn("CL_A"),)
+    assert {each.added for each in later} == {()}
+
+
+def test_a_registry_that_shows_less_of_its_log_than_was_asked_for_may_have_had_more(
+    registry: FusionRegistry, server: TestRegistry
+):
+    for minutes in range(3):
+        server.store.clock.freeze(START + timedelta(minutes=minutes))
+        server.submit(codelists(codelist("CL_A", "1.0", f"C{minutes}")))
+    server.faults.half(path="/ws/registry/tx/searchTransactions", times=None)
+
+    assert registry.period(START - timedelta(days=1), START + timedelta(days=1)) == Period(2, (3,), False)

@@ -10,9 +10,9 @@ import pytest
 
 from builders.registries import START, told
 from builders.registry import urn
-from contexture.sdmx.registries import IncompleteReplyError, LogResetError
+from contexture.sdmx.registries import IncompleteReplyError, LogResetError, Period
 from contexture.sdmx.registries.feed import Told
-from contexture.sdmx.registries.log import LogRow, joined, newest, rows_in, urns_in
+from contexture.sdmx.registries.log import LogRow, joined, newest, period, rows_in, urns_in
 from contexture.sdmx.registries.transport import Fetched
 
 LATER = START + timedelta(hours=1)
@@ -93,3 +93,26 @@ def test_an_answer_that_is_no_log_is_incomplete(body: bytes):
 def test_urns_come_as_texts_or_in_rows():
     body = f'["{urn()}", {{"Urn": "{urn("CL_B")}"}}, "{urn()}"]'.encode()
     assert urns_in(body, FETCHED) == (urn(), urn("CL_B"))
+
+
+def at(number: int, minutes: int, type_: str = "Structure Submission") -> LogRow:
+    return LogRow(number, START + timedelta(minutes=minutes), "Replace", type_)
+
+
+def test_a_period_has_the_transactions_of_its_time_its_end_excluded():
+    found = [at(8, 20), at(7, 15), at(6, 10), at(5, 10), at(4, 5)]
+    assert period(found, START + timedelta(minutes=10), START + timedelta(minutes=20)) == Period(4, (5, 6, 7), True)
+
+
+def test_a_period_leaves_registrations_out():
+    found = [at(6, 11, "Registration"), at(5, 10), at(4, 0)]
+    assert period(found, START + timedelta(minutes=10), LATER) == Period(4, (5,), True)
+
+
+def test_a_period_before_the_first_transaction_is_whole():
+    assert period([at(2, 20), at(1, 10)], START, LATER) == Period(0, (1, 2), True)
+    assert period([], START, LATER) == Period(0, (), True)
+
+
+def test_a_period_that_the_search_does_not_reach_back_to_is_not_whole():
+    assert period([at(9, 20), at(8, 10)], START, LATER) == Period(7, (8, 9), False)
