@@ -14,7 +14,8 @@ asset `published_<name>`, and a data quality report (a button on `quality_gate`)
 - **conclude** moves state and watermark on, and updates the asset. *Red*: clear the publish task that it names.
 
 A failed run does no harm to the next one. Started by hand, the form offers a full run, a dry run, and more; Airflow's
-backfill sends the archive of past intervals again, or else the history that an NGSI-LD broker keeps of them.
+backfill sends the archive of past intervals again, or else what the source keeps of them: the history of an NGSI-LD
+broker, the log of a registry.
 """
 
 from __future__ import annotations

@@ -19,14 +19,14 @@ def backfill(order: StageOrder, of_history: Callable[[], Manifest]) -> Manifest:
         ConfigurationError: nothing is archived, or not all of it, and the source keeps no history.
         ContextureError: whatever making it of the history meets.
     """
-    wanted = order.replay.replay_from
-    if wanted == "source" and not keeps_history(order):
+    wanted, keeps_history = order.replay.replay_from, order.publication.source.keeps_history
+    if wanted == "source" and not keeps_history:
         raise ConfigurationError(
             f"{_source(order)} keeps nothing of past times, so an interval can't be sent again from it",
             next_step="backfill with replay_from: archive",
             publication=order.publication.name,
         )
-    if wanted == "archive" or not keeps_history(order):
+    if wanted == "archive" or not keeps_history:
         return replay(order, _told)
     if wanted == "source":
         return of_history()
@@ -34,12 +34,6 @@ def backfill(order: StageOrder, of_history: Callable[[], Manifest]) -> Manifest:
         _told("the archive holds the whole interval: it is sent again as it was sent then")
         return replay(order, _told)
     return _of_history_or_archive(order, of_history)
-
-
-def keeps_history(order: StageOrder) -> bool:
-    """Whether the source is of a kind that can be asked for the past."""
-    source = order.publication.source
-    return source.api == "ngsi-ld" if source.kind == "ngsi" else source.flavour != "generic"
 
 
 def _of_history_or_archive(order: StageOrder, of_history: Callable[[], Manifest]) -> Manifest:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from urllib.parse import urlsplit
 
 import httpx
@@ -88,6 +89,25 @@ class Airflow:
         answer = self._ask("POST", f"/api/v2/dags/{dag_id}/dagRuns", dag_id, json=body)
         return str(answer.json()["dag_run_id"])
 
+    def backfill(self, dag_id: str, first: datetime, last: datetime, conf: Mapping[str, object]) -> int:
+        """Starts a backfill of the intervals that start from `first` to `last`, both included; gives its id.
+
+        Raises:
+            ConfigurationError: Airflow does not know the DAG, refuses us, or runs another backfill of it.
+            RetriableError: Airflow did not answer.
+        """
+        body = {
+            "dag_id": dag_id,
+            "from_date": first.isoformat(),
+            "to_date": last.isoformat(),
+            "dag_run_conf": dict(conf),
+            "run_backwards": False,
+            "reprocess_behavior": "completed",
+            "max_active_runs": 1,
+            "run_on_latest_version": True,
+        }
+        return int(self._ask("POST", "/api/v2/backfills", dag_id, json=body).json()["id"])
+
     def page(self, dag_id: str, run_id: str) -> str:
         """The address of a run in the UI."""
         return str(
@@ -103,6 +123,11 @@ class Airflow:
             raise ConfigurationError(
                 f"Airflow at {self._access.url} has no DAG {dag_id}",
                 next_step="see whether its file shows as an import error in the UI",
+            )
+        if answer.status_code == httpx.codes.CONFLICT:
+            raise ConfigurationError(
+                f"Airflow is busy with another backfill of {dag_id}",
+                next_step="wait for its end, or cancel it; Airflow closes it up to half a minute after its last run",
             )
         if not answer.is_success:
             raise ConfigurationError(

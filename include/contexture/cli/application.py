@@ -24,6 +24,7 @@ COMMANDS = {
     "quarantine": ("contexture.cli.quarantine", "Show what the row rules hold back."),
     "models": ("contexture.cli.models", "Copy JSON Schemas that entities are validated against."),
     "resync": ("contexture.cli.resync", "Start publications again, through Airflow."),
+    "backfill": ("contexture.cli.backfill", "Send past intervals again, through Airflow; tell before what that is."),
     "topics": ("contexture.cli.topics", "Compare topics with publications, or what topics of two clusters tell."),
     "tables": ("contexture.cli.tables", "Fill the operational tables again."),
     "verify": ("contexture.cli.verify", "Read a publication's topics back and compare them with what was sent."),

@@ -1,12 +1,24 @@
-"""The schedules a publication may have: five cron fields, or a preset that Airflow knows."""
+"""The schedules a publication may have: five cron fields, or a preset that Airflow knows; and when they come true."""
 
 from __future__ import annotations
 
 import calendar
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import datetime, time, timedelta
+from itertools import pairwise
 
-PRESETS = frozenset({"@hourly", "@daily", "@weekly", "@monthly", "@quarterly", "@yearly"})
+PRESETS = {
+    "@hourly": "0 * * * *",
+    "@daily": "0 0 * * *",
+    "@weekly": "0 0 * * 0",
+    "@monthly": "0 0 1 * *",
+    "@quarterly": "0 0 1 */3 *",
+    "@yearly": "0 0 1 1 *",
+}
+_LONGEST_PAUSE = timedelta(days=8 * 366)
+"""Between two 29ths of February, round the turn of a century that has none."""
 
 _MONTHS = {name.lower(): number for number, name in enumerate(calendar.month_abbr) if name}
 _WEEKDAYS = {name: number for number, name in enumerate(("sun", "mon", "tue", "wed", "thu", "fri", "sat"))}
@@ -47,6 +59,39 @@ def check(expression: object) -> object:
     if parts[4] == "*" and not _some_day_exists(values[2], values[3]):
         raise ValueError(f"the schedule {expression!r} never comes true: no such day in these months")
     return expression
+
+
+def intervals(expression: str, first: datetime, last: datetime) -> Iterator[tuple[datetime, datetime]]:
+    """The intervals of a schedule that start between two moments, both included.
+
+    Args:
+        expression: one that `check` lets pass.
+        first, last: in the time zone of the schedule.
+    """
+    for start, end in pairwise(_moments(expression, first, last + _LONGEST_PAUSE)):
+        if start > last:
+            return
+        yield start, end
+
+
+def _moments(expression: str, first: datetime, last: datetime) -> Iterator[datetime]:
+    """When a schedule comes true between two moments, both included, rising."""
+    parts = PRESETS.get(expression, expression).split()
+    minutes, hours, days, months, weekdays = (_values(part, field) for part, field in zip(parts, _FIELDS, strict=True))
+    sunday_first = {weekday % 7 for weekday in weekdays}
+    day = first.date()
+    while day <= last.date():
+        by_date, by_weekday = day.day in days, (day.weekday() + 1) % 7 in sunday_first
+        # Where both are given, either is enough, as cron has always had it.
+        either = parts[2] != "*" and parts[4] != "*"
+        if day.month in months and (by_date or by_weekday if either else by_date and by_weekday):
+            at = (
+                datetime.combine(day, time(hour, minute), first.tzinfo)
+                for hour in sorted(hours)
+                for minute in sorted(minutes)
+            )
+            yield from (moment for moment in at if first <= moment <= last)
+        day += timedelta(days=1)
 
 
 def _values(part: str, field: _Field) -> set[int]:

@@ -168,3 +168,8 @@ class Source(Section):
         2, description="Requests to the source under way at once; a large source is read in as many slices"
     )
     pause_milliseconds: Count = Field(0, description="How long each reader waits between two pages")
+
+    @property
+    def keeps_history(self) -> bool:
+        """Whether it is of a kind that can be asked for the past."""
+        return self.api == "ngsi-ld" if self.kind == "ngsi" else self.flavour != "generic"

@@ -1,0 +1,76 @@
+"""`contexture backfill`."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from contexture.cli import exit_codes
+
+app = typer.Typer(add_completion=False)
+
+_FORMATS = ["%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d"]
+
+
+class From(StrEnum):
+    """Where intervals come from."""
+
+    AUTO = "auto"
+    ARCHIVE = "archive"
+    SOURCE = "source"
+
+
+class Incomplete(StrEnum):
+    """What becomes of an interval that is there in part."""
+
+    REFUSE = "refuse"
+    SEND = "send"
+
+
+class Outdated(StrEnum):
+    """What becomes of old values on a replica."""
+
+    SKIP = "skip"
+    SEND = "send"
+
+
+@app.command("backfill")
+def backfill(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The publication.")],
+    *,
+    first: Annotated[datetime, typer.Option("--from", formats=_FORMATS, help="Start of the first interval, UTC.")],
+    last: Annotated[datetime, typer.Option("--to", formats=_FORMATS, help="Start of the last interval, UTC.")],
+    dry_run: Annotated[bool, typer.Option(help="Only tell what would be sent; Airflow is not asked.")] = False,
+    replay_from: Annotated[From, typer.Option(help="auto: the archive if whole, else the source.")] = From.AUTO,
+    incomplete: Annotated[
+        Incomplete, typer.Option(help="refuse: an interval that lacks something fails; send: without that.")
+    ] = Incomplete.REFUSE,
+    outdated: Annotated[
+        Outdated, typer.Option(help="On a replica: skip old values, or send them over newer ones.")
+    ] = Outdated.SKIP,
+    topic_prefix: Annotated[str, typer.Option(help="Stands before every topic; empty for none.")] = "",
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON document for scripts.")] = False,
+) -> None:
+    """Send past intervals of a publication again, through Airflow's Backfill; tell before it what that will be.
+
+    What is archived is read from CONTEXTURE_HOME. What a source keeps of the past is asked for by the runs themselves.
+    Airflow is found by the environment, as for `contexture resync`; it takes one backfill of a DAG at a time. Runs are
+    started, not waited for.
+
+    Exit codes: 0 told or started; 1 an interval would be refused, sent in part or is not there at all, and with
+    --dry-run off nothing was started; 2 a name, a date, a variable or a permission is wrong; 3 Airflow or the storage
+    did not answer.
+    """
+    from contexture.cli import backfill_output
+    from contexture.cli.backfill_start import options_of, planned, start
+
+    options = options_of(replay_from.value, incomplete.value, outdated.value, topic_prefix)
+    plan = planned(name, first.replace(tzinfo=UTC), last.replace(tzinfo=UTC), options)
+    refused = any(each.outcome in {"refused", "nothing"} for each in plan.intervals)
+    started = None if dry_run or refused else start(plan)
+    (backfill_output.print_json if as_json else backfill_output.print_text)(plan, started)
+    is_told = plan.sends_all if dry_run else not refused
+    raise typer.Exit(exit_codes.OK if is_told else exit_codes.INVALID)

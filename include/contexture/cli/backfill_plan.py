@@ -1,0 +1,137 @@
+"""What a backfill would send, told from what is archived, before anything is started."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Literal
+
+import pyarrow.parquet as pq
+
+from contexture.errors import ConfigurationError
+from contexture.outbox.archive import Archived, archive_of
+from contexture.outbox.lifecycle import Outboxes
+from contexture.outbox.manifest import Document, Manifest
+from contexture.outbox.orders import ReplayOptions
+from contexture.outbox.storage import Storage
+from contexture.publications import Publication
+from contexture.publications.cron import intervals
+
+Outcome = Literal["archive", "source", "part of the archive", "refused", "nothing"]
+
+
+class PlannedInterval(Document):
+    """What is known of one interval.
+
+    Attributes:
+        start, end: of the interval, its end excluded.
+        outcome: where it would come from: the archive, what the source keeps, what is left of the archive; or that it
+            would be refused, or that there is nothing.
+        runs: archived runs.
+        records: of these; on a replica as many at most.
+        topics: records by topic, as they would be named.
+        missing: what is known to lack.
+    """
+
+    start: datetime
+    end: datetime
+    outcome: Outcome
+    runs: int
+    records: int
+    topics: Mapping[str, int]
+    missing: tuple[str, ...]
+
+
+class BackfillPlan(Document):
+    """What a backfill would do; `replica`: what the target holds newer is left out, or overwritten."""
+
+    publication: str
+    replica: bool
+    options: ReplayOptions
+    intervals: tuple[PlannedInterval, ...]
+
+    @property
+    def sends_all(self) -> bool:
+        """Whether no interval is refused, half or empty, as far as can be seen from here."""
+        return bool(self.intervals) and all(each.outcome in {"archive", "source"} for each in self.intervals)
+
+    @property
+    def overwrites(self) -> bool:
+        """Whether old values would come to lie on top of newer ones."""
+        return self.replica and self.options.sends_outdated and not self.options.topic_prefix
+
+
+def plan_backfill(
+    storage: Storage, publication: Publication, first: datetime, last: datetime, options: ReplayOptions
+) -> BackfillPlan:
+    """What a backfill of a range would send.
+
+    Args:
+        storage: the files below CONTEXTURE_HOME.
+        publication: whose backfill.
+        first, last: starts of the first and the last interval.
+        options: how it is sent.
+
+    Raises:
+        ConfigurationError: the publication has no schedule, or the range no interval.
+    """
+    if publication.schedule is None:
+        raise ConfigurationError(
+            f"publication {publication.name} has no schedule, so it has no intervals", next_step="give it a schedule"
+        )
+    found = list(intervals(publication.schedule, first.astimezone(UTC), last.astimezone(UTC)))
+    if not found:
+        raise ConfigurationError(
+            f"no interval of {publication.name} ({publication.schedule}) starts between {first} and {last}",
+            next_step="give --from and --to as starts of intervals, both included",
+        )
+    outboxes = Outboxes(storage, publication.name)
+    planned = tuple(_planned(outboxes, publication, interval, options) for interval in found)
+    return BackfillPlan(
+        publication=publication.name,
+        replica=publication.topics.keep == "latest",
+        options=options,
+        intervals=planned,
+    )
+
+
+def _planned(
+    outboxes: Outboxes, publication: Publication, interval: tuple[datetime, datetime], options: ReplayOptions
+) -> PlannedInterval:
+    archive = archive_of(outboxes, interval)
+    outcome = _outcome(archive, options, asks=publication.source.keeps_history)
+    is_archived = outcome in {"archive", "part of the archive"}
+    topics = _topics(outboxes, archive.manifests, options.topic_prefix) if is_archived else {}
+    return PlannedInterval(
+        start=interval[0],
+        end=interval[1],
+        outcome=outcome,
+        runs=len(archive.manifests),
+        records=sum(topics.values()),
+        topics=topics,
+        missing=archive.missing,
+    )
+
+
+def _outcome(archive: Archived, options: ReplayOptions, *, asks: bool) -> Outcome:
+    if options.replay_from == "source":
+        return "source" if asks else "refused"
+    if archive.is_whole:
+        return "archive"
+    if options.replay_from == "auto" and asks:
+        return "source"
+    if not archive.manifests:
+        return "nothing"
+    return "part of the archive" if options.incomplete == "send" else "refused"
+
+
+def _topics(outboxes: Outboxes, manifests: tuple[Manifest, ...], prefix: str) -> dict[str, int]:
+    storage, found = outboxes.storage, Counter[str]()
+    for manifest in manifests:
+        path = outboxes.folder.topics(manifest.outbox)
+        with storage.translating(path):
+            table = pq.read_table(storage.path(path), filesystem=storage.filesystem, partitioning=None)
+        for row in table.to_pylist():
+            found[f"{prefix}{row['topic']}"] += row["records"]
+    return dict(sorted(found.items()))

@@ -1,0 +1,219 @@
+"""`contexture backfill`: what it tells before anything is started, and what it asks of Airflow."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from builders.outboxes import NOON, outbox, publication, records
+from contexture.cli.airflow import Airflow, AirflowAccess
+from contexture.errors import ConfigurationError
+from contexture.outbox.layout import PublicationFolder
+from contexture.outbox.lifecycle import Outboxes
+from contexture.outbox.storage import Storage
+
+FILE = """
+name: vehicles
+schedule: "0 * * * *"
+source: {kind: ngsi, connection: context_broker, service: vehicles, service_path: /4wheels}
+topics: {keep: KEEP}
+"""
+HOUR = timedelta(hours=1)
+RANGE = ("--from", "2026-03-01T12:00", "--to", "2026-03-01T13:00")
+Command = Callable[..., Any]
+
+
+@pytest.fixture
+def storage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Storage:
+    (tmp_path / "publications").mkdir()
+    keep(tmp_path, "history")
+    monkeypatch.setenv("CONTEXTURE_PUBLICATIONS", str(tmp_path / "publications"))
+    monkeypatch.setenv("CONTEXTURE_HOME", str(tmp_path / "home"))
+    for name in ("URL", "TOKEN", "USER", "PASSWORD"):
+        monkeypatch.delenv(f"CONTEXTURE_AIRFLOW_{name}", raising=False)
+    return Storage(str(tmp_path / "home"))
+
+
+def keep(folder: Path, how: str, text: str = FILE) -> None:
+    (folder / "publications" / "vehicles.yaml").write_text(text.replace("KEEP", how))
+
+
+def archived(storage: Storage, sequence: int, received: datetime, *names: str) -> None:
+    manifest = outbox(storage, publication(), sequence, [records(*names), records("van", topic="vans")])
+    manifest = manifest.model_copy(update={"received_from": received, "received_to": received})
+    storage.write(PublicationFolder("vehicles").manifest(manifest.outbox), manifest.to_json())
+    for step in ("approved", "concluded"):
+        Outboxes(storage, "vehicles").move(manifest.outbox, step, reason="sent")
+
+
+def test_a_dry_run_tells_each_interval_by_topic(contexture: Command, storage: Storage) -> None:
+    archived(storage, 1, NOON, "a", "b")
+    archived(storage, 2, NOON + HOUR / 2, "c")
+    archived(storage, 3, NOON + HOUR, "d")
+
+    done = contexture("backfill", "vehicles", *RANGE, "--dry-run")
+
+    assert (done.code, done.err) == (0, "")
+    assert done.out == (
+        "2026-03-01 12:00 to 2026-03-01 13:00: archive, 2 runs, 5 records\n"
+        "  cars: 3\n"
+        "  vans: 2\n"
+        "2026-03-01 13:00 to 2026-03-01 14:00: archive, 1 runs, 2 records\n"
+        "  cars: 1\n"
+        "  vans: 1\n"
+    )
+
+
+def test_what_is_missing_is_listed_and_refused(contexture: Command, storage: Storage) -> None:
+    archived(storage, 1, NOON, "a")
+    archived(storage, 3, NOON + HOUR / 2, "c")
+
+    done = contexture("backfill", "vehicles", *RANGE)
+
+    assert done.code == 1
+    assert done.out == (
+        "2026-03-01 12:00 to 2026-03-01 13:00: refused, for it can't be sent whole\n"
+        "  missing: run 2, received between 2026-03-01 12:00:00 and 2026-03-01 12:30:00\n"
+        "2026-03-01 13:00 to 2026-03-01 14:00: nothing of it is archived\n"
+    )
+
+
+def test_json_has_the_whole_of_it(contexture: Command, storage: Storage, tmp_path: Path) -> None:
+    keep(tmp_path, "latest")
+    archived(storage, 1, NOON, "a")
+    archived(storage, 3, NOON + HOUR / 2, "c")
+
+    done = contexture(
+        *("backfill", "vehicles", "--from", "2026-03-01T12:00", "--to", "2026-03-01T12:00", "--dry-run", "--json"),
+        *("--incomplete", "send", "--outdated", "send"),
+    )
+
+    assert done.code == 1
+    assert json.loads(done.out) == {
+        "publication": "vehicles",
+        "replica": True,
+        "options": {"replay_from": "auto", "incomplete": "send", "outdated": "send", "topic_prefix": ""},
+        "intervals": [
+            {
+                "start": "2026-03-01T12:00:00Z",
+                "end": "2026-03-01T13:00:00Z",
+                "outcome": "part of the archive",
+                "runs": 2,
+                "records": 4,
+                "topics": {"cars": 2, "vans": 2},
+                "missing": ["run 2, received between 2026-03-01 12:00:00 and 2026-03-01 12:30:00"],
+            }
+        ],
+        "overwrites": True,
+        "backfill": None,
+    }
+
+
+def test_topics_are_named_with_their_prefix_and_nothing_is_overwritten_there(
+    contexture: Command, storage: Storage, tmp_path: Path
+) -> None:
+    keep(tmp_path, "latest")
+    archived(storage, 1, NOON, "a")
+    dates = ("--from", "2026-03-01T12:00", "--to", "2026-03-01T12:00")
+
+    done = contexture("backfill", "vehicles", *dates, "--dry-run", "--topic-prefix", "again-", "--json")
+
+    found = json.loads(done.out)
+    assert (done.code, found["overwrites"]) == (0, False)
+    assert found["intervals"][0]["topics"] == {"again-cars": 1, "again-vans": 1}
+
+
+def test_replicas_are_warned_of(contexture: Command, storage: Storage, tmp_path: Path) -> None:
+    keep(tmp_path, "latest")
+    archived(storage, 1, NOON, "a")
+    dates = ("--from", "2026-03-01T12:00", "--to", "2026-03-01T12:00", "--dry-run")
+
+    assert "what the target holds newer is left out" in contexture("backfill", "vehicles", *dates).out
+    over = contexture("backfill", "vehicles", *dates, "--outdated", "send").out
+    assert "warning: old values will come to lie on top of newer ones" in over
+
+
+@pytest.mark.parametrize(
+    ("source", "options", "code", "says"),
+    [
+        ("api: ngsi-ld, context: 'https://example.org/c.jsonld'", (), 0, "asked of the source"),
+        ("api: ngsi-ld, context: 'https://example.org/c.jsonld'", ("--replay-from", "archive"), 1, "nothing of it"),
+        ("api: ngsiv2", ("--replay-from", "source"), 1, "refused"),
+    ],
+)
+def test_what_a_source_keeps_is_left_to_the_runs(
+    contexture: Command, storage: Storage, tmp_path: Path, source: str, options: tuple[str, ...], code: int, says: str
+) -> None:
+    keep(tmp_path, "history", FILE.replace("kind: ngsi", f"kind: ngsi, {source}") + "message: {format: ngsiv2}\n")
+
+    done = contexture("backfill", "vehicles", *RANGE, "--dry-run", *options)
+
+    assert (done.code, says in done.out) == (code, True), done
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("lorries", *RANGE), "there is no publication lorries in"),
+        (("vehicles", "--from", "2026-03-01T12:10", "--to", "2026-03-01T12:50"), "no interval of vehicles"),
+        (("vehicles", *RANGE, "--topic-prefix", "a/b"), "no topic can begin with 'a/b'"),
+        (("vehicles", "--from", "yesterday", "--to", "today"), "Invalid value"),
+    ],
+)
+def test_what_can_not_be_planned_says_why(
+    contexture: Command, storage: Storage, arguments: tuple[str, ...], says: str
+) -> None:
+    done = contexture("backfill", *arguments, "--dry-run")
+    assert (done.code, says in done.err) == (2, True), done.err
+
+
+def test_without_a_schedule_there_is_no_interval(contexture: Command, storage: Storage, tmp_path: Path) -> None:
+    keep(tmp_path, "history", FILE.replace('"0 * * * *"', "null"))
+    done = contexture("backfill", "vehicles", *RANGE, "--dry-run")
+    assert (done.code, "publication vehicles has no schedule" in done.err) == (2, True)
+
+
+def test_without_dry_run_airflow_is_asked(contexture: Command, storage: Storage) -> None:
+    archived(storage, 1, NOON, "a")
+    done = contexture("backfill", "vehicles", "--from", "2026-03-01T12:00", "--to", "2026-03-01T12:00")
+    assert (done.code, "CONTEXTURE_AIRFLOW_URL is not the address of Airflow" in done.err) == (2, True)
+
+
+def test_airflow_is_asked_for_what_its_page_asks_for() -> None:
+    asked: list[tuple[str, str, object]] = []
+
+    def api(request: httpx.Request) -> httpx.Response:
+        asked.append((request.method, request.url.path, json.loads(request.content)))
+        return httpx.Response(200, json={"id": 7})
+
+    access = AirflowAccess(url="http://airflow:8080", token="t")
+    conf = {"replay_from": "auto", "topic_prefix": None}
+    found = Airflow(access, httpx.MockTransport(api)).backfill("publish_vehicles", NOON, NOON + HOUR, conf)
+
+    assert found == 7
+    body = {
+        "dag_id": "publish_vehicles",
+        "from_date": "2026-03-01T12:00:00+00:00",
+        "to_date": "2026-03-01T13:00:00+00:00",
+        "dag_run_conf": conf,
+        "run_backwards": False,
+        "reprocess_behavior": "completed",
+        "max_active_runs": 1,
+        "run_on_latest_version": True,
+    }
+    assert asked == [("POST", "/api/v2/backfills", body)]
+
+
+def test_another_backfill_of_the_dag_is_told() -> None:
+    busy = Airflow(
+        AirflowAccess(url="http://airflow:8080", token="t"),
+        httpx.MockTransport(lambda request: httpx.Response(409, json={})),
+    )
+    with pytest.raises(ConfigurationError, match="busy with another backfill of publish_vehicles"):
+        busy.backfill("publish_vehicles", NOON, NOON, {})
