@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,13 +10,17 @@ from uuid import uuid4
 
 import pyarrow.parquet as pq
 import pytest
+import yaml
 
 from builders.outboxes import Record, outbox, publication
 from builders.states import Held, state_table
+from contexture.cli import main
+from contexture.errors import ConfigurationError
 from contexture.events import content_hash, parse_json
 from contexture.kafka import ClientSettings, Publisher, SenderNames
 from contexture.kafka.patience import Patience
 from contexture.kafka.topic_admin import NewTopicOrder, TopicAdmin
+from contexture.operations import ProducerStore
 from contexture.operations.verification.findings import Verification
 from contexture.operations.verification.replica_topics import KafkaTopics
 from contexture.operations.verification.verifying import verify
@@ -173,6 +178,55 @@ def test_sending_meanwhile_raises_no_false_alarm(city: City) -> None:
     conclude(city.storage, manifest, cluster=None, target=None)
     assert city.verified().differences == NOTHING
     assert city.verified().unjudged == {}
+
+
+@pytest.mark.airflow
+def test_the_task_returns_counts_and_fails_where_topics_differ(
+    city: City, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AIRFLOW_HOME", str(tmp_path / "airflow"))
+    pytest.importorskip("airflow.sdk")
+    from contexture_airflow.operators.verify_replica import VerifyReplicaOperator
+
+    file = tmp_path / "publications" / f"{city.name}.yaml"
+    file.parent.mkdir()
+    file.write_text(yaml.safe_dump(city.publication.model_dump(mode="json", exclude_defaults=True)))
+    monkeypatch.setenv("CONTEXTURE_PUBLICATIONS", str(file.parent))
+    monkeypatch.setenv("CONTEXTURE_HOME", city.storage.root)
+    monkeypatch.delenv("CONTEXTURE_DATABASE", raising=False)
+    connection = {"conn_type": "kafka", "extra": city.brokers}
+    monkeypatch.setenv("AIRFLOW_CONN_KAFKA_DEFAULT", json.dumps(connection))
+    task = VerifyReplicaOperator(task_id="verify", publication=city.name)
+
+    counts = task.execute({})  # type: ignore[typeddict-item]
+
+    assert (counts["equal"], counts["held"], counts["records"]) == (True, 49, 52)
+    city.slipped_in((b"stranger", b"{}", 0))
+    with pytest.raises(ConfigurationError, match="1 extra, of 49 keys"):
+        task.execute({})  # type: ignore[typeddict-item]
+    assert "stranger" in Path(str(task.report_uri)).read_text()
+    store = ProducerStore.of_home(city.storage.root)
+    assert store is not None
+    row = store.last_verification(city.name)
+    store.close()
+    assert row is not None
+    assert (row.equal, row.extra) == (False, 1)
+
+
+def test_the_command_line_sees_the_same(
+    city: City, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / f"{city.name}.yaml"
+    file.write_text(yaml.safe_dump(city.publication.model_dump(mode="json", exclude_defaults=True)))
+    monkeypatch.setenv("CONTEXTURE_HOME", city.storage.root)
+    monkeypatch.setenv("AIRFLOW_CONN_KAFKA_DEFAULT", json.dumps({"conn_type": "kafka", "extra": city.brokers}))
+    monkeypatch.setattr("sys.argv", ["contexture", "verify", city.name, "--files", str(file), "--json"])
+
+    with pytest.raises(SystemExit) as end:
+        main()
+
+    assert end.value.code == 0
+    assert json.loads(capsys.readouterr().out)["equal"] is True
 
 
 def test_an_open_transaction_is_neither_waited_for_nor_looked_at(city: City, opened: Any) -> None:
