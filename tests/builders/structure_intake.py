@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 from contexture.outbox.manifest import Mode
 from contexture.outbox.orders import StageOrder
 from contexture.publications import Publication
+from contexture.publications.delivery import Message
 from contexture.publications.source import Source
 from contexture.publications.topics import Topics
 from contexture.sdmx import Selector
@@ -36,13 +37,20 @@ class Opened:
 
 
 def structure_order(
-    home: Path, *, run: str = "r1", mode: Mode = "full", baseline: bool = False, **source: Any
+    home: Path,
+    *,
+    run: str = "r1",
+    mode: Mode = "full",
+    baseline: bool = False,
+    allow_lossy: bool = False,
+    **source: Any,
 ) -> StageOrder:
     """The stage of a publication `codes` of a registry's structures."""
+    message = Message.model_validate({"format": "sdmx", "allow_lossy": allow_lossy})
     selected = Source.model_validate({"kind": "sdmx", "connection": "registry", **source})
     topics = Topics.model_validate({"naming": "fixed", "topics": ["codes"]})
     return StageOrder.model_construct(
-        publication=Publication.model_construct(name="codes", source=selected, topics=topics),
+        publication=Publication.model_construct(name="codes", source=selected, topics=topics, message=message),
         fingerprint="f",
         home=str(home),
         run=run,

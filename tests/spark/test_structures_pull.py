@@ -25,7 +25,7 @@ from contexture.outbox.schemas import LANDING
 from contexture.outbox.state import State
 from contexture.outbox.storage import Storage
 from contexture.sandbox.registry import TestRegistry, seed_codelist, seed_message
-from contexture.sdmx import split
+from contexture.sdmx import Format, split
 from contexture.sdmx.registries import RegistryConnection
 from spark_jobs.structures.pull import pull_structures
 
@@ -128,6 +128,27 @@ def test_a_registry_without_a_log_is_read_whole(spark: SparkSession, plain: Test
 
     assert [row[2] for row in told(tmp_path, manifest)] == [A, B, C]
     assert (manifest.complete, manifest.watermark_to, manifest.registry_transaction) == (True, None, None)
+
+
+def test_what_the_registry_does_not_write_in_the_form_is_landed_as_it_writes_it(
+    spark: SparkSession, registry: TestRegistry, tmp_path: Path
+) -> None:
+    registry.submit(three(codes="first"))
+    sent(tmp_path, [A, B, C])
+    for name in "AB":
+        registry.store.clock.advance(60)
+        registry.submit(codelists(codelist(name, "1.0", "second")))
+    registry.store.clock.advance(60)
+    registry.delete([B])
+    lossy = {"allow_lossy": True, "media_type": Format.SDMX_JSON_2_0.media_type}
+
+    full = pulled(spark, registry, structure_order(tmp_path, **lossy))
+    changes = pulled(spark, registry, structure_order(tmp_path, run="r2", mode="changes", **lossy), "1")
+
+    assert told(tmp_path, full) == [(None, "upsert", A), (None, "upsert", C)]
+    assert told(tmp_path, changes) == [(2, "upsert", A), (3, "upsert", B), (4, "delete", B)]
+    bodies = [row for manifest in (full, changes) for row in rows(tmp_path, manifest) if row["body"]]
+    assert {row["media_type"] for row in bodies} == {Format.SDMX_ML_2_1.media_type}
 
 
 def test_changes_tell_each_transaction_with_the_content_of_its_time(

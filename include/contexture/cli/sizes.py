@@ -94,6 +94,7 @@ def _measured(loaded: LoadedPublication, progress: Callable[[str], Progress]) ->
 
 def _of_registry(loaded: LoadedPublication, publication: Publication, progress: Progress) -> Measured:
     from contexture.cli.record_sizes import bare, enveloped
+    from contexture.cli.structure_forms import Forms
     from contexture.cli.structure_sizes import measure
     from contexture.messages.structure_envelopes import structure_envelope
     from contexture.sdmx import Selector, choose
@@ -108,7 +109,8 @@ def _of_registry(loaded: LoadedPublication, publication: Publication, progress: 
         limits = _limits(publication, names)
         around = structure_envelope(publication)
         sent_as = bare if around is None else enveloped(around)
-        sizes = measure(registry, topics, media_type, limits, progress, sent_as)
+        forms = Forms.of(media_type, converts=publication.message.allow_lossy)
+        sizes = measure(registry, topics, forms, limits, progress, sent_as)
         return Measured(loaded, limits=limits, sizes=sizes)
 
 

@@ -9,9 +9,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from contexture.cli.record_sizes import Message, RecordSize, bare
+from contexture.cli.structure_forms import Forms
 from contexture.errors import RetriableError
-from contexture.sdmx import StructureMessageError, split
-from contexture.sdmx.registries import NotExpressible, Registry, Reply, same_artefact, splittable
+from contexture.sdmx import Artefact, StructureMessageError, split
+from contexture.sdmx.registries import (
+    NotExpressible,
+    Registry,
+    Reply,
+    read_in,
+    read_one_in,
+    same_artefact,
+    splittable,
+)
+from contexture.sdmx.transcoding import NotTranscodableError
 
 if TYPE_CHECKING:
     from contexture.kafka.size_limits import Exceeded, SizeLimits
@@ -69,6 +79,7 @@ class _Tally:
     measured: int = 0
     largest: tuple[int, str | None] = (0, None)
     too_large: list[TooLarge] = field(default_factory=list)
+    inexpressible: dict[str, str] = field(default_factory=dict)
 
     def note(self, urn: str, media_type: str, size: int, message: Message) -> None:
         """Compares one structure with the limits."""
@@ -86,7 +97,7 @@ class _Tally:
 def measure(
     registry: Registry,
     topics: Mapping[str, tuple[str, ...]],
-    media_type: str,
+    forms: Forms,
     limits: SizeLimits,
     progress: Progress = lambda done, of: None,
     sent_as: RecordSize = bare,
@@ -96,7 +107,7 @@ def measure(
     Args:
         registry: that holds them.
         topics: where each structure goes; those that go nowhere are left out.
-        media_type: the format.
+        forms: in which they are read.
         limits: what they are compared with.
         progress: gets how many were read, and of how many.
         sent_as: says what becomes of a message: `bare`, or `enveloped`.
@@ -108,15 +119,15 @@ def measure(
     tally = _Tally({same_artefact(urn): urn for urn in topics}, topics, limits, sent_as)
     with tempfile.TemporaryDirectory(prefix="contexture-sizes-") as folder:
         into = Path(folder) / "reply"
-        if splittable(media_type):
+        if splittable(forms.media_type):
             for query in registry.queries(tuple(topics)):
-                reply = registry.read(query, media_type, into)
-                if isinstance(reply, Reply):
-                    _note_all(tally, reply)
+                reply = read_in(registry, forms.asked_for, query, into)
+                if reply is not None:
+                    _note_all(tally, reply, forms)
                 progress(len(topics) - len(tally.waiting), len(topics))
-        inexpressible, gone = _one_by_one(registry, tally, media_type, into, progress)
+        gone = _one_by_one(registry, tally, forms, into, progress)
     size, urn = tally.largest
-    return Sizes(len(topics), tally.measured, urn, size, tuple(tally.too_large), inexpressible, gone)
+    return Sizes(len(topics), tally.measured, urn, size, tuple(tally.too_large), tally.inexpressible, gone)
 
 
 def compressed(message: bytes, codec: str) -> int:
@@ -128,21 +139,26 @@ def compressed(message: bytes, codec: str) -> int:
     return int(pa.compress(message, codec=codec).size)
 
 
-def _note_all(tally: _Tally, reply: Reply) -> None:
-    for named, size, message in _artefacts(reply):
+def _note_all(tally: _Tally, reply: Reply, forms: Forms) -> None:
+    for named, artefact in _artefacts(reply):
         urn = tally.waiting.pop(named, None)
-        if urn is not None:
-            tally.note(urn, reply.media_type, size, message)
+        if urn is None:
+            continue
+        try:
+            size, message = forms.sent(artefact)
+        except NotTranscodableError as error:
+            tally.inexpressible[urn] = error.message
+        else:
+            tally.note(urn, forms.media_type, size, message)
 
 
-def _artefacts(reply: Reply) -> Iterator[tuple[str, int, Callable[[], bytes]]]:
-    """Names of what is in a message, with size and content of a message of each alone."""
+def _artefacts(reply: Reply) -> Iterator[tuple[str, Artefact]]:
+    """What is in a message, by names."""
     with reply.path.open("rb") as stream:
         try:
             for each in split(stream, reply.media_type):
                 if each.urn is not None:
-                    size = len(each.envelope.before) + each.size + len(each.envelope.after)
-                    yield same_artefact(each.urn), size, each.message
+                    yield same_artefact(each.urn), each
         except StructureMessageError as error:
             raise RetriableError(
                 f"the registry answers with a broken message: {error.message}",
@@ -150,22 +166,24 @@ def _artefacts(reply: Reply) -> Iterator[tuple[str, int, Callable[[], bytes]]]:
             ) from error
 
 
-def _one_by_one(
-    registry: Registry, tally: _Tally, media_type: str, into: Path, progress: Progress
-) -> tuple[dict[str, str], tuple[str, ...]]:
-    """What no bounded question brought; what can't be split is never asked for otherwise."""
-    inexpressible: dict[str, str] = {}
+def _one_by_one(registry: Registry, tally: _Tally, forms: Forms, into: Path, progress: Progress) -> tuple[str, ...]:
+    """What no bounded question brought; what can't be split is never asked for otherwise. Gives what is gone."""
     gone: list[str] = []
-    for urn in tuple(tally.waiting.values()):
-        reply = registry.read_one(urn, media_type, into)
-        if isinstance(reply, NotExpressible):
-            inexpressible[urn] = reply.reason
-        elif reply is None:
-            gone.append(urn)
-        elif splittable(media_type):
-            _note_all(tally, reply)
-        else:
-            tally.note(urn, reply.media_type, reply.size, into.read_bytes)
-        tally.waiting.pop(same_artefact(urn), None)
+    for named, urn in tuple(tally.waiting.items()):
+        reason = ""
+        for reply in read_one_in(registry, forms.asked_for, urn, into):
+            if reply is None:
+                gone.append(urn)
+            elif isinstance(reply, NotExpressible):
+                reason = reply.reason
+            elif splittable(forms.media_type):
+                _note_all(tally, reply, forms)
+            else:
+                tally.note(urn, reply.media_type, reply.size, into.read_bytes)
+                tally.waiting.pop(named)
+            if named not in tally.waiting:
+                break
+        if tally.waiting.pop(named, None) and reason:
+            tally.inexpressible[urn] = reason
         progress(len(tally.topics) - len(tally.waiting), len(tally.topics))
-    return inexpressible, tuple(gone)
+    return tuple(gone)

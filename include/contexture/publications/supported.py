@@ -37,7 +37,9 @@ class Unsupported:
 
 
 UNSUPPORTED = (
-    Unsupported("source", "registrations", (True,), "leave it out: no document says by which key a registry tells them"),
+    Unsupported(
+        "source", "registrations", (True,), "leave it out: no document says by which key a registry tells them"
+    ),
     Unsupported("publish", "on_failure", ("dead-letter",), "use `on_failure: stop`"),
     Unsupported("quality", "expectations", ("attributes",), "use `on: entities`", member="on"),
 )

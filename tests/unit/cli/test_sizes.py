@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from builders.registry import SEX_AND_FLOW, codelists, urn
+from builders.transcoding import MAPPINGS, message
 from contexture.sandbox.registry import TestRegistry, seed_codelist
 
 FILE = """\
@@ -112,6 +113,25 @@ def test_what_the_format_can_not_express_is_listed(contexture, registry, written
     assert (
         "gives no event: urn:sdmx:org.sdmx.infomodel.codelist.Codelist=SDMX:CL_SEX(2.1): the registry lists" in done.out
     )
+
+
+def test_what_is_converted_is_measured_as_it_would_be_sent(contexture, registry, written):
+    text = FILE.replace("select:", "media_type: application/vnd.sdmx.structure+json;version=2.0.0, select:")
+    done = contexture("check", "--sizes", "--json", written(f"{text}message: {{allow_lossy: true}}\n"))
+    [found] = json.loads(done.out)["publications"]
+    assert (found["measured"], found["inexpressible"]) == (1, {})
+    in_ml = json.loads(contexture("check", "--sizes", "--json", written()).out)["publications"][0]
+    assert 0 < found["largest_bytes"] < in_ml["largest_bytes"]
+
+
+def test_what_can_not_be_converted_is_listed_with_the_reason(contexture, registry, written):
+    registry.submit(message(("StructureSets", MAPPINGS)))
+    text = FILE.replace('["Codelist=*:*(*)"]', '["StructureSet=*:*(*)"]').replace(
+        "select:", "media_type: application/vnd.sdmx.structure+json;version=2.0.0, select:"
+    )
+    done = contexture("check", "--sizes", written(f"{text}message: {{allow_lossy: true}}\n"))
+    assert "gives no event: urn:sdmx:org.sdmx.infomodel.mapping.StructureSet=X:MAPS(1.0): " in done.out
+    assert "can't be converted into SDMX-JSON 2.0" in done.out
 
 
 def test_structures_that_come_together_are_each_measured_once(contexture, registry, written):

@@ -72,6 +72,8 @@ def transcode(
             f"converting structures needs what pysdmx reads SDMX-ML with: {error.name} is not installed",
             next_step="pip install 'pysdmx[xml]' where Spark's tasks run, or leave out message.allow_lossy",
         ) from error
+    except MemoryError:
+        raise
     except Exception as error:
         # The library raises whatever its code stumbles over: any of it means that it does not carry this structure.
         raise _refused(artefact, f"can't be converted into {target}: {type(error).__name__} in pysdmx") from error
