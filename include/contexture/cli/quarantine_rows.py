@@ -18,7 +18,6 @@ _CHARACTERS = 200
 _WITHOUT_CHOICE = {
     "topic-length": "choose another topics.data_model or naming, or rename these entities in their source",
     "topic-name": "write topics.routes whose names are legal for these structures too",
-    "transcoding-loss": "ask for a source.media_type that the registry writes, or let the rule transcoding-loss warn",
     "inexpressible": "ask for another source.media_type, or leave these structures out of source.select",
     "size": "raise max.message.bytes in topics.config and the brokers' limit, or make these entities smaller",
 }
