@@ -19,7 +19,7 @@ pytest.importorskip("airflow.sdk")
 from builders.attempts import failed_send  # noqa: E402
 from builders.outboxes import NOON, outbox, publication, records  # noqa: E402
 from builders.page_browser import Browser  # noqa: E402
-from contexture.operations import ProducerStore, TransactionRow, TransactionStatus  # noqa: E402
+from contexture.operations import ProducerStore, TransactionRow, TransactionStatus, VerificationRow  # noqa: E402
 from contexture.outbox.attempts import AttemptLog  # noqa: E402
 from contexture.outbox.lifecycle import Outboxes  # noqa: E402
 from contexture.outbox.state import State, StatePointer  # noqa: E402
@@ -291,6 +291,58 @@ def test_a_report_is_shown_without_any_script(home, browser):
     kind = browser.get("publications/vehicles/reports/outbox1/gx_result.json").headers["content-type"]
     assert kind == "application/json"
     assert browser.get("publications/vehicles/reports/outbox1/index.html", user="ben").status_code == 404
+
+
+def verification(**changes: Any) -> VerificationRow:
+    found: dict[str, Any] = {
+        "publication": "vehicles",
+        "verified_at": NOON,
+        "equal": False,
+        "told": "the topics differ from what was sent: 1 extra, of 9 keys",
+        "sequence": 1,
+        "held": 9,
+        "records": 10,
+        "missing": 0,
+        "extra": 1,
+        "different": 0,
+        "misordered": 0,
+        "seconds": 1.5,
+        "report": "vehicles/verification/20260301T120000000000Z/index.html",
+    }
+    return VerificationRow(**(found | changes))
+
+
+def test_the_last_verification_is_shown_and_leads_to_its_report(home, browser, tables):
+    home.write("vehicles/verification/20260301T120000000000Z/index.html", b"what differs")
+    tables.verification_is(verification(verified_at=NOON - timedelta(days=1), equal=True))
+    tables.verification_is(verification())
+    address = "publications/vehicles/verifications/20260301T120000000000Z/index.html"
+
+    for page in ("", "publications/vehicles"):
+        text = browser.get(page).text
+        assert "the topics differ from what was sent: 1 extra, of 9 keys" in text
+        assert f'href="/contexture/{address}"' in text
+    report = browser.get(address)
+    assert report.text == "what differs"
+    assert report.headers["content-security-policy"].startswith("sandbox; default-src 'none'")
+    assert browser.get(address, user="ben").status_code == 404
+    told = browser.get("api/publications").json()["lines"]
+    [line] = [each for each in told if each["name"] == "vehicles"]
+    assert (line["last_verification"]["equal"], line["last_verification"]["extra"]) == (False, 1)
+
+
+def test_a_replica_that_is_as_it_should_be_is_told(browser, tables):
+    tables.verification_is(verification(equal=True))
+    assert "as it should be" in browser.get("publications/vehicles").text
+    assert "replica verified" in browser.get("").text
+    assert "never verified" in browser.get("publications/buses").text
+
+
+@pytest.mark.parametrize("path", ["%2e%2e/state/x.json", "..%2f..%2f..%2fsecret.json", "%2fsecret.json", "now/no.html"])
+def test_no_file_but_those_of_verifications_is_served(home, browser, path):
+    home.write("vehicles/state/x.json", b"state")
+    (Path(home.root).parent / "secret.json").write_text("secret")
+    assert browser.get(f"publications/vehicles/verifications/{path}").status_code == 404
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Files of data quality reports, out of the home."""
+"""Files of reports, out of the home."""
 
 from __future__ import annotations
 
@@ -24,16 +24,25 @@ _LARGEST_BYTES: Final = 64 * 1024 * 1024
 
 
 def report_file(storage: Storage, publication: str, outbox: str, path: str) -> Response:
-    """A file of an outbox's report, or of the Data Docs beside it.
+    """A file of an outbox's report, or of the Data Docs beside it; raises as `verification_file`."""
+    return _file(storage, PublicationFolder(publication).report(outbox), outbox, path)
+
+
+def verification_file(storage: Storage, publication: str, verification: str, path: str) -> Response:
+    """A file of a verification's report.
 
     Raises:
         HTTPException: 404 when there is no such file, 413 when it is too large to be shown here.
         RetriableError: the storage did not answer.
     """
+    return _file(storage, PublicationFolder(publication).verification(verification), verification, path)
+
+
+def _file(storage: Storage, folder: str, name: str, path: str) -> Response:
     kind = _TYPES.get(path.rpartition(".")[2])
-    if kind is None or not all(_STEP.fullmatch(step) for step in (outbox, *path.split("/"))):
+    if kind is None or not all(_STEP.fullmatch(step) for step in (name, *path.split("/"))):
         raise HTTPException(404, "there is no such file")
-    file = f"{PublicationFolder(publication).report(outbox)}/{path}"
+    file = f"{folder}/{path}"
     if not storage.exists(file):
         raise HTTPException(404, "there is no such file: retention may have taken it")
     if storage.size(file) > _LARGEST_BYTES:

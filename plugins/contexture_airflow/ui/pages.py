@@ -11,7 +11,7 @@ from contexture.operations.page.held_back import quarantines
 from contexture.operations.page.standing import Standing
 from contexture_airflow.settings import VERIFY_DAG
 from contexture_airflow.ui.actions import ACTIONS
-from contexture_airflow.ui.documents import report_file
+from contexture_airflow.ui.documents import report_file, verification_file
 from contexture_airflow.ui.reader import Number, Reading
 from contexture_airflow.ui.rendering import render
 
@@ -72,3 +72,9 @@ def show_topics(reader: Reading, name: str, page: Number = 1) -> str:
 def show_report(reader: Reading, name: str, outbox: str, path: str) -> Response:
     """A file of a data quality report."""
     return report_file(reader.sources.storage, reader.publication(name), outbox, path)
+
+
+@router.get("/publications/{name}/verifications/{verification}/{path:path}")
+def show_verification(reader: Reading, name: str, verification: str, path: str) -> Response:
+    """A file of a verification's report."""
+    return verification_file(reader.sources.storage, reader.publication(name), verification, path)

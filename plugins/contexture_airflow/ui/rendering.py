@@ -10,7 +10,7 @@ from urllib.parse import quote, urlencode
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from contexture.operations import TransactionStatus
+from contexture.operations import TransactionStatus, VerificationRow
 from contexture.operations.page.pictures import BARS, HEIGHT
 from contexture.operations.page.standing import Standing
 from contexture_airflow.settings import publication_dag_id
@@ -54,6 +54,11 @@ class Places:
     def report(self, name: str, outbox: str, file: str = "index.html") -> str:
         """A file of an outbox's data quality report."""
         return self.publication(name, f"reports/{quote(outbox, safe='')}/{file}")
+
+    def verification(self, row: VerificationRow) -> str:
+        """The report of a verification."""
+        folder, _, file = row.report.rpartition("/")
+        return self.publication(row.publication, f"verifications/{quote(folder.rpartition('/')[2], safe='')}/{file}")
 
     def dag(self, name: str, run_id: str | None = None) -> str:
         """The DAG of a publication in Airflow, or a run of it."""
