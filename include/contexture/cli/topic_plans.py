@@ -23,8 +23,8 @@ _MADE_NAME = "{"
 
 
 @dataclass(slots=True)
-class _Wanted:
-    """What the publications of one connection want."""
+class Wanted:
+    """What the publications of one connection want: their topics, and those whose records have keys."""
 
     specs: list[TopicSpec] = field(default_factory=list)
     keyed: set[str] = field(default_factory=set)
@@ -61,11 +61,16 @@ def applied(paths: Sequence[Path], *, grow_keyed: bool) -> list[Planned]:
     ]
 
 
-def _wanted(paths: Sequence[Path]) -> dict[str, _Wanted]:
-    storage = home.open_home()
-    found: dict[str, _Wanted] = {}
-    for publication in _publications(paths or [Path(os.environ.get(FOLDER_VARIABLE) or DEFAULT_FOLDER)]):
-        want = found.setdefault(publication.publish.connection, _Wanted())
+def _wanted(paths: Sequence[Path]) -> dict[str, Wanted]:
+    given = paths or [Path(os.environ.get(FOLDER_VARIABLE) or DEFAULT_FOLDER)]
+    return wanted(home.open_home(), _publications(given))
+
+
+def wanted(storage: Storage, publications: Iterable[Publication]) -> dict[str, Wanted]:
+    """What publications want, by the id of their connection: the topics that they name, and those that were sent to."""
+    found: dict[str, Wanted] = {}
+    for publication in publications:
+        want = found.setdefault(publication.publish.connection, Wanted())
         for topic in _topics(storage, publication):
             want.specs.append(topic_spec(publication, topic))
             if publication.message.key != KEY_NONE:

@@ -8,6 +8,8 @@ from fastapi import APIRouter
 
 from contexture.operations import TransactionStatus
 from contexture.operations.page import detail
+from contexture.operations.page.held_back import quarantines
+from contexture.operations.page.quality import quality_over_time
 from contexture.operations.page.standing import Standing
 from contexture_airflow.ui.reader import Number, Reading
 
@@ -43,3 +45,15 @@ def tell_runs(reader: Reading, name: str, page: Number = 1) -> Any:
 def tell_topics(reader: Reading, name: str, page: Number = 1) -> Any:
     """Its topics."""
     return detail.topics(reader.sources, reader.publication(name), page=page)
+
+
+@router.get("/{name}/quarantine")
+def tell_quarantine(reader: Reading, name: str, page: Number = 1) -> Any:
+    """What its rules hold back."""
+    return quarantines(reader.sources, reader.publication(name), page=page)
+
+
+@router.get("/{name}/quality")
+def tell_quality(reader: Reading, name: str) -> Any:
+    """Its data over time."""
+    return quality_over_time(reader.sources, reader.publication(name))

@@ -8,12 +8,15 @@ from fastapi.responses import HTMLResponse, Response
 from contexture.operations import TransactionStatus
 from contexture.operations.page import detail
 from contexture.operations.page.held_back import quarantines
+from contexture.operations.page.quality import quality_over_time
 from contexture.operations.page.standing import Standing
 from contexture_airflow.settings import VERIFY_DAG
 from contexture_airflow.ui.actions import ACTIONS
 from contexture_airflow.ui.documents import report_file, verification_file
+from contexture_airflow.ui.drifting import SHOWN, drift
 from contexture_airflow.ui.reader import Number, Reading
 from contexture_airflow.ui.rendering import render
+from contexture_airflow.ui.sampling import sampled
 
 router = APIRouter(default_response_class=HTMLResponse)
 
@@ -52,6 +55,27 @@ def show_transactions(reader: Reading, name: str, page: Number = 1, status: Tran
 def show_runs(reader: Reading, name: str, page: Number = 1) -> str:
     """Its runs."""
     return render("runs", reader.places, name=name, runs=reader.runs(name, page))
+
+
+@router.get("/publications/{name}/topics/drift")
+def show_drift(reader: Reading, name: str) -> str:
+    """How its topics differ from what its file says."""
+    found = drift(reader.sources, reader.publication(name))
+    return render("drift", reader.places, name=name, drift=found, shown=SHOWN)
+
+
+@router.get("/publications/{name}/samples")
+def show_samples(reader: Reading, name: str) -> str:
+    """How its topics and batches come about."""
+    found = sampled(reader.sources, reader.publication(name))
+    return render("samples", reader.places, name=name, sampled=found)
+
+
+@router.get("/publications/{name}/quality")
+def show_quality(reader: Reading, name: str) -> str:
+    """Its data over time."""
+    found = quality_over_time(reader.sources, reader.publication(name))
+    return render("quality", reader.places, name=name, quality=found)
 
 
 @router.get("/publications/{name}/quarantine")

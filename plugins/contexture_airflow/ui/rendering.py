@@ -12,6 +12,8 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from contexture.operations import TransactionStatus, VerificationRow
 from contexture.operations.page.pictures import BARS, HEIGHT
+from contexture.operations.page.plots import COLUMN_WIDTH, COLUMNS
+from contexture.operations.page.plots import HEIGHT as HEIGHT_OF_PLOT
 from contexture.operations.page.standing import Standing
 from contexture_airflow.settings import publication_dag_id
 from contexture_airflow.ui.mount import PREFIX
@@ -95,6 +97,11 @@ def _environment() -> Environment:
         "minute": _minute,
         "size": _size,
         "seconds": _seconds,
+    }
+    environment.globals |= {
+        "plot_width": COLUMNS * COLUMN_WIDTH,
+        "plot_height": HEIGHT_OF_PLOT,
+        "column_width": COLUMN_WIDTH,
     }
     environment.globals |= {"statuses": STATUSES, "standings": list(Standing), "bars": BARS, "height": HEIGHT}
     return environment

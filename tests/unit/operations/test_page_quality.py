@@ -1,0 +1,149 @@
+"""Data quality over time, and what rules hold back, as the page tells them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from builders.outboxes import NOON, outbox, publication, records
+from contexture.operations import ProducerStore
+from contexture.operations.page.held_back import SAMPLES, quarantines
+from contexture.operations.page.plots import COLUMN_WIDTH, COLUMNS, HEIGHT, plot
+from contexture.operations.page.quality import quality_over_time
+from contexture.operations.page.sources import Sources
+from contexture.operations.page.tables import Tables
+from contexture.outbox.layout import PublicationFolder
+from contexture.outbox.schemas import QUARANTINE
+from contexture.outbox.storage import Storage
+
+
+@pytest.fixture
+def storage(tmp_path: Path) -> Storage:
+    return Storage(str(tmp_path / "home"))
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[ProducerStore]:
+    opened = ProducerStore(f"sqlite:///{tmp_path}/operations.sqlite")
+    yield opened
+    opened.close()
+
+
+def sources(storage: Storage, store: ProducerStore | None = None) -> Sources:
+    return Sources(storage, Tables(store), {"vehicles": publication()}, {}, NOON)
+
+
+def ran(storage: Storage, store: ProducerStore, sequence: int, *, failed: dict[str, str], quarantined: int) -> None:
+    made = outbox(storage, publication(), sequence, [records("a")], failed=failed)
+    changed = made.model_copy(update={"read": 10 * sequence, "quarantined_entities": quarantined, "warnings": {"w": 3}})
+    storage.write(PublicationFolder("vehicles").manifest(made.outbox), changed.to_json())
+    run = f"run{sequence}"
+    store.run_started("vehicles", run, run_id=run, mode="changes", sequence=sequence)
+    store.run_ended("vehicles", run, outbox=made.outbox)
+
+
+def refused(storage: Storage, outbox_id: str, rules: dict[str, int], *, path: str | None = "/4wheels") -> None:
+    rows = [
+        {
+            "ordinal": ordinal,
+            "operation": "upsert",
+            "scope": "vehicles",
+            "path": path,
+            "id": f"car{number}",
+            "type": "car",
+            "received_at": datetime(2026, 3, 1, tzinfo=UTC),
+            "rule": rule,
+            "severity": "error",
+            "message": f"breaks {rule}",
+        }
+        for ordinal, (rule, number) in enumerate(
+            (rule, number) for rule, count in rules.items() for number in range(count)
+        )
+    ]
+    with storage.replacing(f"{PublicationFolder('vehicles').quarantine(outbox_id)}/part-0.parquet") as file:
+        pq.write_table(pa.Table.from_pylist(rows, schema=QUARANTINE), file)
+
+
+def test_runs_are_told_the_latest_first_and_drawn_with_the_latest_at_the_right(storage, store):
+    ran(storage, store, 1, failed={}, quarantined=0)
+    ran(storage, store, 2, failed={"values are in a set": "critical", "no nulls": "warning"}, quarantined=4)
+    found = quality_over_time(sources(storage, store), "vehicles")
+    by_sequence = {run.sequence: run for run in found.runs}
+    assert (by_sequence[2].read, by_sequence[2].quarantined, by_sequence[2].warnings) == (20, 4, 3)
+    assert (by_sequence[2].failed, by_sequence[2].critical) == (("values are in a set", "no nulls"), True)
+    assert (by_sequence[1].failed, by_sequence[1].critical) == ((), False)
+    assert [(each.title, each.top) for each in found.plots] == [
+        ("Events read", 20),
+        ("Held back by rules", 4),
+        ("Warnings of rules", 3),
+        ("Failed expectations", 2),
+    ]
+
+
+def test_what_retention_has_taken_is_left_out_or_told_as_gone(storage, store):
+    for sequence in (1, 2):
+        ran(storage, store, sequence, failed={}, quarantined=0)
+    storage.remove("vehicles/outbox/outbox1")
+    storage.remove("vehicles/report/outbox2")
+    assert [(run.sequence, run.failed) for run in quality_over_time(sources(storage, store), "vehicles").runs] == [
+        (2, None)
+    ]
+
+
+def test_without_tables_or_runs_there_is_nothing_to_draw(storage, store):
+    for given in (sources(storage), sources(storage, store)):
+        found = quality_over_time(given, "vehicles")
+        assert (found.runs, [each.columns for each in found.plots]) == ((), [(), (), (), ()])
+
+
+def test_a_plot_is_as_high_as_its_greatest_number_and_shows_zeros():
+    drawn = plot("t", [("a", 0, "failed"), ("b", 5, "failed"), ("c", 10, "failed")])
+    assert [(each.height, each.state) for each in drawn.columns] == [(1.5, "never"), (45.0, "failed"), (90.0, "failed")]
+    assert drawn.columns[-1].x == (COLUMNS - 1) * COLUMN_WIDTH
+
+
+def test_a_plot_draws_the_last_runs_alone():
+    drawn = plot("t", [(str(number), number, "pending") for number in range(COLUMNS + 5)])
+    assert (len(drawn.columns), drawn.columns[0].label, drawn.columns[0].x) == (COLUMNS, "5", 0)
+    assert drawn.columns[-1].height == HEIGHT
+
+
+def test_what_is_held_back_is_counted_by_rule_with_a_few_identities(storage):
+    for sequence in (1, 2):
+        outbox(storage, publication(), sequence, [records("a")])
+    refused(storage, "outbox1", {"datetime": 1})
+    refused(storage, "outbox2", {"datetime": 2, "number-string": SAMPLES + 3})
+    found = quarantines(sources(storage), "vehicles", page=1)
+    assert [(line.outbox, line.events) for line in found.lines] == [("outbox2", SAMPLES + 5), ("outbox1", 1)]
+    first, second = found.lines[0].rules
+    assert (first.rule, first.rows, len(first.samples)) == ("number-string", SAMPLES + 3, SAMPLES)
+    assert second.samples == (
+        ("/4wheels car0 car", "breaks datetime"),
+        ("/4wheels car1 car", "breaks datetime"),
+    )
+
+
+def test_a_structure_has_no_path(storage):
+    outbox(storage, publication(), 1, [records("a")])
+    refused(storage, "outbox1", {"final-content": 1}, path="")
+    [line] = quarantines(sources(storage), "vehicles", page=1).lines
+    assert line.rules[0].samples[0][0] == "car0 car"
+
+
+def test_what_was_tried_again_is_held_back_no_more(storage):
+    outbox(storage, publication(), 1, [records("a")])
+    refused(storage, "outbox1", {"datetime": 2})
+    with storage.replacing("vehicles/quarantine/outbox1/retried/outbox2.parquet") as file:
+        pq.write_table(pa.table({"ordinal": pa.array([0], pa.int64())}), file)
+    [line] = quarantines(sources(storage), "vehicles", page=1).lines
+    assert (line.events, [rule.rows for rule in line.rules]) == (1, [1])
+
+
+def test_a_quarantine_whose_outbox_is_gone_is_left_out(storage):
+    refused(storage, "outbox1", {"datetime": 1})
+    assert quarantines(sources(storage), "vehicles", page=1).lines == ()
