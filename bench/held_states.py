@@ -14,7 +14,7 @@ from contexture.events import ContextIdentity, identity_hash, identity_key
 from contexture.outbox.schemas import STATE
 from contexture.outbox.state import SORTED_FORMAT, State, StatePointer
 from contexture.outbox.state_files import writing
-from contexture.outbox.state_rows import latest
+from contexture.outbox.state_rows import completed, latest
 
 SHARES = (0.9, 0.095, 0.005)
 """Of the identities, in a base and in deltas that have not outgrown it yet."""
@@ -68,10 +68,8 @@ def _cars(first: int, end: int) -> Any:
         "topics": pa.array([["vehiclesxffffx002f4wheels"]] * count, pa.list_(pa.string())),
         "key": pa.array(keys, pa.binary()),
         "modified_at": pa.array([MODIFIED_AT] * count, STATE.field("modified_at").type),
-        "missing_since": pa.nulls(count, STATE.field("missing_since").type),
-        "expires_at": pa.nulls(count, STATE.field("expires_at").type),
         "withheld": pa.array([False] * count),
         "sequence": pa.array(np.zeros(count, dtype=np.int64)),
         "removed": pa.array([False] * count),
     }
-    return pa.table([columns[name] for name in STATE.names], schema=STATE)
+    return completed(pa.table(columns), STATE.names).cast(STATE)

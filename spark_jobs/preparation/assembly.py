@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 from contexture.messages.envelopes import envelope
 from contexture.outbox.layout import SHARD_FILE
 from contexture.outbox.schemas import OUTBOX, STATE, with_headers
+from contexture.outbox.state_rows import completed
 from contexture.outbox.storage import Storage
 from contexture.outbox.topic_groups import group_by_topics, needs_groups
 from spark_jobs.preparation.enveloped import with_tombstone_headers
@@ -159,10 +160,9 @@ class ShardAssembler:
     def _state_rows(self, table: Any) -> Any:
         rows = table.num_rows
         columns = {name: table.column(name) for name in STATE.names if name in table.schema.names}
-        columns["missing_since"] = pa.nulls(rows, STATE.field("missing_since").type)
         columns["withheld"] = pa.array([False] * rows)
         columns["sequence"] = pa.array(np.full(rows, self._preparation.order.sequence))
-        return pa.table([columns[name] for name in STATE.names], names=STATE.names).cast(STATE)
+        return completed(pa.table(columns), STATE.names).cast(STATE)
 
     def _write_topics(self) -> None:
         table = pa.table(

@@ -21,6 +21,7 @@ from contexture.kafka.partitioner import shards_for
 from contexture.messages.envelopes import Envelope
 from contexture.outbox.schemas import STATE
 from contexture.outbox.state_reader import StateReader
+from contexture.outbox.state_rows import completed
 from contexture.outbox.storage import Storage
 from spark_jobs.preparation.enveloped import with_tombstone_headers
 from spark_jobs.preparation.rendered import RENDERED
@@ -198,7 +199,6 @@ def _rendered_rows(preparation: Preparation, snapshot: Any, rows: Sequence[int |
     found = found.take(pc.index_in(events, value_set=found.column("event")))
     count = found.num_rows
     columns = {name: found.column(name) for name in _OF_RENDERED if name != "event"}
-    columns["missing_since"] = pa.nulls(count, STATE.field("missing_since").type)
     columns["withheld"] = columns["removed"] = pa.repeat(pa.scalar(False), count)
     columns["sequence"] = pa.repeat(pa.scalar(preparation.order.sequence, pa.int64()), count)
-    return pa.table([columns[name] for name in STATE.names], names=STATE.names).cast(STATE)
+    return completed(pa.table(columns), STATE.names).cast(STATE)

@@ -14,15 +14,17 @@ from contexture.outbox.schemas import STATE
 from contexture.outbox.storage import Storage
 from spark_jobs.preparation.settings import Preparation
 
-_HELD = ["key", "content_hash", "topics", "withheld", "modified_at", "sequence"]
+_HELD = ["key", "content_hash", "topics", "withheld", "modified_at", "sequence", "references", "is_final"]
 
 
 def held_structures(rows: Any) -> dict[str, HeldStructure]:
     """The structures of state, by URN, in order of their URNs."""
     columns = (rows.column(name).to_pylist() for name in _HELD)
     found = {
-        key.decode(): HeldStructure(content_hash, tuple(topics), withheld, at, sequence)
-        for key, content_hash, topics, withheld, at, sequence in zip(*columns, strict=True)
+        key.decode(): HeldStructure(
+            content_hash, tuple(topics), withheld, at, sequence, tuple(references or ()), is_final
+        )
+        for key, content_hash, topics, withheld, at, sequence, references, is_final in zip(*columns, strict=True)
     }
     return dict(sorted(found.items()))
 
@@ -35,9 +37,14 @@ def write_changes(
 ) -> None:
     """Writes what concluding the outbox changes in state."""
     folder = preparation.folder.state_delta(preparation.outbox)
-    table = pa.Table.from_pylist(list(_rows(held, changes)), schema=STATE)
+    table = changed_rows(held, changes)
     with storage.replacing(f"{folder}/shard-00000.parquet") as path:
         pq.write_table(table, path, filesystem=storage.filesystem, compression="zstd")
+
+
+def changed_rows(held: Mapping[str, HeldStructure], changes: Mapping[str, HeldStructure | None]) -> Any:
+    """The rows of state that concluding an outbox adds to those before."""
+    return pa.Table.from_pylist(list(_rows(held, changes)), schema=STATE)
 
 
 def _rows(held: Mapping[str, HeldStructure], changes: Mapping[str, HeldStructure | None]) -> Iterator[dict[str, Any]]:
@@ -58,4 +65,6 @@ def _rows(held: Mapping[str, HeldStructure], changes: Mapping[str, HeldStructure
             "sequence": row.sequence,
             "removed": after is None,
             "expires_at": None,
+            "references": row.references,
+            "is_final": row.is_final,
         }

@@ -156,7 +156,10 @@ def _looked_at(storage: Storage, preparation: Preparation) -> Any:
     return dataset.to_table().sort_by("event").combine_chunks()
 
 
-_OF_EVENT = ["event", "operation", "verdict", "urn", "source_transaction", "modified_at", "content_hash", "references"]
+_OF_EVENT = [
+    *("event", "operation", "verdict", "urn", "source_transaction", "modified_at", "content_hash"),
+    *("references", "is_final"),
+]
 
 
 def _events(looked_at: Any) -> list[StructureEvent]:
@@ -172,6 +175,7 @@ def _event(row: Mapping[str, Any]) -> StructureEvent:
         at=row["modified_at"],
         content_hash=row["content_hash"] or b"",
         references=tuple(row["references"]),
+        is_final=row["is_final"],
     )
 
 

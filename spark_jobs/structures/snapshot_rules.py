@@ -42,9 +42,10 @@ def _broken(planned: RunPlan, options: RuleOptions, *, in_turn: bool) -> list[Br
     accepted = planned.rows.filter(pc.less_equal(planned.rows.column("verdict"), int(Verdict.UNCHANGED)))
     told = [Told(**row) for row in accepted.select(_TOLD).to_pylist()]
     published = {urn: held.content_hash for urn, held in planned.held.items() if held.content_hash != NO_CONTENT}
+    final = {urn: held.is_final for urn, held in planned.held.items() if held.is_final is not None}
     gone = {urn for urn, held in planned.plan.changes.items() if held is None}
     shown = [*_shown(planned).to_pylist(), *(urn for urn in planned.held if urn not in gone)]
-    return check_held(told, published, options, gone=gone, shown=shown, in_turn=in_turn)
+    return check_held(told, published, options, final=final, gone=gone, shown=shown, in_turn=in_turn)
 
 
 def _told_of(broken: list[Broken]) -> Iterator[str]:

@@ -13,7 +13,7 @@ from contexture.outbox.layout import PublicationFolder
 from contexture.outbox.lifecycle import ENDS, Outboxes
 from contexture.outbox.manifest import Manifest
 from contexture.outbox.retrying import mark_retried
-from contexture.outbox.state import SORTED_FORMAT, State, StatePointer
+from contexture.outbox.state import FORMAT, State, StatePointer
 from contexture.outbox.state_advance import advance
 from contexture.outbox.storage import Storage
 
@@ -92,7 +92,7 @@ def _advance(
         target=known.target if known else target,
         owes_full=None if manifest.mode == "full" else pointer.owes_full,
         concluded_at=datetime.now(UTC),
-        format=SORTED_FORMAT,
+        format=FORMAT,
         types=_types(state, pointer, manifest),
     )
 

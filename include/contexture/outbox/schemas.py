@@ -104,11 +104,15 @@ STATE = pa.schema(
         pa.field("sequence", pa.int64(), nullable=False),
         pa.field("removed", pa.bool_(), nullable=False),
         pa.field("expires_at", _UTC_MICROSECONDS),
+        pa.field("references", pa.list_(pa.string())),
+        pa.field("is_final", pa.bool_()),
     ]
 )
 """What the target holds. `identity_hash` tells an attribute's row from its entity's (`entity_hash`); a row that is
 `removed` stands only in deltas; `sequence` is that of the outbox that last sent it; `expires_at` is when the source
-will delete it, where it said so (files of earlier versions lack the column)."""
+will delete it, where it said so. Of structures, `references` are the URNs of those that the content refers to, and
+`is_final` is what it says of itself; both are null of entities, and of what no run has read since they are kept. Files
+of earlier versions lack the last three columns, which are null then."""
 
 
 def with_headers(schema: pa.Schema, names: Iterable[str]) -> pa.Schema:

@@ -19,6 +19,9 @@ from contexture.outbox.storage import Storage
 SORTED_FORMAT = 2
 """Files of this format are sorted by entity; those before were not."""
 
+FORMAT = 3
+"""Of the files that are written now: they have references and finality of structures, which those before lack."""
+
 
 class StatePointer(Document):
     """Which files make up the state, and what it was made by.

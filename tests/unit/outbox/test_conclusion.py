@@ -53,7 +53,7 @@ def test_the_first_run_makes_the_state(storage: Storage):
         "cluster": "cluster1",
         "target": "kafka1",
         "owes_full": None,
-        "format": 2,
+        "format": 3,
         "types": None,
     }
     status = Outboxes(storage, "vehicles").status("outbox1")

@@ -177,7 +177,7 @@ def test_wherever_migrating_dies_the_state_is_the_old_or_the_new_one(tmp_path: P
         else:
             break
         again = conclude(storage, manifest, cluster="c", target="t")
-        assert (held(storage, "vehicles")["car1"], again.identities, again.format) == ("b", 12, 2)
+        assert (held(storage, "vehicles")["car1"], again.identities, again.format) == ("b", 12, 3)
         died += 1
     # Migrated base, delta, pointer, status and marker.
     assert died >= 5

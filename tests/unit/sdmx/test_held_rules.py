@@ -125,6 +125,24 @@ def test_what_is_final_keeps_its_content(told: Told, is_told: bool) -> None:
     assert check_held([told], {told.urn: b"same"}) == expected
 
 
+@pytest.mark.parametrize(
+    ("before", "now", "is_told"), [(False, True, False), (True, True, True), (True, False, True), (None, True, True)]
+)
+def test_what_was_published_as_final_keeps_its_content_and_a_draft_may_be_made_final(
+    before: bool | None, now: bool, is_told: bool
+) -> None:
+    told = Told(structure("2.3"), b"other", is_final=now)
+    final = {} if before is None else {told.urn: before}
+    assert bool(check_held([told], {told.urn: b"same"}, final=final)) is is_told
+
+
+def test_what_was_made_final_in_this_run_is_final_from_then_on() -> None:
+    urn = structure("2.3")
+    told = [Told(urn, b"a"), Told(urn, b"b", is_final=True), Told(urn, b"c", is_final=True)]
+    broken = check_held(told, {urn: b"0"}, final={urn: False}, in_turn=True)
+    assert [each.violation.rule for each in broken] == ["final-content"]
+
+
 def test_changes_told_in_turn_are_each_compared_with_the_one_before() -> None:
     told = [Told(structure("2.3.1"), b"a"), Told(structure("2.3.1"), b"b"), Told(structure("2.3.1"), b"b")]
     assert [broken.violation.rule for broken in check_held(told, {}, in_turn=True)] == ["final-content"]

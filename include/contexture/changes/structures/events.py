@@ -26,6 +26,7 @@ class StructureEvent:
         at: when that was, if the registry says so.
         content_hash: of what is upserted.
         references: URNs of the structures that it refers to.
+        is_final: whether its content says that it is final; None where nobody knows.
     """
 
     event: int
@@ -35,6 +36,7 @@ class StructureEvent:
     at: datetime | None = None
     content_hash: bytes = b""
     references: tuple[str, ...] = ()
+    is_final: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +49,8 @@ class HeldStructure:
         withheld: the registry has other content, which was refused or can't be expressed.
         at: when the registry made this content, if it said so.
         sequence: of the outbox that sent it last.
+        references: URNs of the structures that this content refers to, as far as that was ever read.
+        is_final: whether this content says that it is final; None where nobody knows.
     """
 
     content_hash: bytes
@@ -54,6 +58,8 @@ class HeldStructure:
     withheld: bool = False
     at: datetime | None = None
     sequence: int = 0
+    references: tuple[str, ...] = ()
+    is_final: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,7 +54,6 @@ class Replay:
         self.cycles: list[tuple[str, ...]] = []
         self._destinations = destinations
         self._telling = telling
-        self._references: dict[str, tuple[str, ...]] = {}
 
     def tell(self, step: Step) -> Iterator[PlannedTransaction]:
         """The transactions of Kafka that tell one of the registry: none, one or two."""
@@ -71,8 +70,9 @@ class Replay:
         left |= self._moved(routing, last)
         absent = frozenset(step.absent)
         left |= {urn: self._ended(urn, is_told=urn not in absent) for urn in ended}
-        values = [PlannedRecord(urn, topic, last[urn].event) for urn in self._ordered(sent) for topic in sent[urn]]
-        ending = self._ordered(left)[::-1]
+        told = self._ordered(sent, last)
+        values = [PlannedRecord(urn, topic, last[urn].event) for urn in told for topic in sent[urn]]
+        ending = self._ordered(left, before)[::-1]
         gone = [PlannedRecord(urn, topic, None, before[urn]) for urn in ending for topic in left[urn]]
         if values and self._telling.sends:
             yield PlannedTransaction(step.id, False, step.at, tuple(values))
@@ -110,7 +110,6 @@ class Replay:
         is_new = before is None or before.content_hash != event.content_hash
         had = before.topics if before else ()
         sent = topics if is_new or self._telling.everything else _without(topics, had)
-        self._references[urn] = event.references
         self.topics[event.event] = topics
         self.unserved.pop(urn, None)
         self.unrouted.pop(urn, None)
@@ -121,6 +120,8 @@ class Replay:
             topics,
             at=event.at if is_new or before is None else before.at,
             sequence=self._telling.sequence if sent or before is None else before.sequence,
+            references=event.references,
+            is_final=event.is_final,
         )
         if sent and self._telling.sends:
             self.upserts += 1
@@ -164,9 +165,12 @@ class Replay:
         self.deletes += bool(topics) and self._telling.sends and self._telling.deletes
         return topics
 
-    def _ordered(self, topics: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
-        """What is referred to before what refers to it."""
-        order = reference_order({urn: self._references.get(urn, ()) for urn, names in topics.items() if names})
+    def _ordered(
+        self, topics: Mapping[str, Sequence[str]], contents: Mapping[str, StructureEvent | HeldStructure | None]
+    ) -> tuple[str, ...]:
+        """What is referred to before what refers to it, in these contents."""
+        known = {urn: contents[urn] for urn, names in topics.items() if names}
+        order = reference_order({urn: content.references if content else () for urn, content in known.items()})
         self.cycles += order.cycles
         return order.urns
 

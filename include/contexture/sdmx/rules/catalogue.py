@@ -41,7 +41,7 @@ RULES: tuple[Rule, ...] = (
     Rule(
         "final-content",
         "warning",
-        "a stable version (2.3.1), or one that says isFinal, keeps its content; one made final just now is told too",
+        "a stable version (2.3.1), or one that was published as final (isFinal), keeps its content",
         "snapshot",
     ),
     Rule("count-mismatch", "warning", "as many structures were read as the registry lists", "snapshot"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from contexture.events.violations import Findings, Violation, named_urn
 from contexture.sdmx.finality import is_stable
@@ -44,6 +45,7 @@ def check_held(
     published: Mapping[str, bytes],
     options: RuleOptions = _DEFAULTS,
     *,
+    final: Mapping[str, bool] = MappingProxyType({}),
     gone: Iterable[str] = (),
     shown: Iterable[str] = (),
     in_turn: bool = False,
@@ -54,6 +56,7 @@ def check_held(
         told: structures that were accepted, in the order in which the source told them.
         published: content hash by URN of what the target held before, which state knows.
         options: the publication's settings.
+        final: by URN, whether what was published says that it is final; where nobody knows, what is told decides.
         gone: URNs that this run deletes, so that they aren't held any more.
         shown: URNs of what the registry holds beside, such as what was refused or can't be expressed: it isn't missing.
         in_turn: these are changes one after the other, so that one structure may be told again with another content;
@@ -64,15 +67,15 @@ def check_held(
         still.pop(urn, None)
     held = Holdings([*still, *(each.urn for each in told), *shown])
     series = _Series(published)
-    current = dict(published)
+    current, was_final = dict(published), dict(final)
     broken = []
     for each in told:
         found = Findings(options.severities)
         _check_references(each, held, options.selectors, found)
-        _check_succession(each, current.get(each.urn), series, found)
+        _check_succession(each, current.get(each.urn), series, found, was_final=was_final.get(each.urn, each.is_final))
         broken += [Broken(each.urn, violation) for violation in found.violations]
         if in_turn:
-            current[each.urn] = each.content_hash
+            current[each.urn], was_final[each.urn] = each.content_hash, each.is_final
             series.add(each.urn)
     return broken
 
@@ -101,14 +104,16 @@ def _is_covered(reference: str, selectors: Sequence[Selector]) -> bool:
     )
 
 
-def _check_succession(told: Told, published: bytes | None, series: _Series, found: Findings) -> None:
+def _check_succession(
+    told: Told, published: bytes | None, series: _Series, found: Findings, *, was_final: bool
+) -> None:
     urn = parsed_urn(told.urn)
     if urn is None:
         return
     if published is None:
         for later in series.later_than(urn):
             found.add("version-order", f"version {urn.version} is new, and {later} was published before it")
-    elif published != told.content_hash and (told.is_final or is_stable(urn.version)):
+    elif published != told.content_hash and (was_final or is_stable(urn.version)):
         found.add("final-content", f"version {urn.version} is final, and its content isn't the one that was published")
 
 
