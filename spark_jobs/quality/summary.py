@@ -31,6 +31,15 @@ class TranscodedStructure:
 
 
 @dataclass(frozen=True, slots=True)
+class Sample:
+    """A structure that breaks a rule about all that is held, and how."""
+
+    rule: str
+    urn: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
 class RunSummary:
     """The counts of a run that the checkpoint judges and the report shows.
 
@@ -119,6 +128,7 @@ class StructureSummary(RunSummary):
         registry_transaction: the newest transaction of the registry that the run includes; None where it has none.
         transcoded: accepted structures that were converted, because the registry doesn't write them in the form.
         conversions: the first few of them.
+        samples: structures that break rules about all that is held, the first few of each rule.
     """
 
     subject: ClassVar[Subject] = STRUCTURES
@@ -128,6 +138,7 @@ class StructureSummary(RunSummary):
     registry_transaction: int | None = None
     transcoded: int = 0
     conversions: Sequence[TranscodedStructure] = ()
+    samples: Sequence[Sample] = ()
 
     @property
     def accepted_share(self) -> float:

@@ -17,7 +17,8 @@ from contexture.outbox.storage import Storage
 from contexture.publications.quality_combinations import STRUCTURE_COLUMNS
 from spark_jobs.judgement import judged_once
 from spark_jobs.quality.frames import ROWS_IN_MEMORY, AcceptedFrames
-from spark_jobs.quality.summary import StructureSummary, TranscodedStructure
+from spark_jobs.quality.summary import Sample, StructureSummary, TranscodedStructure
+from spark_jobs.structures.snapshot_rules import samples_file
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -85,6 +86,7 @@ def _summary(order: StageOrder, landing: LandingManifest, manifest: Manifest) ->
         registry_transaction=landing.registry_transaction,
         transcoded=manifest.transcoded,
         conversions=_conversions(manifest, order) if manifest.transcoded else (),
+        samples=_samples(order),
     )
 
 
@@ -96,6 +98,15 @@ def _conversions(manifest: Manifest, order: StageOrder) -> tuple[TranscodedStruc
     is_lossless = pc.is_null(table["lost"])
     ordered = pa.concat_tables([table.filter(pc.invert(is_lossless)), table.filter(is_lossless)])
     return tuple(TranscodedStructure(**row) for row in ordered.slice(0, CONVERSIONS_SHOWN).to_pylist())
+
+
+def _samples(order: StageOrder) -> tuple[Sample, ...]:
+    storage, path = Storage(order.home), samples_file(PublicationFolder(order.publication.name).work(order.run))
+    # An outbox that an earlier version has prepared comes without them.
+    if not storage.exists(path):
+        return ()
+    table = pq.read_table(storage.path(path), filesystem=storage.filesystem, partitioning=None)
+    return tuple(Sample(**row) for row in table.to_pylist())
 
 
 def _without_topics(rows: Any) -> int:

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Iterator
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from contexture.changes import Verdict
 from contexture.changes.structures import NO_CONTENT
 from contexture.outbox.manifest import LandingManifest
+from contexture.outbox.storage import Storage
 from contexture.sdmx.rules import REJECTING, Broken, RuleOptions, Told, check_held
 from spark_jobs.preparation.settings import Preparation
 from spark_jobs.structures.run_plan import RunPlan
 
+SAMPLES = pa.schema([pa.field(name, pa.string(), nullable=False) for name in ("rule", "urn", "message")])
+"""Structures that break rules about all that is held: some of each rule."""
+
+_SAMPLES_OF_A_RULE = 10
 _BROKEN_SHOWN = 20
 _log = logging.getLogger(__name__)
 _TOLD = ["urn", "content_hash", "references", "is_final"]
@@ -28,7 +33,10 @@ def broken_rules(
     options = RuleOptions.for_publication(preparation.publication)
     # What the log tells behind a catch-up stands in a whole landing too.
     in_turn = not landing.complete or planned.rows.column("source_transaction").null_count < planned.rows.num_rows
-    found = Counter(_told_of(_broken(planned, options, in_turn=in_turn)))
+    broken = _broken(planned, options, in_turn=in_turn)
+    _log_first(broken)
+    _write_samples(preparation, broken)
+    found = Counter(each.violation.rule for each in broken)
     found["count-drop"] = planned.plan.dropped
     if landing.complete:
         found["count-mismatch"] = abs(_there_in_the_end(planned) - landing.source_count)
@@ -48,12 +56,26 @@ def _broken(planned: RunPlan, options: RuleOptions, *, in_turn: bool) -> list[Br
     return check_held(told, published, options, final=final, gone=gone, shown=shown, in_turn=in_turn)
 
 
-def _told_of(broken: list[Broken]) -> Iterator[str]:
-    """The rules, once for each structure that breaks them; the first ones are told by name."""
-    for number, each in enumerate(broken):
-        if number < _BROKEN_SHOWN:
-            _log.warning("%s breaks %s: %s", each.urn, each.violation.rule, each.violation.message)
-        yield each.violation.rule
+def samples_file(work: str) -> str:
+    """Where the structures lie that the report names, those of each rule that come first."""
+    return f"{work}/samples.parquet"
+
+
+def _write_samples(preparation: Preparation, broken: list[Broken]) -> None:
+    shown: Counter[str] = Counter()
+    rows = []
+    for each in broken:
+        shown[each.violation.rule] += 1
+        if shown[each.violation.rule] <= _SAMPLES_OF_A_RULE:
+            rows.append({"rule": each.violation.rule, "urn": each.urn, "message": each.violation.message})
+    storage = Storage(preparation.home)
+    with storage.replacing(samples_file(preparation.work)) as path:
+        pq.write_table(pa.Table.from_pylist(rows, schema=SAMPLES), path, filesystem=storage.filesystem)
+
+
+def _log_first(broken: list[Broken]) -> None:
+    for each in broken[:_BROKEN_SHOWN]:
+        _log.warning("%s breaks %s: %s", each.urn, each.violation.rule, each.violation.message)
     if len(broken) > _BROKEN_SHOWN:
         _log.warning("%d more break such rules", len(broken) - _BROKEN_SHOWN)
 

@@ -8,7 +8,7 @@ from contexture.outbox.manifest import ExpectationResult, Verdict
 from contexture.publications import Publication
 from spark_jobs.quality.observations import Finding
 from spark_jobs.quality.report import Report, page
-from spark_jobs.quality.summary import RunSummary, SharedTopic, StructureSummary, TranscodedStructure
+from spark_jobs.quality.summary import RunSummary, Sample, SharedTopic, StructureSummary, TranscodedStructure
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 HOSTILE = "</code><script>alert('car')</script>&amp;"
@@ -124,6 +124,7 @@ def test_a_registry_has_structures_and_no_entities() -> None:
         inexpressible=1,
         unrouted=7,
         registry_transaction=12345,
+        samples=[Sample("dangling-reference", "urn:a<b>", "'urn:c' isn't held")],
     )
     verdict = Verdict(outbox="000000000007-abc", approved=True, results=(result,))
     text = page(Report(publication, "manual__1", summary, verdict, [Finding(result)], NOON, 2.34)).decode()
@@ -143,6 +144,8 @@ def test_a_registry_has_structures_and_no_entities() -> None:
     ]
     assert '<th scope="col" class="number">Structures</th>' in text
     assert "Converted" not in text
+    assert "<td><code>dangling-reference</code></td><td><code>urn:a&lt;b&gt;</code></td>" in text
+    assert "<td>&#39;urn:c&#39; isn&#39;t held</td>" in text
 
 
 def test_converted_structures_are_shown_with_what_they_lost() -> None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
 from builders import structures
 from builders.registry import ECB_EXR1, EXR, STRUCTURE_OF_EXR, codelist, codelists
 from builders.structure_runs import InProcess, Row, StructurePreparer, only, registry_publication, told
+from spark_jobs.structures.snapshot_rules import samples_file
 
 FLOW = structures.ml("2.1", ("Dataflows", structures.DATAFLOW_2_1)).encode()
 STRUCTURE = structures.ml("2.1", ("DataStructures", STRUCTURE_OF_EXR)).encode()
@@ -28,6 +30,17 @@ def test_a_reference_to_what_the_registry_lacks_is_counted_and_named(
     assert [record.getMessage() for record in caplog.records if "dangling" in record.getMessage()] == [
         f"{EXR} breaks dangling-reference: '{ECB_EXR1}' isn't held"
     ]
+
+
+def test_the_first_structures_of_each_rule_are_kept_for_the_report(tmp_path: Path) -> None:
+    flows = [FLOW.replace(b'id="EXR"', f'id="F{number:02d}"'.encode()) for number in range(12)]
+    registry = runs(tmp_path)
+
+    registry.prepare(told(*flows), complete=True)
+
+    rows = pq.read_table(registry.storage.path(samples_file(registry.folder.work("run1")))).to_pylist()
+    assert [row["urn"].partition("=")[2] for row in rows] == [f"ECB:F{number:02d}(1.0)" for number in range(10)]
+    assert {(row["rule"], row["message"]) for row in rows} == {("dangling-reference", f"'{ECB_EXR1}' isn't held")}
 
 
 @pytest.mark.parametrize(
