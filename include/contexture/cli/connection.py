@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from contexture.cli import exit_codes
+from contexture.publications.kinds import SourceKind
 
 if TYPE_CHECKING:
     from contexture.cli.trial_outcome import Outcome
@@ -27,6 +28,9 @@ def try_connection(
     media_type: Annotated[
         str, typer.Option(help="Structure registry: the format that structures are asked for in.")
     ] = "",
+    kind: Annotated[
+        SourceKind | None, typer.Option(help="What the connection leads to, where nothing else says it.")
+    ] = None,
     topic: Annotated[str | None, typer.Option(help="Kafka: an existing topic that takes the test's records.")] = None,
     timeout_seconds: Annotated[float, typer.Option("--timeout", min=0.1, help="Seconds for each step.")] = 15.0,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document for scripts.")] = False,
@@ -35,16 +39,22 @@ def try_connection(
 
     Kafka: every bootstrap server, the login, a topic that is made and removed again, a transaction that is read back,
     a record of the largest size, the brokers' clock. A context broker:
-    one question that its database has to answer, and which broker it is. A structure registry (one that says so, has
-    flavour or api in its extra, or is tried with --media-type): which product it is, what it lists, what more our
-    credentials show than the public sees, and one structure in the format. Secrets are never shown.
+    one question that its database has to answer, and which broker it is. A structure registry: which product it is,
+    what it lists, what more our credentials show than the public sees, and one structure in the format. Which of both
+    it is follows from --kind, --media-type or --service, from flavour or api in its extra, or from the publications
+    that use it; else what answers tells. Secrets are never shown.
 
     Exit codes: 0 it works; 1 a step failed; 2 the connection isn't there or can't be used; 3 it could not be reached.
     """
     from contexture.cli.connection_trial import try_by_kind
 
     outcome = try_by_kind(
-        connection_id, service=service, timeout_seconds=timeout_seconds, media_type=media_type, topic=topic
+        connection_id,
+        service=service,
+        timeout_seconds=timeout_seconds,
+        media_type=media_type,
+        topic=topic,
+        kind=kind,
     )
     if as_json:
         typer.echo(outcome.model_dump_json(indent=2))

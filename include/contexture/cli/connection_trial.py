@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-import time
-from dataclasses import replace
-from typing import TYPE_CHECKING
-
 from contexture.cli import connections
+from contexture.cli.broker_trial import BrokerTrial
+from contexture.cli.registry_trial import RegistryTrial
+from contexture.cli.source_kinds import source_kind
 from contexture.cli.trial_outcome import Outcome, Step, Told, untold
-from contexture.errors import ConfigurationError, ContextureError, RetriableError
+from contexture.errors import ConfigurationError
 from contexture.ngsi.connection_fields import ConnectionFields
-
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    from contexture.ngsi import BrokerConnection
-    from contexture.ngsi.entity import EntityForm
-    from contexture.ngsi.linked_data.flavour import Flavour
+from contexture.publications.kinds import SourceKind
 
 _KINDS = ("kafka", "http", "https")
 
@@ -28,6 +21,7 @@ def try_by_kind(
     timeout_seconds: float,
     media_type: str = "",
     topic: str | None = None,
+    kind: SourceKind | None = None,
 ) -> Outcome:
     """Tests a connection of the environment.
 
@@ -35,9 +29,9 @@ def try_by_kind(
         connection_id: of the connection.
         service: of a context broker.
         timeout_seconds: for each step.
-        media_type: of a structure registry: the format to try; the connection is taken for a registry where it is
-            given.
+        media_type: of a structure registry: the format to try.
         topic: of Kafka: an existing topic that takes the test's records.
+        kind: of a source; None: what the other arguments, the connection and the publications say, else what answers.
 
     Raises:
         ConfigurationError: it isn't there, or it holds what can't be used.
@@ -50,7 +44,13 @@ def try_by_kind(
             "(what is kept in Airflow's database is not seen here)",
         )
     return try_fields(
-        connection_id, fields, service=service, timeout_seconds=timeout_seconds, media_type=media_type, topic=topic
+        connection_id,
+        fields,
+        service=service,
+        timeout_seconds=timeout_seconds,
+        media_type=media_type,
+        topic=topic,
+        kind=kind,
     )
 
 
@@ -62,72 +62,64 @@ def try_fields(
     timeout_seconds: float,
     media_type: str = "",
     topic: str | None = None,
+    kind: SourceKind | None = None,
     told: Told = untold,
 ) -> Outcome:
     """Tests a connection by its fields, wherever they were kept; `told` gets each step as soon as it is done.
 
     Args and errors are those of `try_by_kind`.
     """
+    _check_type(connection_id, fields)
+    if fields.kind == "kafka":
+        from contexture.cli.kafka_connections import try_kafka
+
+        return try_kafka(connection_id, fields, topic, timeout_seconds, told)
+    registry = RegistryTrial(connection_id, fields, media_type, timeout_seconds, told)
+    broker = BrokerTrial(connection_id, fields, service, timeout_seconds)
+    match kind or source_kind(connection_id, registry, service=service, media_type=media_type):
+        case "sdmx":
+            return registry.outcome()
+        case "ngsi":
+            return _telling(broker.outcome(), told)
+    return _whatever_answers(registry, broker, told)
+
+
+def _check_type(connection_id: str, fields: ConnectionFields) -> None:
     if fields.kind not in _KINDS:
         raise ConfigurationError(
             f"connection {connection_id!r} has the type {fields.kind!r}",
             next_step=f"give it one of the types {', '.join(_KINDS)}",
         )
-    if fields.kind == "kafka":
-        from contexture.cli.kafka_connections import try_kafka
 
-        return try_kafka(connection_id, fields, topic, timeout_seconds, told)
-    from contexture.cli import registry_trial
 
-    registry = registry_trial.RegistryTrial(connection_id, fields, media_type, timeout_seconds, told)
-    if media_type or registry.is_said or registry.is_fusion():
+def _whatever_answers(registry: RegistryTrial, broker: BrokerTrial, told: Told) -> Outcome:
+    """The test of a source of which nobody has said what it is."""
+    if registry.is_fusion():
         return registry.outcome()
-    outcome = _try_broker(connection_id, fields, service, timeout_seconds)
-    for step in outcome.steps:
-        told(step)
-    if outcome.passed or outcome.unreachable or service:
-        return outcome
+    outcome = broker.outcome()
+    if broker.silence is not None:
+        return _telling(_silent(outcome, broker.silence), told)
+    if outcome.passed or outcome.unreachable:
+        return _telling(outcome, told)
     # What answers, but not as a context broker, may be a registry that does not say so.
     other = registry.outcome()
-    return other if other.steps[0].passed else outcome
+    return other if other.steps[0].passed else _telling(outcome, told)
 
 
-def _try_broker(connection_id: str, fields: ConnectionFields, service: str, timeout_seconds: float) -> Outcome:
-    broker = replace(connections.context_broker(connection_id, fields), timeout_seconds=timeout_seconds)
-    started, unreachable = time.monotonic(), False
-    try:
-        flavour, api, clock = _asked(broker, service)
-        detail, passed = f"its database answers; its clock says {clock.isoformat()}", True
-    except ContextureError as error:
-        detail, passed, unreachable = str(error), False, isinstance(error, RetriableError)
-    steps = [Step(name="probe", passed=passed, detail=detail, seconds=time.monotonic() - started)]
-    if passed:
-        steps.append(Step(name="flavour", passed=True, detail=f"{flavour}, asked by source.api {api}", seconds=0.0))
-    return Outcome(
-        connection=connection_id, kind=fields.kind, target=broker.address, unreachable=unreachable, steps=tuple(steps)
+def _telling(outcome: Outcome, told: Told) -> Outcome:
+    for step in outcome.steps:
+        told(step)
+    return outcome
+
+
+def _silent(outcome: Outcome, reason: str) -> Outcome:
+    """Nobody knows what should be there, so that it isn't called one or the other."""
+    step = Step(
+        name="reach",
+        passed=False,
+        detail=f"nothing answers at {outcome.target} ({reason})",
+        seconds=sum(each.seconds for each in outcome.steps),
+        remedy="start the context broker or the structure registry there, or correct the host and port of its "
+        "connection; --kind ngsi or --kind sdmx says which of both it is",
     )
-
-
-def _asked(broker: BrokerConnection, service: str) -> tuple[Flavour, EntityForm, datetime]:
-    """Which broker it is, the interface it answered by, and its clock."""
-    from contexture.ngsi import Dialect, open_broker
-    from contexture.ngsi.flavour import detect
-    from contexture.ngsi.linked_data.flavour import SPEAKS_LINKED_DATA
-    from contexture.ngsi.transport import Patience
-
-    patience = Patience(attempts=1, first_wait_seconds=0.1, longest_wait_seconds=0.1)
-    flavour = detect(broker, patience=patience)
-
-    def ask(api: EntityForm) -> tuple[Flavour, EntityForm, datetime]:
-        with open_broker(broker, service, Dialect(api, flavour), patience=patience) as client:
-            return flavour, api, client.probe()
-
-    if flavour in SPEAKS_LINKED_DATA:
-        return ask("ngsi-ld")
-    try:
-        return ask("ngsiv2")
-    except ConfigurationError:
-        if flavour != "unknown":
-            raise
-    # Whoever hides which broker it is may speak either.
-    return ask("ngsi-ld")
+    return outcome.model_copy(update={"steps": (step,)})

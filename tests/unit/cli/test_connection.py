@@ -12,7 +12,9 @@ from contexture.sandbox.registry import TestRegistry
 
 
 @pytest.fixture
-def connect(monkeypatch):
+def connect(monkeypatch, tmp_path):
+    monkeypatch.setenv("CONTEXTURE_PUBLICATIONS", str(tmp_path / "none"))
+
     def set_variable(**fields: object) -> None:
         monkeypatch.setenv("AIRFLOW_CONN_TRIED", json.dumps(fields))
 
@@ -31,10 +33,55 @@ def test_a_context_broker_that_answers_works(contexture, connect):
 
 def test_a_context_broker_that_is_away_gives_exit_code_3(contexture, connect):
     connect(conn_type="http", host="127.0.0.1", port=9)
-    done = contexture("connection", "test", "tried", "--json")
+    for said in (["--kind", "ngsi"], ["--service", "city"]):
+        done = contexture("connection", "test", "tried", "--json", *said)
+        assert done.code == 3
+        found = json.loads(done.out)
+        assert (found["unreachable"], found["steps"][0]["name"], found["steps"][0]["passed"]) == (True, "probe", False)
+        assert found["steps"][0]["detail"].startswith("the context broker at http://127.0.0.1:9 is away")
+
+
+def test_what_is_away_and_may_be_either_is_called_neither(contexture, connect):
+    connect(conn_type="http", host="127.0.0.1", port=9)
+    done = contexture("connection", "test", "tried")
     assert done.code == 3
-    found = json.loads(done.out)
-    assert (found["unreachable"], found["steps"][0]["name"], found["steps"][0]["passed"]) == (True, "probe", False)
+    assert "  reach: failed (" in done.out
+    assert ": nothing answers at http://127.0.0.1:9 (ConnectError)\n    next: start the context broker or" in done.out
+    assert "--kind ngsi or --kind sdmx says which of both it is" in done.out
+
+
+PUBLICATION = "name: {name}\nsource: {{kind: {kind}, connection: tried{more}}}\n{topics}"
+
+
+@pytest.mark.parametrize(
+    ("kinds", "told"),
+    [
+        (["sdmx"], "the structure registry at http://127.0.0.1:9 is away"),
+        (["ngsi"], "the context broker at http://127.0.0.1:9 is away"),
+        (["ngsi", "sdmx"], "nothing answers at http://127.0.0.1:9"),
+        ([], "nothing answers at http://127.0.0.1:9"),
+    ],
+)
+def test_publications_say_what_a_connection_leads_to(contexture, connect, monkeypatch, tmp_path, kinds, told):
+    connect(conn_type="http", host="127.0.0.1", port=9)
+    monkeypatch.setenv("CONTEXTURE_PUBLICATIONS", str(tmp_path))
+    for kind in kinds:
+        more = ", service: city" if kind == "ngsi" else ""
+        topics = "topics: {topics: [structures]}\n" if kind == "sdmx" else ""
+        text = PUBLICATION.format(name=f"one-{kind}", kind=kind, more=more, topics=topics)
+        (tmp_path / f"{kind}.yaml").write_text(text, encoding="utf-8")
+    (tmp_path / "broken.yaml").write_text("name: 7", encoding="utf-8")
+    done = contexture("connection", "test", "tried")
+    assert done.code == 3
+    assert told in done.out
+
+
+def test_a_registry_may_be_said_by_its_kind(contexture, connect):
+    connect(conn_type="http", host="127.0.0.1", port=9)
+    done = contexture("connection", "test", "tried", "--kind", "sdmx")
+    assert done.code == 3
+    assert "reach: failed" in done.out
+    assert "the structure registry at http://127.0.0.1:9 is away" in done.out
 
 
 def test_a_kafka_that_is_away_gives_exit_code_3_and_skips_the_other_steps(contexture, connect):
