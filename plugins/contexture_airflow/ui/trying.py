@@ -103,13 +103,15 @@ class Trial:
 
     def _outcome(self) -> Outcome:
         source = self._publication.source
-        of_registry = source.kind == "sdmx" and self._connection == source.connection
+        of_source = self._connection == source.connection
+        of_registry = source.kind == "sdmx" and of_source
         return try_fields(
             self._connection,
             fields(self._connection),
             service=source.service if source.kind == "ngsi" else "",
             timeout_seconds=_TIMEOUT_SECONDS,
             media_type=source.media_type if of_registry else "",
+            kind=source.kind if of_source else None,
             told=self._told.put,
         )
 
