@@ -6,11 +6,15 @@ whatever form the registry writes, so that the media type varies too.
 
 from __future__ import annotations
 
+from base64 import b64decode
 from typing import NamedTuple
+
+import msgspec
 
 from contexture.errors import RejectedError
 from contexture.events import Operation, StructureIdentity
 from contexture.messages.cloudevents.changes import Occasion, structure_attributes
+from contexture.messages.cloudevents.data import as_bytes, is_json
 from contexture.messages.cloudevents.record import CONTENT_TYPE, PREFIX, SPEC_VERSION, Mode
 from contexture.messages.cloudevents.template import Template
 from contexture.messages.envelopes import MODES, HeaderValues
@@ -131,6 +135,34 @@ class StructureEnvelope:
             media_type=content.media_type,
         )
         return tuple(attributes.get(name) for name in _VARYING)
+
+
+class _Event(msgspec.Struct):
+    """What a structured event says of its data."""
+
+    datacontenttype: str | None = None
+    data: msgspec.Raw = msgspec.Raw(b"")
+    data_base64: str | None = None
+
+
+def message_in(event: bytes) -> tuple[bytes, str | None]:
+    """The message that a structured event holds, byte for byte as it was put in, and its media type.
+
+    Only white space around JSON is gone: nobody can tell it from that of the event.
+
+    Raises:
+        ValueError: it is no such event.
+    """
+    try:
+        read = msgspec.json.decode(event, type=_Event)
+        if read.data_base64 is not None:
+            return b64decode(read.data_base64, validate=True), read.datacontenttype
+        raw, media_type = bytes(read.data), read.datacontenttype
+        if raw and is_json(media_type):
+            return raw, media_type
+        return as_bytes(msgspec.json.decode(raw, type=str), media_type), media_type
+    except (msgspec.DecodeError, RejectedError) as error:
+        raise ValueError("it is no event in structured mode that holds a message") from error
 
 
 def structure_envelope(publication: Publication) -> StructureEnvelope | None:

@@ -21,6 +21,7 @@ from contexture.sdmx.ordering import reference_order
 from contexture.sdmx.routing import Routing
 
 TOPIC = "topic-name"
+_Topics = dict[str, tuple[str, ...]]
 _TELLS_CONTENT = frozenset({"upsert", "refused", "inexpressible"})
 
 
@@ -63,21 +64,26 @@ class Replay:
         self._destinations.change(come, ended)
         routing = self._destinations.around([*come, *ended])
         before = {urn: self.target.get(urn) for urn in (*last, *ended, *routing.topics, *routing.unrouted)}
-        sent: dict[str, tuple[str, ...]] = {}
-        left: dict[str, tuple[str, ...]] = {}
-        for urn, event in last.items():
-            sent[urn], left[urn] = self._told(urn, event, routing)
-        left |= self._moved(routing, last)
+        sent, left = self._changed(last, routing)
         absent = frozenset(step.absent)
         left |= {urn: self._ended(urn, is_told=urn not in absent) for urn in ended}
-        told = self._ordered(sent, last)
-        values = [PlannedRecord(urn, topic, last[urn].event) for urn in told for topic in sent[urn]]
+        values = [
+            PlannedRecord(urn, topic, last[urn].event) for urn in self._ordered(sent, last) for topic in sent[urn]
+        ]
         ending = self._ordered(left, before)[::-1]
         gone = [PlannedRecord(urn, topic, None, before[urn]) for urn in ending for topic in left[urn]]
         if values and self._telling.sends:
             yield PlannedTransaction(step.id, False, step.at, tuple(values))
         if gone and self._telling.sends and self._telling.deletes:
             yield PlannedTransaction(step.id, True, step.at, tuple(gone))
+
+    def _changed(self, last: Mapping[str, StructureEvent], routing: Routing) -> tuple[_Topics, _Topics]:
+        """The topics that structures are sent to, and those that they leave, by what was told of them last."""
+        sent: _Topics = {}
+        left: _Topics = {}
+        for urn, event in last.items():
+            sent[urn], left[urn] = self._told(urn, event, routing)
+        return sent, left | self._moved(routing, last)
 
     def _last_words(self, events: Sequence[StructureEvent], ended: Mapping[str, None]) -> dict[str, StructureEvent]:
         """The last event about each structure's content; one that has ended by then has none."""

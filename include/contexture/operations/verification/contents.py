@@ -24,15 +24,15 @@ def content_reader(publication: Publication) -> ContentReader | None:
 
     What Cygnus' lines, NGSIv1 and NGSI-LD say of an entity can't be turned back into what was read.
     """
+    structured = publication.message.envelope == "cloudevents-structured"
     if publication.message.format == "sdmx":
-        return _structure
+        return _structure_in_event if structured else _structure
     if publication.message.format != "ngsiv2":
         return None
     by_attribute = publication.topics.data_model == "dm-by-attribute"
     if by_attribute and publication.source.api != "ngsiv2":
         # Several instances of an attribute have names of their own in state.
         return None
-    structured = publication.message.envelope == "cloudevents-structured"
     return lambda value: _entity(value, by_attribute=by_attribute, structured=structured)
 
 
@@ -63,11 +63,21 @@ def _entity(value: bytes, *, by_attribute: bool, structured: bool) -> bytes:
     return content_hash(read)
 
 
-def _structure(value: bytes) -> bytes:
+def _structure_in_event(value: bytes) -> bytes:
+    from contexture.messages.structure_envelopes import message_in
+
+    try:
+        message, media_type = message_in(value)
+    except (ValueError, RecursionError):
+        return UNREADABLE
+    return _structure(message, media_type)
+
+
+def _structure(value: bytes, media_type: str | None = None) -> bytes:
     from contexture.sdmx import StructureMessageError, UnsplittableFormatError, split
 
     try:
-        artefacts = list(islice(split(BytesIO(value)), 2))
+        artefacts = list(islice(split(BytesIO(value), media_type), 2))
     except UnsplittableFormatError:
         return sha256(value).digest()
     except StructureMessageError:

@@ -7,7 +7,11 @@ from typing import Any
 import pytest
 
 from builders.outboxes import publication
+from builders.registry import SEX_AND_FLOW
+from builders.structure_runs import registry_publication, told
 from contexture.events import content_hash
+from contexture.messages.cloudevents.changes import Occasion
+from contexture.messages.structure_envelopes import Content, structure_envelope
 from contexture.operations.verification.contents import UNREADABLE, content_reader
 
 CAR = {"id": "car1", "type": "car", "speed": {"type": "Number", "value": 1}}
@@ -45,6 +49,20 @@ def test_an_attribute_is_told_without_the_identity_of_its_entity() -> None:
 @pytest.mark.parametrize("value", [b"", b"not json", b"[]", b'"text"', b"\xff", b"[" * 10_000])
 def test_what_is_no_entity_is_equal_to_nothing(value: bytes) -> None:
     assert read(value) == UNREADABLE
+
+
+@pytest.mark.parametrize("body", [SEX_AND_FLOW, b"PK\x03\x04 a sheet", "<broken é".encode("latin-1")])
+def test_a_structure_in_an_event_has_the_hash_of_the_structure(body: bytes) -> None:
+    for message, media_type in [(row.body or b"", row.media_type) for row in told(SEX_AND_FLOW)] + [(body, "x/y")]:
+        owner = registry_publication(message={"envelope": "cloudevents-structured"})
+        envelope, in_event = structure_envelope(owner), content_reader(owner)
+        bare = content_reader(registry_publication())
+        assert envelope is not None
+        assert in_event is not None
+        assert bare is not None
+        event = envelope.event(Content("urn:a", media_type, bytes(32), Occasion()), message)
+        assert in_event(event) == bare(message)
+    assert in_event(b"{}") == UNREADABLE
 
 
 @pytest.mark.parametrize("name", ["cygnus-lines", "ngsiv1", "ngsi-ld"])
