@@ -9,6 +9,7 @@ from builders.outboxes import NOON, Record
 from contexture.errors import ContextureError
 from contexture.kafka import LedgerEntry, ShardResult
 from contexture.kafka.arbitration import start_of
+from contexture.kafka.ledger import LedgerStanding
 from contexture.outbox.manifest import Manifest
 from contexture.publications import Publication
 from contexture_airflow.steps.target import Sending
@@ -27,6 +28,7 @@ class FakeTarget:
     opened_for: list[tuple[str, object]] = field(default_factory=list)
     claims: list[str] = field(default_factory=list)
     is_superseded: bool = False
+    ledger_topic: str | None = None
 
     def __call__(self, publication: Publication, interval: object) -> FakeTarget:
         """Stands for the function that opens targets."""
@@ -41,6 +43,15 @@ class FakeTarget:
 
     def highest_sequence(self) -> int:
         return max((entry.sequence for entry in self.ledger.values()), default=0)
+
+    def ledger_standing(self) -> LedgerStanding:
+        return LedgerStanding(self.ledger_topic, len(self.ledger))
+
+    def ledger_id(self) -> str | None:
+        return self.ledger_topic
+
+    def prepare_ledger(self, shards: int) -> None:
+        self.ledger_topic = self.ledger_topic or "ledger-a"
 
     def log_told(self) -> int | None:
         entry = self.ledger.get(0)

@@ -46,7 +46,7 @@ def approved(storage: Storage) -> Manifest:
 
 
 def send(storage: Storage, manifest: Manifest, *failures: Exception) -> None:
-    kafka = FakeTarget(failures=list(failures), topics={"cars"})  # type: ignore[arg-type]
+    kafka = FakeTarget(failures=list(failures), topics={"cars"}, ledger_topic="ledger-a")  # type: ignore[arg-type]
     with open_journal(storage, pytest.fail) as journal:
         notes = ShardNotes(journal, manifest, 0)
         attempts = attempts_of(Outboxes(storage, "vehicles"), "outbox1", 0, VEHICLES, noted=notes.attempt)
@@ -81,7 +81,7 @@ def test_used_up_leaves_a_broker_error_and_the_next_run_makes_it_sent(storage: S
     assert message is not None
     assert message.startswith("batch_ttl is used up after 3 attempts")
     with open_journal(storage, pytest.fail) as journal:
-        target = FakeTarget()
+        target = FakeTarget(ledger_topic="ledger-a")
         settle(storage, VEHICLES, RunRequest(run_id="next"), target, lambda sentence: None, journal)
     assert statuses(store) == [(0, TransactionStatus.SENT, 2, None)]
     (run,) = store.runs()

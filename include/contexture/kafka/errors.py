@@ -23,3 +23,7 @@ class FencedError(ConfigurationError):
 
 class SequenceTakenError(ConfigurationError):
     """Another outbox with the same sequence was sent first: what this one was compared with is no longer true."""
+
+
+class LedgerLostError(ConfigurationError):
+    """The ledger that says what was sent is not there any more: sending now would send records twice."""

@@ -6,6 +6,8 @@ with a partition of its own, no other sender's open transaction can hide a shard
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from contexture.kafka.ledger_entry import LedgerEntry
 from contexture.kafka.ledger_reader import LedgerReader
 from contexture.kafka.ledger_topic import ensure_ledger, ledger_partitions
@@ -13,6 +15,19 @@ from contexture.kafka.patience import Patience
 from contexture.kafka.senders import SenderNames
 from contexture.kafka.settings import ClientSettings
 from contexture.kafka.topic_admin import TopicAdmin
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerStanding:
+    """What there is of a ledger.
+
+    Attributes:
+        topic_id: Kafka's own id of its topic; None when there is no topic.
+        rows: for how many shards it says how far they got.
+    """
+
+    topic_id: str | None
+    rows: int
 
 
 class Ledger:
@@ -58,6 +73,15 @@ class Ledger:
     def partitions(self) -> int:
         """How many shards it has room for; 0 when nothing was ever sent."""
         return ledger_partitions(self._admin, self.topic)
+
+    def topic_id(self) -> str | None:
+        """Kafka's own id of its topic; None when there is none."""
+        return self._admin.topic_id(self.topic)
+
+    def standing(self) -> LedgerStanding:
+        """What there is of it."""
+        found = self.topic_id()
+        return LedgerStanding(found, 0 if found is None else len(self.entries()))
 
     def settled(self, shard: int) -> LedgerEntry | None:
         """What a shard's last committed transaction left, once everything before this call is settled.

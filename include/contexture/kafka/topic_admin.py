@@ -96,6 +96,19 @@ class TopicAdmin:
         metadata = self._until_answered(lambda: self._client.list_topics(timeout=_LISTING_SECONDS), "listing")
         return max(1, len(metadata.brokers))
 
+    def topic_id(self, name: str) -> str | None:
+        """Kafka's own id of a topic, which is another one when it was removed and made again; None: it is not there."""
+        from confluent_kafka import TopicCollection
+
+        if name not in self.listed(name):
+            return None
+
+        def described() -> str:
+            answer = self._client.describe_topics(TopicCollection([name]), request_timeout=_CALL_SECONDS)[name]
+            return str(answer.result().topic_id)
+
+        return self._until_answered(described, "describing")
+
     def create(self, orders: Sequence[NewTopicOrder], created: Callable[[int], None] = lambda count: None) -> None:
         """Makes topics in bulk; one that exists meanwhile is as good.
 

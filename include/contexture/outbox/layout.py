@@ -140,6 +140,10 @@ class PublicationFolder:
         """One of them, named by its time."""
         return f"{self.verifications()}/{name}"
 
+    def ledger_seen(self) -> str:
+        """Which ledger in Kafka the publication has written to."""
+        return f"{self.publication}/ledger.json"
+
     def pending(self) -> str:
         """One marker per outbox that is prepared and not yet at its end, named so that they sort by sequence."""
         return f"{self.publication}/pending"

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import pyarrow.parquet as pq
 
-from contexture.errors import ConfigurationError, RejectedError, RetriableError
+from contexture.errors import ConfigurationError, ContextureError, RejectedError, RetriableError
 from contexture.kafka import FencedError, SequenceTakenError, ShardResult
 from contexture.outbox.layout import PublicationFolder
 from contexture.outbox.lifecycle import Outboxes
@@ -17,6 +17,7 @@ from contexture.outbox.reader import OutboxShardReader
 from contexture.outbox.storage import Storage
 from contexture.publications import Publication
 from contexture_airflow.steps.attempting import ShardAttempts
+from contexture_airflow.steps.ledger_watch import expect_ledger, ledger_was_written
 from contexture_airflow.steps.noting import NOWHERE, ShardNotes
 from contexture_airflow.steps.target import Sending, Target
 
@@ -42,6 +43,7 @@ def send_shard(
     reader = OutboxShardReader(storage, manifest, shard)
     notes = notes or ShardNotes(NOWHERE, manifest, shard)
     notes.began()
+    _expect_ledger(storage, manifest, target, attempts, notes)
     with _noted_failure(attempts, notes):
         result = target.send(
             Sending(
@@ -54,8 +56,19 @@ def send_shard(
             )
         )
     attempts.sent()
+    ledger_was_written(storage, manifest)
     notes.ended(result)
     return result
+
+
+def _expect_ledger(
+    storage: Storage, manifest: Manifest, target: Target, attempts: ShardAttempts, notes: ShardNotes
+) -> None:
+    try:
+        attempts.until_answered(lambda: expect_ledger(storage, manifest, target))
+    except ContextureError as failure:
+        notes.failed(failure)
+        raise
 
 
 def _check_approved(storage: Storage, manifest: Manifest) -> None:

@@ -14,6 +14,7 @@ from contexture.publications import Publication
 from contexture_airflow.metrics import count_pending
 from contexture_airflow.steps.attempting import attempts_of
 from contexture_airflow.steps.concluding import conclude_outbox
+from contexture_airflow.steps.ledger_watch import check_ledger
 from contexture_airflow.steps.noting import NOWHERE, ShardNotes, note_plan
 from contexture_airflow.steps.planning import plan_run
 from contexture_airflow.steps.run import RunPlan, RunRequest
@@ -39,7 +40,10 @@ def settle(
         ContextureError: an approved outbox can not be sent. It stays in the way on purpose.
     """
     settled = _finish_leftovers(storage, publication, request, target_for, report, journal)
-    plan = plan_run(storage, publication, request, target_for(publication, request.interval))
+    target = target_for(publication, request.interval)
+    if request.interval is None:
+        check_ledger(storage, publication.name, target)
+    plan = plan_run(storage, publication, request, target)
     report(f"{plan.mode} run {plan.sequence}: {plan.why}")
     note_plan(journal, publication, request.run_id, plan)
     tell_started(journal, publication, request, plan, State(storage, publication.name).pointer().fingerprint)

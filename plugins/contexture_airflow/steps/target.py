@@ -22,6 +22,7 @@ from contexture.kafka import (
     ensure_topics,
     for_structures,
 )
+from contexture.kafka.ledger import LedgerStanding
 from contexture.kafka.patience import Patience
 from contexture.kafka.topic_specs import topic_spec
 from contexture.outbox.manifest import Manifest
@@ -69,6 +70,18 @@ class Target(Protocol):
 
     def highest_sequence(self) -> int:
         """The highest sequence that was ever sent or claimed; 0 for none."""
+        ...
+
+    def ledger_standing(self) -> LedgerStanding:
+        """What there is of the ledger."""
+        ...
+
+    def ledger_id(self) -> str | None:
+        """Kafka's own id of the ledger's topic; None when it is not there."""
+        ...
+
+    def prepare_ledger(self, shards: int) -> None:
+        """The ledger has room for so many shards when this returns."""
         ...
 
     def log_told(self) -> int | None:
@@ -140,6 +153,18 @@ class KafkaTarget:
     def highest_sequence(self) -> int:
         """The highest sequence in the ledger."""
         return self._ledger().highest_sequence()
+
+    def ledger_standing(self) -> LedgerStanding:
+        """As the brokers say."""
+        return self._ledger().standing()
+
+    def ledger_id(self) -> str | None:
+        """As the brokers say."""
+        return self._ledger().topic_id()
+
+    def prepare_ledger(self, shards: int) -> None:
+        """Makes it, or gives it more partitions, where needed."""
+        self._ledger().prepare(shards)
 
     def log_told(self) -> int | None:
         """As the last visible row of the ledger's only shard says; there need be no ledger yet."""

@@ -1,0 +1,101 @@
+"""Rebuilding the lost ledger of a publication: what it will say, and writing that."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from contexture.cli import home
+from contexture.cli.checking import DEFAULT_FOLDER, FOLDER_VARIABLE
+from contexture.cli.kafka_connections import settings_of
+from contexture.errors import ConfigurationError
+from contexture.kafka import Ledger, SenderNames
+from contexture.kafka.ledger_rebuild import RebuiltShard, planned_rebuild
+from contexture.kafka.ledger_writing import write_rows
+from contexture.kafka.patience import Patience
+from contexture.outbox.ledger_seen import LedgerSeen, ledger_seen, note_ledger
+from contexture.outbox.storage import Storage
+from contexture.publications import Publication, load_publications
+
+_WAIT_SECONDS = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class LostLedger:
+    """A ledger that is to be rebuilt.
+
+    Attributes:
+        publication: whose.
+        storage: the home.
+        how: in which way it is lost.
+        shards: what it will say.
+    """
+
+    publication: Publication
+    storage: Storage
+    how: str
+    shards: tuple[RebuiltShard, ...]
+
+    @property
+    def topic(self) -> str:
+        """Its name in Kafka."""
+        return _names(self.publication).ledger_topic
+
+
+def lost_ledger(name: str, *, assume_sent: bool) -> LostLedger:
+    """Looks at a publication's ledger, and finds what it should say.
+
+    Raises:
+        ConfigurationError: no such publication or connection, or the ledger is not lost.
+        BrokersAwayError: the brokers are silent.
+    """
+    publication, storage = _publication(name), home.open_home()
+    settings = settings_of(publication.publish.connection)
+    how = _how_lost(_ledger(publication), ledger_seen(storage, name))
+    return LostLedger(publication, storage, how, planned_rebuild(settings, storage, name, assume_sent=assume_sent))
+
+
+def rebuild(lost: LostLedger) -> None:
+    """Writes it, and notes that it is the publication's ledger from now on."""
+    publication, ledger = lost.publication, _ledger(lost.publication)
+    rows = {each.shard: each.entry for each in lost.shards if each.entry is not None}
+    settings, patience = settings_of(publication.publish.connection), Patience(_WAIT_SECONDS)
+    write_rows(settings, _names(publication), ledger, rows, shards=len(lost.shards), patience=patience)
+    seen, topic_id = ledger_seen(lost.storage, publication.name), ledger.topic_id()
+    if seen is not None and topic_id is not None:
+        changed = LedgerSeen(cluster=seen.cluster, topic_id=topic_id, written=bool(rows))
+        note_ledger(lost.storage, publication.name, changed)
+
+
+def _how_lost(ledger: Ledger, seen: LedgerSeen | None) -> str:
+    standing = ledger.standing()
+    if standing.topic_id is None:
+        return "is not there"
+    if seen is not None and seen.topic_id != standing.topic_id:
+        return "was removed and made again"
+    if not standing.rows:
+        return "holds nothing"
+    raise ConfigurationError(
+        f"the ledger {ledger.topic} is not lost: it says how far {standing.rows} shards got",
+        next_step="nothing: runs go on by it",
+    )
+
+
+def _publication(name: str) -> Publication:
+    folder = Path(os.environ.get(FOLDER_VARIABLE) or DEFAULT_FOLDER)
+    known = {publication.name: publication for publication in load_publications(folder)}
+    if name not in known:
+        raise ConfigurationError(
+            f"there is no publication {name} in {folder}",
+            next_step=f"choose among: {', '.join(sorted(known))}, or set {FOLDER_VARIABLE} as Airflow has it",
+        )
+    return known[name]
+
+
+def _names(publication: Publication) -> SenderNames:
+    return SenderNames(publication.name, publication.publish.transactional_id_prefix)
+
+
+def _ledger(publication: Publication) -> Ledger:
+    return Ledger(settings_of(publication.publish.connection), _names(publication), patience=Patience(_WAIT_SECONDS))

@@ -1,0 +1,32 @@
+"""Which ledger in Kafka a publication has written to, so that a lost one is not taken for a new one."""
+
+from __future__ import annotations
+
+from contexture.outbox.layout import PublicationFolder
+from contexture.outbox.manifest import Document
+from contexture.outbox.storage import Storage
+
+
+class LedgerSeen(Document):
+    """The ledger that the publication's senders write to.
+
+    `cluster`: id of the Kafka cluster; on another one there may be none. `topic_id`: Kafka's own id of the topic.
+    `written`: whether a shard was sent whole since, so that the ledger holds rows.
+    """
+
+    cluster: str | None
+    topic_id: str
+    written: bool = False
+
+
+def ledger_seen(storage: Storage, publication: str) -> LedgerSeen | None:
+    """What is known of a publication's ledger; None before its first send."""
+    try:
+        return LedgerSeen.model_validate_json(storage.read(PublicationFolder(publication).ledger_seen()))
+    except FileNotFoundError:
+        return None
+
+
+def note_ledger(storage: Storage, publication: str, seen: LedgerSeen) -> None:
+    """Keeps it."""
+    storage.write(PublicationFolder(publication).ledger_seen(), seen.to_json())

@@ -1,0 +1,189 @@
+"""A lost ledger: refused, rebuilt from the topics, and sending goes on without loss or doubles."""
+
+from __future__ import annotations
+
+import json
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from confluent_kafka.admin import AdminClient
+
+from builders.outboxes import outbox, publication, records
+from builders.registry_outboxes import Told, registry_outbox, structures
+from contexture.cli import main
+from contexture.kafka import ClientSettings, Ledger, SenderNames, read_committed
+from contexture.kafka.errors import LedgerLostError
+from contexture.outbox.lifecycle import Outboxes
+from contexture.outbox.manifest import Manifest
+from contexture.outbox.storage import Storage
+from contexture.publications import Publication
+from contexture.sandbox.kafka import EmbeddedKafka
+from contexture_airflow.steps.attempting import attempts_of
+from contexture_airflow.steps.concluding import conclude_run
+from contexture_airflow.steps.gate import judge
+from contexture_airflow.steps.run import Interval, RunRequest, Staged
+from contexture_airflow.steps.sending import send_shard
+from contexture_airflow.steps.settling import settle
+from contexture_airflow.steps.target import KafkaTarget, Target
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(120)]
+
+CARS = """
+name: {name}
+schedule: null
+source: {{kind: ngsi, connection: broker, service: vehicles, service_path: /4wheels}}
+"""
+CODELISTS = """
+name: {name}
+schedule: null
+source: {{kind: sdmx, connection: registry, select: ["*"]}}
+topics: {{naming: fixed, topics: [{topic}], keep: latest}}
+message: {{format: sdmx}}
+"""
+
+
+class Instance:
+    """The steps of one publication's runs, and the command line beside them."""
+
+    def __init__(self, kafka: EmbeddedKafka, folder: Path, owner: Publication) -> None:
+        self.kafka, self.owner, self.name = kafka, owner, owner.name
+        self.storage = Storage(str(folder / "home"))
+        self.settings = ClientSettings.from_extra(kafka.client_settings())
+        self.outboxes = Outboxes(self.storage, owner.name)
+
+    def target(self, owner: Publication, interval: Interval | None) -> Target:
+        return KafkaTarget(self.settings, owner, interval)
+
+    def judged(self, manifest: Manifest) -> list[int]:
+        return judge(self.storage, _staged(manifest), dry_run=False, target_for=self.target, report=_silent)
+
+    def sent(self, manifest: Manifest, shard: int) -> int:
+        attempts = attempts_of(self.outboxes, manifest.outbox, shard, self.owner)
+        return send_shard(self.storage, manifest, shard, self.target(self.owner, None), attempts).records_sent
+
+    def ran(self, manifest: Manifest) -> None:
+        for shard in self.judged(manifest):
+            self.sent(manifest, shard)
+        conclude_run(self.storage, _staged(manifest), self.target, _silent, now=datetime.now(UTC))
+
+    def settled(self) -> None:
+        settle(self.storage, self.owner, RunRequest(run_id=uuid4().hex), self.target, _silent)
+
+    def lose_ledger(self) -> None:
+        admin = AdminClient(self.kafka.client_settings())
+        name = SenderNames(self.name).ledger_topic
+        admin.delete_topics([name])[name].result()
+        while name in admin.list_topics(timeout=10).topics:
+            pass
+
+    def rows(self) -> dict[int, tuple[str, int, int]]:
+        entries = Ledger(self.settings, SenderNames(self.name)).entries()
+        return {shard: (entry.outbox, entry.sequence, entry.position) for shard, entry in entries.items()}
+
+
+@pytest.fixture
+def cli(kafka: EmbeddedKafka, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    connection = {"conn_type": "kafka", "extra": {"bootstrap.servers": kafka.bootstrap_servers}}
+    monkeypatch.setenv("AIRFLOW_CONN_KAFKA_DEFAULT", json.dumps(connection))
+    monkeypatch.setenv("CONTEXTURE_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("CONTEXTURE_PUBLICATIONS", str(tmp_path / "publications"))
+
+    def run(*arguments: str) -> tuple[int, Any]:
+        monkeypatch.setattr(sys, "argv", ["contexture", "ledger", "rebuild", *arguments, "--json"])
+        with pytest.raises(SystemExit) as end:
+            main()
+        told = capsys.readouterr()
+        return int(end.value.code or 0), json.loads(told.out) if told.out else told.err
+
+    return run
+
+
+def instance(kafka: EmbeddedKafka, folder: Path, owner: Publication, text: str) -> Instance:
+    (folder / "publications").mkdir()
+    (folder / "publications" / "publication.yaml").write_text(text)
+    return Instance(kafka, folder, owner)
+
+
+def test_an_outbox_that_is_half_sent_goes_on_where_the_topics_say(kafka: EmbeddedKafka, tmp_path: Path, cli) -> None:
+    name = f"lost-{uuid4().hex[:8]}"
+    city = instance(kafka, tmp_path, publication(name=name), CARS.format(name=name))
+    topic = f"topic-{name}"
+    city.ran(outbox(city.storage, city.owner, 1, [records("car1", topic=topic), records("car2", topic=topic)]))
+    changed = [[(topic, b"car1", b"new")], [(topic, b"car2", b"new"), (topic, b"car3", b"new")]]
+    half = outbox(city.storage, city.owner, 2, changed)
+    city.judged(half)
+    city.sent(half, 0)
+    city.lose_ledger()
+
+    with pytest.raises(LedgerLostError, match="is not there any more"):
+        city.settled()
+    code, planned = cli(name, "--dry-run")
+    assert (code, planned["lost"], planned["written"]) == (0, "is not there", False)
+    assert [each["why"] for each in planned["shards"]] == [
+        "1 of 1 transactions of outbox outbox2 are in Kafka",
+        "0 of 1 transactions of outbox outbox2 are in Kafka",
+    ]
+    with pytest.raises(LedgerLostError):
+        city.settled()
+
+    code, written = cli(name, "--yes")
+    assert (code, written["written"], {each["uncertain_transactions"] for each in written["shards"]}) == (0, True, {0})
+    assert city.rows() == {0: ("outbox2", 2, 1), 1: ("outbox1", 1, 1)}
+    city.settled()
+
+    found = [(record.key, record.value) for record in read_committed(city.settings, [topic])]
+    assert sorted(found) == sorted(
+        [
+            (b"car1", b'{"id":"car1"}'),
+            (b"car2", b'{"id":"car2"}'),
+            (b"car1", b"new"),
+            (b"car2", b"new"),
+            (b"car3", b"new"),
+        ]
+    )
+    assert city.outboxes.status("outbox2").status == "concluded"
+    code, refused = cli(name, "--yes")
+    assert (code, "is not lost" in refused) == (2, True)
+
+
+def test_a_registrys_log_goes_on_after_the_last_transaction_in_the_topic(
+    kafka: EmbeddedKafka, tmp_path: Path, cli
+) -> None:
+    name = f"lost-{uuid4().hex[:8]}"
+    topic = f"topic-{name}"
+    text = CODELISTS.format(name=name, topic=topic)
+    registry = instance(kafka, tmp_path, structures(name, topic), text)
+    log = [Told(1, ("A", "B")), Told(2, ("C",)), Told(3, ("A",)), Told(3, ("B",), deletions=True)]
+    registry.ran(registry_outbox(registry.storage, registry.owner, 1, log[:1], name="first"))
+    part = registry_outbox(registry.storage, registry.owner, 2, log[1:3], name="part")
+    registry.judged(part)
+    registry.sent(part, 0)
+    registry.lose_ledger()
+
+    code, written = cli(name, "--yes")
+    assert code == 0
+    assert written["shards"][0]["why"] == "told up to registry transaction 3; 2 of 2 are in Kafka"
+    registry.settled()
+    registry.ran(registry_outbox(registry.storage, registry.owner, 3, log[1:], name="rest"))
+
+    found = [(record.key, record.value) for record in read_committed(registry.settings, [topic])]
+    assert found == [record for told in log for record in told.records()]
+
+
+def _staged(manifest: Manifest) -> Staged:
+    return Staged(
+        publication=manifest.publication,
+        run=manifest.run,
+        outbox=manifest.outbox,
+        sequence=manifest.sequence,
+        records=manifest.records,
+        shards=(),
+    )
+
+
+def _silent(sentence: str) -> None:
+    pass

@@ -1,0 +1,102 @@
+"""A ledger that is lost is noticed before anything is sent again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from builders.fake_target import FakeTarget
+from builders.outboxes import NOON, outbox, publication, records
+from contexture.kafka.errors import LedgerLostError
+from contexture.outbox.ledger_seen import ledger_seen
+from contexture.outbox.lifecycle import Outboxes
+from contexture.outbox.manifest import Manifest
+from contexture.outbox.storage import Storage
+from contexture_airflow.steps.attempting import attempts_of
+from contexture_airflow.steps.ledger_watch import check_ledger
+from contexture_airflow.steps.sending import send_shard
+
+INTERVAL = (NOON, NOON + timedelta(minutes=5))
+
+
+@pytest.fixture
+def storage(tmp_path: Path) -> Storage:
+    return Storage(str(tmp_path))
+
+
+@pytest.fixture
+def kafka() -> FakeTarget:
+    return FakeTarget(topics={"cars"})
+
+
+def send(storage: Storage, kafka: FakeTarget, manifest: Manifest) -> int:
+    outboxes = Outboxes(storage, "vehicles")
+    outboxes.move(manifest.outbox, "approved", reason="test")
+    attempts = attempts_of(outboxes, manifest.outbox, 0, publication())
+    return send_shard(storage, manifest, 0, kafka, attempts).records_sent
+
+
+def test_the_first_send_makes_the_ledger_and_notes_which_it_is(storage: Storage, kafka: FakeTarget) -> None:
+    assert send(storage, kafka, outbox(storage, publication(), 1, [records("car1")])) == 1
+
+    seen = ledger_seen(storage, "vehicles")
+    assert seen is not None
+    assert (seen.cluster, seen.topic_id, seen.written) == ("cluster-a", "ledger-a", True)
+    check_ledger(storage, "vehicles", kafka)
+
+
+def removed(kafka: FakeTarget) -> None:
+    kafka.ledger_topic = None
+
+
+def made_again(kafka: FakeTarget) -> None:
+    kafka.ledger_topic = "ledger-b"
+
+
+@pytest.mark.parametrize(
+    ("lose", "how"), [(removed, "is not there any more"), (made_again, "was removed and made again")]
+)
+def test_a_lost_ledger_stops_sending_and_says_how_to_rebuild_it(
+    storage: Storage, kafka: FakeTarget, lose: Callable[[FakeTarget], None], how: str
+) -> None:
+    send(storage, kafka, outbox(storage, publication(), 1, [records("car1")]))
+    lose(kafka)
+
+    with pytest.raises(LedgerLostError, match=how) as refused:
+        send(storage, kafka, outbox(storage, publication(), 2, [records("car2")]))
+    with pytest.raises(LedgerLostError, match=how):
+        check_ledger(storage, "vehicles", kafka)
+
+    assert "contexture ledger rebuild vehicles --dry-run" in refused.value.next_step
+    assert [key for _, key, _ in kafka.sent] == [b"car1"]
+
+
+def test_a_ledger_that_holds_nothing_is_lost_once_it_was_written(storage: Storage, kafka: FakeTarget) -> None:
+    check_ledger(storage, "vehicles", kafka)
+    send(storage, kafka, outbox(storage, publication(), 1, [records("car1")]))
+    kafka.ledger.clear()
+
+    with pytest.raises(LedgerLostError, match="holds nothing any more"):
+        check_ledger(storage, "vehicles", kafka)
+
+
+def test_another_cluster_has_a_ledger_of_its_own(storage: Storage, kafka: FakeTarget) -> None:
+    send(storage, kafka, outbox(storage, publication(), 1, [records("car1")]))
+    elsewhere = FakeTarget(cluster_id="cluster-b", topics={"cars"}, ledger_topic="ledger-c")
+
+    check_ledger(storage, "vehicles", elsewhere)
+    assert send(storage, elsewhere, outbox(storage, publication(), 2, [records("car2")])) == 1
+
+    seen = ledger_seen(storage, "vehicles")
+    assert seen is not None
+    assert (seen.cluster, seen.topic_id) == ("cluster-b", "ledger-c")
+
+
+def test_backfills_have_a_ledger_that_is_not_watched(storage: Storage, kafka: FakeTarget) -> None:
+    past = outbox(storage, publication(), 1, [records("car1")], mode="backfill", interval=INTERVAL)
+
+    assert send(storage, kafka, past) == 1
+    assert ledger_seen(storage, "vehicles") is None
