@@ -10,7 +10,6 @@ from contexture.publications import Publication
 from contexture.sdmx import Artefact, Format
 from contexture.sdmx.rules import RuleOptions, check
 from contexture.sdmx.rules.options import LARGEST_JSON_BYTES
-from contexture.sdmx.transcoding import target_format, transcode
 
 LOSS = "transcoding-loss"
 _SCHEMA = "schema"
@@ -62,8 +61,11 @@ class Conversion:
             moment: when it was read.
 
         Raises:
-            NotTranscodableError: it can't be converted.
+            NotTranscodableError: it can't be converted (a `RejectedError`).
         """
+        # Whoever converts nothing needs neither this nor the HTTP client that it comes with.
+        from contexture.sdmx.transcoding import transcode
+
         result = transcode(artefact, self._target, moment)
         found = Findings(self._options.severities)
         if result.losses:
@@ -81,5 +83,7 @@ def conversion_of(publication: Publication, options: RuleOptions) -> Conversion 
     """The conversion that a publication allows; None: it allows none."""
     if not publication.message.allow_lossy:
         return None
+    from contexture.sdmx.transcoding import target_format
+
     target = target_format(publication.source.media_type or _DEFAULT)
     return Conversion(target, options) if target else None

@@ -18,7 +18,6 @@ from contexture.publications import Publication
 from contexture.sdmx import Artefact, StructureMessageError, UnsplittableFormatError, Urn, split
 from contexture.sdmx.finality import is_final
 from contexture.sdmx.rules import RuleOptions, check, check_alone, unreadable
-from contexture.sdmx.transcoding import NotTranscodableError
 from spark_jobs.structures.bodies import BodyStream
 from spark_jobs.structures.conversion import Conversion, conversion_of
 
@@ -102,7 +101,7 @@ class StructureLook:
         """A structure that the registry doesn't write in the form that is wanted."""
         try:
             converted = conversion.of(artefact, row.received_at)
-        except NotTranscodableError as error:
+        except RejectedError as error:
             marked = {"operation": "inexpressible", "verdict": Verdict.PRESENT.value}
             reason = Violation("inexpressible", "warning", error.message)
             return Seen(_columns(row, Verdict.PRESENT) | _named(row) | marked, (reason,))

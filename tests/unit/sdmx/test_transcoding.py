@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from builders.registry import STRUCTURE_OF_EXR
 from builders.structures import CODELIST_JSON, DATAFLOW_2_1, sdmx_json
 from builders.transcoding import FREQUENCIES, LOST, MAPPINGS, frequencies, message, only
+from contexture.errors import ConfigurationError
 from contexture.sdmx import Artefact, Format, SchemaValidator
 from contexture.sdmx.registries import named_in
 from contexture.sdmx.transcoding import (
@@ -22,6 +23,7 @@ from contexture.sdmx.transcoding import (
     source_formats,
     target_format,
     transcode,
+    transcoder,
 )
 
 NOON = datetime(2026, 11, 1, 12, tzinfo=UTC)
@@ -174,6 +176,13 @@ def test_a_reference_by_element_is_one_by_urn() -> None:
     assert str(transcode(both, Format.SDMX_ML_3_0, NOON).losses) == ""
 
 
+def test_a_reader_that_is_not_installed_is_no_fault_of_the_structure(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transcoder, "READERS", {Format.SDMX_ML_2_1: "no_such_package.reader"})
+
+    with pytest.raises(ConfigurationError, match="no_such_package is not installed"):
+        transcode(frequencies(), Format.SDMX_JSON_2_0, NOON)
+
+
 def test_every_target_has_sources_that_are_others() -> None:
     for target in TARGETS:
         assert target_format(target.media_type) is target
@@ -202,7 +211,3 @@ def test_each_text_is_kept_in_its_language_or_told_as_lost(codes: Mapping[str, M
     kept = found.artefact.content.count(b"<com:Name ")
     assert kept + sum(found.losses.counts.values()) >= given_texts
     assert kept == len(codes) + 1
-
-
-def test_the_sample_says_what_the_test_believes() -> None:
-    assert FREQUENCIES.count("<com:Name ") == 4

@@ -30,6 +30,8 @@ _IDENTITY = frozenset({"id", "agencyID", "agencyId", "version"})
 _DERIVED = frozenset({"urn", "position"})
 """What follows from ids and order."""
 _FIXED_IDS = frozenset({"AttributeDescriptor", "DimensionDescriptor", "MeasureDescriptor"})
+_DEFAULTS = frozenset({("assignmentStatus", "Conditional"), ("usage", "optional")})
+"""What the schemas say of what says nothing; SDMX 3.0 has another name for it than 2.1."""
 _MOMENT = re.compile(r"(\d\d\d\d-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.0+)?(?:Z|\+00:00)?")
 _URN = "urn:sdmx:"
 
@@ -70,7 +72,8 @@ def facts(artefact: Artefact) -> Counter[Fact]:
 
 
 def _is_default(fact: Fact) -> bool:
-    return (fact.what.startswith("is") and fact.value == "false") or fact.value in _FIXED_IDS
+    is_off = fact.what.startswith("is") and fact.value == "false"
+    return is_off or fact.value in _FIXED_IDS or (fact.what, fact.value) in _DEFAULTS
 
 
 def _in_xml(artefact: Artefact) -> Iterator[Fact]:

@@ -10,8 +10,6 @@ from contexture.sdmx.artefact import Artefact
 from contexture.sdmx.transcoding.facts import Fact, facts
 
 _CHARACTERS = 400
-_RENAMED_VALUES = {"conditional": "optional"}
-"""What SDMX 3.0 calls otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,15 +60,10 @@ def _missing_values(lost: Counter[Fact], new: Counter[Fact]) -> Iterable[Fact]:
     renamed: Counter[str] = Counter()
     for fact, count in new.items():
         if not fact.is_text:
-            renamed[_value(fact)] += count
+            renamed[fact.value.casefold()] += count
     for fact in lost.elements():
         if not fact.is_text:
-            if renamed[_value(fact)] > 0:
-                renamed[_value(fact)] -= 1
+            if renamed[fact.value.casefold()] > 0:
+                renamed[fact.value.casefold()] -= 1
             else:
                 yield fact
-
-
-def _value(fact: Fact) -> str:
-    value = fact.value.casefold()
-    return _RENAMED_VALUES.get(value, value)
