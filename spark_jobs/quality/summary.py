@@ -129,6 +129,7 @@ class StructureSummary(RunSummary):
         transcoded: accepted structures that were converted, because the registry doesn't write them in the form.
         conversions: the first few of them.
         samples: structures that break rules about all that is held, the first few of each rule.
+        missing: what of a backfill's interval is not among what was read, a sentence each.
     """
 
     subject: ClassVar[Subject] = STRUCTURES
@@ -139,6 +140,7 @@ class StructureSummary(RunSummary):
     transcoded: int = 0
     conversions: Sequence[TranscodedStructure] = ()
     samples: Sequence[Sample] = ()
+    missing: Sequence[str] = ()
 
     @property
     def accepted_share(self) -> float:

@@ -84,6 +84,7 @@ def _summary(order: StageOrder, landing: LandingManifest, manifest: Manifest) ->
         inexpressible=rows.count_rows(filter=ds.field("operation") == "inexpressible"),
         unrouted=_without_topics(rows),
         registry_transaction=landing.registry_transaction,
+        missing=landing.missing,
         transcoded=manifest.transcoded,
         conversions=_conversions(manifest, order) if manifest.transcoded else (),
         samples=_samples(order),

@@ -106,6 +106,13 @@ def _lines(story: OutboxStory) -> Iterator[str]:
             f"tries again what outbox {manifest.retried} held back; {manifest.skipped_newer} left out, for the target "
             "holds newer ones"
         )
+    if manifest.replayed_from is not None:
+        where = f", to topics that begin with {manifest.topic_prefix}" if manifest.topic_prefix else ""
+        yield (
+            f"sent again from the {manifest.replayed_from}{where}; {manifest.skipped_newer} left out, for the target "
+            "holds newer ones"
+        )
+    yield from (f"missing, and not made up: {each}" for each in manifest.missing)
     if manifest.collisions:
         yield f"{manifest.collisions} events have the topic of another identity: the report shows which"
     if manifest.transcoded:

@@ -156,6 +156,17 @@ def test_show_tells_collisions_and_what_was_tried_again(storage, contexture):
     assert "2 events have the topic of another identity: the report shows which" in out
 
 
+def test_show_tells_what_a_backfill_is_of_and_what_it_lacks(storage, contexture):
+    name = approved(storage)
+    folder = PublicationFolder("vehicles")
+    manifest = Manifest.model_validate_json(storage.read(folder.manifest(name)))
+    backfill = {"replayed_from": "archive", "topic_prefix": "again-", "skipped_newer": 4, "missing": ("run 2",)}
+    storage.write(folder.manifest(name), manifest.model_copy(update=backfill).to_json())
+    out = contexture("outbox", "show", name).out
+    assert "sent again from the archive, to topics that begin with again-; 4 left out" in out
+    assert "missing, and not made up: run 2\n" in out
+
+
 def test_show_counts_quarantine_by_rule_with_identities_and_never_bodies(storage, contexture):
     name = approved(storage)
     quarantine(storage, name, "car7", "car8", "car9", "car10")

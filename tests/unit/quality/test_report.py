@@ -148,6 +148,19 @@ def test_a_registry_has_structures_and_no_entities() -> None:
     assert "<td>&#39;urn:c&#39; isn&#39;t held</td>" in text
 
 
+def test_what_a_backfill_lacks_is_listed() -> None:
+    publication = Publication.model_construct(name="structures", description="")
+    known = {"read": 2, "accepted": 2, "quarantined": 0, "in_source": None, "unchanged": 0, "newest_modified_at": None}
+    lacking = "transaction 2 of the registry, which the registry's log doesn't tell"
+    verdict = Verdict(outbox="000000000007-abc", approved=True, results=())
+    for missing, shown in (((), False), ((lacking, "<b>"), True)):
+        summary = StructureSummary(**known, reference_time=NOON, missing=missing)  # type: ignore[arg-type]
+        text = page(Report(publication, "backfill__1", summary, verdict, [], NOON, 2.34)).decode()
+        assert ("Missing, and not made up" in text) == shown
+        assert ("<li>transaction 2 of the registry," in text) == shown
+        assert ("<li>&lt;b&gt;</li>" in text) == shown
+
+
 def test_converted_structures_are_shown_with_what_they_lost() -> None:
     publication = Publication.model_construct(name="structures", description="")
     known = {"read": 2, "accepted": 2, "quarantined": 0, "in_source": 2, "unchanged": 0, "newest_modified_at": None}
