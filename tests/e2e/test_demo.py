@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from e2e.processes import LOOPBACK, alive, command_line, descendants, environment, listeners
+from e2e.secrets_left import SecretWatch, filled_tables, forms, places_with
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
@@ -76,17 +77,24 @@ def test_up_shows_where_to_log_in_keeps_secrets_and_ends_with_ctrl_c(command, tm
     observer = Observer(up.process.pid)
     observer.start()
     up.await_text("Ctrl-C ends all of it", seconds=300)
-    await_file(tmp_path / "home" / "vehicles" / "state", "CURRENT", seconds=300)
+    wanted = forms(source_tokens(observer.pids))
+    watch = SecretWatch(up.process.pid, tmp_path, wanted)
+    watch.start()
+    await_file(tmp_path / "home", "*/state/CURRENT", seconds=500)
+    watch.end()
     observer.end()
-    token = source_token(observer.pids)
-    (airflow,) = tmp_path.glob("contexture-*/airflow")
+    (database,) = tmp_path.glob("contexture-*/airflow/airflow.db")
 
     assert "user admin   password " in up.text
     assert {place for place in observer.sockets if place[0] not in LOOPBACK} == set()
-    assert files_with(token, airflow) == []
-    assert files_with(token, tmp_path / "home") == []
-    assert token not in up.text
-    assert not [line for line in observer.command_lines if token in line]
+    # What a shell needs for the same connections: for the user's own eyes, and gone with the rest.
+    (own,) = tmp_path.glob("contexture-*/shell.env")
+    assert own.stat().st_mode & 0o777 == 0o600
+    assert watch.found <= {str(own)}, "no process list and no file of a moment held a token"
+    assert watch.looks > 3
+    assert {"xcom", "rendered_task_instance_fields", "log"} <= filled_tables(database)
+    assert places_with(wanted, tmp_path) == [str(own)]
+    assert not [line for line in observer.command_lines for form in wanted if form.decode() in line]
 
     assert up.interrupt(180) == 0, up.text[-3000:]
     time.sleep(2)
@@ -94,24 +102,20 @@ def test_up_shows_where_to_log_in_keeps_secrets_and_ends_with_ctrl_c(command, tm
     assert [path for path in tmp_path.iterdir() if path.name.startswith("contexture-")] == []
 
 
-def await_file(folder: Path, name: str, *, seconds: float) -> None:
-    """Waits for a file: here for the first run of a publication to be concluded."""
+def await_file(folder: Path, pattern: str, *, seconds: float) -> None:
+    """Waits for a file: here for the first run of some publication to be concluded."""
     deadline = time.monotonic() + seconds
-    while not (folder / name).is_file():
-        assert time.monotonic() < deadline, f"{folder / name} is not there after {seconds} s"
+    while not any(folder.glob(pattern)):
+        assert time.monotonic() < deadline, f"{folder / pattern} is not there after {seconds} s"
         time.sleep(1)
 
 
-def source_token(pids: set[int]) -> str:
-    """The token of the source's connection, from the environment of a process that has it."""
+def source_tokens(pids: set[int]) -> set[str]:
+    """The tokens of the sources' connections, from the environment of a process that has them."""
+    found = set()
     for pid in alive(pids):
         for variable in environment(pid):
-            if variable.startswith("AIRFLOW_CONN_CONTEXT_BROKER="):
-                return json.loads(variable.split("=", 1)[1])["extra"]["headers"]["X-Auth-Token"]
-    raise AssertionError("no process has the connection")
-
-
-def files_with(secret: str, folder: Path) -> list[str]:
-    """Files that hold the secret: logs, databases, reports, orders."""
-    found = (path for path in folder.rglob("*") if path.is_file())
-    return [str(path) for path in found if secret.encode() in path.read_bytes()]
+            if variable.startswith(("AIRFLOW_CONN_CONTEXT_BROKER=", "AIRFLOW_CONN_REGISTRY=")):
+                found.add(json.loads(variable.split("=", 1)[1])["extra"]["headers"]["X-Auth-Token"])
+    assert len(found) == 2, "a process has the connections"
+    return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow.parquet as pq
@@ -236,3 +237,20 @@ def test_runs_that_tell_events_give_the_next_one_nothing_to_tell(home: Audit) ->
 def test_without_tables_nothing_is_noted_and_nothing_fails() -> None:
     with Journal(None) as journal:
         tell_end(journal, publication(), "run1", "manual__1", "outbox1", None)
+
+
+@pytest.mark.airflow
+def test_the_operator_hands_on_what_it_prepared(home: Audit, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("airflow.sdk")
+    from contexture_airflow.context import run_request
+    from contexture_airflow.operators.stage_operations import StageOperationsOperator
+
+    monkeypatch.setenv("CONTEXTURE_HOME", home.storage.root)
+    home.happens("a")
+    _, plan = home.planned("manual__1")
+    run = SimpleNamespace(run_id="manual__1", run_type="manual", triggering_user_name="ana")
+    operator = StageOperationsOperator(task_id="stage", publication=home.publication, plan=plan.handed())
+    context: Any = {"params": {"mode": "auto"}, "dag_run": run}
+    staged = Staged.received(operator.execute(context))
+    assert (run_request(context).triggered_by, run_request(context).run_type) == ("ana", "manual")
+    assert (staged.publication, staged.run, staged.records, staged.shards) == ("audit", plan.run, 2, (0,))
