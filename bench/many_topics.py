@@ -57,20 +57,25 @@ class _Spread:
             write_shards(self._home, outbox, self._shards(), moment=datetime.now(UTC))
         grouping = self._group()
         setting.tell(f"grouping took {grouping:.2f} s")
-        ours, peer = alternate(
-            lambda: self._records / (self._ours().seconds + grouping),
-            lambda: self._records / self._naive().seconds,
-            setting.sizes.topic_pairs,
-            setting.tell,
-        )
-        what = f"{number} topics, {self._records // len(self._names)} records each, {SHARDS} senders"
-        against = "one producer without transactions, record by record in random order"
         target = TOPICS_TARGET if len(self._names) == max(setting.sizes.topics) else None
         return [
-            Measure("topics", f"{what}, grouping included", "records/s", ours, peer, against, target),
+            self._against("one producer, record by record in random order, in transactions", True, grouping, target),
+            self._against("the same producer without transactions", False, grouping, None),
             Measure("topics", f"making {number} topics until all can be used", "s", (making,)),
             Measure("topics", f"peak memory of a sender, {number} topics", "MiB", tuple(self._peaks)),
         ]
+
+    def _against(self, peer: str, transactional: bool, grouping: float, target: Target | None) -> Measure:
+        self._setting.tell(f"against {peer}")
+        ours, others = alternate(
+            lambda: self._records / (self._ours().seconds + grouping),
+            lambda: self._records / self._naive(transactional=transactional).seconds,
+            self._setting.sizes.topic_pairs,
+            self._setting.tell,
+        )
+        number, each = len(self._names), self._setting.sizes.topic_records
+        what = f"{number:,} topics, {each} records each, {SHARDS} senders, grouping included"
+        return Measure("topics", what, "records/s", ours, others, peer, target)
 
     def _make_topics(self) -> float:
         settings = ClientSettings.from_extra(self._kafka.client_settings())
@@ -110,9 +115,10 @@ class _Spread:
         self._peaks.append(sent.peak_bytes / MEBIBYTE)
         return self._whole(sent)
 
-    def _naive(self) -> Sent:
+    def _naive(self, *, transactional: bool) -> Sent:
         command = [sys.executable, "-m", "bench.naive_sender", str(self._home), self._plain]
-        return self._whole(self._sender.run([[*command, self._kafka.bootstrap_servers]]))
+        ids = [f"naive-{time.monotonic_ns()}"] if transactional else []
+        return self._whole(self._sender.run([[*command, self._kafka.bootstrap_servers, *ids]]))
 
     def _whole(self, sent: Sent) -> Sent:
         if sent.records != self._records:

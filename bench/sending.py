@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 from bench.loads import Load
 from bench.measures import Measure, Target, alternate
@@ -30,21 +31,24 @@ BY_DEFAULT = "Kafka's ProducerPerformance, batches by default"
 def send(setting: Setting) -> list[Measure]:
     """Records a second from an outbox on disk to committed, against Kafka's ProducerPerformance."""
     plain = Load(setting.sizes.sent_records)
-    cores = replace(plain, shards=os.cpu_count() or 1)
+    headed = replace(plain, headers=HEADERS)
+    large = [Load(plain.records // fewer, value_bytes) for value_bytes, fewer in setting.sizes.large_values]
+    cores, two = replace(plain, shards=os.cpu_count() or 1), replace(plain, shards=2)
     with bench_kafka(setting) as kafka:
         setting.tell("fetching Kafka's tools (once on a machine)")
         jars.fetch(setting.tell, group="tools")
         trial = _Trial(setting, kafka)
-        setting.tell(f"warm-up: {trial.written(plain).records_per_second(plain):,.0f} records/s")
-        measures = [trial.against_peer(plain, AS_OURS, SAME_BATCHES, SEND_TARGET)]
-        measures.append(trial.against_peer(plain, BY_DEFAULT, (), None))
-        measures.append(trial.against_peer(replace(plain, headers=HEADERS), AS_OURS, SAME_BATCHES, HEADERS_TARGET))
-        for value_bytes, fewer in ((2_000, 4), (100_000, 100)):
-            load = Load(plain.records // fewer, value_bytes)
-            measures.append(trial.against_peer(load, AS_OURS, SAME_BATCHES, SEND_TARGET))
-        measures.append(trial.against_peer(cores, AS_OURS, SAME_BATCHES, CORES_TARGET))
-        measures.append(trial.against_one(replace(plain, shards=2), plain))
-    return measures
+        for load in dict.fromkeys((plain, headed, cores, two, *large)):
+            trial.write(load)
+        setting.tell(f"warm-up: {trial.sender.records_per_second(plain):,.0f} records/s")
+        return [
+            trial.against_peer(plain, AS_OURS, SAME_BATCHES, SEND_TARGET),
+            trial.against_peer(headed, AS_OURS, SAME_BATCHES, HEADERS_TARGET),
+            trial.against_peer(cores, AS_OURS, SAME_BATCHES, CORES_TARGET),
+            *(trial.against_peer(load, AS_OURS, SAME_BATCHES, SEND_TARGET) for load in large),
+            trial.against_one(two, plain),
+            trial.against_peer(plain, BY_DEFAULT, (), None),
+        ]
 
 
 def memory(setting: Setting) -> list[Measure]:
@@ -71,28 +75,21 @@ class _Trial:
     def __init__(self, setting: Setting, kafka: EmbeddedKafka) -> None:
         self._setting = setting
         self._kafka = kafka
-        self._sender = Sender(setting.folder / "home", kafka)
-        self._written: set[Load] = set()
+        self.sender = Sender(setting.folder / "home", kafka)
 
-    def written(self, load: Load) -> Sender:
-        """The sender, once the load's outbox is there."""
-        if load not in self._written:
-            self._setting.tell(f"writing an outbox of {load.described()}")
-            write_outbox(self._sender.home, load)
-            self._written.add(load)
-        return self._sender
+    def write(self, load: Load) -> None:
+        """Writes a load's outbox, and the values that Kafka's program gets."""
+        self._setting.tell(f"writing an outbox of {load.described()} in {load.shards} shards")
+        write_outbox(self.sender.home, load)
+        load.payloads(self._payloads(load))
 
     def against_peer(self, load: Load, against: str, properties: tuple[str, ...], target: Target | None) -> Measure:
         """Our rate against that of Kafka's own program, which is given values alone."""
-        sender = self.written(load)
-        payloads = self._setting.folder / f"payloads-{load.value_bytes}.txt"
-        if not payloads.exists():
-            load.payloads(payloads)
         tools = jars.fetch(self._setting.tell, group="tools")
-        peer = ProducerPerformance(tools, self._kafka.bootstrap_servers, payloads, properties)
+        peer = ProducerPerformance(tools, self._kafka.bootstrap_servers, self._payloads(load), properties)
         self._setting.tell(f"{_senders(load)}, {load.described()}, against {against}")
         ours, others = alternate(
-            lambda: sender.records_per_second(load),
+            lambda: self.sender.records_per_second(load),
             partial(_peer_rate, self._kafka, peer, load.records),
             self._setting.sizes.pairs,
             self._setting.tell,
@@ -102,16 +99,17 @@ class _Trial:
 
     def against_one(self, load: Load, single: Load) -> Measure:
         """Several senders' rate against one's."""
-        sender = self.written(load)
-        self.written(single)
         self._setting.tell(f"{_senders(load)} against {_senders(single)}")
         ours, others = alternate(
-            lambda: sender.records_per_second(load),
-            lambda: sender.records_per_second(single),
+            lambda: self.sender.records_per_second(load),
+            lambda: self.sender.records_per_second(single),
             self._setting.sizes.pairs,
             self._setting.tell,
         )
         return Measure("send", f"{_senders(load)}, {load.described()}", "records/s", ours, others, "one sender of ours")
+
+    def _payloads(self, load: Load) -> Path:
+        return self._setting.folder / f"payloads-{load.value_bytes}.txt"
 
 
 def _senders(load: Load) -> str:

@@ -16,6 +16,7 @@ class Sizes:
     Attributes:
         pairs: how often each pair is measured.
         sent_records: in the outbox of `send`.
+        large_values: sizes of larger values in `send`, and by how much fewer records of each are sent.
         topics: numbers of topics of `topics`.
         topic_records: for each of them.
         topic_pairs: how often each pair of `topics` is measured; the peer takes minutes.
@@ -33,6 +34,7 @@ class Sizes:
 
     pairs: int = 5
     sent_records: int = 2_000_000
+    large_values: tuple[tuple[int, int], ...] = ((2_000, 4), (100_000, 100))
     memory_records: tuple[int, int] = (100_000, 1_000_000)
     topics: tuple[int, ...] = (1_000, 10_000)
     topic_records: int = 10
@@ -51,6 +53,7 @@ class Sizes:
 QUICK = Sizes(
     pairs=1,
     sent_records=100_000,
+    large_values=((2_000, 4),),
     memory_records=(60_000, 200_000),
     topics=(20, 60),
     topic_pairs=1,
