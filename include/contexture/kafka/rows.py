@@ -87,14 +87,14 @@ def produce_rows(
             deque(islice(calls, _POLL_EVERY), maxlen=0)
         except BufferError:
             refused = rows.num_rows - length_hint(iterators[0]) - 1
-            when_full(tuple(column[refused] if isinstance(column, list) else next(iter(column)) for column in columns))
+            when_full(tuple(next(column) if isinstance(column, repeat) else column[refused] for column in columns))
         producer.poll(0)
         left = length_hint(iterators[0])
 
 
-def _arguments(rows: pa.RecordBatch, constant: Headers) -> list[Iterable[object]]:
+def _arguments(rows: pa.RecordBatch, constant: Headers) -> list[Any]:
     """The columns in the order of `produce`'s parameters, as few as these rows need; the first one is a list."""
-    columns: list[Iterable[object]] = [
+    columns: list[Any] = [
         _topics(rows.column("topic")),
         rows.column("value").to_pylist(),
         rows.column("key").to_pylist(),
@@ -148,9 +148,33 @@ def _headers(rows: pa.RecordBatch, constant: Headers) -> Iterable[object] | None
     used = {name: column for name, column in columns.items() if column.null_count < rows.num_rows}
     if not used:
         return repeat(list(constant)) if constant else None
-    pairs = [zip(repeat(name.removeprefix(HEADER_PREFIX)), column.to_pylist()) for name, column in used.items()]
-    if any(column.null_count for column in used.values()):
-        fixed = list(constant)
-        return [fixed + [pair for pair in row if pair[1] is not None] for row in zip(*pairs, strict=True)]
-    # Nothing but C between two records.
-    return list(map(list, zip(*map(repeat, constant), *pairs)))  # noqa: B905 - the constant ones have no end
+    some_absent = any(column.null_count for column in used.values())
+    named = {name.removeprefix(HEADER_PREFIX): column.to_pylist() for name, column in used.items()}
+    return _HeaderLists(list(constant), named, some_absent=some_absent)
+
+
+class _HeaderLists:
+    """The headers of each row, made when the row is sent and gone after it.
+
+    Held all at once, they would be a hundred thousand objects that Python's collector of cycles looks through again
+    and again: that took longer than everything else about headers.
+    """
+
+    def __init__(self, constant: list[tuple[str, bytes | None]], named: dict[str, Any], *, some_absent: bool) -> None:
+        self._constant = constant
+        self._named = named
+        self._some_absent = some_absent
+
+    def __iter__(self) -> Iterator[list[tuple[str, bytes | None]]]:
+        pairs = [zip(repeat(name), column) for name, column in self._named.items()]
+        # Nothing but C between two records, but for those that lack a header.
+        complete = map(list, zip(*map(repeat, self._constant), *pairs))  # noqa: B905 - nor have the constant ones
+        return map(_present, complete) if self._some_absent else complete
+
+    def __getitem__(self, row: int) -> list[tuple[str, bytes | None]]:
+        own = [(name, column[row]) for name, column in self._named.items()]
+        return [*self._constant, *(_present(own) if self._some_absent else own)]
+
+
+def _present(headers: list[tuple[str, bytes | None]]) -> list[tuple[str, bytes | None]]:
+    return [pair for pair in headers if pair[1] is not None]

@@ -87,6 +87,17 @@ def test_a_full_queue_keeps_what_a_record_says_of_itself():
     assert all(record.headers == [("service", b"x")] for record in sent)
 
 
+@pytest.mark.parametrize("absent", [None, 5])
+def test_a_full_queue_gives_no_record_the_headers_of_another(absent):
+    rows = [
+        OutboxRow("a", b"k", b"v", headers=() if number == absent else (("id", b"%d" % number),))
+        for number in range(20)
+    ]
+    sent = sent_for(rows, headers=(("service", b"x"),), capacity=2)
+    own = [[] if number == absent else [("id", b"%d" % number)] for number in range(20)]
+    assert [record.headers for record in sent] == [[("service", b"x"), *each] for each in own]
+
+
 def test_batches_are_cut_at_transactions_only():
     batches = [
         record_batch([OutboxRow("a", b"k", b"v", transaction=t) for t in numbers], first)
