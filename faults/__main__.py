@@ -44,6 +44,8 @@ def main(
         cell, word = outcome.cell, "clean" if outcome.is_clean else "[red]not clean[/red]"
         stamp = f"[dim]{time.monotonic() - started:5.0f} s[/dim] {len(done):4} of {len(planned)}"
         progress.print(f"{stamp}  {cell.scenario}, {cell.moment}: {word}, {outcome.seconds:.1f} s")
+        for line in complaints([outcome]):
+            progress.print(line, markup=False)
 
     with EmbeddedKafka(broker_config=BROKER_CONFIG) as kafka:
         outcomes = run_all(kafka, planned, tell, beside=beside)

@@ -37,22 +37,17 @@ def call_errors() -> tuple[type[Exception], ...]:
     """What calls of a producer raise, for `except call_errors()`; `error_in` gives the Kafka error.
 
     A fatal error is raised by whatever call serves callbacks. When a delivery report is served by the same call, it is
-    run with that exception already raised, and Python makes a SystemError of it.
+    run with that exception already raised, and Python makes a SystemError of it. Under load the client has also been
+    seen to fail a call without any exception set, which is a SystemError too.
     """
     return (client_error(), SystemError)
 
 
 def error_in(failure: BaseException) -> KafkaErrorLike:
-    """The Kafka error inside an exception of the client.
-
-    Raises:
-        SystemError: `failure` is one that the client has nothing to do with.
-    """
+    """The Kafka error inside an exception of the client; `_FAIL` where it has none."""
     from confluent_kafka import KafkaError
 
-    if isinstance(failure, SystemError):
-        if not isinstance(failure.__cause__, client_error()):
-            raise failure
+    if isinstance(failure, SystemError) and isinstance(failure.__cause__, client_error()):
         failure = failure.__cause__
     inner = failure.args[0] if failure.args else None
     return cast(KafkaErrorLike, inner if isinstance(inner, KafkaError) else KafkaError(KafkaError._FAIL, str(failure)))
