@@ -16,6 +16,7 @@ import httpx
 from contexture.outbox.lifecycle import Outboxes
 from contexture.outbox.manifest import Manifest
 from contexture.outbox.storage import Storage
+from contexture.sandbox.airflow import Login
 from contexture.sandbox.airflow.client import DagRun
 from contexture.sandbox.demo.comparison import concluded
 from contexture.sandbox.stack import Stack, StackOptions
@@ -27,9 +28,11 @@ Found = TypeVar("Found")
 
 
 @contextmanager
-def installation(publications: Path, home: Path, *, entities: int) -> Iterator[Installation]:
+def installation(
+    publications: Path, home: Path, *, entities: int, others: tuple[Login, ...] = ()
+) -> Iterator[Installation]:
     """A started installation; everything of it is ended with the block."""
-    with Stack(StackOptions(publications, home, entities=entities), progress=print) as stack:
+    with Stack(StackOptions(publications, home, entities=entities, others=others), progress=print) as stack:
         yield Installation(stack)
 
 

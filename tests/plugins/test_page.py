@@ -442,6 +442,8 @@ def test_two_hundred_publications_and_a_hundred_thousand_transactions_are_quick(
         ("publications/publication-000/transactions", {"status": 4}),
         ("publications/publication-000/runs", {"page": 100}),
         ("publications/publication-000/topics", {}),
+        ("publications/publication-000/quality", {}),
+        ("publications/publication-000/quarantine", {}),
         ("api/publications", {}),
         ("api/status/publication-000", {}),
     ]

@@ -15,7 +15,7 @@ from contexture.errors import ConfigurationError
 from contexture.kafka import ClientSettings
 from contexture.operations.pools import POOLS
 from contexture.sandbox import class_data, java
-from contexture.sandbox.airflow import AirflowClient, AirflowProcesses, AirflowSettings
+from contexture.sandbox.airflow import AirflowClient, AirflowProcesses, AirflowSettings, Login
 from contexture.sandbox.context_broker import TestBroker
 from contexture.sandbox.context_broker.entities import seed_entities
 from contexture.sandbox.kafka import EmbeddedKafka
@@ -40,6 +40,7 @@ class StackOptions:
         structures: how many structures it holds when Airflow starts.
         prepare: is given the copied publication files before Airflow sees them.
         dags: folder of DAG files; the project's when None.
+        others: who may log in besides the administrator.
     """
 
     publications: Path
@@ -52,6 +53,7 @@ class StackOptions:
     structures: int = 0
     prepare: Callable[[Path], None] = field(default=lambda folder: None)
     dags: Path | None = None
+    others: tuple[Login, ...] = ()
 
 
 class Stack:
@@ -116,6 +118,7 @@ class Stack:
             connections=self._connections(),
             java=environment,
             dags=self.options.dags,
+            others=self.options.others,
         )
         self.airflow = AirflowProcesses(self.settings, self._progress)
         self.client = AirflowClient(self.settings)

@@ -20,7 +20,7 @@ from contexture.outbox.vanishing import Vanishing, kept_vanishing
 from contexture.publications.problems import without_secrets
 from contexture.publications.understood import UnderstoodKey, understood
 
-_INTERVENTIONS = 10
+_INTERVENTIONS = 20
 
 
 @dataclass(frozen=True, slots=True)

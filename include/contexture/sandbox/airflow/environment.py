@@ -21,10 +21,11 @@ _NOT_INHERITED = ("AIRFLOW", "SPARK_", "PYTHONDONTWRITEBYTECODE")
 
 @dataclass(frozen=True, slots=True)
 class Login:
-    """The one user of a sandbox; the password is made anew at each start."""
+    """A user of a sandbox, by default its only one; the password is made anew at each start."""
 
     user: str = "admin"
     password: str = field(default_factory=lambda: secrets.token_urlsafe(9), repr=False)
+    role: str = "admin"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +41,7 @@ class AirflowSettings:
         connections: Airflow connections by id, in Airflow's JSON form.
         java: variables that make children find Java.
         dags: the folder of DAG files; the project's when None.
+        others: who else may log in.
     """
 
     folder: Path
@@ -51,6 +53,7 @@ class AirflowSettings:
     java: Mapping[str, str]
     login: Login = field(default_factory=Login)
     dags: Path | None = None
+    others: tuple[Login, ...] = ()
 
     @property
     def url(self) -> str:
@@ -67,7 +70,7 @@ class AirflowSettings:
         self.temporary.mkdir(parents=True, exist_ok=True)
         passwords = self.folder / "passwords.json"
         passwords.touch(mode=0o600)
-        passwords.write_text(json.dumps({self.login.user: self.login.password}))
+        passwords.write_text(json.dumps({login.user: login.password for login in (self.login, *self.others)}))
 
     def environment(self) -> dict[str, str]:
         """All variables of Airflow's processes; secrets are nowhere else than here."""
@@ -99,7 +102,9 @@ class AirflowSettings:
                 "executor": "LocalExecutor",
                 "parallelism": PARALLELISM,
                 "dags_are_paused_at_creation": False,
-                "simple_auth_manager_users": f"{self.login.user}:admin",
+                "simple_auth_manager_users": ",".join(
+                    f"{login.user}:{login.role}" for login in (self.login, *self.others)
+                ),
                 "simple_auth_manager_passwords_file": self.folder / "passwords.json",
                 "execution_api_server_url": f"{self.url}/execution/",
                 "min_serialized_dag_update_interval": 2,
