@@ -1,0 +1,132 @@
+"""The ways back of docs/how-to/recover.md, walked: a topic, the storage, or a part of its past is lost."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from builders.outboxes import publication
+from builders.whole_runs import Lasting, WholeRuns, spark_session
+from contexture.kafka import read_committed
+from contexture.ngsi import BrokerConnection
+from contexture.operations.verification.replica_topics import KafkaTopics
+from contexture.operations.verification.verifying import verify
+from contexture.outbox.state import State
+from contexture.sandbox.context_broker import SeedEntity, TestBroker
+from contexture.sandbox.kafka import EmbeddedKafka
+from spark_jobs import phases
+
+pytestmark = pytest.mark.integration
+
+
+class City(WholeRuns):
+    """A replica of some cars."""
+
+    def __init__(self, home: Path, kafka: EmbeddedKafka, broker: TestBroker) -> None:
+        super().__init__(home, kafka)
+        self.broker = broker
+        self.brokers = kafka.client_settings()
+        self.cars = publication(
+            name=self.name,
+            source={"kind": "ngsi", "connection": "context_broker", "service": "vehicles", "service_path": "/4wheels"},
+            topics={"naming": "fixed", "topics": [self.topic], "keep": "latest"},
+        )
+
+    def remove(self, name: str) -> None:
+        headers = {"Fiware-Service": "vehicles", "Fiware-ServicePath": "/4wheels"}
+        httpx.delete(f"{self.broker.url}/v2/entities/{name}", headers=headers).raise_for_status()
+
+    def remove_topic(self) -> None:
+        from confluent_kafka.admin import AdminClient
+
+        # The client has to live until the answer is there.
+        admin = AdminClient(self.brokers)
+        for future in admin.delete_topics([self.topic]).values():
+            future.result(timeout=60)
+
+    def differences(self) -> dict[str, int]:
+        found = verify(self.storage, self.cars, KafkaTopics(self.settings, self.cars))
+        return {kind: count for kind, count in found.differences.items() if count}
+
+    def replica(self) -> set[str]:
+        """Who is there for a consumer that keeps the newest record of each key."""
+        newest = {record.key: record.value for record in read_committed(self.settings, [self.topic])}
+        return {
+            name for name in ("car0", "car1", "car2", "car3") for key in newest if name.encode() in key and newest[key]
+        }
+
+
+@pytest.fixture(scope="module")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    with spark_session(tmp_path_factory.mktemp("spark")) as started:
+        yield started
+
+
+@pytest.fixture
+def city(tmp_path: Path, kafka: EmbeddedKafka, spark: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[City]:
+    monkeypatch.setattr(phases, "start_session", lambda _name: Lasting(spark))
+    with TestBroker() as broker:
+        broker.load(car(number) for number in range(3))
+        connection = BrokerConnection(broker.url, timeout_seconds=5)
+        monkeypatch.setenv("CONTEXTURE_SOURCE_CONNECTION", connection.to_json())
+        made = City(tmp_path / "home", kafka, broker)
+        made.ran(made.cars)
+        yield made
+
+
+def car(number: int) -> SeedEntity:
+    moment = datetime(2026, 1, 1, 0, 0, number, tzinfo=UTC)
+    entity = {"id": f"car{number}", "type": "car", "speed": {"type": "Number", "value": number, "metadata": {}}}
+    return SeedEntity("vehicles", "/4wheels", entity, moment, moment)
+
+
+def test_a_lost_topic_is_made_again_by_a_full_run(city: City) -> None:
+    city.remove_topic()
+    assert city.differences() == {"missing": 3}
+
+    city.ran(city.cars, mode="full")
+
+    assert city.differences() == {}
+    assert city.replica() == {"car0", "car1", "car2"}
+
+
+def test_without_its_storage_the_next_run_sends_all_and_what_vanished_meanwhile_is_shown(city: City) -> None:
+    city.ran(city.cars)
+    shutil.rmtree(city.storage.root)
+    city.remove("car1")
+
+    again = city.ran(city.cars)
+
+    # Kafka knows that there were two runs before.
+    assert (again.mode, again.sequence, again.records) == ("full", 3, 2)
+    assert city.replica() == {"car0", "car1", "car2"}
+    assert city.differences() == {"extra": 1}
+
+    city.remove_topic()
+    city.ran(city.cars, mode="full")
+    assert city.differences() == {}
+    assert city.replica() == {"car0", "car2"}
+
+
+def test_from_a_copy_of_its_storage_of_before_it_finds_back_by_itself(city: City, tmp_path: Path) -> None:
+    shutil.copytree(city.storage.root, tmp_path / "copy")
+    city.broker.load([car(3)])
+    city.remove("car1")
+    for _ in range(2):
+        last = city.ran(city.cars)
+    assert (last.sequence, city.replica()) == (3, {"car0", "car2", "car3"})
+
+    shutil.rmtree(city.storage.root)
+    shutil.copytree(tmp_path / "copy", city.storage.root)
+    sequences = [city.ran(city.cars, mode="full").sequence for _ in range(2)]
+
+    assert sequences == [4, 5]
+    assert city.replica() == {"car0", "car2", "car3"}
+    assert city.differences() == {}
+    assert State(city.storage, city.name).pointer().identities == 3
