@@ -75,7 +75,9 @@ def token_for(request: Request, user: str, what: str) -> str:
 def is_token(request: Request, user: str, what: str, given: str) -> bool:
     """Whether a form was shown to this user for this action, no more than an hour or two ago."""
     hour = int(time.time() // _HOUR_SECONDS)
-    return any(hmac.compare_digest(_token(request, user, what, each), given) for each in (hour, hour - 1))
+    # As bytes: of texts only ASCII can be compared, and what is given may be anything.
+    expected = (_token(request, user, what, each).encode() for each in (hour, hour - 1))
+    return any(hmac.compare_digest(each, given.encode()) for each in expected)
 
 
 def _token(request: Request, user: str, what: str, hour: int) -> str:
