@@ -54,6 +54,14 @@ def test_the_wheel_holds_the_data_that_code_reads(wheel: Path) -> None:
     assert (wheel / "contexture/sandbox/context_broker/data/README.md").is_file()
 
 
+def test_airflow_finds_our_connection_types_by_the_wheel(wheel: Path) -> None:
+    (entry_points,) = wheel.glob("contexture-*.dist-info/entry_points.txt")
+    assert (
+        "[apache_airflow_provider]\nprovider_info = contexture_airflow.provider:provider_info"
+        in entry_points.read_text()
+    )
+
+
 def test_the_command_line_runs_from_the_wheel_away_from_the_checkout(wheel: Path, tmp_path: Path) -> None:
     code = "import sys; sys.path.insert(0, sys.argv.pop(1)); from contexture.cli import main; main()"
     ran = subprocess.run(

@@ -41,8 +41,8 @@ def try_connection(
     a record of the largest size, the brokers' clock. A context broker:
     one question that its database has to answer, and which broker it is. A structure registry: which product it is,
     what it lists, what more our credentials show than the public sees, and one structure in the format. Which of both
-    it is follows from --kind, --media-type or --service, from flavour or api in its extra, or from the publications
-    that use it; else what answers tells. Secrets are never shown.
+    it is follows from --kind, from its type (contexture_ngsi, contexture_sdmx), from --media-type or --service, from
+    flavour or api in its extra, or from the publications that use it; else what answers tells. Secrets are never shown.
 
     Exit codes: 0 it works; 1 a step failed; 2 the connection isn't there or can't be used; 3 it could not be reached.
     """
@@ -90,9 +90,8 @@ def list_properties(
 def _show(outcome: Outcome) -> None:
     typer.echo(f"{outcome.connection}: {outcome.target}")
     for step in outcome.steps:
-        word = {True: "works", False: "failed", None: "not tried"}[step.passed]
         colour = {True: typer.colors.GREEN, False: typer.colors.RED, None: typer.colors.YELLOW}[step.passed]
-        typer.secho(f"  {step.name}: {word} ({step.seconds:.2f} s): {step.detail}", fg=colour)
+        typer.secho(f"  {step.name}: {step.verdict} ({step.seconds:.2f} s): {step.detail}", fg=colour)
         if step.remedy:
             typer.echo(f"    next: {step.remedy}")
 

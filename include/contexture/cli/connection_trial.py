@@ -9,9 +9,8 @@ from contexture.cli.source_kinds import source_kind
 from contexture.cli.trial_outcome import Outcome, Step, Told, untold
 from contexture.errors import ConfigurationError
 from contexture.ngsi.connection_fields import ConnectionFields
+from contexture.publications.connection_types import TYPES, Target, leads_to
 from contexture.publications.kinds import SourceKind
-
-_KINDS = ("kafka", "http", "https")
 
 
 def try_by_kind(
@@ -31,7 +30,8 @@ def try_by_kind(
         timeout_seconds: for each step.
         media_type: of a structure registry: the format to try.
         topic: of Kafka: an existing topic that takes the test's records.
-        kind: of a source; None: what the other arguments, the connection and the publications say, else what answers.
+        kind: of a source; None: what its type, the other arguments, the connection and the publications say, else what
+            answers.
 
     Raises:
         ConfigurationError: it isn't there, or it holds what can't be used.
@@ -69,14 +69,15 @@ def try_fields(
 
     Args and errors are those of `try_by_kind`.
     """
-    _check_type(connection_id, fields)
-    if fields.kind == "kafka":
+    target = _target(connection_id, fields)
+    if target == "kafka":
         from contexture.cli.kafka_connections import try_kafka
 
         return try_kafka(connection_id, fields, topic, timeout_seconds, told)
     registry = RegistryTrial(connection_id, fields, media_type, timeout_seconds, told)
     broker = BrokerTrial(connection_id, fields, service, timeout_seconds)
-    match kind or source_kind(connection_id, registry, service=service, media_type=media_type):
+    said = kind or (target if target != "source" else None)
+    match said or source_kind(connection_id, registry, service=service, media_type=media_type):
         case "sdmx":
             return registry.outcome()
         case "ngsi":
@@ -84,12 +85,14 @@ def try_fields(
     return _whatever_answers(registry, broker, told)
 
 
-def _check_type(connection_id: str, fields: ConnectionFields) -> None:
-    if fields.kind not in _KINDS:
+def _target(connection_id: str, fields: ConnectionFields) -> Target:
+    target = leads_to(fields.kind)
+    if target is None:
         raise ConfigurationError(
             f"connection {connection_id!r} has the type {fields.kind!r}",
-            next_step=f"give it one of the types {', '.join(_KINDS)}",
+            next_step=f"give it one of the types {', '.join(TYPES)}",
         )
+    return target
 
 
 def _whatever_answers(registry: RegistryTrial, broker: BrokerTrial, told: Told) -> Outcome:

@@ -8,6 +8,7 @@ from contexture.cli import connections
 from contexture.cli.trial_outcome import Outcome, Step, Told, untold
 from contexture.errors import ConfigurationError
 from contexture.ngsi.connection_fields import ConnectionFields
+from contexture.publications.connection_types import leads_to
 
 if TYPE_CHECKING:
     from contexture.kafka import ClientSettings
@@ -21,7 +22,7 @@ def settings_of(connection_id: str) -> ClientSettings:
         ConfigurationError: it isn't there, is of another type, or holds what can't be used.
     """
     fields = connections.read(connection_id)
-    if fields is None or fields.kind != "kafka":
+    if fields is None or leads_to(fields.kind) != "kafka":
         raise ConfigurationError(
             f"there is no Kafka connection {connection_id!r} in the environment",
             next_step=f"set {connections.variable_of(connection_id)} as Airflow has it, its conn_type kafka",

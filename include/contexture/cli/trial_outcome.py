@@ -16,6 +16,16 @@ class Step(Document):
     seconds: float
     remedy: str = ""
 
+    @property
+    def verdict(self) -> str:
+        """`works`, `failed` or `not tried`."""
+        return {True: "works", False: "failed", None: "not tried"}[self.passed]
+
+    def sentence(self) -> str:
+        """The step on one line: its verdict, its time, what was found and what to do."""
+        remedy = f" Next: {self.remedy}." if self.remedy else ""
+        return f"{self.name}: {self.verdict} ({self.seconds:.2f} s): {self.detail}.{remedy}"
+
 
 class Outcome(Document):
     """What the test found. `target`: what the connection leads to, without secrets."""
@@ -30,6 +40,15 @@ class Outcome(Document):
     def passed(self) -> bool:
         """Whether something was reached, and no step failed."""
         return not self.unreachable and not any(step.passed is False for step in self.steps)
+
+    def text(self) -> str:
+        """All of it for people, a line for the whole and one for each step; what failed comes first."""
+        in_order = sorted(self.steps, key=lambda step: _URGENCY[step.passed])
+        verdict = "it works" if self.passed else "it can't be reached" if self.unreachable else "it does not work"
+        return "\n".join([f"{self.target}: {verdict}.", *(step.sentence() for step in in_order)])
+
+
+_URGENCY = {False: 0, None: 1, True: 2}
 
 
 Told = Callable[[Step], None]

@@ -106,6 +106,8 @@ class ClientSettings:
         Raises:
             KafkaConfigurationError: as for `from_extra`.
         """
+        # A form leaves null where nobody wrote anything.
+        extra = {name: value for name, value in extra.items() if value is not None}
         fields: dict[str, object] = {}
         if host and not {"bootstrap.servers", "metadata.broker.list"} & set(extra):
             fields["bootstrap.servers"] = servers(host, port)

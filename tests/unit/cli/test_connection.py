@@ -162,6 +162,33 @@ def test_another_type_is_refused(contexture, connect):
     assert "connection 'tried' has the type 'ssh'. Next: give it one of the types kafka, http, https" in done.err
 
 
+@pytest.mark.parametrize(
+    ("connection", "told"),
+    [
+        (
+            "contexture-kafka://me:hunter2@127.0.0.1:9",
+            "tried: PLAINTEXT://me@127.0.0.1:9\n  server 127.0.0.1:9: failed (",
+        ),
+        ("contexture-ngsi://127.0.0.1:9", "the context broker at http://127.0.0.1:9 is away"),
+        ("contexture-sdmx://127.0.0.1:9", "the structure registry at http://127.0.0.1:9 is away"),
+        ('{"conn_type": "contexture_sdmx", "host": "127.0.0.1", "port": 9}', "the structure registry at http://127"),
+    ],
+)
+def test_a_connection_of_our_own_types_says_itself_what_it_leads_to(contexture, connect, monkeypatch, connection, told):
+    connect()
+    monkeypatch.setenv("AIRFLOW_CONN_TRIED", connection)
+    done = contexture("connection", "test", "tried", "--timeout", "0.5")
+    assert done.code == 3
+    assert told in done.out
+    assert "hunter2" not in done.out
+
+
+def test_properties_of_a_connection_of_our_own_type_are_listed(contexture, connect):
+    connect(conn_type="contexture_kafka", host="a", extra={"linger.ms": 7})
+    found = json.loads(contexture("connection", "properties", "tried", "--json").out)
+    assert {each["name"]: each["value"] for each in found["properties"]}["linger.ms"] == "7"
+
+
 def test_which_context_broker_it_is_is_shown(contexture, connect):
     with TestBroker() as broker:
         broker.speak_linked_data("scorpio")

@@ -60,6 +60,10 @@ def test_services_that_would_serve_logs_on_all_addresses_are_told_not_to() -> No
     assert dict(SERVICES)["triggerer"] == ("triggerer", "--skip-serve-logs")
 
 
+def test_connections_may_be_tested(settings: AirflowSettings) -> None:
+    assert settings.environment()["AIRFLOW__CORE__TEST_CONNECTION"] == "Enabled"
+
+
 def test_connections_travel_as_json_in_the_environment(settings: AirflowSettings) -> None:
     connection = json.loads(settings.environment()["AIRFLOW_CONN_CONTEXT_BROKER"])
 

@@ -108,6 +108,8 @@ class AirflowSettings:
                 "simple_auth_manager_passwords_file": self.folder / "passwords.json",
                 "execution_api_server_url": f"{self.url}/execution/",
                 "min_serialized_dag_update_interval": 2,
+                # Its only users are those of this machine.
+                "test_connection": "Enabled",
             },
             "api": {"host": LOOPBACK, "port": self.port, "base_url": self.url, "workers": 1, "secret_key": _secret()},
             "api_auth": {"jwt_secret": _secret()},
