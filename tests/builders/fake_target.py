@@ -41,6 +41,9 @@ class FakeTarget:
     def identity(self) -> str:
         return "PLAINTEXT://broker:9092"
 
+    def settings_shown(self) -> dict[str, str]:
+        return {"bootstrap.servers": "broker:9092", "sasl.password": "***"}
+
     def highest_sequence(self) -> int:
         return max((entry.sequence for entry in self.ledger.values()), default=0)
 

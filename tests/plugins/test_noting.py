@@ -9,6 +9,7 @@ import pytest
 from builders.fake_target import FakeTarget
 from builders.outboxes import NOON, outbox, publication, records
 from builders.registry_outboxes import Told, registry_outbox, structures
+from builders.tables import rows
 from contexture.errors import RejectedError, RetriableError
 from contexture.kafka import LedgerEntry
 from contexture.operations import Journal, ProducerStore, TransactionStatus
@@ -55,6 +56,19 @@ def send(storage: Storage, manifest: Manifest, *failures: Exception) -> None:
 
 def statuses(store: ProducerStore) -> list[tuple[int, TransactionStatus, int, str | None]]:
     return [(row.number, row.status, row.records, row.message) for row in store.transactions("vehicles")]
+
+
+def test_a_run_that_begins_is_noted_with_what_its_publication_sends_by(storage: Storage, store: ProducerStore) -> None:
+    with open_journal(storage, pytest.fail) as journal:
+        settle(storage, VEHICLES, RunRequest(run_id="next"), FakeTarget(), lambda sentence: None, journal)  # type: ignore[arg-type]
+    assert [(run.run_id, run.state) for run in store.runs("vehicles")] == [("next", "running")]
+    url = f"sqlite:///{storage.root}/operations.sqlite"
+    lines = [line for (line,) in rows(url, "SELECT property FROM kafa_producer_config_properties")]
+    assert "batches.batch_size=1" in lines
+    assert rows(url, "SELECT conn_key, conn_value FROM kafka_connection_settings") == [
+        ("bootstrap.servers", "broker:9092"),
+        ("sasl.password", "***"),
+    ]
 
 
 def test_what_was_sent_is_noted_with_its_size(storage: Storage, store: ProducerStore) -> None:

@@ -168,15 +168,21 @@ class ClientSettings:
         """A text of the client, none of these settings' secrets in it."""
         return secret_options.without_secrets(text, self.options)
 
+    def shown(self) -> dict[str, str]:
+        """The options by name, sorted, for people to look at: no secret's value."""
+        return {name: str(value) for name, value in self._masked().items()}
+
     def __repr__(self) -> str:
-        shown = {
-            name: secret_options.MASK if secret_options.is_secret(name) else value
-            for name, value in sorted(self.options.items())
-        }
-        return f"ClientSettings({shown})"
+        return f"ClientSettings({self._masked()})"
 
     def __reduce__(self) -> tuple[object, ...]:
         return ClientSettings.from_extra, (dict(self.options),)
+
+    def _masked(self) -> dict[str, Option]:
+        return {
+            name: secret_options.MASK if secret_options.is_secret(name) else value
+            for name, value in sorted(self.options.items())
+        }
 
     def _with(self, defaults: Mapping[str, Option], without: frozenset[str] = frozenset()) -> dict[str, Option]:
         hidden = without | stores.replaced(self.options) | {profiles.PROFILE}

@@ -50,11 +50,14 @@ class TableAccess:
 
     def _put(self, table: Table, values: Mapping[str, Any]) -> None:
         """Writes a row in place of one with the same key."""
+        self._change(self._replacing(table, values))
+
+    def _replacing(self, table: Table, values: Mapping[str, Any]) -> Executable:
         insert = postgresql.insert if self._url.get_backend_name() == "postgresql" else sqlite.insert
         keys = [column.name for column in table.primary_key]
         statement = insert(table).values(**values)
         changes = {name: statement.excluded[name] for name in values if name not in keys}
-        self._change(statement.on_conflict_do_update(index_elements=keys, set_=changes))
+        return statement.on_conflict_do_update(index_elements=keys, set_=changes)
 
     def _change(self, statement: Executable) -> int:
         """Executes a statement; how many rows it changed."""

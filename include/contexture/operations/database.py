@@ -3,26 +3,14 @@
 from __future__ import annotations
 
 import os
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
-from sqlalchemy import Connection, Engine, create_engine, event, func, inspect, select, text
+from sqlalchemy import Connection, Engine, create_engine, event, inspect, text
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 
 from contexture.errors import ConfigurationError
-from contexture.operations.tables import (
-    EVENTS,
-    INTERVENTIONS,
-    METADATA,
-    SCHEMA_VERSION,
-    TRANSACTIONS,
-    VERIFICATIONS,
-    VIEW_OF_TRANSACTIONS,
-    VIEWS,
-)
 
 DATABASE_VARIABLE = "CONTEXTURE_DATABASE"
 DEFAULT_FILE = "operations.sqlite"
@@ -31,7 +19,11 @@ DEFAULT_FILE = "operations.sqlite"
 _BUSY_SECONDS: Final = 1.0
 # libpq takes no less.
 _CONNECT_SECONDS: Final = 2
-_LOCK_OF_MIGRATIONS: Final = 7_402_001
+
+VERSION_TABLE: Final = "contexture_alembic_version"
+"""Alembic's note of the tables' version; a name of its own, for Airflow's may be in the same database."""
+HEAD: Final = "0006"
+"""The version of the tables that this Contexture reads and writes: the last of `migrations/versions`."""
 
 
 def database_url(home: str) -> URL | None:
@@ -71,74 +63,33 @@ def migrate(engine: Engine) -> None:
     """Brings the tables to this version; two at once do it once.
 
     Raises:
-        ConfigurationError: the tables are of a newer version.
+        ConfigurationError: the tables are of a later version.
     """
-    if _version(engine) == len(MIGRATIONS):
+    if current_revision(engine) == HEAD:
         return
+    # Alembic is imported where there is something to do, and before anybody else is kept waiting.
+    from contexture.operations.migrating import bring_up
+
     if engine.url.database and engine.url.get_backend_name() == "sqlite":
         Path(engine.url.database).parent.mkdir(parents=True, exist_ok=True)
     with engine.begin() as connection:
-        if connection.dialect.name == "postgresql":
-            connection.execute(text(f"SELECT pg_advisory_xact_lock({_LOCK_OF_MIGRATIONS})"))
-        SCHEMA_VERSION.create(connection, checkfirst=True)
-        found = connection.scalar(select(func.max(SCHEMA_VERSION.c.version))) or 0
-        if found > len(MIGRATIONS):
-            raise ConfigurationError(
-                f"the operational tables are of version {found}, and this Contexture knows {len(MIGRATIONS)}",
-                next_step="upgrade Contexture here too, or give it a database of its own (CONTEXTURE_DATABASE)",
-            )
-        for version, step in enumerate(MIGRATIONS[found:], start=found + 1):
-            step(connection)
-            connection.execute(SCHEMA_VERSION.insert().values(version=version, applied_ms=time.time_ns() // 1_000_000))
+        bring_up(connection)
 
 
-def _first_tables(connection: Connection) -> None:
-    METADATA.create_all(connection)
-    for view in VIEWS:
-        connection.execute(text(view))
-
-
-def _registry_transactions(connection: Connection) -> None:
-    """Tells a registry transaction's deletions from its additions, and spells a view as registries do."""
-    # Tables that are made today have the column from the start.
-    known = {column["name"] for column in inspect(connection).get_columns(TRANSACTIONS.name)}
-    if TRANSACTIONS.c.source_deletions.name not in known:
-        connection.execute(text(f"ALTER TABLE {TRANSACTIONS.name} ADD COLUMN source_deletions BOOLEAN"))
-    connection.execute(text(VIEW_OF_TRANSACTIONS))
-
-
-def _verifications(connection: Connection) -> None:
-    """Keeps what verifications of the topics found."""
-    VERIFICATIONS.create(connection, checkfirst=True)
-
-
-def _interventions(connection: Connection) -> None:
-    """Keeps what people did."""
-    INTERVENTIONS.create(connection, checkfirst=True)
-
-
-def _own_events(connection: Connection) -> None:
-    """Keeps what Contexture did, for publications that tell it."""
-    EVENTS.create(connection, checkfirst=True)
-
-
-MIGRATIONS: Final[tuple[Callable[[Connection], None], ...]] = (
-    _first_tables,
-    _registry_transactions,
-    _verifications,
-    _interventions,
-    _own_events,
-)
-"""What leads from each version of the tables to the next. Only ever added to: a step that was released stays."""
-
-
-def _version(engine: Engine) -> int:
+def current_revision(engine: Engine) -> str | None:
+    """The version of the tables; None where there are none, or those of a Contexture that did without Alembic."""
     if engine.url.get_backend_name() == "sqlite" and not Path(engine.url.database or "").exists():
-        return 0
-    with engine.connect() as connection:
-        if not inspect(connection).has_table(SCHEMA_VERSION.name):
-            return 0
-        return connection.scalar(select(func.max(SCHEMA_VERSION.c.version))) or 0
+        return None
+    with engine.connect().execution_options(reads=True) as connection:
+        return revision_of(connection)
+
+
+def revision_of(connection: Connection) -> str | None:
+    """The same, of an open connection."""
+    if not inspect(connection).has_table(VERSION_TABLE):
+        return None
+    found = connection.scalar(text(f"SELECT version_num FROM {VERSION_TABLE}"))  # noqa: S608 - a constant
+    return None if found is None else str(found)
 
 
 def _parsed(given: str) -> URL:

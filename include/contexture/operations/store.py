@@ -14,6 +14,7 @@ from contexture.operations.database import database_url
 from contexture.operations.event_log import EventLog
 from contexture.operations.events import MEMBERS, EventType, Happening
 from contexture.operations.history import History
+from contexture.operations.producer_settings import ProducerSettings
 from contexture.operations.rows import InterventionRow, TransactionRow, VerificationRow, milliseconds
 from contexture.operations.statuses import TransactionStatus
 from contexture.operations.tables import (
@@ -41,7 +42,7 @@ _NOTHING_SENT = {"status": int(TransactionStatus.PENDING), "records": 0, "bytes"
 _OF_SOURCE = -1
 
 
-class ProducerStore(EventLog, History):
+class ProducerStore(EventLog, History, ProducerSettings):
     """The operational tables of one database; they are made when they are first needed.
 
     Any number of processes may write at once. What it holds is a projection for people: losing it loses no record.
@@ -50,7 +51,7 @@ class ProducerStore(EventLog, History):
         url: an SQLAlchemy URL, such as `sqlite:////folder/operations.sqlite` or `postgresql+psycopg2://…`.
 
     Every method raises a RetriableError when the database does not answer within some two seconds, and a
-    ConfigurationError when it has no driver or its tables are of a newer version.
+    ConfigurationError when it has no driver or its tables are of a later version.
     """
 
     @classmethod

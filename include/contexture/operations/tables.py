@@ -1,5 +1,7 @@
 """The operational tables: what ran, what was sent, what failed. For people; the truth is in ledger and storage.
 
+This is how they are today; what makes them is in `migrations`.
+
 Times are Unix milliseconds, as in the tables of registries that users query today.
 """
 
@@ -23,13 +25,6 @@ def _of_shard() -> tuple[Column[Any], ...]:
     )
 
 
-SCHEMA_VERSION: Final = Table(
-    "schema_version",
-    METADATA,
-    Column("version", Integer, primary_key=True, autoincrement=False),
-    Column("applied_ms", BigInteger, nullable=False),
-)
-
 PRODUCERS: Final = Table(
     "producers",
     METADATA,
@@ -38,6 +33,22 @@ PRODUCERS: Final = Table(
     Column("format", _NAME, nullable=False),
     Column("connection", _NAME, nullable=False),
     Column("updated_ms", BigInteger, nullable=False),
+)
+
+PRODUCER_PROPERTIES: Final = Table(
+    "producer_properties",
+    METADATA,
+    Column("publication", _NAME, primary_key=True),
+    Column("line_number", Integer, primary_key=True, autoincrement=False),
+    Column("property", Text, nullable=False),
+)
+
+CONNECTION_SETTINGS: Final = Table(
+    "connection_settings",
+    METADATA,
+    Column("connection", _NAME, primary_key=True),
+    Column("name", _NAME, primary_key=True),
+    Column("value", Text, nullable=False),
 )
 
 RUNS: Final = Table(
@@ -133,16 +144,11 @@ EVENTS: Final = Table(
     Index("events_by_time", "publication", "at_ms"),
 )
 
-_TRANSACTIONS_AS_KNOWN: Final = (
-    "SELECT COALESCE(CAST(source_transaction AS VARCHAR(20)), outbox || '/' || shard || '/' || number) AS tx_id, "
-    "publication AS producer_id, status AS tx_status, updated_ms AS tx_last_updated, bytes AS tx_size, "
-    "records AS tx_messages FROM transactions"
-)
 VIEWS: Final = (
-    "CREATE VIEW kafa_producer_config AS SELECT publication AS id, topics AS topic, format FROM producers",
-    f"CREATE VIEW kafa_producer_tx AS {_TRANSACTIONS_AS_KNOWN}",
+    "kafa_producer_config",
+    "kafa_producer_config_properties",
+    "kafka_connection_settings",
+    "kafa_producer_tx",
+    "kafka_producer_tx",
 )
-"""The names that users of a registry's own producer know (spelt as there)."""
-
-VIEW_OF_TRANSACTIONS: Final = f"CREATE VIEW kafka_producer_tx AS {_TRANSACTIONS_AS_KNOWN}"
-"""The table of transactions is spelt otherwise than the others there; `kafa_producer_tx` stays for who uses it."""
+"""The names that users of a registry's own producer know (spelt as there; `kafa_producer_tx` stays for who uses it)."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 
@@ -10,6 +10,7 @@ from contexture.errors import ConfigurationError, ContextureError
 from contexture.kafka import LedgerEntry, ShardResult
 from contexture.operations import Journal, ProducerStore, TransactionRow, TransactionStatus
 from contexture.operations.failure_mail import Failure
+from contexture.operations.producer_settings import properties_of
 from contexture.outbox.attempts import SendAttempts
 from contexture.outbox.manifest import Manifest
 from contexture.outbox.storage import Storage
@@ -122,8 +123,10 @@ class ShardNotes:
         )
 
 
-def note_plan(journal: Journal, publication: Publication, run_id: str, plan: RunPlan) -> None:
-    """A run begins."""
+def note_plan(
+    journal: Journal, publication: Publication, run_id: str, plan: RunPlan, settings: Mapping[str, str]
+) -> None:
+    """A run begins; `settings` are those of its connection, without secrets."""
     topics = publication.topics
 
     def note(store: ProducerStore) -> None:
@@ -132,6 +135,12 @@ def note_plan(journal: Journal, publication: Publication, run_id: str, plan: Run
             topics=",".join(topics.topics) or f"{topics.naming} {topics.data_model}",
             format_name=str(publication.message.format),
             connection=publication.publish.connection,
+        )
+        store.producer_sends_by(
+            publication.name,
+            properties_of(publication),
+            connection=publication.publish.connection,
+            settings=settings,
         )
         store.run_started(publication.name, plan.run, run_id=run_id, mode=plan.mode, sequence=plan.sequence)
 

@@ -45,7 +45,7 @@ def settle(
         check_ledger(storage, publication.name, target)
     plan = plan_run(storage, publication, request, target)
     report(f"{plan.mode} run {plan.sequence}: {plan.why}")
-    note_plan(journal, publication, request.run_id, plan)
+    note_plan(journal, publication, request.run_id, plan, target.settings_shown())
     tell_started(journal, publication, request, plan, State(storage, publication.name).pointer().fingerprint)
     return plan.model_copy(update={"settled": settled})
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC
 from functools import cached_property
@@ -66,6 +66,10 @@ class Target(Protocol):
 
     def identity(self) -> str:
         """Which cluster as whom, without secrets."""
+        ...
+
+    def settings_shown(self) -> Mapping[str, str]:
+        """The options of its connection, without secrets."""
         ...
 
     def highest_sequence(self) -> int:
@@ -149,6 +153,10 @@ class KafkaTarget:
     def identity(self) -> str:
         """Which cluster as whom, without secrets."""
         return self._settings.identity()
+
+    def settings_shown(self) -> Mapping[str, str]:
+        """The options of its connection, without secrets."""
+        return self._settings.shown()
 
     def highest_sequence(self) -> int:
         """The highest sequence in the ledger."""

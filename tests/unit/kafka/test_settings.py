@@ -212,6 +212,8 @@ def test_no_secret_shows():
     for text in (repr(settings), str(settings), f"{settings}", settings.identity()):
         assert "hush" not in text
     assert "anna" in repr(settings)
+    assert settings.shown()["sasl.username"] == "anna"
+    assert settings.shown()["sasl.password"] == "***"
     assert settings.producer()["sasl.password"] == "hush-1"
 
 

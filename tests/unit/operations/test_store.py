@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
 import subprocess
 import sys
@@ -16,16 +15,15 @@ from sqlalchemy import text
 from sqlalchemy.engine import make_url
 
 from builders.attempts import failed_send
-from builders.outboxes import NOON
+from builders.outboxes import NOON, publication
+from builders.tables import KINDS, empty_database, rows
 from contexture.errors import ConfigurationError, RejectedError, RetriableError
 from contexture.kafka import KafkaConfigurationError
 from contexture.operations import ProducerStore, TransactionRow, TransactionStatus
-from contexture.operations.database import MIGRATIONS, database_url, open_engine
-from contexture.operations.tables import METADATA, VIEWS
+from contexture.operations.database import database_url, open_engine
+from contexture.operations.producer_settings import properties_of
 
 PASSWORD = "s3cret-of-the-database"
-# A real PostgreSQL to run the same tests against, as postgresql+psycopg2://…; its tables are emptied.
-REAL = os.environ.get("TEST_DATABASE_URL")
 
 
 def transaction(
@@ -47,16 +45,9 @@ def transaction(
     return TransactionRow(**(given | changes))  # type: ignore[arg-type]
 
 
-@pytest.fixture(params=["sqlite", "postgresql"] if REAL else ["sqlite"])
+@pytest.fixture(params=KINDS)
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    if request.param == "sqlite":
-        return f"sqlite:///{tmp_path}/operations.sqlite"
-    assert REAL is not None
-    with open_engine(make_url(REAL)).begin() as connection:
-        for view in ("kafa_producer_config", "kafa_producer_tx", "kafka_producer_tx"):
-            connection.execute(text(f"DROP VIEW IF EXISTS {view}"))
-        METADATA.drop_all(connection)
-    return REAL
+    return empty_database(request.param, tmp_path)
 
 
 @pytest.fixture
@@ -130,6 +121,31 @@ def test_what_is_old_is_forgotten(store: ProducerStore) -> None:
     assert len(store.transactions("bikes")) == 1
 
 
+def test_by_which_settings_a_publication_sends_is_kept_as_it_was_last(store: ProducerStore, url: str) -> None:
+    three = ["batches.batch_size=1", "message.format=ngsiv2", "message.key=identity"]
+    options = {"bootstrap.servers": "a:9092", "linger.ms": "5", "sasl.password": "***"}
+    store.producer_sends_by("vehicles", three, connection="kafka_default", settings=options)
+    store.producer_sends_by("bikes", three[:1], connection="kafka_other", settings={"bootstrap.servers": "b:9092"})
+    changed = {"bootstrap.servers": "a:9092,c:9092"}
+    store.producer_sends_by("vehicles", three[1:], connection="kafka_default", settings=changed)
+    assert rows(url, "SELECT id, line_number, property FROM kafa_producer_config_properties ORDER BY 1, 2") == [
+        ("bikes", 0, "batches.batch_size=1"),
+        ("vehicles", 0, "message.format=ngsiv2"),
+        ("vehicles", 1, "message.key=identity"),
+    ]
+    assert rows(url, "SELECT conn_key, conn_value, connection FROM kafka_connection_settings ORDER BY 3") == [
+        ("bootstrap.servers", "a:9092,c:9092", "kafka_default"),
+        ("bootstrap.servers", "b:9092", "kafka_other"),
+    ]
+
+
+def test_the_properties_of_a_publication_are_what_is_understood() -> None:
+    lines = properties_of(publication())
+    assert {"name=vehicles", "topics.naming=cygnus", "batches.batch_size=1", "publish.connection=kafka_default"} <= {
+        *lines
+    }
+
+
 def test_users_of_a_registry_find_the_names_they_know(store: ProducerStore, url: str) -> None:
     store.producer_is("codelists", topics="fixed FOO,BAR", format_name="sdmx", connection="kafka_default")
     store.transaction_is(transaction(publication="codelists", source_transaction=4711))
@@ -164,37 +180,6 @@ def test_the_table_of_transactions_has_the_name_it_has_at_a_registry(store: Prod
         assert connection.execute(text("SELECT tx_id, tx_status FROM kafka_producer_tx")).all() == [("4711", 1)]
 
 
-FIRST_TRANSACTIONS = """
-    CREATE TABLE transactions (
-        publication VARCHAR(200) NOT NULL, outbox VARCHAR(200) NOT NULL, shard INTEGER NOT NULL, number BIGINT NOT NULL,
-        status INTEGER NOT NULL, records BIGINT NOT NULL, bytes BIGINT NOT NULL, position BIGINT NOT NULL,
-        source_transaction BIGINT, message TEXT, updated_ms BIGINT NOT NULL,
-        PRIMARY KEY (publication, outbox, shard, number)
-    )
-"""
-
-
-def test_tables_of_the_first_version_are_upgraded_with_what_they_hold(url: str) -> None:
-    with open_engine(make_url(url)).begin() as connection:
-        connection.execute(text(FIRST_TRANSACTIONS))
-        connection.execute(text(VIEWS[1]))
-        connection.execute(text("CREATE TABLE schema_version (version INTEGER PRIMARY KEY, applied_ms BIGINT)"))
-        connection.execute(text("INSERT INTO schema_version VALUES (1, 0)"))
-        connection.execute(
-            text(
-                "INSERT INTO transactions VALUES "
-                "('vehicles', 'outbox1', 0, 0, 1, 10, 1000, 10, NULL, NULL, 1772366400000)"
-            )
-        )
-    store = ProducerStore(url)
-    assert store.transactions() == [transaction()]
-    store.transaction_is(transaction(1, source_transaction=12, source_deletions=True))
-    assert store.transactions(limit=1) == [transaction(1, source_transaction=12, source_deletions=True)]
-    with open_engine(make_url(url)).connect() as connection:
-        for view in ("kafa_producer_tx", "kafka_producer_tx"):
-            assert connection.execute(text(f"SELECT count(*) FROM {view}")).scalar() == 2
-
-
 WRITER = textwrap.dedent(
     """
     import sys
@@ -214,14 +199,6 @@ def test_processes_that_write_at_once_make_the_tables_once_and_lose_nothing(stor
     writers = [subprocess.Popen([sys.executable, "-c", script, str(shard)]) for shard in range(4)]
     assert [writer.wait(60) for writer in writers] == [0, 0, 0, 0]
     assert store.sums("vehicles").by_status == {TransactionStatus.SENT: 160}
-
-
-def test_tables_of_a_newer_version_are_left_alone(store: ProducerStore, url: str) -> None:
-    store.transaction_is(transaction())
-    with open_engine(make_url(url)).begin() as connection:
-        connection.execute(text(f"INSERT INTO schema_version VALUES ({len(MIGRATIONS) + 1}, 0)"))
-    with pytest.raises(ConfigurationError, match="are of version 6, and this Contexture knows 5"):
-        ProducerStore(url).transactions()
 
 
 def test_sqlite_writes_beside_readers(tmp_path: Path) -> None:
