@@ -293,6 +293,44 @@ def test_a_report_is_shown_without_any_script(home, browser):
     assert browser.get("publications/vehicles/reports/outbox1/index.html", user="ben").status_code == 404
 
 
+@pytest.mark.parametrize(("form", "kind"), [("html", "text/html; charset=utf-8"), ("json", "application/json")])
+def test_the_quality_of_runs_can_be_taken_along_as_a_file(home, browser, form, kind):
+    for sequence in (1, 2):
+        outbox(home, publication(), sequence, [records("a")])
+    text = browser.get("publications/vehicles/quality").text
+    answer = browser.get(f"publications/vehicles/report.{form}")
+    assert "/contexture/publications/vehicles/report.html" in text
+    assert (answer.status_code, answer.headers["content-type"]) == (200, kind)
+    assert answer.headers["content-disposition"] == f"attachment; filename*=UTF-8''vehicles-quality.{form}"
+    assert answer.headers["content-security-policy"].startswith("sandbox; default-src 'none'")
+    assert "script-src" not in answer.headers["content-security-policy"]
+    assert browser.get(f"publications/vehicles/report.{form}", user="eve").text == answer.text
+    assert browser.get(f"publications/vehicles/report.{form}", user="ben").status_code == 404
+    assert browser.get(f"publications/vehicles/report.{form}", user=None).status_code == 303
+    assert browser.post(f"publications/vehicles/report.{form}").status_code == 405
+
+
+def test_a_file_is_about_the_runs_that_were_asked_for(home, browser):
+    for sequence in (1, 2, 3):
+        outbox(home, publication(), sequence, [records("a")])
+
+    def sequences(**query: Any) -> list[int]:
+        return [run["sequence"] for run in browser.get("publications/vehicles/report.json", **query).json()["runs"]]
+
+    assert sequences(last=2) == [2, 3]
+    assert sequences(run="outbox1") == [1]
+    assert sequences(until="2026-03-01T00:00:00") == []
+    assert browser.get("publications/vehicles/report.json", run="outbox9").status_code == 404
+    assert browser.get("publications/vehicles/report.json", last=0).status_code == 422
+    assert browser.get("publications/vehicles/report.pdf").status_code == 422
+
+
+def test_a_file_with_hostile_names_stays_text(hostile):
+    text = hostile.get("publications/vehicles/report.html").text
+    assert not [attack for attack in ATTACKS if attack in text]
+    assert "&lt;script&gt;alert(1)" in text
+
+
 def verification(**changes: Any) -> VerificationRow:
     found: dict[str, Any] = {
         "publication": "vehicles",
@@ -444,6 +482,7 @@ def test_two_hundred_publications_and_a_hundred_thousand_transactions_are_quick(
         ("publications/publication-000/topics", {}),
         ("publications/publication-000/quality", {}),
         ("publications/publication-000/quarantine", {}),
+        ("publications/publication-000/report.html", {}),
         ("api/publications", {}),
         ("api/status/publication-000", {}),
     ]

@@ -29,6 +29,7 @@ COMMANDS = {
     "tables": ("contexture.cli.tables", "Fill the operational tables again."),
     "verify": ("contexture.cli.verify", "Read a publication's topics back and compare them with what was sent."),
     "ledger": ("contexture.cli.ledger", "Rebuild a lost ledger, the topic that says what was sent."),
+    "report": ("contexture.cli.report", "Tell the data quality of a publication's runs, as one HTML or JSON file."),
     "structures": ("contexture.cli.structures", "Show what structure messages of SDMX hold."),
     "import": ("contexture.cli.importing", "Turn a Cygnus agent's configuration into publications."),
     "connection": (

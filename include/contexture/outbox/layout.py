@@ -132,6 +132,10 @@ class PublicationFolder:
         """The checkpoint's result in one file."""
         return f"{self.report(outbox)}/verdict.json"
 
+    def samples(self, outbox: str) -> str:
+        """A few of what broke each rule and expectation."""
+        return f"{self.report(outbox)}/samples.json"
+
     def verifications(self) -> str:
         """What verifications of the topics found."""
         return f"{self.publication}/verification"

@@ -12,7 +12,7 @@ from starlette.exceptions import HTTPException
 from starlette.staticfiles import StaticFiles
 
 from contexture.errors import ContextureError
-from contexture_airflow.ui import acting, api, pages, status_api, trying
+from contexture_airflow.ui import acting, api, exporting, pages, status_api, trying
 from contexture_airflow.ui.answers import Guarded
 from contexture_airflow.ui.forms import ForbiddenError
 from contexture_airflow.ui.installation import Installation
@@ -29,6 +29,7 @@ def application(installation: Installation) -> FastAPI:
     app.include_router(pages.router)
     app.include_router(acting.router)
     app.include_router(trying.router)
+    app.include_router(exporting.router)
     app.include_router(api.router)
     app.include_router(status_api.router)
     app.add_middleware(Guarded)

@@ -57,6 +57,10 @@ class Places:
         """A file of an outbox's data quality report."""
         return self.publication(name, f"reports/{quote(outbox, safe='')}/{file}")
 
+    def export(self, name: str, form: str, run: str | None = None) -> str:
+        """The data quality of a publication's last runs as a file, or of one run, by its outbox; `form`: html, json."""
+        return self.publication(name, f"report.{form}", run=run)
+
     def verification(self, row: VerificationRow) -> str:
         """The report of a verification."""
         folder, _, file = row.report.rpartition("/")

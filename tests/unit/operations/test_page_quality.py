@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pyarrow as pa
@@ -11,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from builders.outboxes import NOON, outbox, publication, records
+from builders.quarantines import refused
 from contexture.operations import ProducerStore
 from contexture.operations.page.held_back import SAMPLES, quarantines
 from contexture.operations.page.plots import COLUMN_WIDTH, COLUMNS, HEIGHT, plot
@@ -18,7 +18,6 @@ from contexture.operations.page.quality import quality_over_time
 from contexture.operations.page.sources import Sources
 from contexture.operations.page.tables import Tables
 from contexture.outbox.layout import PublicationFolder
-from contexture.outbox.schemas import QUARANTINE
 from contexture.outbox.storage import Storage
 
 
@@ -45,28 +44,6 @@ def ran(storage: Storage, store: ProducerStore, sequence: int, *, failed: dict[s
     run = f"run{sequence}"
     store.run_started("vehicles", run, run_id=run, mode="changes", sequence=sequence)
     store.run_ended("vehicles", run, outbox=made.outbox)
-
-
-def refused(storage: Storage, outbox_id: str, rules: dict[str, int], *, path: str | None = "/4wheels") -> None:
-    rows = [
-        {
-            "ordinal": ordinal,
-            "operation": "upsert",
-            "scope": "vehicles",
-            "path": path,
-            "id": f"car{number}",
-            "type": "car",
-            "received_at": datetime(2026, 3, 1, tzinfo=UTC),
-            "rule": rule,
-            "severity": "error",
-            "message": f"breaks {rule}",
-        }
-        for ordinal, (rule, number) in enumerate(
-            (rule, number) for rule, count in rules.items() for number in range(count)
-        )
-    ]
-    with storage.replacing(f"{PublicationFolder('vehicles').quarantine(outbox_id)}/part-0.parquet") as file:
-        pq.write_table(pa.Table.from_pylist(rows, schema=QUARANTINE), file)
 
 
 def test_runs_are_told_the_latest_first_and_drawn_with_the_latest_at_the_right(storage, store):

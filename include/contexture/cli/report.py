@@ -1,0 +1,46 @@
+"""`contexture report`: the data quality of a publication's runs as one file."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(add_completion=False)
+
+_FORMATS = ["%Y-%m-%d", "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S"]
+_NAME = typer.Argument(metavar="PUBLICATION", help="Its name, as in its file.")
+
+
+class Form(StrEnum):
+    """What the file is."""
+
+    HTML = "html"
+    JSON = "json"
+
+
+@app.command("report")
+def report_publication(
+    name: Annotated[str, _NAME],
+    *,
+    since: Annotated[datetime | None, typer.Option(formats=_FORMATS, help="Runs from then on, UTC.")] = None,
+    until: Annotated[datetime | None, typer.Option(formats=_FORMATS, help="Runs before that, UTC.")] = None,
+    last: Annotated[int | None, typer.Option(min=1, help="At most so many; 40 if nothing is chosen.")] = None,
+    run: Annotated[str | None, typer.Option(metavar="ID", help="One: its outbox's id, or Airflow's run id.")] = None,
+    form: Annotated[Form, typer.Option("--format", help="A page, or a document for scripts.")] = Form.HTML,
+    out: Annotated[Path | None, typer.Option(help="Where to write it; standard output if none.")] = None,
+) -> None:
+    """Tell the data quality of a publication's runs, as far as they are kept: one HTML file that needs nothing else.
+
+    Expectations with what was observed, rules with counts and samples, how volume and types changed, and plots. Read
+    from CONTEXTURE_HOME and the operational tables, without Airflow and Kafka. Nothing is changed.
+
+    Exit codes: 0 told; 2 there is no such publication or run, or the file can't be written; 3 the storage did not
+    answer.
+    """
+    from contexture.cli.reporting import rendered, written
+
+    written(rendered(name, since=since, until=until, last=last, run=run, form=form.value), out)

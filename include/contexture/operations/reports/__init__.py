@@ -1,0 +1,1 @@
+"""Data quality of a publication's runs, as one document that needs nothing else: HTML for people, JSON for scripts."""
