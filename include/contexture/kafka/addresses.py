@@ -41,7 +41,7 @@ def reach(addresses: str | Sequence[str], timeout_seconds: float) -> list[Reache
 def _reach(address: str, timeout_seconds: float) -> Reached:
     started = time.monotonic()
     problem, remedy = "", ""
-    host, port = _parts(address)
+    host, port = parts(address)
     try:
         socket.create_connection((host, port), timeout=timeout_seconds).close()
     except socket.gaierror:
@@ -59,7 +59,8 @@ def _reach(address: str, timeout_seconds: float) -> Reached:
     return Reached(address, problem, remedy, time.monotonic() - started)
 
 
-def _parts(address: str) -> tuple[str, int]:
+def parts(address: str) -> tuple[str, int]:
+    """Host and port of an address, with Kafka's own port where it names none."""
     host, colon, port = address.rpartition(":")
     if not colon or not port.isdecimal() or (host.count(":") and not host.endswith("]")):
         return address.strip("[]"), DEFAULT_PORT

@@ -115,7 +115,7 @@ def admin(settings: ClientSettings, watch: ClientWatch) -> AdminClient:
 
 
 def _explain(watch: ClientWatch, settings: ClientSettings) -> None:
-    """Lets refused handshakes be looked into; all else the client says well enough."""
+    """Lets refused handshakes and silent brokers be looked into; all else the client says well enough."""
 
     def explain(error: KafkaErrorLike, doing: str) -> ContextureError | None:
         from contexture.kafka.handshake import explained
@@ -123,7 +123,12 @@ def _explain(watch: ClientWatch, settings: ClientSettings) -> None:
         is_tls = error.name() == _TLS or CERTIFICATE_ALERT.search(error.str())
         return explained(settings, error, doing) if is_tls else None
 
-    watch.explain = explain
+    def look(doing: str) -> ContextureError | None:
+        from contexture.kafka.listeners import other_protocol
+
+        return other_protocol(settings, doing)
+
+    watch.explain, watch.look = explain, look
     watch.clean = settings.without_secrets
 
 

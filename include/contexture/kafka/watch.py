@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
+import time
 from collections.abc import Callable
 from typing import Final
 
@@ -20,10 +21,18 @@ _CONSEQUENCES: Final = frozenset(
 # Since TLS 1.3 a broker refuses a client's certificate after the handshake, and the client calls it a lost connection.
 CERTIFICATE_ALERT: Final = re.compile(r"SSL alert number (?:42|43|44|45|46|48|116)\b")
 
+# What a client says that reaches no broker, and of a broker that asks for no login.
+_NOBODY: Final = frozenset({"_ALL_BROKERS_DOWN", "_TRANSPORT"})
+_NO_LOGIN: Final = "not valid in current SASL state"
+_LOOK_EVERY_SECONDS: Final = 30.0
+
 _LOG: Final = logging.getLogger(__name__)
 
 Explain = Callable[[KafkaErrorLike, str], ContextureError | None]
 """Finds out more about a refusal than the client says; takes it and what was tried, gives None if nothing is found."""
+
+Look = Callable[[str], ContextureError | None]
+"""Finds out whether brokers speak another protocol than the client; takes what was tried, gives None if they don't."""
 
 
 class ClientWatch:
@@ -39,6 +48,8 @@ class ClientWatch:
         self.refused: KafkaErrorLike | None = None
         self.undelivered: tuple[KafkaErrorLike, str | None] | None = None
         self.explain: Explain = lambda error, doing: None
+        self.look: Look = lambda doing: None
+        self._looked_at: float | None = None
         self.clean: Callable[[str], str] = lambda text: text
         self.delivered: Callable[[KafkaErrorLike | None, MessageLike], None] | None = None
 
@@ -74,7 +85,20 @@ class ClientWatch:
             KafkaConfigurationError: the brokers refused this user or the TLS handshake.
         """
         if self.refused is not None:
-            raise self.explain(self.refused, doing) or translated(self.refused, doing)
+            found = self.look(doing) if _NO_LOGIN in self.refused.str() else self.explain(self.refused, doing)
+            raise found or translated(self.refused, doing)
+        if self.last is not None and self.last.name() in _NOBODY and self._is_time_to_look():
+            # A client with TLS on a port without it, or the other way round, never hears more than that.
+            found = self.look(doing)
+            if found is not None:
+                raise found
+
+    def _is_time_to_look(self) -> bool:
+        now = time.monotonic()
+        if self._looked_at is not None and now - self._looked_at < _LOOK_EVERY_SECONDS:
+            return False
+        self._looked_at = now
+        return True
 
     def cause(self, otherwise: KafkaErrorLike) -> tuple[KafkaErrorLike, str | None]:
         """The error that explains a failure best, and its topic if it has one."""

@@ -55,6 +55,32 @@ def test_an_unknown_authority_is_told_at_once(secured):
     assert time.monotonic() - started < 20
 
 
+@pytest.mark.parametrize(
+    ("where", "protocol", "told"),
+    [
+        ("open", "SSL", "speaks PLAINTEXT, and security.protocol of the connection is SSL"),
+        ("open", "SASL_SSL", "speaks PLAINTEXT, and security.protocol of the connection is SASL_SSL"),
+        ("open", "SASL_PLAINTEXT", "speaks PLAINTEXT, and security.protocol of the connection is SASL_PLAINTEXT"),
+        ("secured", "PLAINTEXT", "speaks SASL_SSL, and security.protocol of the connection is PLAINTEXT"),
+        ("secured", "SASL_PLAINTEXT", "speaks SASL_SSL, and security.protocol of the connection is SASL_PLAINTEXT"),
+        ("secured", "SSL", "speaks SASL_SSL, and security.protocol of the connection is SSL"),
+    ],
+)
+def test_another_protocol_than_the_brokers_speak_is_told_at_once(kafka, secured, where, protocol, told):
+    extra = dict(secured.client_settings("anna"))
+    if not protocol.startswith("SASL"):
+        extra = {name: value for name, value in extra.items() if not name.startswith("sasl.")}
+    servers = (kafka if where == "open" else secured).bootstrap_servers
+    settings = ClientSettings.from_extra({**extra, "bootstrap.servers": servers, "security.protocol": protocol})
+    started = time.monotonic()
+    with pytest.raises(KafkaConfigurationError) as caught:
+        Publisher(settings, SenderNames("p"), shards=1).publish(shard())
+    assert time.monotonic() - started < 20
+    assert f"the broker at {servers} {told}" in caught.value.message
+    wanted = "PLAINTEXT" if where == "open" else "SASL_SSL, and sasl.mechanism to one of SCRAM-SHA-512"
+    assert caught.value.next_step.startswith(f"set security.protocol to {wanted}, or name the port")
+
+
 def test_no_topic_comes_into_being_by_asking_for_it(secured):
     settings = ClientSettings.from_extra(
         {**secured.client_settings("anna"), "topic.metadata.propagation.max.ms": 2_000}

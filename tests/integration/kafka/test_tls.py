@@ -92,6 +92,11 @@ def test_without_our_certificate_it_is_asked_for(both_sides):
     assert "ssl.certificate.location and ssl.key.location, or ssl.keystore.location" in error.next_step
 
 
+def test_a_connection_without_tls_is_told_what_the_port_speaks(both_sides):
+    error = failure({"bootstrap.servers": both_sides.bootstrap_servers})
+    assert "speaks SSL or SASL_SSL, and security.protocol of the connection is PLAINTEXT" in error.message
+
+
 def test_our_certificate_of_another_authority_is_told(both_sides, tmp_path):
     Authority("somebody else").issue(tmp_path / "me.pem", "me")
     mine = {name: str(tmp_path / "me.pem") for name in ("ssl.certificate.location", "ssl.key.location")}

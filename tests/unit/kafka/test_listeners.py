@@ -1,0 +1,154 @@
+"""What a listener speaks is told by its answer; a silence, or an answer of something else, tells nothing."""
+
+from __future__ import annotations
+
+import socket
+import struct
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from contexture.kafka import ClientSettings
+from contexture.kafka.errors import KafkaConfigurationError
+from contexture.kafka.listeners import Spoken, listener, other_protocol
+from contexture.kafka.watch import ClientWatch
+
+
+@contextmanager
+def answering(answer: bytes) -> Iterator[int]:
+    """A port that answers every connection with these bytes, after it has heard something."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve() -> None:
+            while True:
+                try:
+                    connection, _ = server.accept()
+                except OSError:
+                    return
+                with connection:
+                    connection.recv(1024)
+                    connection.sendall(answer)
+
+        threading.Thread(target=serve, daemon=True).start()
+        yield server.getsockname()[1]
+        server.shutdown(socket.SHUT_RDWR)
+
+
+def handshake(code: int, *mechanisms: str, correlation: int = 0x43545852) -> bytes:
+    names = b"".join(struct.pack(">h", len(name)) + name.encode() for name in mechanisms)
+    body = struct.pack(">ihi", correlation, code, len(mechanisms)) + names
+    return struct.pack(">i", len(body)) + body
+
+
+@pytest.mark.parametrize(
+    ("answer", "spoken"),
+    [
+        (handshake(34), Spoken(False, ())),
+        (handshake(33, "PLAIN", "SCRAM-SHA-512"), Spoken(False, ("PLAIN", "SCRAM-SHA-512"))),
+        (handshake(33, "PLAIN", correlation=7), None),
+        (b"HTTP/1.1 400 Bad Request\r\n\r\n", None),
+        (handshake(33, "PLAIN")[:-3], None),
+        (struct.pack(">i", 2_000_000_000), None),
+        (struct.pack(">iihi", 10, 0x43545852, 33, 5), None),
+        (b"", None),
+    ],
+)
+def test_only_an_answer_of_kafka_counts(answer, spoken):
+    with answering(answer) as port:
+        assert listener("127.0.0.1", port) == spoken
+
+
+def test_where_nobody_listens_nothing_is_said():
+    assert listener("127.0.0.1", 9) is None
+    assert other_protocol(ClientSettings.from_extra({"bootstrap.servers": "127.0.0.1:9"}), "sending") is None
+
+
+@pytest.mark.parametrize(
+    ("spoken", "protocol", "differs"),
+    [
+        (Spoken(False, ()), "PLAINTEXT", False),
+        (Spoken(False, ()), "SASL_PLAINTEXT", True),
+        (Spoken(False, ()), "SSL", True),
+        (Spoken(True, ("PLAIN",)), "SASL_SSL", False),
+        (Spoken(True, ("PLAIN",)), "SSL", True),
+        (Spoken(True, None), "SSL", False),
+        (Spoken(True, None), "SASL_SSL", False),
+        (Spoken(True, None), "PLAINTEXT", True),
+    ],
+)
+def test_a_client_is_understood_by_its_own_protocol_alone(spoken, protocol, differs):
+    assert spoken.differs_from(protocol) is differs
+
+
+def test_the_first_server_that_answers_tells():
+    with answering(handshake(33, "PLAIN", "GSSAPI")) as port:
+        settings = ClientSettings.from_extra({"bootstrap.servers": f"127.0.0.1:9,PLAINTEXT://127.0.0.1:{port}"})
+        found = other_protocol(settings, "sending")
+    assert found is not None
+    assert found.message == (
+        f"sending failed: the broker at 127.0.0.1:{port} speaks SASL_PLAINTEXT, and security.protocol of the "
+        "connection is PLAINTEXT"
+    )
+    assert found.next_step.startswith(
+        "set security.protocol to SASL_PLAINTEXT, and sasl.mechanism to one of PLAIN, GSSAPI, or name the port"
+    )
+
+
+class Said:
+    """An error of the client by its name."""
+
+    def __init__(self, name: str, text: str = "") -> None:
+        self._name, self._text = name, text
+
+    def code(self) -> int:
+        return -1
+
+    def name(self) -> str:
+        return self._name
+
+    def str(self) -> str:
+        return self._text
+
+    def fatal(self) -> bool:
+        return False
+
+    def retriable(self) -> bool:
+        return False
+
+    def txn_requires_abort(self) -> bool:
+        return False
+
+
+def looking() -> tuple[ClientWatch, list[str]]:
+    watch, looked = ClientWatch(), []
+    watch.look = lambda doing: looked.append(doing)  # type: ignore[func-returns-value]
+    return watch, looked
+
+
+def test_silent_brokers_are_looked_at_once_in_a_while_and_waited_for_where_nothing_is_found():
+    watch, looked = looking()
+    watch.on_error(Said("_ALL_BROKERS_DOWN"))
+    for _ in range(100):
+        watch.raise_refusal("sending")
+    assert looked == ["sending"]
+
+
+def test_brokers_that_answer_are_not_looked_at():
+    watch, looked = looking()
+    watch.raise_refusal("sending")
+    watch.on_error(Said("_TIMED_OUT"))
+    watch.raise_refusal("sending")
+    assert looked == []
+
+
+def test_a_login_where_none_is_asked_for_is_told_by_the_protocol_and_not_by_the_password():
+    watch = ClientWatch()
+    watch.look = lambda doing: KafkaConfigurationError(f"{doing}: another protocol", next_step="set it")
+    watch.on_error(Said("_AUTHENTICATION", "Broker: Request not valid in current SASL state"))
+    with pytest.raises(KafkaConfigurationError, match="sending: another protocol"):
+        watch.raise_refusal("sending")
+    watch.look = lambda doing: None
+    with pytest.raises(KafkaConfigurationError, match="check user, password"):
+        watch.raise_refusal("sending")
