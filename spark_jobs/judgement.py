@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.dataset as ds
@@ -20,6 +20,7 @@ from spark_jobs.quality.checkpoint import judge
 from spark_jobs.quality.columns import column_names
 from spark_jobs.quality.frames import ROWS_IN_MEMORY, AcceptedFrames
 from spark_jobs.quality.summary import RunSummary, SharedTopic
+from spark_jobs.stored_rows import read_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -60,7 +61,9 @@ def accepted_entities(spark: SparkSession, order: StageOrder) -> DataFrame:
     """The accepted entities, one row each, with the attributes that the publication's quality names."""
     from pyspark.sql.functions import lit
 
-    rows = spark.read.parquet(f"{Storage(order.home).uri(_work(order))}/evaluated")
+    stored = _evaluated(order).schema
+    columns = pa.schema([stored.field(name) for name in (*_columns(order), "verdict", "part")])
+    rows = read_rows(spark, Storage(order.home), f"{_work(order)}/evaluated", columns)
     is_accepted = f"verdict <= {int(EventVerdict.UNCHANGED)} AND part = 0"
     service = lit(order.publication.source.service)
     return rows.where(is_accepted).select(*_columns(order)).withColumn("service", service)
@@ -68,11 +71,15 @@ def accepted_entities(spark: SparkSession, order: StageOrder) -> DataFrame:
 
 def accepted_rows(order: StageOrder) -> pa.Table:
     """The rows of `accepted_entities`, read without Spark."""
-    storage = Storage(order.home)
-    rows = ds.dataset(storage.path(f"{_work(order)}/evaluated"), filesystem=storage.filesystem, format="parquet")
+    rows = _evaluated(order)
     is_accepted = (ds.field("verdict") <= int(EventVerdict.UNCHANGED)) & (ds.field("part") == 0)
     table = rows.to_table(columns=_columns(order), filter=is_accepted)
     return table.append_column("service", pa.repeat(order.publication.source.service, table.num_rows))
+
+
+def _evaluated(order: StageOrder) -> Any:
+    storage = Storage(order.home)
+    return ds.dataset(storage.path(f"{_work(order)}/evaluated"), filesystem=storage.filesystem, format="parquet")
 
 
 def _work(order: StageOrder) -> str:

@@ -18,15 +18,16 @@ from contexture.outbox.inbox_claim import Claim
 from contexture.outbox.layout import PublicationFolder
 from contexture.outbox.manifest import LandingManifest
 from contexture.outbox.orders import StageOrder
+from contexture.outbox.schemas import LANDING
 from contexture.outbox.storage import Storage
 from contexture.publications import Publication
 from spark_jobs.failures import intended
 from spark_jobs.landed import Landed
 from spark_jobs.notified import nothing_read, with_notified
-from spark_jobs.session import parquet_microseconds
 from spark_jobs.sources.ngsi import ngsi_rows
 from spark_jobs.sources.selection import Selection, Walk
 from spark_jobs.sources.sharing import shared
+from spark_jobs.stored_rows import write_rows
 from spark_jobs.unseen import land_unseen
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ def _pull(
         before = _health(broker, counted)
         expected = dict(zip((walk.number for walk in telling), before.counts, strict=False))
         shares = shared(broker, walks, expected, int(selection.parallel_readers))
-        _write(ngsi_rows(spark, selection, connection, shares), storage.uri(folder))
+        _write(ngsi_rows(spark, selection, connection, shares), storage, folder)
         after = _health(broker, counted)
         landed = Landed.look(storage, folder)
         short = _short(broker, landed, telling, before, after)
@@ -171,10 +172,9 @@ def _health(broker: Broker, walks: Sequence[Walk]) -> _Health:
     return _Health(broker.probe(), counts)
 
 
-def _write(rows: DataFrame, uri: str) -> None:
+def _write(rows: DataFrame, storage: Storage, folder: str) -> None:
     try:
-        with parquet_microseconds(rows.sparkSession):
-            rows.write.option("compression", "zstd").parquet(uri)
+        write_rows(rows, storage, folder, LANDING)
     except ContextureError:
         raise
     except Exception as error:

@@ -36,6 +36,7 @@ from spark_jobs.preparation.evaluation import EVALUATED, evaluation
 from spark_jobs.preparation.planning import plan
 from spark_jobs.preparation.settings import Preparation
 from spark_jobs.preparation.snapshot_rules import snapshot_violations
+from spark_jobs.stored_rows import read_rows
 
 
 class Stopwatch:
@@ -116,8 +117,7 @@ def evaluate(spark: Any, preparation: Preparation) -> None:
     # So that a landing without rows has narrow columns too.
     with storage.replacing(f"{evaluated_folder(preparation)}/empty.parquet") as path:
         pq.write_table(evaluated_schema(preparation).empty_table(), path, filesystem=storage.filesystem)
-    folder = storage.uri(preparation.folder.landing(preparation.order.run))
-    landed = spark.read.schema(from_arrow_schema(LANDING)).option("pathGlobFilter", "*.parquet").parquet(folder)
+    landed = read_rows(spark, storage, preparation.folder.landing(preparation.order.run), LANDING)
     landed.mapInArrow(evaluation(preparation), from_arrow_schema(EVALUATED)).collect()
 
 

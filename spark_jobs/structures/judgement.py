@@ -18,6 +18,7 @@ from contexture.publications.quality_combinations import STRUCTURE_COLUMNS
 from spark_jobs.judgement import judged_once
 from spark_jobs.quality.frames import ROWS_IN_MEMORY, AcceptedFrames
 from spark_jobs.quality.summary import Sample, StructureSummary, TranscodedStructure
+from spark_jobs.stored_rows import read_rows
 from spark_jobs.structures.snapshot_rules import samples_file
 
 if TYPE_CHECKING:
@@ -40,7 +41,9 @@ def accepted_structures(spark: SparkSession, order: StageOrder) -> DataFrame:
     """The accepted structures, one row each."""
     from pyspark.sql.functions import concat_ws
 
-    rows = spark.read.parquet(Storage(order.home).uri(_evaluated(order)))
+    stored = _rows(order).schema
+    columns = pa.schema([stored.field(name) for name in (*COLUMNS, "verdict")])
+    rows = read_rows(spark, Storage(order.home), _evaluated(order), columns)
     accepted = rows.where(f"verdict <= {int(EventVerdict.UNCHANGED)}").select(*COLUMNS)
     return accepted.withColumn("topics", concat_ws(",", "topics"))
 

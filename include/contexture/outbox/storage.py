@@ -42,6 +42,11 @@ class Storage:
         self.root = root if "://" in root else str(Path(root).expanduser().absolute())
         self.filesystem, self._base = _open_filesystem(self.root)
 
+    @property
+    def is_local(self) -> bool:
+        """Whether the files lie on this machine's disks (or on what is mounted like one), by a plain path."""
+        return "://" not in self.root
+
     def path(self, relative: str) -> str:
         """The path that `self.filesystem` knows the file by."""
         return f"{self._base}/{relative}" if relative else self._base
