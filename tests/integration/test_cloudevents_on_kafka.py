@@ -10,10 +10,9 @@ from uuid import uuid4
 
 import orjson
 import pytest
-from confluent_kafka import Consumer, Message, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
 
 from builders.outboxes import publication
+from builders.plain_kafka import consumed, made_topic, produce
 from builders.whole_runs import Lasting, WholeRuns, spark_session
 from contexture.kafka import ReplicaRecord, read_committed
 from contexture.messages.cloudevents import Record, decode, encode
@@ -43,35 +42,6 @@ def eager() -> Iterator[EmbeddedKafka]:
     """A broker whose log cleaner looks every second."""
     with EmbeddedKafka(broker_config={"log.cleaner.backoff.ms": "1000"}) as cluster:
         yield cluster
-
-
-def made_topic(kafka: EmbeddedKafka, partitions: int = 1, **config: str) -> str:
-    name = f"events-{uuid4().hex[:8]}"
-    admin = AdminClient(kafka.client_settings())
-    admin.create_topics([NewTopic(name, partitions, 1, config=config)])[name].result(30)
-    return name
-
-
-def produce(kafka: EmbeddedKafka, topic: str, *records: Record) -> None:
-    producer = Producer({**kafka.client_settings(), "linger.ms": 0})
-    for record in records:
-        producer.produce(topic, record.value, record.key, headers=cast(Any, record.headers))
-    assert producer.flush(30) == 0
-
-
-def consumed(kafka: EmbeddedKafka, topic: str) -> list[Message]:
-    """All that is in the only partition, by a plain consumer."""
-    settings = {"group.id": uuid4().hex, "isolation.level": "read_committed", "enable.partition.eof": True}
-    consumer = Consumer({**kafka.client_settings(), **settings})
-    consumer.assign([TopicPartition(topic, 0, 0)])
-    found = []
-    while True:
-        message = consumer.poll(30)
-        assert message is not None
-        if message.error():
-            consumer.close()
-            return found
-        found.append(message)
 
 
 def awaited(condition: Callable[[], bool], *, seconds: float = 90) -> None:

@@ -71,7 +71,7 @@ def test_an_attribute_is_told_by_name_and_instance():
     }
 
 
-def test_a_deletion_has_no_time_for_nobody_says_when_it_happened():
+def test_c12_a_deletion_has_no_time_for_nobody_says_when_it_happened():
     gone = told("delete")
 
     assert gone["type"] == "contexture.ngsi.entity.delete"
@@ -142,7 +142,7 @@ def test_a_structure_is_told_by_its_urn():
     }
 
 
-def test_a_structures_deletion_has_the_time_of_its_transaction_and_no_media_type():
+def test_c12_a_structures_deletion_has_the_time_of_its_transaction_and_no_media_type():
     gone = structure("delete")
 
     assert (gone["type"], gone["time"]) == ("contexture.sdmx.structure.delete", "2026-03-01T09:00:00.250000Z")
