@@ -17,10 +17,27 @@ class Sent:
     value: bytes | None
     key: bytes | None
     partition: int = -1
-    callback: None = None
+    callback: object = None
     on_delivery: None = None
     timestamp: int = 0
     headers: object = None
+
+    @property
+    def size(self):
+        return len(self.key or b"") + len(self.value or b"")
+
+
+@dataclass(frozen=True)
+class Report:
+    """The message of a delivery report."""
+
+    name: str
+
+    def topic(self):
+        return self.name
+
+    def error(self):
+        return None
 
 
 def failure(name, *, fatal=False, retriable=False, abortable=False):
@@ -36,6 +53,9 @@ class FakeCluster:
 
     `script["commit_transaction"]` and so on hold exceptions (or callables) that the next calls of that name meet; None
     lets a call through.
+
+    `client_limit` and `limits` (of topics) are bytes of key and value. A client refuses a record over its own at once;
+    brokers refuse what comes in one batch: one record of a client that sends one by one, else all of a topic.
     """
 
     def __init__(self):
@@ -45,9 +65,12 @@ class FakeCluster:
         self.script = defaultdict(list)
         self.producers: list[FakeProducer] = []
         self.capacity = 10**9
+        self.client_limit = 10**9
+        self.limits: dict[str, int] = {}
 
     def open_producer(self, settings, transactional_id, watch):
         producer = FakeProducer(self, transactional_id, watch)
+        producer.is_one_by_one = settings is not None and settings.options.get("batch.num.messages") == 1
         self.producers.append(producer)
         return producer
 
@@ -72,6 +95,7 @@ class FakeProducer:
         self.polls = 0
         self.aborted = False
         self.listed = []
+        self.is_one_by_one = False
 
     def list_topics(self, topic=None, timeout=-1):
         self.listed.append(topic)
@@ -90,7 +114,10 @@ class FakeProducer:
             raise BufferError("Local: Queue full")
         self.cluster.next_failure("produce", self)
         assert self.open is not None
-        self.open.append(Sent(*row))
+        sent = Sent(*row)
+        if sent.size > self.cluster.client_limit and not sent.topic.startswith("contexture.ledger."):
+            raise failure("MSG_SIZE_TOO_LARGE")
+        self.open.append(sent)
         self.queued += 1
 
     def poll(self, timeout):
@@ -104,7 +131,22 @@ class FakeProducer:
         if self.epoch != self.cluster.epochs[self.transactional_id]:
             raise failure("_FENCED", fatal=True)
         self.cluster.next_failure("commit_transaction", self)
+        self.deliver()
         self.finish()
+
+    def deliver(self):
+        """Lets the brokers refuse what is too large; the client then knows of the first two batches at most."""
+        refused = [sent for sent in self.open if sent.size > self.cluster.limits.get(sent.topic, 10**9)]
+        if not refused:
+            return
+        reported = refused[:2]
+        if not self.is_one_by_one:
+            reported = [sent for sent in self.open if sent.topic == refused[0].topic]
+        for sent in reported:
+            (sent.callback or self.watch.on_delivery)(
+                KafkaError(KafkaError.MSG_SIZE_TOO_LARGE, "told so"), Report(sent.topic)
+            )
+        raise failure("_INCONSISTENT", abortable=True)
 
     def finish(self):
         self.cluster.committed += self.open

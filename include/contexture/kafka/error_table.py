@@ -50,7 +50,11 @@ def translated(
             return fenced(message)
         case Meaning.REJECTED:
             return RejectedError(
-                message, next_step=_rejected_hint(name, by_broker), topic=topic or "", status=3 if by_broker else 2
+                message,
+                next_step=_rejected_hint(name, by_broker),
+                topic=topic or "",
+                status=3 if by_broker else 2,
+                error=name,
             )
         case Meaning.CONFIGURATION:
             return KafkaConfigurationError(message, next_step=HINTS[name], topic=topic or "", status=3)

@@ -24,6 +24,8 @@ class LedgerEntry:
         at: when it was about to be committed, with a time zone.
         source_deletions: whether that was the deletions of the registry's transaction, which follow its additions and
             modifications.
+        dead_letters: positions of this outbox's shard whose records went to the dead-letter topic, with this
+            transaction or an earlier one.
     """
 
     outbox: str
@@ -35,6 +37,7 @@ class LedgerEntry:
     source_transaction: int | None
     at: datetime
     source_deletions: bool = False
+    dead_letters: tuple[int, ...] = ()
 
     @property
     def source_place(self) -> tuple[int, bool] | None:
@@ -43,7 +46,10 @@ class LedgerEntry:
 
     def to_json(self) -> builtins.bytes:
         """The value of the ledger's record."""
-        return json.dumps({**asdict(self), "at": self.at.isoformat()}, separators=(",", ":")).encode()
+        members = {**asdict(self), "at": self.at.isoformat()}
+        if not self.dead_letters:
+            del members["dead_letters"]
+        return json.dumps(members, separators=(",", ":")).encode()
 
     @classmethod
     def from_json(cls, value: builtins.bytes) -> LedgerEntry:
@@ -57,7 +63,8 @@ class LedgerEntry:
         try:
             read = json.loads(value)
             known = {each.name: read[each.name] for each in fields(cls) if each.name in read}
-            return cls(**{**known, "at": datetime.fromisoformat(known["at"])})
+            letters = tuple(known.get("dead_letters", ()))
+            return cls(**{**known, "at": datetime.fromisoformat(known["at"]), "dead_letters": letters})
         except (ValueError, KeyError, TypeError) as problem:
             raise DefectError(
                 f"a record of the ledger is not an entry of it ({type(problem).__name__})",

@@ -95,7 +95,7 @@ class TransactionalProducer(ListsTopics, Protocol):
         value: bytes | None = None,
         key: bytes | None = None,
         partition: int = -1,
-        callback: None = None,
+        callback: Callable[[KafkaErrorLike | None, MessageLike], None] | None = None,
         on_delivery: None = None,
         timestamp: int = 0,
         headers: Headers | None = None,

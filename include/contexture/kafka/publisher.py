@@ -10,9 +10,10 @@ import time
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 
-from contexture.errors import ContextureError
+from contexture.errors import ContextureError, RejectedError
 from contexture.kafka.arbitration import Start, start_of
 from contexture.kafka.clients import transactional_producer
+from contexture.kafka.dead_letter import DeadLetters
 from contexture.kafka.encoding import Delivered, Encode, encoded
 from contexture.kafka.errors import BrokersAwayError
 from contexture.kafka.failures import SendAgainError
@@ -22,9 +23,10 @@ from contexture.kafka.patience import Patience
 from contexture.kafka.ports import LedgerPort, OpenProducer, ShardReader
 from contexture.kafka.progress import Progress, SendProgress, Step, silent
 from contexture.kafka.request_limit import RequestLimit
-from contexture.kafka.rows import pieces
+from contexture.kafka.rows import Piece, pieces
 from contexture.kafka.senders import SenderNames
 from contexture.kafka.session import Session
+from contexture.kafka.setting_aside import SettingAside, one_by_one
 from contexture.kafka.settings import ClientSettings
 from contexture.kafka.takeover import OwnRows
 from contexture.kafka.tally import ShardResult, Tally, TransactionSize
@@ -50,6 +52,8 @@ class Publisher:
         progress: is told what goes on.
         encode: changes rows before they are sent (`contexture.kafka.encoding`).
         delivered: is told of each record that a broker has taken or not.
+        dead_letters: where records go that can never be sent; without it they stop the sending. Not for registries,
+            whose transactions would have holes.
         ledger, open_producer, clock, sleep: for tests.
     """
 
@@ -63,6 +67,7 @@ class Publisher:
         progress: Progress = silent,
         encode: Encode | None = None,
         delivered: Delivered | None = None,
+        dead_letters: DeadLetters | None = None,
         ledger: LedgerPort | None = None,
         open_producer: OpenProducer = transactional_producer,
         clock: Callable[[], float] = time.monotonic,
@@ -74,6 +79,7 @@ class Publisher:
         self._progress = progress
         self._encode = encode
         self._delivered = delivered
+        self._dead_letters = dead_letters
         self._patience = Patience(broker_wait_seconds, self._waiting, clock=clock)
         self._ledger: LedgerPort = ledger or Ledger(settings, names, patience=self._patience)
         self._requests = RequestLimit(settings, self._patience)
@@ -105,7 +111,8 @@ class Publisher:
             RetriableError: the brokers stayed away, or the attempts are used up; the outbox stays as it is.
             FencedError: another sender took over the shard.
             SequenceTakenError: another outbox of the same sequence was sent.
-            RejectedError: a record can never be sent (`.context["topic"]`); nothing of its transaction is visible.
+            RejectedError: a record can never be sent (`.context["topic"]`); nothing of its transaction is visible. With
+                `dead_letters`: more such records than may be left out.
             KafkaConfigurationError: a person must change the connection, a topic or a permission.
         """
         after_failure = attempts if callable(attempts) else _taken_from(attempts)
@@ -136,6 +143,7 @@ class _Sending:
         self._skipped = skipped
         self._tally = Tally()
         self._own = OwnRows()
+        self._aside = SettingAside(publisher._dead_letters, reader, publisher._requests)
         self._free_repeats = 0
 
     def run(self) -> ShardResult:
@@ -144,6 +152,8 @@ class _Sending:
         while not finished:
             try:
                 finished = self._send()
+            except RejectedError as refused:
+                self._before_careful(refused)
             except BrokersAwayError as failure:
                 self._before_attempt(failure)
             except SendAgainError as failure:
@@ -161,12 +171,19 @@ class _Sending:
             return True
         if self._own.outlived:
             self._own.check(ledger.read(shard))
-        session = self._open_session()
+        careful, session = self._aside.is_careful, self._open_session()
         try:
             session.initialise()
             entry = ledger.settled(shard)
             self._begin(self._start(entry), entry)
+            if careful and not self._aside.is_careful:
+                # The commit whose answer got lost did happen: the rest needs no such client.
+                return False
             return self._tally.superseded or self._send_rest(session)
+        except RejectedError:
+            if self._aside.is_careful:
+                session.await_reports(lambda: self._aside.has_found)
+            raise
         finally:
             session.close()
 
@@ -184,6 +201,7 @@ class _Sending:
     def _begin(self, start: Start, entry: LedgerEntry | None) -> None:
         self._own.found(entry)
         self._tally.begun_at(start, entry)
+        self._aside.begin_at(self._tally.position)
         if start.superseded:
             self.tell("done", "a later outbox was sent already: nothing of this one is sent")
             return
@@ -204,13 +222,12 @@ class _Sending:
             if size is None or size.transaction != piece.transaction:
                 if size is not None:
                     self._commit(session, size)
-                    if len(topics | piece.topics()) > TOPICS_OF_A_CLIENT:
+                    if self._aside.end() or len(topics | piece.topics()) > TOPICS_OF_A_CLIENT:
                         return False
                 session.meet(len(piece.topics()))
                 session.begin()
                 size = TransactionSize(piece.transaction)
-            self._publisher._requests.check(piece.rows)
-            session.produce(piece.rows, self._reader.headers)
+            self._produce(session, piece)
             topics |= piece.topics()
             size = size.grown(piece)
             expected += piece.rows.num_rows
@@ -218,6 +235,13 @@ class _Sending:
             self._commit(session, size)
         check_end(self._tally.position, self._reader.records)
         return True
+
+    def _produce(self, session: Session, piece: Piece) -> None:
+        if self._aside.is_careful:
+            self._aside.produce(session, piece)
+            return
+        self._publisher._requests.check(piece.rows)
+        session.produce(piece.rows, self._reader.headers)
 
     def _commit(self, session: Session, size: TransactionSize) -> None:
         source, deletions = self._told_with(size)
@@ -231,6 +255,7 @@ class _Sending:
             source_transaction=source,
             at=datetime.now(UTC),
             source_deletions=deletions,
+            dead_letters=(*self._tally.dead_letters, *self._aside.positions),
         )
         self._own.writes(entry)
         ledger, shard = self._publisher._ledger, self._reader.shard
@@ -239,6 +264,8 @@ class _Sending:
         self._free_repeats = 0
         self._tally.committed(entry)
         self._committed(entry)
+        for position in self._aside.positions:
+            self.tell("sending", f"position {position} went to the dead-letter topic: it can never be sent")
         self.tell("sending", f"{entry.position} of {self._reader.records} records are committed")
 
     def _told_with(self, size: TransactionSize) -> tuple[int | None, bool]:
@@ -256,8 +283,9 @@ class _Sending:
         watch.delivered = publisher._delivered
         transactional_id = publisher._names.transactional_id(self._reader.shard)
         self.tell("connecting", f"starting sender {transactional_id}")
+        settings = one_by_one(publisher._settings) if self._aside.is_careful else publisher._settings
         return Session(
-            publisher._open_producer(publisher._settings, transactional_id, watch),
+            publisher._open_producer(settings, transactional_id, watch),
             watch,
             publisher._patience,
             ledger_topic=publisher._ledger.topic,
@@ -265,7 +293,15 @@ class _Sending:
             clock=publisher._clock,
         )
 
+    def _before_careful(self, refused: ContextureError) -> None:
+        if not self._aside.learns(refused, self._tally.position, len(self._tally.dead_letters)):
+            raise refused
+        self.tell("again", f"doing the transaction again, to find what can't be sent: {refused.message}")
+
     def _before_again(self, failure: SendAgainError) -> None:
+        if self._aside.has_found:
+            self._before_careful(failure.error)
+            return
         self._free_repeats += 1
         self._own.outlived = failure.outlived
         if not failure.counted and self._free_repeats <= _FREE_REPEATS:

@@ -79,4 +79,5 @@ def _too_large(rows: pa.RecordBatch, index: int, size: int, limit: int) -> Rejec
         "object out",
         topic=topic,
         status=2,
+        error="MSG_SIZE_TOO_LARGE",
     )

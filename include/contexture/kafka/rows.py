@@ -92,6 +92,11 @@ def produce_rows(
         left = length_hint(iterators[0])
 
 
+def calls(rows: pa.RecordBatch, headers: Headers) -> Iterator[Row]:
+    """The arguments of `produce` for each row, for whoever sends them one by one."""
+    return zip(*_arguments(rows, headers))  # noqa: B905 - what is the same for all rows has no end
+
+
 def _arguments(rows: pa.RecordBatch, constant: Headers) -> list[Any]:
     """The columns in the order of `produce`'s parameters, as few as these rows need; the first one is a list."""
     columns: list[Any] = [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from typing import Final, cast
 
 import pyarrow as pa
 
@@ -13,7 +14,7 @@ from contexture.kafka.clients import call_errors, connect, error_in
 from contexture.kafka.error_table import Meaning, fenced, meaning, translated
 from contexture.kafka.failures import SendAgainError
 from contexture.kafka.patience import Patience
-from contexture.kafka.ports import Headers, KafkaErrorLike, TransactionalProducer
+from contexture.kafka.ports import Headers, KafkaErrorLike, MessageLike, TransactionalProducer
 from contexture.kafka.refused import naming_largest
 from contexture.kafka.rows import Row, produce_rows
 from contexture.kafka.watch import ClientWatch
@@ -25,6 +26,13 @@ _FULL_QUEUE_SECONDS = 0.05
 _LISTING_SECONDS = 10.0
 _TOPICS_ASKED_FOR_SINGLY = 50
 _GOODBYE_SECONDS = 5.0
+
+# What `produce` takes where nothing is said, and which of it is told of the delivery: the client looks at `on_delivery`
+# only where no `callback` is given, and None is one.
+_DEFAULTS: Final[Row] = (None, None, None, -1, None, None, 0, None)
+_CALLBACK: Final = 4
+# Reports of records follow the failure of their transaction at once.
+_REPORT_SECONDS: Final = 5.0
 
 
 class Session:
@@ -95,6 +103,46 @@ class Session:
             self._once(lambda: produce_rows(self._producer, rows, headers, self._when_full), "sending records")
         except RejectedError as refused:
             raise naming_largest(refused, rows) from refused
+
+    def produce_alone(self, row: Row, refused: Callable[[RejectedError], None]) -> None:
+        """Hands one record to a client that sends each in a batch of its own.
+
+        Args:
+            row: arguments of the client's `produce`.
+            refused: is told, now or while the transaction goes on, that this record can never be sent. Nothing of the
+                transaction may be committed then.
+
+        Raises:
+            RejectedError: another record of the transaction was refused, or this one is larger than the queue.
+        """
+        topic = str(row[0])
+
+        def reported(error: KafkaErrorLike | None, message: MessageLike) -> None:
+            self._watch.on_delivery(error, message)
+            if error is not None and meaning(error) is Meaning.REJECTED:
+                refused(_rejected(error, topic, by_broker=True))
+
+        call: Row = (*row, *_DEFAULTS[len(row) :])
+        call = (*call[:_CALLBACK], reported, *call[_CALLBACK + 1 :])
+        try:
+            self._producer.produce(*call)  # type: ignore[arg-type]
+        except BufferError:
+            self._once(lambda: self._when_full(call), "sending a record")
+        except call_errors() as failure:
+            error = error_in(failure)
+            if meaning(error) is not Meaning.REJECTED:
+                raise self._explained(error, "sending a record") from failure
+            refused(_rejected(error, topic, by_broker=False))
+        self._take_reports()
+
+    def await_reports(self, enough: Callable[[], bool]) -> None:
+        """Lets reports on records of a failed transaction come in, until they are enough or no more are to come."""
+        until = self._clock() + _REPORT_SECONDS
+        while not enough() and len(self._producer) and self._clock() < until:
+            try:
+                self._producer.poll(_FULL_QUEUE_SECONDS)
+            except call_errors() as failure:
+                self._watch.on_error(error_in(failure))
 
     def produce_one(self, topic: str, *, key: bytes, value: bytes, partition: int) -> None:
         """Hands one record to the client (the ledger's row)."""
@@ -206,6 +254,10 @@ class Session:
             counted=False,
             outlived=True,
         )
+
+
+def _rejected(error: KafkaErrorLike, topic: str, *, by_broker: bool) -> RejectedError:
+    return cast(RejectedError, translated(error, "sending a record", topic=topic, by_broker=by_broker))
 
 
 def _larger_than_queue(topic: str) -> RejectedError:

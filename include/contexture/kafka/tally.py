@@ -24,6 +24,8 @@ class ShardResult:
         seconds: from call to return.
         superseded: a later outbox was sent already, so nothing of this one was.
         transactions_elsewhere: registry transactions that were left out because another outbox told them.
+        dead_letters: records of the shard that are in the dead-letter topic instead, by this call or an earlier one;
+            they count as sent.
     """
 
     shard: int
@@ -35,6 +37,7 @@ class ShardResult:
     seconds: float
     superseded: bool
     transactions_elsewhere: int = 0
+    dead_letters: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +66,7 @@ class Tally:
         self.position = 0
         self.superseded = False
         self.place: Place | None = None
+        self.dead_letters: tuple[int, ...] = ()
         self._has_begun = False
         self._records = 0
         self._transactions = 0
@@ -76,6 +80,7 @@ class Tally:
             # The commit whose answer got lost did happen.
             self.committed(entry)
         self._has_begun = True
+        self.dead_letters = entry.dead_letters if entry is not None and start.own else ()
         if not start.superseded:
             self.position = start.position
         if not start.own:
@@ -84,6 +89,7 @@ class Tally:
     def committed(self, entry: LedgerEntry) -> None:
         """A transaction became visible."""
         self.position, self.place = entry.position, entry.source_place
+        self.dead_letters = entry.dead_letters
         self._records += entry.records
         self._transactions += 1
         self._bytes += entry.bytes
@@ -100,4 +106,5 @@ class Tally:
             seconds=seconds,
             superseded=self.superseded,
             transactions_elsewhere=self._elsewhere,
+            dead_letters=len(self.dead_letters),
         )

@@ -1,0 +1,85 @@
+"""The record that stands in a dead-letter topic for one that can never be sent: why, and as much of it as fits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Final, cast
+
+from contexture.errors import RejectedError
+from contexture.kafka.ports import Headers
+from contexture.kafka.rows import Row
+
+HEADER: Final = "contexture_refused_"
+"""What the names of the headers that say why begin with."""
+
+_ANY_PARTITION: Final = -1
+_NOW: Final = 0
+_LONGEST_KEY: Final = 65_536
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetters:
+    """Where records go that can never be sent.
+
+    Attributes:
+        topic: the dead-letter topic; it must be there.
+        limit: how many of a shard may go there, at most: more of them are a fault of configuration.
+    """
+
+    topic: str
+    limit: int
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedPlace:
+    """Where a refused record stands: its outbox, the shard, and its position in it."""
+
+    outbox: str
+    shard: int
+    position: int
+
+
+def dead_letter(topic: str, row: Row, refused: RejectedError, place: RefusedPlace, *, bare: bool = False) -> Row:
+    """The dead letter of a record, as arguments of the client's `produce`.
+
+    It has the record's key, value and headers, and headers that say why (`contexture_refused_...`); no partition and
+    no time of its own, for these may be what was refused.
+
+    Args:
+        topic: the dead-letter topic.
+        row: the record.
+        refused: why it can't be sent.
+        place: where it stands.
+        bare: without its value, and without a key of more than 64 KiB: instead their sizes and SHA-256.
+    """
+    meant, value, key = str(row[0]), cast("bytes | None", row[1]), cast("bytes | None", row[2])
+    given = cast("Headers | None", row[7] if len(row) > 7 else None)
+    why = {
+        "error": str(refused.context.get("error", type(refused).__name__)),
+        "message": refused.message,
+        "by": "broker" if refused.context.get("status") == 3 else "client",
+        "topic": meant,
+        "outbox": place.outbox,
+        "shard": str(place.shard),
+        "position": str(place.position),
+        **_time(row),
+        **_left_out("value", value, leave=bare),
+        **_left_out("key", key, leave=bare and len(key or b"") > _LONGEST_KEY),
+    }
+    if value is None:
+        why["value"] = "tombstone"
+    headers = [*(given or ()), *((f"{HEADER}{name}", text.encode()) for name, text in why.items())]
+    kept_value = None if "value_sha256" in why else value
+    kept_key = None if "key_sha256" in why else key
+    return topic, kept_value, kept_key, _ANY_PARTITION, None, None, _NOW, headers
+
+
+def _time(row: Row) -> dict[str, str]:
+    return {"timestamp": str(row[6])} if len(row) > 6 and row[6] else {}
+
+
+def _left_out(name: str, content: bytes | None, *, leave: bool) -> dict[str, str]:
+    if content is None or not leave:
+        return {}
+    return {f"{name}_bytes": str(len(content)), f"{name}_sha256": sha256(content).hexdigest()}
