@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -10,9 +11,11 @@ from typing import Any
 
 import httpx
 import pytest
+from typer.testing import CliRunner
 
 from builders.outboxes import publication
 from builders.whole_runs import Lasting, WholeRuns, spark_session
+from contexture.cli import state
 from contexture.kafka import read_committed
 from contexture.ngsi import BrokerConnection
 from contexture.operations.verification.replica_topics import KafkaTopics
@@ -23,6 +26,12 @@ from contexture.sandbox.kafka import EmbeddedKafka
 from spark_jobs import phases
 
 pytestmark = pytest.mark.integration
+
+CARS = """
+name: {name}
+source: {{kind: ngsi, connection: context_broker, service: vehicles, service_path: /4wheels}}
+topics: {{naming: fixed, topics: [{topic}], keep: latest}}
+"""
 
 
 class City(WholeRuns):
@@ -41,6 +50,13 @@ class City(WholeRuns):
     def remove(self, name: str) -> None:
         headers = {"Fiware-Service": "vehicles", "Fiware-ServicePath": "/4wheels"}
         httpx.delete(f"{self.broker.url}/v2/entities/{name}", headers=headers).raise_for_status()
+
+    def rebuilt(self, *options: str) -> dict[str, Any]:
+        """What `contexture state rebuild` says, and writes."""
+        done = CliRunner().invoke(state.app, ["rebuild", self.name, "--yes", "--json", *options])
+        assert done.exit_code == 0, done.output
+        document: dict[str, Any] = json.loads(done.stdout)
+        return document
 
     def remove_topic(self) -> None:
         from confluent_kafka.admin import AdminClient
@@ -76,6 +92,12 @@ def city(tmp_path: Path, kafka: EmbeddedKafka, spark: Any, monkeypatch: pytest.M
         connection = BrokerConnection(broker.url, timeout_seconds=5)
         monkeypatch.setenv("CONTEXTURE_SOURCE_CONNECTION", connection.to_json())
         made = City(tmp_path / "home", kafka, broker)
+        (tmp_path / "publications").mkdir()
+        (tmp_path / "publications" / "cars.yaml").write_text(CARS.format(name=made.name, topic=made.topic))
+        kafka_connection = {"conn_type": "kafka", "extra": {"bootstrap.servers": kafka.bootstrap_servers}}
+        monkeypatch.setenv("AIRFLOW_CONN_KAFKA_DEFAULT", json.dumps(kafka_connection))
+        monkeypatch.setenv("CONTEXTURE_HOME", str(tmp_path / "home"))
+        monkeypatch.setenv("CONTEXTURE_PUBLICATIONS", str(tmp_path / "publications"))
         made.ran(made.cars)
         yield made
 
@@ -108,8 +130,30 @@ def test_without_its_storage_the_next_run_sends_all_and_what_vanished_meanwhile_
     assert city.replica() == {"car0", "car1", "car2"}
     assert city.differences() == {"extra": 1}
 
-    city.remove_topic()
-    city.ran(city.cars, mode="full")
+    # It is not too late then.
+    assert (city.rebuilt()["found"], city.rebuilt()["found"]) == (1, 0)
+    sequences = [city.ran(city.cars, mode="full").sequence for _ in range(2)]
+
+    assert sequences == [4, 5]
+    assert city.differences() == {}
+    assert city.replica() == {"car0", "car2"}
+
+
+@pytest.mark.parametrize(("options", "sent"), [((), (2, 3)), (("--only-differences",), (0, 1))])
+def test_state_made_from_the_topics_deletes_what_vanished_meanwhile(
+    city: City, options: tuple[str, ...], sent: tuple[int, int]
+) -> None:
+    shutil.rmtree(city.storage.root)
+    city.remove("car1")
+
+    found = city.rebuilt(*options)
+    assert (found["found"], found["told"], found["held"], found["written"]) == (3, 3, 0, True)
+    assert city.differences() == {}
+    # An absence is believed when it was seen twice, as ever.
+    runs = [city.ran(city.cars, mode=mode) for mode in (("auto", "full") if not options else ("auto", "auto"))]
+
+    assert tuple(run.records for run in runs) == sent
+    assert [run.sequence for run in runs] == [2, 3]
     assert city.differences() == {}
     assert city.replica() == {"car0", "car2"}
 

@@ -28,6 +28,7 @@ COMMANDS = {
     "topics": ("contexture.cli.topics", "Compare topics with publications, or what topics of two clusters tell."),
     "tables": ("contexture.cli.tables", "Fill the operational tables again."),
     "verify": ("contexture.cli.verify", "Read a publication's topics back and compare them with what was sent."),
+    "state": ("contexture.cli.state", "Make lost state again from a publication's topics."),
     "ledger": ("contexture.cli.ledger", "Rebuild a lost ledger, the topic that says what was sent."),
     "report": ("contexture.cli.report", "Tell the data quality of a publication's runs, as one HTML or JSON file."),
     "structures": ("contexture.cli.structures", "Show what structure messages of SDMX hold."),

@@ -38,7 +38,13 @@ class Written:
 
 
 def advance(
-    state: State, pointer: StatePointer, changes: str, sequence: int, *, rows_in_chunk: int = ROWS_IN_CHUNK
+    state: State,
+    pointer: StatePointer,
+    changes: str,
+    sequence: int,
+    *,
+    rows_in_chunk: int = ROWS_IN_CHUNK,
+    suffix: str = "",
 ) -> Written:
     """Writes the files of the generation that follows on `pointer`, and points to none of them.
 
@@ -48,16 +54,18 @@ def advance(
         changes: a folder of STATE rows as shards wrote them, later files over earlier ones.
         sequence: of the outbox that is concluded; the same inputs give the same files, byte for byte.
         rows_in_chunk: what is sorted in memory at once.
+        suffix: tells the files apart from those of the outbox of that sequence, where it is not that outbox's changes.
     """
-    before = _sorted(state, pointer, sequence)
-    deltas = list(_deltas(state, _chunks(state.storage, changes, rows_in_chunk), sequence))
+    label = f"{sequence:012d}{suffix}"
+    before = _sorted(state, pointer, label)
+    deltas = list(_deltas(state, _chunks(state.storage, changes, rows_in_chunk), label))
     if not deltas:
         return before
     first = merge_from(before.rows, sum(rows for _, rows in deltas))
     if not first:
-        return _new_base(state, [*before.files, *(name for name, _ in deltas)], sequence)
+        return _new_base(state, [*before.files, *(name for name, _ in deltas)], label)
     growth = _growth(state, before, [name for name, _ in deltas])
-    newest = _merged(state, [*zip(before.files, before.rows, strict=True)][first:] + deltas, sequence)
+    newest = _merged(state, [*zip(before.files, before.rows, strict=True)][first:] + deltas, label)
     files, rows = zip(*[*zip(before.files, before.rows, strict=True)][:first], newest, strict=True)
     return Written(files, rows, before.identities + growth)
 
@@ -69,20 +77,20 @@ def merge_from(rows: Sequence[int], added: int) -> int:
     return next(outgrown, len(rows))
 
 
-def _sorted(state: State, pointer: StatePointer, sequence: int) -> Written:
+def _sorted(state: State, pointer: StatePointer, label: str) -> Written:
     """The files as they are; those of an older format as one that is sorted."""
     if pointer.format >= SORTED_FORMAT or not pointer.files:
         return Written(pointer.files, pointer.rows, pointer.identities)
-    table, name = state.table(pointer), f"base-{sequence:012d}-migrated.parquet"
+    table, name = state.table(pointer), f"base-{label}-migrated.parquet"
     with writing(state.storage, state.path(name)) as file:
         file.write(table)
     return Written((name,), (file.rows,), file.rows)
 
 
-def _deltas(state: State, chunks: Iterator[Any], sequence: int) -> Iterator[tuple[str, int]]:
+def _deltas(state: State, chunks: Iterator[Any], label: str) -> Iterator[tuple[str, int]]:
     """Sorted files of what the run changed, with their rows; one, unless there is much of it."""
     for number, chunk in enumerate(chunks):
-        name = f"delta-{sequence:012d}{f'-{number:03d}' if number else ''}.parquet"
+        name = f"delta-{label}{f'-{number:03d}' if number else ''}.parquet"
         with writing(state.storage, state.path(name)) as file:
             file.write(latest(chunk, keep_removed=True))
         yield name, file.rows
@@ -111,17 +119,17 @@ def _batches(storage: Storage, folder: str, rows: int) -> Iterator[Any]:
             yield from file.iter_batches(batch_size=rows, columns=STATE.names)
 
 
-def _new_base(state: State, names: Sequence[str], sequence: int) -> Written:
-    name = f"base-{sequence:012d}.parquet"
+def _new_base(state: State, names: Sequence[str], label: str) -> Written:
+    name = f"base-{label}.parquet"
     rows = _merge(state, names, name, keep_removed=False)
     return Written((name,), (rows,), rows)
 
 
-def _merged(state: State, newest: Sequence[tuple[str, int]], sequence: int) -> tuple[str, int]:
+def _merged(state: State, newest: Sequence[tuple[str, int]], label: str) -> tuple[str, int]:
     """The newest files as one; nothing is written when there is one."""
     if len(newest) == 1:
         return newest[0]
-    name = f"merged-{sequence:012d}.parquet"
+    name = f"merged-{label}.parquet"
     return name, _merge(state, [each for each, _ in newest], name, keep_removed=True)
 
 

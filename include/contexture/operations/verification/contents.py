@@ -63,23 +63,31 @@ def _entity(value: bytes, *, by_attribute: bool, structured: bool) -> bytes:
     return content_hash(read)
 
 
-def _structure_in_event(value: bytes) -> bytes:
+def told_structure(value: bytes, *, structured: bool = False) -> tuple[bytes, tuple[str, ...]]:
+    """The content hash of the one structure in a value, and the URNs that it refers to.
+
+    Args:
+        value: a structure message, or what this instance sends as one.
+        structured: it lies in an event in structured mode.
+    """
     from contexture.messages.structure_envelopes import message_in
-
-    try:
-        message, media_type = message_in(value)
-    except (ValueError, RecursionError):
-        return UNREADABLE
-    return _structure(message, media_type)
-
-
-def _structure(value: bytes, media_type: str | None = None) -> bytes:
     from contexture.sdmx import StructureMessageError, UnsplittableFormatError, split
 
+    media_type = None
     try:
+        if structured:
+            value, media_type = message_in(value)
         artefacts = list(islice(split(BytesIO(value), media_type), 2))
     except UnsplittableFormatError:
-        return sha256(value).digest()
-    except StructureMessageError:
-        return UNREADABLE
-    return artefacts[0].content_hash if len(artefacts) == 1 else UNREADABLE
+        return sha256(value).digest(), ()
+    except (StructureMessageError, ValueError, RecursionError):
+        return UNREADABLE, ()
+    return (artefacts[0].content_hash, artefacts[0].references) if len(artefacts) == 1 else (UNREADABLE, ())
+
+
+def _structure_in_event(value: bytes) -> bytes:
+    return told_structure(value, structured=True)[0]
+
+
+def _structure(value: bytes) -> bytes:
+    return told_structure(value)[0]

@@ -10,13 +10,11 @@ import sqlite3
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
 from datetime import UTC, datetime
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Final
 
 from contexture.errors import ConfigurationError, RetriableError
+from contexture.operations.scratch import scratch_database
 from contexture.operations.verification.archive import Archive, Archived
 from contexture.operations.verification.contents import content_reader
 from contexture.operations.verification.findings import Basis, Verification
@@ -32,8 +30,6 @@ from contexture.publications.delivery import KEY_NONE
 Report = Callable[[str], None]
 
 _TRIES: Final = 5
-# Keys come in no order: with less, half of the time goes into moving pages.
-_CACHE_KIBIBYTES: Final = 65_536
 _TELL_EVERY: Final = 100_000
 BACKFILLED: Final = "sent by a backfill"
 
@@ -87,7 +83,7 @@ class _Verifying:
     def run(self, now: datetime) -> Verification:
         started = time.monotonic()
         for _ in range(_TRIES):
-            with _database() as database:
+            with scratch_database("contexture-verify-") as database:
                 try:
                     looked = self._once(database)
                 except FileNotFoundError:
@@ -227,16 +223,3 @@ class _Verifying:
             differences=outcome.differences,
             samples=outcome.samples,
         )
-
-
-@contextmanager
-def _database() -> Iterator[sqlite3.Connection]:
-    """An empty database in a temporary file, which nobody needs after a crash."""
-    with (
-        TemporaryDirectory(prefix="contexture-verify-") as folder,
-        closing(sqlite3.connect(Path(folder) / "replica.sqlite")) as database,
-    ):
-        database.execute("PRAGMA journal_mode=OFF")
-        database.execute("PRAGMA synchronous=OFF")
-        database.execute(f"PRAGMA cache_size=-{_CACHE_KIBIBYTES}")
-        yield database

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -11,15 +11,15 @@ import pyarrow.parquet as pq
 import pytest
 
 from builders.outboxes import Record, outbox, publication
+from builders.replica_topics import MemoryTopics
 from builders.states import Held, state_table
 from contexture.errors import ConfigurationError, RetriableError
 from contexture.events import content_hash, parse_json
-from contexture.kafka import LedgerEntry, ReplicaRecord
+from contexture.kafka import LedgerEntry
 from contexture.operations import Journal, ProducerStore
 from contexture.operations.alerts import AlertKind, kind_of
 from contexture.operations.verification import report
 from contexture.operations.verification.keyed import MOVING, REMOVED
-from contexture.operations.verification.replica_topics import Cut
 from contexture.operations.verification.reporting import verify_and_report
 from contexture.operations.verification.verifying import BACKFILLED, basis_of, verify
 from contexture.outbox.conclusion import conclude
@@ -32,34 +32,6 @@ from contexture.publications import Publication
 
 NOW = datetime(2026, 3, 1, 13, 0, tzinfo=UTC)
 NOTHING = {"missing": 0, "extra": 0, "different": 0, "order": 0}
-
-
-class MemoryTopics:
-    """Topics of one partition each; `when_cut` is called between the cut and the reading."""
-
-    def __init__(self) -> None:
-        self.log: list[ReplicaRecord] = []
-        self._next = 0
-        self.ledger: dict[int, LedgerEntry] = {}
-        self.removed: frozenset[str] = frozenset()
-        self.when_cut: Callable[[], object] = lambda: None
-
-    def send(self, records: Sequence[Record], *, headers: tuple[tuple[str, bytes], ...] = ()) -> None:
-        for topic, key, value in records:
-            self.log.append(ReplicaRecord(topic, 0, self._next, key, value, headers, 0))
-            self._next += 1
-
-    def cut(self, topics: Iterable[str]) -> Cut:
-        there = {record.topic for record in self.log}
-        wanted = sorted(set(topics))
-        ends = {(topic, 0): self._next for topic in wanted if topic in there}
-        missing = tuple(topic for topic in wanted if topic not in there)
-        cut = Cut(ends, self.removed, missing, dict(self.ledger))
-        self.when_cut()
-        return cut
-
-    def records(self, cut: Cut) -> Iterator[ReplicaRecord]:
-        return (each for each in self.log if each.offset < cut.ends.get((each.topic, 0), 0))
 
 
 class City:
