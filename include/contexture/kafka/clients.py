@@ -64,7 +64,7 @@ def transactional_producer(
     from confluent_kafka import Producer
 
     _explain(watch, settings)
-    callbacks = {"error_cb": watch.on_error, "on_delivery": watch.on_delivery, "logger": _LOG}
+    callbacks = {"error_cb": watch.on_error, "on_delivery": watch.on_delivery, "logger": _Listening(watch)}
     # Success is reported only to whoever asks: it costs time for every record.
     reports = {"delivery.report.only.error": watch.delivered is None}
     options: Mapping[str, object] = {**settings.producer(transactional_id), **reports, **callbacks}
@@ -112,6 +112,18 @@ def admin(settings: ClientSettings, watch: ClientWatch) -> AdminClient:
         return AdminClient(options, logger=_LOG)
     except (client_error(), ValueError, TypeError) as problem:
         raise _unusable(problem, settings) from None
+
+
+class _Listening:
+    """A client's logger that lets its watch hear what is told nowhere else."""
+
+    def __init__(self, watch: ClientWatch) -> None:
+        self._watch = watch
+
+    def log(self, level: int, message: str, *parts: object) -> None:
+        """For the client: the last part is the text."""
+        self._watch.on_log(str(parts[-1]) if parts else message)
+        _LOG.log(level, message, *parts)
 
 
 def _explain(watch: ClientWatch, settings: ClientSettings) -> None:

@@ -97,7 +97,7 @@ class Trial:
         try:
             answers[name].result()
         except client_error() as failure:
-            told = translated(error_in(failure), "making a topic")
+            told = translated(error_in(failure), "making a topic", needs="CREATE")
             return Verdict(False, told.message, f"{told.next_step}; --topic NAME tries the rest on an existing topic")
         if not only_asked:
             self._topic = name

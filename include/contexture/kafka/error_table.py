@@ -32,17 +32,23 @@ def meaning(error: KafkaErrorLike) -> Meaning:
 
 
 def translated(
-    error: KafkaErrorLike, doing: str, *, topic: str | None = None, by_broker: bool = False
+    error: KafkaErrorLike,
+    doing: str,
+    *,
+    topic: str | None = None,
+    by_broker: bool = False,
+    needs: str = "WRITE and DESCRIBE",
 ) -> ContextureError:
     """The error of ours that a caller gets for it.
 
     Args:
         error: the client's.
         doing: what was tried.
-        topic: where to, if it is known.
+        topic: of which topic, if it is known.
         by_broker: a record that can't be sent was refused by the brokers, not by the client before it left.
+        needs: the operations on the topic that a user has to be allowed for it.
     """
-    where = "" if topic is None else f" to topic {topic}"
+    where = "" if topic is None else f" (topic {topic})"
     message = f"{doing}{where} failed: {error.name()}: {error.str()}"
     name = error.name()
     match meaning(error):
@@ -57,7 +63,8 @@ def translated(
                 error=name,
             )
         case Meaning.CONFIGURATION:
-            return KafkaConfigurationError(message, next_step=HINTS[name], topic=topic or "", status=3)
+            hint = _permission(needs) if name == "TOPIC_AUTHORIZATION_FAILED" else HINTS[name]
+            return KafkaConfigurationError(message, next_step=hint, topic=topic or "", status=3)
         case Meaning.FATAL:
             return RetriableError(message, next_step="clear the task: a new client goes on where the ledger stands")
         case _:
@@ -82,6 +89,11 @@ def misconfigured(problem: Exception) -> ConfigurationError:
         f"no Kafka client can be made with these settings: {problem.args[0] if problem.args else problem}",
         next_step="correct the extra of the Kafka connection",
     )
+
+
+def _permission(needs: str) -> str:
+    otherwise = ", or make the topic beforehand" if needs == "CREATE" else ""
+    return f"allow this user {needs} on the topic{otherwise}"
 
 
 def _rejected_hint(name: str, by_broker: bool) -> str:

@@ -151,4 +151,4 @@ class GroupMember:
         if error.name() in _GONE:
             raise offset_gone((str(message.topic()), int(message.partition() or 0)), error.str())
         if meaning(error) in {Meaning.CONFIGURATION, Meaning.FATAL}:
-            raise translated(error, "reading", topic=message.topic())
+            raise translated(error, "reading", topic=message.topic(), needs="READ and DESCRIBE")

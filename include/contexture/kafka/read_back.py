@@ -53,12 +53,12 @@ def read_back(settings: ClientSettings, topic: str, start: int, key: bytes, seco
                 patience.waited("the committed record does not come")
             elif error is not None:
                 if meaning(error) not in _HEALED_BY_WAITING:
-                    raise translated(error, "reading back", topic=topic)
+                    raise translated(error, "reading back", topic=topic, needs="READ")
                 patience.waited(f"{error.name()}: {error.str()}")
             elif message.key() == key:
                 kind, moment = message.timestamp()
                 return ReadBack(message.value() or b"", moment, kind == TIMESTAMP_LOG_APPEND_TIME)
     except client_error() as failure:
-        raise translated(error_in(failure), "reading back", topic=topic) from failure
+        raise translated(error_in(failure), "reading back", topic=topic, needs="READ") from failure
     finally:
         consumer.close()

@@ -157,7 +157,7 @@ class _Reading:
             elif error.name() in _GONE:
                 raise offset_gone(place, error.str())
             elif meaning(error) in {Meaning.CONFIGURATION, Meaning.FATAL}:
-                raise translated(error, "reading", topic=place[0])
+                raise translated(error, "reading", topic=place[0], needs="READ and DESCRIBE")
 
     def _nothing_came(self, left: dict[Place, int]) -> None:
         self._watch.raise_refusal("reading")

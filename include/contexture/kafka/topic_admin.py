@@ -30,6 +30,13 @@ _VISIBLE_POLL_SECONDS = 0.1
 # A listing of 10,000 topics takes brokers and client 0.14 s: it is asked for the less often, the more are missing.
 _VISIBLE_POLL_SECONDS_PER_TOPIC = 0.001
 _VISIBLE_SECONDS = 120.0
+# What a user has to be allowed, by what is tried; DESCRIBE is enough for anything else.
+_NEEDED: Mapping[str, str] = {
+    "making": "CREATE",
+    "growing": "ALTER",
+    "configuring": "ALTER_CONFIGS",
+    "reading the configuration of": "DESCRIBE_CONFIGS",
+}
 
 T = TypeVar("T")
 
@@ -192,7 +199,7 @@ class TopicAdmin:
             resources = [ConfigResource(ResourceType.TOPIC, name) for name in bulk]
             answers = self._client.describe_configs(resources, request_timeout=_CALL_SECONDS)
             for resource, future in answers.items():
-                entries = self._until_answered(future.result, "reading the configuration of")
+                entries = self._until_answered(future.result, "reading the configuration of", resource.name)
                 found[resource.name] = {key: str(entry.value) for key, entry in entries.items()}
         return found
 
@@ -291,7 +298,7 @@ class TopicAdmin:
         """Makes the call until every answer is a success or says that it was done before."""
         waiting = call()
         while waiting:
-            again = [name for name, future in waiting.items() if not self._settled(future, f"{doing} a topic", name)]
+            again = [name for name, future in waiting.items() if not self._settled(future, doing, name)]
             if not again:
                 break
             waiting = {name: future for name, future in call().items() if name in set(again)}
@@ -312,27 +319,27 @@ class TopicAdmin:
         try:
             offset = int(future.result().offset)
         except client_error() as failure:
-            self._wait_or_raise(error_in(failure), "finding offsets", topic)
+            self._wait_or_raise(error_in(failure), "finding offsets in", topic)
             return None
         self._patience.relieve()
         return offset
 
-    def _until_answered(self, call: Callable[[], T], doing: str) -> T:
+    def _until_answered(self, call: Callable[[], T], doing: str, topic: str | None = None) -> T:
         while True:
             try:
                 answer = call()
             except client_error() as failure:
                 self._client.poll(0)
-                self._wait_or_raise(error_in(failure), f"{doing} topics")
+                self._wait_or_raise(error_in(failure), doing, topic)
             else:
                 self._patience.relieve()
                 return answer
 
     def _wait_or_raise(self, error: KafkaErrorLike, doing: str, topic: str | None = None) -> None:
         self._client.poll(0)
-        self._watch.raise_refusal(doing)
+        self._watch.raise_refusal(f"{doing} topics")
         if meaning(error) not in {Meaning.SAME_CALL_AGAIN, Meaning.SEND_AGAIN, Meaning.BROKERS_AWAY}:
-            raise translated(error, doing, topic=topic)
+            raise translated(error, f"{doing} topics", topic=topic, needs=_NEEDED.get(doing, "DESCRIBE"))
         self._patience.waited(self._watch.last_words(error))
 
 

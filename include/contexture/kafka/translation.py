@@ -31,6 +31,7 @@ _SAME: Final[Mapping[str, str]] = MappingProxyType(
         "delivery.timeout.ms": "message.timeout.ms",
         "queue.buffering.max.ms": "linger.ms",
         "max.request.size": "message.max.bytes",
+        "fetch.max.wait.ms": "fetch.wait.max.ms",
         "ssl.truststore.certificates": "ssl.ca.pem",
         "ssl.keystore.certificate.chain": "ssl.certificate.pem",
         "ssl.keystore.key": "ssl.key.pem",

@@ -6,10 +6,10 @@ import logging
 import re
 import time
 from collections.abc import Callable
-from typing import Final
+from typing import Final, cast
 
 from contexture.errors import ContextureError
-from contexture.kafka.error_table import REFUSALS, translated
+from contexture.kafka.error_table import REFUSALS, Meaning, meaning, translated
 from contexture.kafka.ports import KafkaErrorLike, MessageLike
 
 # What befalls a record or a call because something else went wrong before.
@@ -25,6 +25,10 @@ CERTIFICATE_ALERT: Final = re.compile(r"SSL alert number (?:42|43|44|45|46|48|11
 _NOBODY: Final = frozenset({"_ALL_BROKERS_DOWN", "_TRANSPORT"})
 _NO_LOGIN: Final = "not valid in current SASL state"
 _LOOK_EVERY_SECONDS: Final = 30.0
+
+# A transaction that failed while records were given to it says why, and of which topic, in the client's log alone.
+_FAILED: Final = re.compile(r"Current transaction failed in state \w+: (?P<text>.*) \((?P<name>\w+)\)$", re.DOTALL)
+_DENIED: Final = re.compile(r'Failed to add partition "(.+)" \[\d+\] to transaction: .*Topic authorization failed')
 
 _LOG: Final = logging.getLogger(__name__)
 
@@ -47,6 +51,8 @@ class ClientWatch:
         self.last: KafkaErrorLike | None = None
         self.refused: KafkaErrorLike | None = None
         self.undelivered: tuple[KafkaErrorLike, str | None] | None = None
+        self._failed: KafkaErrorLike | None = None
+        self._denied: str | None = None
         self.explain: Explain = lambda error, doing: None
         self.look: Look = lambda doing: None
         self._looked_at: float | None = None
@@ -62,6 +68,15 @@ class ClientWatch:
             self.refused = error
         elif error.fatal():
             self.fatal = error
+
+    def on_log(self, text: str) -> None:
+        """For the client's logger."""
+        denied, failed = _DENIED.search(text), _FAILED.search(text)
+        if denied is not None and self._denied is None:
+            self._denied = denied[1]
+        if failed is not None:
+            error = _error_of(failed["name"], self.clean(failed["text"]))
+            self._failed = error if error is not None and meaning(error) is Meaning.CONFIGURATION else None
 
     def on_delivery(self, error: KafkaErrorLike | None, message: MessageLike) -> None:
         """For `on_delivery`; the first failure tells most, and records thrown away with a transaction tell nothing."""
@@ -106,12 +121,21 @@ class ClientWatch:
             return self.undelivered
         if otherwise.name() in _CONSEQUENCES and self.fatal is not None:
             return self.fatal, None
-        return otherwise, None
+        if otherwise.name() in _CONSEQUENCES and self._failed is not None:
+            otherwise = self._failed
+        return otherwise, self._denied if otherwise.name() == "TOPIC_AUTHORIZATION_FAILED" else None
 
     def last_words(self, otherwise: KafkaErrorLike) -> str:
         """Why brokers seem to be away, as far as the client knows."""
         told = self.last or otherwise
         return f"{told.name()}: {told.str()}"
+
+
+def _error_of(name: str, text: str) -> KafkaErrorLike | None:
+    from confluent_kafka import KafkaError
+
+    code = getattr(KafkaError, name, None)
+    return cast(KafkaErrorLike, KafkaError(code, text)) if isinstance(code, int) else None
 
 
 class _Cleaned:

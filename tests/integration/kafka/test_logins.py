@@ -11,7 +11,16 @@ import pytest
 from builders.java_stores import in_jks, trust_in_pkcs12
 from builders.kafka_rights import allow, allow_everything, make_topics
 from contexture.errors import ConfigurationError
-from contexture.kafka import ClientSettings, ConnectionReport, Publisher, SenderNames, read_committed, test_connection
+from contexture.kafka import (
+    ClientSettings,
+    ConnectionReport,
+    Publisher,
+    SenderNames,
+    TopicSpec,
+    ensure_topics,
+    read_committed,
+    test_connection,
+)
 from contexture.kafka.testing import MemoryShard, OutboxRow
 from contexture.sandbox.kafka import EmbeddedKafka
 from contexture.sandbox.listeners import Security
@@ -45,7 +54,8 @@ def secured(tokens: TokenService) -> Iterator[EmbeddedKafka]:
     with EmbeddedKafka(security=security) as cluster:
         allow_everything(cluster, "User:anna")
         allow_everything(cluster, "User:robot")
-        make_topics(cluster, "bert-1", "anna-1")
+        make_topics(cluster, "bert-1", "anna-1", "seen-1")
+        allow(cluster, "User:bert", "TOPIC", "seen-1", "DESCRIBE")
         allow(cluster, "User:bert", "TOPIC", "bert-*", "ALL")
         allow(cluster, "User:bert", "TOPIC", "contexture.ledger.*", "ALL")
         allow(cluster, "User:bert", "TRANSACTIONAL_ID", "tx.*", "WRITE", "DESCRIBE")
@@ -66,11 +76,13 @@ def failures(report: ConnectionReport) -> list[tuple[str, str]]:
     return [(check.name, check.detail) for check in report.checks if check.passed is False]
 
 
-def send(secured: EmbeddedKafka, topic: str, extra: Mapping[str, object] = {}, prefix: str = "tx") -> None:
+def send(
+    secured: EmbeddedKafka, topic: str, extra: Mapping[str, object] = {}, prefix: str = "tx", rows: int = 1
+) -> None:
     settings = ClientSettings.from_extra({**secured.client_settings("bert"), **extra})
     publisher = Publisher(settings, SenderNames("bert", prefix), shards=1)
     now = time.time_ns()
-    publisher.publish(MemoryShard([OutboxRow(topic, b"k", b"v")], outbox_id=f"outbox-{now}", sequence=now))
+    publisher.publish(MemoryShard([OutboxRow(topic, b"k", b"v")] * rows, outbox_id=f"outbox-{now}", sequence=now))
 
 
 @pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"])
@@ -184,6 +196,31 @@ def test_a_denied_topic_or_transactional_id_is_told_at_once(secured, topic, pref
     assert time.monotonic() - started < AT_ONCE_SECONDS
     assert code in caught.value.message
     assert advice in caught.value.next_step
+
+
+@pytest.mark.parametrize("topic", ["anna-1", "seen-1"])
+@pytest.mark.parametrize("rows", [1, 40_000])
+def test_a_denied_topic_is_named_however_much_was_given_to_it(secured, topic, rows):
+    with pytest.raises(ConfigurationError, match=rf"\(topic {topic}\) failed: TOPIC_AUTHORIZATION_FAILED") as caught:
+        send(secured, topic, rows=rows)
+    assert "allow this user WRITE and DESCRIBE on the topic" in caught.value.next_step
+
+
+def test_denied_operations_on_topics_are_told_by_their_names(secured):
+    bert = ClientSettings.from_extra(secured.client_settings("bert"))
+    with pytest.raises(
+        ConfigurationError, match=r"\(topic anna-2\).*CREATE on the topic, or make the topic beforehand"
+    ):
+        ensure_topics(bert, [TopicSpec("anna-2")])
+    with pytest.raises(ConfigurationError, match=r"\(topic seen-1\).*DESCRIBE_CONFIGS on the topic"):
+        ensure_topics(bert, [TopicSpec("seen-1", config={"retention.ms": "1000"})])
+    send(secured, "bert-1")
+    anna = ClientSettings.from_extra(secured.client_settings("anna"))
+    Publisher(anna, SenderNames("bert"), shards=1).publish(
+        MemoryShard([OutboxRow("seen-1", b"k", b"v")], outbox_id="seen", sequence=time.time_ns())
+    )
+    with pytest.raises(ConfigurationError, match=r"\(topic seen-1\).*READ and DESCRIBE on the topic"):
+        list(read_committed(bert, ["seen-1"]))
 
 
 def test_a_denied_group_is_told_at_once(secured):

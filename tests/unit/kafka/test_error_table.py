@@ -72,6 +72,44 @@ def test_a_fatal_error_told_by_callback_explains_what_fails_after_it():
     assert watch.cause(error("_FATAL"))[0].name() == "_FENCED"
 
 
+def test_a_transaction_that_had_failed_before_is_explained_by_what_the_client_logged():
+    watch = ClientWatch()
+    for line in (
+        'TxnCoordinator/1: Failed to add partition "cars" [0] to transaction: Broker: Topic authorization failed',
+        'TxnCoordinator/1: Failed to add partition "bikes" [0] to transaction: Broker: Topic authorization failed',
+        "Current transaction failed in state InTransaction: Failed to add partition(s) (TOPIC_AUTHORIZATION_FAILED)",
+    ):
+        watch.on_log(f"[thrd:main]: {line}")
+    cause, topic = watch.cause(error("_STATE"))
+    assert (cause.name(), cause.str(), topic) == (
+        "TOPIC_AUTHORIZATION_FAILED",
+        "Failed to add partition(s)",
+        "cars",
+    )
+    assert watch.cause(error("TOPIC_AUTHORIZATION_FAILED"))[1] == "cars"
+    assert watch.cause(error("MSG_SIZE_TOO_LARGE"))[1] is None
+
+
+@pytest.mark.parametrize("name", ["_TIMED_OUT", "INVALID_PRODUCER_EPOCH", "_INCONSISTENT", "NO_SUCH_NAME"])
+def test_only_what_a_person_must_change_is_taken_from_the_log(name):
+    watch = ClientWatch()
+    watch.on_log(f"Current transaction failed in state BeginCommit: something ({name})")
+    state = error("_STATE")
+    assert watch.cause(state) == (state, None)
+
+
+@pytest.mark.parametrize(
+    ("needs", "advice"),
+    [
+        ("READ", "allow this user READ on the topic"),
+        ("CREATE", "allow this user CREATE on the topic, or make the topic beforehand"),
+    ],
+)
+def test_a_denied_topic_is_told_with_the_operation_that_was_tried(needs, advice):
+    told = translated(error("TOPIC_AUTHORIZATION_FAILED"), "trying", topic="cars", needs=needs)
+    assert (told.next_step, told.message.partition(":")[0]) == (advice, "trying (topic cars) failed")
+
+
 def test_a_refused_user_is_told_at_once():
     watch = ClientWatch()
     watch.on_error(error("_ALL_BROKERS_DOWN"))

@@ -115,8 +115,39 @@ JAVA_PRODUCER = [
 ]
 
 
-@pytest.mark.parametrize("name", JAVA_PRODUCER)
-def test_a_property_of_the_java_producer_has_its_answer(name):
+# What its consumers and administrators have beside that.
+JAVA_READERS = [
+    "group.id",
+    "group.instance.id",
+    "max.poll.records",
+    "max.poll.interval.ms",
+    "session.timeout.ms",
+    "heartbeat.interval.ms",
+    "group.protocol",
+    "group.remote.assignor",
+    "enable.auto.commit",
+    "auto.commit.interval.ms",
+    "partition.assignment.strategy",
+    "auto.offset.reset",
+    "fetch.min.bytes",
+    "fetch.max.bytes",
+    "fetch.max.wait.ms",
+    "max.partition.fetch.bytes",
+    "client.rack",
+    "check.crcs",
+    "key.deserializer",
+    "value.deserializer",
+    "default.api.timeout.ms",
+    "exclude.internal.topics",
+    "isolation.level",
+    "allow.auto.create.topics",
+    "share.acknowledgement.mode",
+    "bootstrap.controllers",
+]
+
+
+@pytest.mark.parametrize("name", [*JAVA_PRODUCER, *JAVA_READERS])
+def test_a_property_of_java_clients_has_its_answer(name):
     assert name in catalogue() or name in TRANSLATED | STORE_NAMES or name in JAVA_NAMES or name in OWNED_NAMES
 
 
