@@ -150,7 +150,9 @@ def _unusable(problem: Exception, settings: ClientSettings) -> Exception:
     text = settings.without_secrets(said)
     if _KERBEROS in text:
         return _no_kerberos(settings)
-    return misconfigured(ValueError(text))
+    from contexture.kafka.tls_files import explained
+
+    return explained(settings.admin(), text) or misconfigured(ValueError(text))
 
 
 def _no_kerberos(settings: ClientSettings) -> Exception:

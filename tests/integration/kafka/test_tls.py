@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from cryptography.hazmat.primitives import serialization
 
 from builders.java_stores import in_jks, keys_in_pkcs12, trust_in_pkcs12
 from contexture.kafka import ClientSettings, KafkaConfigurationError, Publisher, SenderNames, test_connection
@@ -59,6 +60,16 @@ def test_certificates_in_pem_open_the_cluster(both_sides):
     java = {"ssl.keystore.type": "PEM", "ssl.keystore.location": own, "ssl.truststore.type": "PEM"}
     java |= {"ssl.truststore.location": settings["ssl.ca.location"]}
     assert works({**java, "bootstrap.servers": settings["bootstrap.servers"], "security.protocol": "SSL"})
+
+
+def test_a_key_in_pem_may_have_a_password(both_sides, tmp_path):
+    settings = both_sides.client_settings()
+    own = Path(str(settings["ssl.certificate.location"])).read_bytes()
+    key = serialization.load_pem_private_key(own, None)
+    locked = serialization.BestAvailableEncryption(b"key-hush")
+    content = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, locked)
+    (tmp_path / "my.key").write_bytes(content)
+    assert works({**settings, "ssl.key.location": str(tmp_path / "my.key"), "ssl.key.password": "key-hush"})
 
 
 @pytest.mark.parametrize("kind", ["p12", "jks", "jks with a password for its key"])

@@ -5,10 +5,12 @@ from __future__ import annotations
 import time
 
 import pytest
+from cryptography.hazmat.primitives import serialization
 
 from contexture.kafka import ClientSettings, KafkaConfigurationError
 from contexture.kafka.clients import admin, reader, transactional_producer
 from contexture.kafka.watch import ClientWatch
+from contexture.sandbox.certificates import Authority
 
 MINIMAL = {"bootstrap.servers": "127.0.0.1:9", "security.protocol": "SASL_SSL"}
 
@@ -41,6 +43,54 @@ def test_what_the_client_quotes_of_secrets_is_left_out(options):
     error = refusal(**{**secured, **options})
     assert "hush" not in str(error)
     assert error.__cause__ is None
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    """A certificate with its key, the key under a password, and a file that holds neither."""
+    folder = tmp_path_factory.mktemp("tls")
+    Authority().issue(folder / "mine.pem", "me")
+    key = serialization.load_pem_private_key((folder / "mine.pem").read_bytes(), None)
+    locked = serialization.BestAvailableEncryption(b"key-hush")
+    content = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, locked)
+    (folder / "locked.key").write_bytes(content)
+    (folder / "other.txt").write_text("neither")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("options", "told", "advice"),
+    [
+        (
+            {"ca": "none.pem"},
+            "ssl.ca.location of the Kafka connection can't be used: {}/none.pem: No",
+            "path",
+        ),
+        ({"ca": "other.txt"}, "{}/other.txt holds no certificate in PEM", "-----BEGIN CERTIFICATE-----"),
+        ({"certificate": "none.pem"}, "ssl.certificate.location of the Kafka connection can't be used", "path"),
+        ({"certificate": "locked.key"}, "{}/locked.key holds no certificate in PEM", "-----BEGIN CERTIFICATE-----"),
+        ({"certificate": "mine.pem", "key": "none.pem"}, "ssl.key.location of the Kafka connection", "path"),
+        ({"certificate": "mine.pem", "key": "other.txt"}, "{}/other.txt holds no private key in PEM", "PRIVATE KEY"),
+        (
+            {"certificate": "mine.pem", "key": "locked.key"},
+            "the key in {}/locked.key has a password",
+            "give it in ssl.key.password",
+        ),
+        (
+            {"certificate": "mine.pem", "key": "locked.key", "password": "wrong-hush"},
+            "ssl.key.password does not open the key in {}/locked.key",
+            "correct ssl.key.password",
+        ),
+    ],
+)
+def test_a_file_for_tls_that_can_not_be_used_is_told_with_its_setting(files, options, told, advice):
+    named = {f"ssl_{name}_location": str(files / file) for name, file in options.items() if name != "password"}
+    if "password" in options:
+        named["ssl_key_password"] = options["password"]
+    error = refusal(**{**named, "security_protocol": "SSL"})
+    assert told.format(files) in error.message
+    assert advice in error.next_step
+    assert "hush" not in str(error)
 
 
 def test_what_the_client_quotes_while_it_runs_is_left_out_too():
