@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, cast
 
 from contexture.errors import ContextureError
+from contexture.kafka.allocation import merge_freed_pieces_at_once
 from contexture.kafka.error_table import misconfigured
 from contexture.kafka.errors import KafkaConfigurationError
 from contexture.kafka.ports import KafkaErrorLike, ListsTopics, TransactionalProducer
@@ -63,6 +64,7 @@ def transactional_producer(
     """
     from confluent_kafka import Producer
 
+    merge_freed_pieces_at_once()
     _explain(watch, settings)
     callbacks = {"error_cb": watch.on_error, "on_delivery": watch.on_delivery, "logger": _Listening(watch)}
     # Success is reported only to whoever asks: it costs time for every record.

@@ -145,6 +145,7 @@ class _Sending:
         self._own = OwnRows()
         self._aside = SettingAside(publisher._dead_letters, reader, publisher._requests)
         self._free_repeats = 0
+        self._topics = 0
 
     def run(self) -> ShardResult:
         started = self._publisher._clock()
@@ -173,7 +174,9 @@ class _Sending:
             self._own.check(ledger.read(shard))
         careful, session = self._aside.is_careful, self._open_session()
         try:
-            session.initialise()
+            # While all topics are listed, brokers end the last client's transaction in as many of them: a client that
+            # begins before they have sleeps for half a second.
+            session.initialise(self._topics)
             entry = ledger.settled(shard)
             self._begin(self._start(entry), entry)
             if careful and not self._aside.is_careful:
@@ -224,7 +227,8 @@ class _Sending:
                     self._commit(session, size)
                     if self._aside.end() or len(topics | piece.topics()) > TOPICS_OF_A_CLIENT:
                         return False
-                session.meet(len(piece.topics()))
+                self._topics = len(piece.topics())
+                session.meet(self._topics)
                 session.begin()
                 size = TransactionSize(piece.transaction)
             self._produce(session, piece)

@@ -67,8 +67,11 @@ class Session:
         self._outstanding = 0
         self._knows_all_topics = False
 
-    def initialise(self) -> None:
+    def initialise(self, topics: int = 0) -> None:
         """Fences earlier senders of this shard and settles what they left open.
+
+        Args:
+            topics: for how many there will be records at once, as far as is known (`meet`).
 
         Raises:
             KafkaConfigurationError: refused (user, TLS, transactional id, time-out above the brokers').
@@ -76,17 +79,23 @@ class Session:
             BrokersAwayError: the brokers stayed away.
         """
         connect(self._producer, self._ledger_topic, _CALL_SECONDS)
+        # That was answered by the address given; the second answer is the broker's own. Without it, every other start
+        # finds no broker connected and sleeps for half a second.
+        if not self.meet(topics):
+            connect(self._producer, self._ledger_topic, _CALL_SECONDS)
         self._until_done(lambda: self._producer.init_transactions(_CALL_SECONDS), "starting the sender")
 
-    def meet(self, topics: int) -> None:
-        """Lets the client learn where all topics are, before it is given records for that many.
+    def meet(self, topics: int) -> bool:
+        """Lets the client learn where all topics are, before it is given records for that many; True if it asked.
 
         Otherwise it asks for each of them when its first record comes, while the record waits: of 10,000 records for
         1,000 topics, a commit took four times as long.
         """
-        if topics > _TOPICS_ASKED_FOR_SINGLY and not self._knows_all_topics:
-            connect(self._producer, None, _LISTING_SECONDS)
-            self._knows_all_topics = True
+        if topics <= _TOPICS_ASKED_FOR_SINGLY or self._knows_all_topics:
+            return False
+        connect(self._producer, None, _LISTING_SECONDS)
+        self._knows_all_topics = True
+        return True
 
     def begin(self) -> None:
         """Starts a transaction (a local call)."""

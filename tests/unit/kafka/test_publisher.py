@@ -114,7 +114,19 @@ def test_a_client_learns_all_topics_at_once_before_it_sends_to_many(cluster, pub
     many = [OutboxRow(f"t{number}", b"k", b"v") for number in range(51)]
     publisher.publish(MemoryShard(few))
     publisher.publish(MemoryShard(many, sequence=2, outbox_id="next"))
-    assert [producer.listed for producer in cluster.producers] == [[NAMES.ledger_topic], [NAMES.ledger_topic, None]]
+    ledger = NAMES.ledger_topic
+    assert [producer.listed for producer in cluster.producers] == [[ledger, ledger], [ledger, ledger, None]]
+
+
+def test_the_client_after_one_with_many_topics_learns_all_of_them_before_it_begins(cluster, publisher):
+    rows = [
+        OutboxRow(f"t{transaction}.{number}", b"k", b"v", transaction=transaction)
+        for transaction in range(2)
+        for number in range(600)
+    ]
+    publisher.publish(MemoryShard(rows))
+    ledger = NAMES.ledger_topic
+    assert [producer.listed for producer in cluster.producers] == [[ledger, ledger, None], [ledger, None]]
 
 
 def test_an_empty_shard_sends_nothing(cluster, publisher):
