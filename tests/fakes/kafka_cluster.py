@@ -61,12 +61,15 @@ class FakeCluster:
     def __init__(self):
         self.committed: list[Sent] = []
         self.transactions: list[list[Sent]] = []
+        self.aborted: list[list[tuple[str, int]]] = []
         self.epochs = defaultdict(int)
         self.script = defaultdict(list)
         self.producers: list[FakeProducer] = []
         self.capacity = 10**9
         self.client_limit = 10**9
         self.limits: dict[str, int] = {}
+        self.hidden: dict[tuple[str, int], set] = {}
+        self.hidden_rows: dict[int, LedgerEntry] = {}
 
     def open_producer(self, settings, transactional_id, watch):
         producer = FakeProducer(self, transactional_id, watch)
@@ -154,6 +157,10 @@ class FakeProducer:
         self.open, self.queued = None, 0
 
     def abort_transaction(self, timeout):
+        self.cluster.aborted.append([(sent.topic, sent.partition) for sent in self.open or ()])
+        for place in self.cluster.aborted[-1]:
+            self.cluster.hidden.pop(place, None)
+            self.cluster.hidden_rows.pop(place[1] if place[0].startswith("contexture.ledger.") else None, None)
         self.aborted, self.open = True, None
 
     def purge(self):
@@ -193,3 +200,21 @@ class FakeLedger:
 
     def settled(self, shard):
         return self.read(shard)
+
+    def hidden(self, shard):
+        return self.cluster.hidden_rows.get(shard)
+
+
+class FakeHidden:
+    """Hides what the cluster's `hidden` says: fingerprints of records by topic and partition."""
+
+    def __init__(self, cluster):
+        self.cluster = cluster
+        self.asked = []
+
+    def spans(self, topics):
+        self.asked.append(set(topics))
+        return {place: (0, len(records)) for place, records in self.cluster.hidden.items() if place[0] in topics}
+
+    def matching(self, spans, sought):
+        return {place for place in spans if self.cluster.hidden[place] & sought.get(place[0], set())}

@@ -86,9 +86,18 @@ class Ledger:
     def settled(self, shard: int) -> LedgerEntry | None:
         """What a shard's last committed transaction left, once everything before this call is settled.
 
-        Call it after `init_transactions` of that shard: then nothing of an earlier sender can follow.
+        Call it after `init_transactions` of that shard: then nothing of an earlier sender can follow, but for what
+        `hidden` gives.
         """
         return self._entry(shard, settled=True)
+
+    def hidden(self, shard: int) -> LedgerEntry | None:
+        """A shard's row that Kafka neither committed nor aborted, and that no reader sees; nearly always None.
+
+        Call it after `init_transactions` of that shard: before, it may be of a transaction that is open.
+        """
+        value = self._reader.hidden_value(self.topic, shard, self.key(shard))
+        return None if value is None else LedgerEntry.from_json(value)
 
     def read(self, shard: int) -> LedgerEntry | None:
         """What a shard's last visible transaction left; an open one may follow."""

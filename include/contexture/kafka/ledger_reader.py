@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 _CALL_SECONDS = 2.0
 _STABLE_POLL_SECONDS = 0.05
+# How long a transaction on the ledger is given to be settled, before it is looked at.
+_GRACE_SECONDS = 5.0
 # The wanted row is nearly always among the last few: only when it is not, more is read.
 _FIRST_WINDOW = 64
 _WINDOW_GROWTH = 64
@@ -48,33 +50,50 @@ class LedgerReader:
             partition: the shard.
             key: the shard's key.
             settled: wait until no transaction that began before this call is open, so that nothing committed is
-                hidden behind it.
+                hidden behind it. A transaction of this key that nobody will settle any more is not waited for.
         """
         place = (topic, partition)
-        end = self._settled_end(place) if settled else self._end(place, committed=True)
+        end = self._settled_end(place, key) if settled else self._end(place, committed=True)
         window = _FIRST_WINDOW
         with closing(reader(self._settings, self._watch)) as consumer:
             while end > 0:
-                value = self._last_from(consumer, place, max(0, end - window), key)
+                value = self._last_between(consumer, place, max(0, end - window), end, key)
                 if value is not None or window >= end:
                     return value
                 window *= _WINDOW_GROWTH
         return None
 
+    def hidden_value(self, topic: str, partition: int, key: bytes) -> bytes | None:
+        """The last value of `key` that a partition hides behind its last stable offset; None when there is none."""
+        place = (topic, partition)
+        end = self._end(place, committed=False)
+        stable = self._end(place, committed=True)
+        if stable >= end:
+            return None
+        with closing(reader(self._settings, self._watch, isolation="read_uncommitted")) as consumer:
+            return self._last_between(consumer, place, stable, end, key)
+
     def _end(self, place: tuple[str, int], *, committed: bool) -> int:
         return self._admin.ends([place], committed=committed)[place]
 
-    def _settled_end(self, place: tuple[str, int]) -> int:
-        """The end of now, once the last stable offset has come up to it."""
+    def _settled_end(self, place: tuple[str, int], key: bytes) -> int:
+        """The end of now, once the last stable offset has come up to it, or once it is known that it never will."""
         target = self._end(place, committed=False)
-        started = self._patience.now()
+        started, looks_at = self._patience.now(), _GRACE_SECONDS
         while (end := self._end(place, committed=True)) < target:
+            waited = self._patience.now() - started
+            # The key has one sender, and that one has none open: a row of it that is hidden stays so.
+            if waited >= looks_at and self.hidden_value(*place, key) is not None:
+                return end
+            looks_at = max(looks_at, waited + _GRACE_SECONDS) if waited >= looks_at else looks_at
             time.sleep(_STABLE_POLL_SECONDS)
             # Answered, so not the brokers' fault; but a hanging transaction would hold us here for ever.
             self._patience.waited_since(started, "an earlier transaction on the ledger is not settled")
         return end
 
-    def _last_from(self, consumer: Consumer, place: tuple[str, int], start: int, key: bytes) -> bytes | None:
+    def _last_between(
+        self, consumer: Consumer, place: tuple[str, int], start: int, end: int, key: bytes
+    ) -> bytes | None:
         from confluent_kafka import KafkaError, TopicPartition
 
         connect(consumer, place[0], _CALL_SECONDS)
@@ -89,8 +108,10 @@ class LedgerReader:
             elif error is None:
                 found = message.value() if message.key() == key else found
             elif error.code() == KafkaError._PARTITION_EOF:
-                self._patience.relieve()
-                return found
+                # A broker that has just come back may know of less at first.
+                if int(message.offset() or 0) >= end:
+                    self._patience.relieve()
+                    return found
             else:
                 self._wait_or_raise(error)
 

@@ -17,6 +17,7 @@ from contexture.kafka.dead_letter import DeadLetters
 from contexture.kafka.encoding import Delivered, Encode, encoded
 from contexture.kafka.errors import BrokersAwayError
 from contexture.kafka.failures import SendAgainError
+from contexture.kafka.hidden import HiddenRecords
 from contexture.kafka.ledger import Ledger
 from contexture.kafka.ledger_entry import LedgerEntry
 from contexture.kafka.patience import Patience
@@ -28,6 +29,7 @@ from contexture.kafka.senders import SenderNames
 from contexture.kafka.session import Session
 from contexture.kafka.setting_aside import SettingAside, one_by_one
 from contexture.kafka.settings import ClientSettings
+from contexture.kafka.settlement import HiddenPort, Settlement
 from contexture.kafka.takeover import OwnRows
 from contexture.kafka.tally import ShardResult, Tally, TransactionSize
 from contexture.kafka.watch import ClientWatch
@@ -54,7 +56,7 @@ class Publisher:
         delivered: is told of each record that a broker has taken or not.
         dead_letters: where records go that can never be sent; without it they stop the sending. Not for registries,
             whose transactions would have holes.
-        ledger, open_producer, clock, sleep: for tests.
+        ledger, hidden, open_producer, clock, sleep: for tests.
     """
 
     def __init__(
@@ -69,6 +71,7 @@ class Publisher:
         delivered: Delivered | None = None,
         dead_letters: DeadLetters | None = None,
         ledger: LedgerPort | None = None,
+        hidden: HiddenPort | None = None,
         open_producer: OpenProducer = transactional_producer,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
@@ -82,6 +85,7 @@ class Publisher:
         self._dead_letters = dead_letters
         self._patience = Patience(broker_wait_seconds, self._waiting, clock=clock)
         self._ledger: LedgerPort = ledger or Ledger(settings, names, patience=self._patience)
+        self._hidden: HiddenPort = hidden or HiddenRecords(settings, self._patience)
         self._requests = RequestLimit(settings, self._patience)
         self._sending: _Sending | None = None
         self._open_producer = open_producer
@@ -144,8 +148,12 @@ class _Sending:
         self._tally = Tally()
         self._own = OwnRows()
         self._aside = SettingAside(publisher._dead_letters, reader, publisher._requests)
+        self._settlement = Settlement(
+            reader, publisher._ledger, publisher._hidden, self._encoded, publisher._clock, publisher._sleep
+        )
         self._free_repeats = 0
         self._topics = 0
+        self._ended_well = False
 
     def run(self) -> ShardResult:
         started = self._publisher._clock()
@@ -159,25 +167,29 @@ class _Sending:
                 self._before_attempt(failure)
             except SendAgainError as failure:
                 self._before_again(failure)
+            else:
+                self._ended_well = True
         result = self._tally.result(self._reader, self._publisher._clock() - started)
         self.tell("done", f"sent {result.records_sent} records in {result.transactions} transactions")
         return result
 
     def _send(self) -> bool:
         """Sends with one client; False when the rest needs another client."""
+        after_own, self._ended_well = self._ended_well, False
         ledger, shard = self._publisher._ledger, self._reader.shard
         ledger.prepare(self._publisher._shards)
         # Another instance's sender is not fenced for nothing: it may be at what follows.
         if self._reader.registry and self._is_all_told(ledger.read(shard)):
             return True
         if self._own.outlived:
-            self._own.check(ledger.read(shard))
+            self._own.check(ledger.hidden(shard) or ledger.read(shard))
         careful, session = self._aside.is_careful, self._open_session()
         try:
             # While all topics are listed, brokers end the last client's transaction in as many of them: a client that
             # begins before they have sleeps for half a second.
             session.initialise(self._topics)
-            entry = ledger.settled(shard)
+            # What this sending left a moment ago with its last client is settled.
+            entry = ledger.settled(shard) if after_own else self._settled(session)
             self._begin(self._start(entry), entry)
             if careful and not self._aside.is_careful:
                 # The commit whose answer got lost did happen: the rest needs no such client.
@@ -189,6 +201,23 @@ class _Sending:
             raise
         finally:
             session.close()
+
+    def _settled(self, session: Session) -> LedgerEntry | None:
+        """The ledger's row to go on from, once what an earlier transaction left undecided is ended."""
+        ledger, shard = self._publisher._ledger, self._reader.shard
+        entry, hidden = ledger.settled(shard), ledger.hidden(shard)
+        settlement = self._settlement
+        if hidden is not None and not settlement.is_repeated(hidden, self._start(entry)):
+            entry, hidden = hidden, None
+        start = self._start(entry)
+        if not start.superseded:
+            aborted = settlement.settle(session, start, hides_row=hidden is not None)
+            if aborted:
+                self.tell("connecting", f"aborted what an earlier transaction left in {len(aborted)} partitions")
+        return entry
+
+    def _encoded(self, piece: Piece) -> Piece:
+        return piece if self._publisher._encode is None else encoded(piece, self._publisher._encode)
 
     def _is_all_told(self, entry: LedgerEntry | None) -> bool:
         start = self._start(entry)
@@ -220,8 +249,7 @@ class _Sending:
         expected = self._tally.position
         for piece in pieces(self._reader.batches(self._tally.position)) if self._left() else ():
             check_position(piece.first_position, expected)
-            if self._publisher._encode is not None:
-                piece = encoded(piece, self._publisher._encode)
+            piece = self._encoded(piece)
             if size is None or size.transaction != piece.transaction:
                 if size is not None:
                     self._commit(session, size)
@@ -237,6 +265,7 @@ class _Sending:
             expected += piece.rows.num_rows
         if size is not None:
             self._commit(session, size)
+            self._settlement.await_visible()
         check_end(self._tally.position, self._reader.records)
         return True
 

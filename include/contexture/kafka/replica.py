@@ -87,7 +87,12 @@ def read_up_to(
 
 
 def read_places(
-    settings: ClientSettings, patience: Patience, starts: Mapping[Place, int], ends: Mapping[Place, int]
+    settings: ClientSettings,
+    patience: Patience,
+    starts: Mapping[Place, int],
+    ends: Mapping[Place, int],
+    *,
+    isolation: str = "read_committed",
 ) -> Iterator[ReplicaRecord]:
     """The records of partitions between two offsets each, the first included (below 0: the first that is there).
 
@@ -96,7 +101,7 @@ def read_places(
         KafkaConfigurationError: a topic may not be read.
         BrokersAwayError: brokers were silent for too long, or an open transaction hides the rest.
     """
-    yield from _Reading(settings, patience).records(starts, ends)
+    yield from _Reading(settings, patience, isolation).records(starts, ends)
 
 
 def _beginnings(places: Iterable[Place]) -> dict[Place, int]:
@@ -120,9 +125,10 @@ def places_of(admin: TopicAdmin, topics: list[str]) -> list[Place]:
 class _Reading:
     """Reads some partitions to their ends."""
 
-    def __init__(self, settings: ClientSettings, patience: Patience) -> None:
+    def __init__(self, settings: ClientSettings, patience: Patience, isolation: str) -> None:
         self._settings = settings
         self._patience = patience
+        self._isolation = isolation
         self._watch = ClientWatch()
 
     def records(self, starts: Mapping[Place, int], ends: Mapping[Place, int]) -> Iterator[ReplicaRecord]:
@@ -131,7 +137,8 @@ class _Reading:
         left = {place: end for place, end in ends.items() if end > max(0, starts[place])}
         if not left:
             return
-        with closing(reader(self._settings, self._watch, own={"auto.offset.reset": "error"})) as consumer:
+        own = {"auto.offset.reset": "error"}
+        with closing(reader(self._settings, self._watch, isolation=self._isolation, own=own)) as consumer:
             connect(consumer, None, _CONNECT_SECONDS)
             consumer.assign([TopicPartition(*place, starts[place]) for place in left])
             while left:

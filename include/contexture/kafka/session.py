@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Final, cast
 
@@ -26,6 +26,8 @@ _FULL_QUEUE_SECONDS = 0.05
 _LISTING_SECONDS = 10.0
 _TOPICS_ASKED_FOR_SINGLY = 50
 _GOODBYE_SECONDS = 5.0
+# Compacted topics take no record without a key.
+_NOBODY = b"contexture: aborted"
 
 # What `produce` takes where nothing is said, and which of it is told of the delivery: the client looks at `on_delivery`
 # only where no `callback` is given, and None is one.
@@ -171,6 +173,28 @@ class Session:
             KafkaConfigurationError: a topic is missing or forbidden.
         """
         self._until_done(lambda: self._producer.commit_transaction(_CALL_SECONDS), "committing a transaction")
+        self._began = None
+
+    def abort_in(self, places: Sequence[tuple[str, int]]) -> None:
+        """Aborts a transaction in some partitions; whatever this producer's id has undecided there is aborted with it.
+
+        A partition belongs to a transaction once a record goes there: it gets one that nobody sees.
+
+        Args:
+            places: topic and partition.
+
+        Raises:
+            SendAgainError, FencedError, KafkaConfigurationError: as of `commit`.
+        """
+        self.begin()
+        for topic, partition in places:
+            self.produce_one(topic, key=_NOBODY, value=b"", partition=partition)
+        while len(self._producer):
+            self._producer.poll(_FULL_QUEUE_SECONDS)
+            self._watch.raise_refusal("aborting a transaction")
+            self._patience.waited("no broker takes records", said_at_once=False)
+        self._patience.relieve()
+        self._until_done(lambda: self._producer.abort_transaction(_CALL_SECONDS), "aborting a transaction")
         self._began = None
 
     def close(self) -> None:

@@ -72,6 +72,7 @@ class Tally:
         self._transactions = 0
         self._bytes = 0
         self._elsewhere = 0
+        self._last: LedgerEntry | None = None
 
     def begun_at(self, start: Start, entry: LedgerEntry | None) -> None:
         """Where a client begins, by the ledger's row."""
@@ -81,6 +82,9 @@ class Tally:
             self.committed(entry)
         self._has_begun = True
         self.dead_letters = entry.dead_letters if entry is not None and start.own else ()
+        if start.own and self._last is not None and start.position < self._last.position:
+            # It was answered as committed and then not carried out.
+            self._take_back(self._last)
         if not start.superseded:
             self.position = start.position
         if not start.own:
@@ -93,6 +97,13 @@ class Tally:
         self._records += entry.records
         self._transactions += 1
         self._bytes += entry.bytes
+        self._last = entry
+
+    def _take_back(self, entry: LedgerEntry) -> None:
+        self._records -= entry.records
+        self._transactions -= 1
+        self._bytes -= entry.bytes
+        self._last = None
 
     def result(self, reader: ShardReader, seconds: float) -> ShardResult:
         """The whole."""

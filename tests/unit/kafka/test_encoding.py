@@ -10,7 +10,7 @@ from contexture.errors import ConfigurationError
 from contexture.kafka import ClientSettings, Publisher, SenderNames, encoded_values, one_after_the_other
 from contexture.kafka.testing import MemoryShard, OutboxRow
 from contexture.kafka.watch import ClientWatch
-from fakes.kafka_cluster import FakeCluster, FakeLedger
+from fakes.kafka_cluster import FakeCluster, FakeHidden, FakeLedger
 
 NAMES = SenderNames("vehicles")
 SETTINGS = ClientSettings.from_extra({"bootstrap.servers": "nowhere:1"})
@@ -19,7 +19,15 @@ ROWS = [OutboxRow("cars", b"k0", b"a"), OutboxRow("cars", b"k1", None), OutboxRo
 
 def publisher(cluster, **options):
     ledger = FakeLedger(cluster, NAMES)
-    return Publisher(SETTINGS, NAMES, shards=1, ledger=ledger, open_producer=cluster.open_producer, **options)
+    return Publisher(
+        SETTINGS,
+        NAMES,
+        shards=1,
+        ledger=ledger,
+        hidden=FakeHidden(cluster),
+        open_producer=cluster.open_producer,
+        **options,
+    )
 
 
 def test_values_are_sent_as_an_encoder_gives_them_and_tombstones_stay():

@@ -8,7 +8,7 @@ from builders.registry_outboxes import Told, shard
 from contexture.errors import DefectError
 from contexture.kafka import Claims, ClientSettings, FencedError, Publisher, SenderNames
 from contexture.kafka.testing import MemoryShard
-from fakes.kafka_cluster import FakeCluster, FakeLedger, failure
+from fakes.kafka_cluster import FakeCluster, FakeHidden, FakeLedger, failure
 
 NAMES = SenderNames("codelists")
 SETTINGS = ClientSettings.from_extra({"bootstrap.servers": "nowhere:1"})
@@ -32,6 +32,7 @@ def publisher(cluster):
         NAMES,
         shards=1,
         ledger=FakeLedger(cluster, NAMES),
+        hidden=FakeHidden(cluster),
         open_producer=cluster.open_producer,
         sleep=lambda seconds: None,
     )

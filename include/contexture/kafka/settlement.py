@@ -1,0 +1,139 @@
+"""Ends what an earlier transaction of a shard left undecided, before the shard is sent on.
+
+After `init_transactions` nothing of a shard's earlier senders is open any more: whatever they left was committed or
+aborted. But where Kafka lost the marker (`hidden`), what should be aborted would become visible with the next commit,
+and be there twice. So a sender that begins looks at the partitions that its first transaction goes to, and where a
+first try of that very transaction stands hidden, it aborts a transaction there. One that is done sees that its last
+transaction can be seen.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import Final, Protocol
+
+from contexture.errors import RetriableError
+from contexture.kafka.arbitration import Start
+from contexture.kafka.failures import SendAgainError
+from contexture.kafka.hidden import Fingerprint, fingerprint
+from contexture.kafka.ledger_entry import LedgerEntry
+from contexture.kafka.ports import LedgerPort, ShardReader
+from contexture.kafka.rows import Piece, pieces
+from contexture.kafka.session import Session
+from contexture.kafka.starts import Place
+
+_LOG: Final = logging.getLogger(__name__)
+
+# Markers are written within milliseconds, those of a thousand topics within a second.
+_GRACE_SECONDS: Final = 5.0
+_LOOK_SECONDS: Final = 0.02
+
+EncodePiece = Callable[[Piece], Piece]
+
+
+class HiddenPort(Protocol):
+    """What is asked about hidden records."""
+
+    def spans(self, topics: Collection[str]) -> Mapping[Place, tuple[int, int]]: ...
+    def matching(
+        self, spans: Mapping[Place, tuple[int, int]], sought: Mapping[str, set[Fingerprint]]
+    ) -> Collection[Place]: ...
+
+
+class Settlement:
+    """Of one shard.
+
+    Args:
+        reader: the shard.
+        ledger: its publication's.
+        hidden: looks behind the last stable offset.
+        encoded: gives rows as they are sent.
+        clock, sleep: seconds.
+    """
+
+    def __init__(
+        self,
+        reader: ShardReader,
+        ledger: LedgerPort,
+        hidden: HiddenPort,
+        encoded: EncodePiece,
+        clock: Callable[[], float],
+        sleep: Callable[[float], None],
+    ) -> None:
+        self._reader = reader
+        self._ledger = ledger
+        self._hidden = hidden
+        self._encoded = encoded
+        self._clock = clock
+        self._sleep = sleep
+
+    def is_repeated(self, row: LedgerEntry, start: Start) -> bool:
+        """Whether a hidden row of the ledger is that of the transaction that comes next: it is sent again.
+
+        Any other is of a transaction that nobody will send again: it counts, and becomes visible with the next one.
+        """
+        return row.outbox == self._reader.outbox_id and row.transaction == start.transactions
+
+    def settle(self, session: Session, start: Start, *, hides_row: bool) -> tuple[Place, ...]:
+        """Aborts what a first try of the next transaction left hidden; gives the partitions."""
+        places = list(self._left_over(start.position))
+        if hides_row:
+            places.append((self._ledger.topic, self._reader.shard))
+        if places:
+            _LOG.warning(
+                "shard %d: Kafka neither committed nor aborted an earlier transaction in %d partitions, the first is "
+                "%s[%d]; it is aborted now, and sent again",
+                self._reader.shard,
+                len(places),
+                *places[0],
+            )
+            session.abort_in(places)
+        return tuple(places)
+
+    def await_visible(self) -> None:
+        """Waits until readers see the last transaction: a commit is answered before it is carried out.
+
+        Raises:
+            SendAgainError: Kafka forgot to carry it out.
+        """
+        started = self._clock()
+        while self._ledger.hidden(self._reader.shard) is not None:
+            if self._clock() - started >= _GRACE_SECONDS:
+                raise SendAgainError(_not_carried_out(), counted=False)
+            self._sleep(_LOOK_SECONDS)
+
+    def _left_over(self, position: int) -> Collection[Place]:
+        if position >= self._reader.records:
+            return ()
+        topics = {topic for piece in self._next(position) for topic in piece.topics()}
+        spans = self._hidden.spans(topics)
+        return sorted(self._hidden.matching(spans, self._sought(position, spans))) if spans else ()
+
+    def _sought(self, position: int, spans: Collection[Place]) -> Mapping[str, set[Fingerprint]]:
+        hiding = {topic for topic, _ in spans}
+        sought: defaultdict[str, set[Fingerprint]] = defaultdict(set)
+        for piece in self._next(position):
+            columns = (self._encoded(piece).rows.column(name).to_pylist() for name in ("topic", "key", "value"))
+            for topic, key, value in zip(*columns, strict=True):
+                if topic in hiding:
+                    sought[topic].add(fingerprint(key, value))
+        return sought
+
+    def _next(self, position: int) -> Iterator[Piece]:
+        """The transaction that begins at a position."""
+        first: int | None = None
+        for piece in pieces(self._reader.batches(position)):
+            first = piece.transaction if first is None else first
+            if piece.transaction != first:
+                return
+            yield piece
+
+
+def _not_carried_out() -> RetriableError:
+    return RetriableError(
+        "Kafka answered the last commit, and shows nothing of it",
+        next_step="look into the brokers' logs for markers that were skipped ('likely deleted already'), then clear "
+        "the task: the transaction is sent again",
+    )

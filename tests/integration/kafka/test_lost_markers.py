@@ -1,0 +1,151 @@
+"""A partition has no leader while a transaction is settled: Kafka leaves its marker out, and nothing is doubled."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import pytest
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient
+
+from contexture.kafka import ClientSettings, Publisher, SenderNames, ShardResult, TopicSpec, ensure_topics
+from contexture.kafka.hidden import HiddenRecords
+from contexture.kafka.ledger import Ledger
+from contexture.kafka.patience import Patience
+from contexture.sandbox.kafka import EmbeddedKafka
+from faults.loads import Load, context_load
+from faults.reading import read_topics
+from faults.verdict import judge
+
+pytestmark = [pytest.mark.integration, pytest.mark.long, pytest.mark.timeout(600)]
+
+CONFIG = {"transaction.abort.timed.out.transaction.cleanup.interval.ms": "200"}
+OPTIONS = {"transaction.timeout.ms": 3_000}
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[EmbeddedKafka]:
+    with EmbeddedKafka(3, heap="384m", broker_config=CONFIG) as three:
+        # The first transaction of all makes the coordinator's topic.
+        Producer({**three.client_settings(), "transactional.id": "first"}).init_transactions(60)
+        yield three
+
+
+def leaders(cluster: EmbeddedKafka, topic: str) -> list[int]:
+    """Which brokers, from 0, lead a topic's partitions; -1 for none."""
+    admin, partitions = AdminClient(cluster.client_settings()), {}
+    while not partitions:  # A broker that has just come back does not know the topic yet.
+        partitions = admin.list_topics(topic, timeout=10).topics[topic].partitions
+    return [max(-1, int(partitions[number].leader) - 1) for number in sorted(partitions)]
+
+
+def fragile_topic(cluster: EmbeddedKafka, settings: ClientSettings, name: str) -> tuple[str, int]:
+    """A topic without replicas whose only partition is not with the coordinator's broker, and that broker."""
+    (coordinator,) = set(leaders(cluster, "__transaction_state"))
+    for number in range(20):
+        topic = f"{name}.{number}"
+        ensure_topics(settings, [TopicSpec(topic, partitions=1, replication_factor=1)])
+        (broker,) = leaders(cluster, topic)
+        if broker != coordinator:
+            return topic, broker
+    pytest.fail("every topic was put beside the coordinator")
+
+
+def publisher(settings: ClientSettings, name: str) -> Publisher:
+    return Publisher(settings, SenderNames(name), shards=1, broker_wait_seconds=120.0)
+
+
+def send(settings: ClientSettings, name: str, load: Load) -> ShardResult:
+    return publisher(settings, name).publish(load.shards[0], attempts=[500] * 5)
+
+
+def transactional(settings: ClientSettings, name: str) -> Producer:
+    """A sender of the shard, as a process that dies leaves one behind."""
+    producer = Producer(settings.producer(SenderNames(name).transactional_id(0)))
+    producer.init_transactions(30)
+    producer.begin_transaction()
+    return producer
+
+
+def produce(producer: Producer, load: Load, records: range) -> None:
+    for number in records:
+        row = load.shards[0].rows[number]
+        producer.produce(row.topic, row.value, row.key, headers=list(row.headers))
+    assert producer.flush(20) == 0
+
+
+def await_leaders(cluster: EmbeddedKafka, topic: str, *, away: bool) -> None:
+    deadline = time.monotonic() + 60
+    while (-1 in leaders(cluster, topic)) is not away:
+        assert time.monotonic() < deadline
+        time.sleep(0.2)
+
+
+def hidden(settings: ClientSettings, topic: str) -> int:
+    """How many offsets a topic hides."""
+    spans = HiddenRecords(settings, Patience(60.0)).spans([topic])
+    return sum(end - start for start, end in spans.values())
+
+
+def await_nothing_hidden(settings: ClientSettings, topic: str) -> None:
+    """A commit is answered a little before its markers are written."""
+    deadline = time.monotonic() + 20
+    while hidden(settings, topic):
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+
+def test_what_kafka_forgot_to_abort_does_not_become_visible_with_the_next_commit(cluster: EmbeddedKafka) -> None:
+    name = "forgotten-abort"
+    settings = ClientSettings.from_extra(cluster.client_settings() | OPTIONS)
+    topic, broker = fragile_topic(cluster, settings, name)
+    load = context_load([topic], outbox="one", records=40)
+    send(settings, name, context_load([topic], outbox="before", records=10, sequence=0))
+    await_nothing_hidden(settings, topic)
+    produce(transactional(settings, name), load, range(4))
+    cluster.kill(broker)
+    await_leaders(cluster, topic, away=True)
+    # Longer than the transaction may stay open: the coordinator gives it up while the partition has no leader.
+    time.sleep(5)
+    cluster.start()
+    await_leaders(cluster, topic, away=False)
+
+    assert hidden(settings, topic) == 4  # The fault is there: nothing of it is settled.
+    assert send(settings, name, load).records_sent == 40
+    found = [record for record in read_topics(cluster.bootstrap_servers, [topic]) if record.mark.startswith(b"one/")]
+    assert judge(load.records, found).is_clean
+    await_nothing_hidden(settings, topic)
+
+
+def test_what_kafka_forgot_to_commit_becomes_visible_with_the_next_commit(cluster: EmbeddedKafka) -> None:
+    name = "forgotten-commit"
+    settings = ClientSettings.from_extra(cluster.client_settings())
+    topic, broker = fragile_topic(cluster, settings, name)
+    load = context_load([topic], outbox="one", records=40)
+    ledger = Ledger(settings, SenderNames(name))
+    ledger.prepare(1)
+    producer = transactional(settings, name)
+    produce(producer, load, range(10))
+    row = first_row(load)
+    producer.produce(ledger.topic, row, ledger.key(0), 0)
+    assert producer.flush(20) == 0
+    cluster.kill(broker)
+    await_leaders(cluster, topic, away=True)
+    producer.commit_transaction(20)
+    cluster.start()
+    await_leaders(cluster, topic, away=False)
+
+    assert hidden(settings, topic) == 10
+    assert send(settings, name, load).records_sent == 30
+    assert judge(load.records, read_topics(cluster.bootstrap_servers, [topic])).is_clean
+
+
+def first_row(load: Load) -> bytes:
+    """The ledger's row of a load's first transaction."""
+    from datetime import UTC, datetime
+
+    from contexture.kafka.ledger_entry import LedgerEntry
+
+    shard = load.shards[0]
+    return LedgerEntry(shard.outbox_id, shard.sequence, 10, 10, 0, 0, None, datetime.now(UTC)).to_json()

@@ -1,0 +1,175 @@
+"""What an earlier transaction left undecided is ended before the shard is sent on."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from contexture.kafka import ClientSettings, Publisher, SenderNames
+from contexture.kafka.hidden import fingerprint
+from contexture.kafka.ledger_entry import LedgerEntry
+from contexture.kafka.testing import MemoryShard, OutboxRow
+from fakes.kafka_cluster import FakeCluster, FakeHidden, FakeLedger
+
+NAMES = SenderNames("vehicles")
+SETTINGS = ClientSettings.from_extra({"bootstrap.servers": "nowhere:1"})
+ROWS = [OutboxRow("cars", b"k%d" % n, b"v%d" % n, transaction=n // 10) for n in range(40)]
+VALUES = [b"v%d" % n for n in range(40)]
+LEDGER = "contexture.ledger.vehicles"
+
+
+@pytest.fixture
+def cluster():
+    return FakeCluster()
+
+
+def publisher(cluster, **options):
+    options = {"hidden": FakeHidden(cluster), "sleep": lambda seconds: None, **options}
+    return Publisher(
+        SETTINGS,
+        NAMES,
+        shards=1,
+        ledger=FakeLedger(cluster, NAMES),
+        open_producer=cluster.open_producer,
+        **options,
+    )
+
+
+def killed_after(cluster, transactions):
+    cluster.script["commit_transaction"] = [None] * transactions + [KeyboardInterrupt()]
+    with pytest.raises(KeyboardInterrupt):
+        publisher(cluster).publish(MemoryShard(ROWS))
+    cluster.script.clear()
+    # The killed one's goodbye is no part of what is looked at.
+    cluster.aborted.clear()
+
+
+def row(number, outbox="outbox", sequence=1):
+    return LedgerEntry(
+        outbox, sequence, 10 * (number + 1), 10, 40, number, None, datetime(2026, 11, 22, tzinfo=UTC), False
+    )
+
+
+def test_a_hidden_first_try_of_the_next_transaction_is_aborted_before_it_is_sent(cluster):
+    killed_after(cluster, 2)
+    cluster.hidden = {("cars", 3): {fingerprint(b"k21", b"v21")}, ("cars", 1): {fingerprint(b"k20", b"v20")}}
+    told = []
+    publisher(cluster, progress=told.append).publish(MemoryShard(ROWS))
+    assert cluster.aborted == [[("cars", 1), ("cars", 3)]]
+    assert cluster.values("cars") == VALUES
+    assert "aborted what an earlier transaction left in 2 partitions" in [progress.detail for progress in told]
+
+
+def test_what_is_committed_already_and_hidden_is_left_to_the_next_commit(cluster):
+    killed_after(cluster, 2)
+    cluster.hidden = {("cars", 1): {fingerprint(b"k19", b"v19")}}
+    publisher(cluster).publish(MemoryShard(ROWS))
+    assert cluster.aborted == []
+
+
+def test_what_others_have_open_is_left_alone(cluster):
+    cluster.hidden = {("cars", 1): {fingerprint(b"someone", b"else's")}, ("bikes", 0): {fingerprint(b"k0", b"v0")}}
+    publisher(cluster).publish(MemoryShard(ROWS))
+    assert cluster.aborted == []
+    assert cluster.values("cars") == VALUES
+
+
+def test_a_tombstone_is_told_from_an_empty_value():
+    assert fingerprint(b"k", None) != fingerprint(b"k", b"")
+
+
+def test_only_topics_of_the_next_transaction_are_looked_at(cluster):
+    rows = [OutboxRow(f"t{n}", b"k", b"v", transaction=n) for n in range(3)]
+    hidden = FakeHidden(cluster)
+    publisher(cluster, hidden=hidden).publish(MemoryShard(rows))
+    assert hidden.asked == [{"t0"}]
+
+
+def test_a_hidden_row_of_the_next_transaction_is_aborted_with_it(cluster):
+    killed_after(cluster, 2)
+    cluster.hidden_rows = {0: row(2, outbox=MemoryShard(ROWS).outbox_id)}
+    cluster.hidden = {("cars", 1): {fingerprint(b"k20", b"v20")}}
+    publisher(cluster).publish(MemoryShard(ROWS))
+    assert cluster.aborted == [[("cars", 1), (LEDGER, 0)]]
+    assert cluster.values("cars") == VALUES
+
+
+def test_a_hidden_row_of_another_outbox_counts_for_it_becomes_visible_with_the_next_commit(cluster):
+    publisher(cluster).publish(MemoryShard(ROWS, sequence=1))
+    cluster.hidden_rows = {0: row(0, outbox="later", sequence=5)}
+    result = publisher(cluster).publish(MemoryShard(ROWS, outbox_id="old", sequence=2))
+    assert result.superseded
+    assert cluster.aborted == []
+
+
+def test_a_shard_that_is_sent_already_looks_at_nothing(cluster):
+    publisher(cluster).publish(MemoryShard(ROWS))
+    hidden = FakeHidden(cluster)
+    publisher(cluster, hidden=hidden).publish(MemoryShard(ROWS))
+    assert hidden.asked == []
+
+
+def test_the_encoders_values_are_what_is_looked_for(cluster):
+    def shouted(rows):
+        import pyarrow as pa
+
+        values = pa.array([value.upper() for value in rows.column("value").to_pylist()], pa.binary())
+        return rows.set_column(rows.schema.get_field_index("value"), "value", values)
+
+    cluster.hidden = {("cars", 0): {fingerprint(b"k0", b"V0")}}
+    publisher(cluster, encode=shouted).publish(MemoryShard(ROWS))
+    assert cluster.aborted == [[("cars", 0)]]
+
+
+class Forgetful(FakeLedger):
+    """Its last row stays hidden until somebody aborts a transaction in its partition."""
+
+    def __init__(self, cluster, names, last):
+        super().__init__(cluster, names)
+        self.last = last
+
+    def _is_forgotten(self, entry):
+        aborted = any((LEDGER, 0) in places for places in self.cluster.aborted)
+        return entry is not None and entry.transaction == self.last and not aborted
+
+    def hidden(self, shard):
+        entry = super().read(shard)
+        return entry if self._is_forgotten(entry) else None
+
+    def read(self, shard):
+        rows = [LedgerEntry.from_json(sent.value) for sent in self.cluster.committed if sent.topic == self.topic]
+        while rows and self._is_forgotten(rows[-1]):
+            rows.pop()
+        return rows[-1] if rows else None
+
+
+class Clock:
+    """Moves a second with every look."""
+
+    def __init__(self):
+        self.now = 0.0
+
+    def __call__(self):
+        self.now += 1.0
+        return self.now
+
+
+def test_a_last_transaction_that_nobody_sees_is_aborted_and_sent_again(cluster):
+    told = []
+    sender = Publisher(
+        SETTINGS,
+        NAMES,
+        shards=1,
+        ledger=Forgetful(cluster, NAMES, last=3),
+        hidden=FakeHidden(cluster),
+        open_producer=cluster.open_producer,
+        progress=told.append,
+        clock=Clock(),
+        sleep=lambda seconds: None,
+    )
+    result = sender.publish(MemoryShard(ROWS))
+    assert [len(transaction) - 1 for transaction in cluster.transactions] == [10, 10, 10, 10, 10]
+    assert [places for places in cluster.aborted if places] == [[(LEDGER, 0)]]
+    assert (result.records_skipped, result.transactions) == (0, 4)
+    assert any("shows nothing of it" in progress.detail for progress in told)
