@@ -13,7 +13,7 @@ from contexture.kafka import ClientSettings, KafkaConfigurationError, Publisher,
 from contexture.kafka.dead_letter import DeadLetters, RefusedPlace, dead_letter
 from contexture.kafka.setting_aside import one_by_one
 from contexture.kafka.testing import MemoryShard, OutboxRow
-from fakes.kafka_cluster import FakeCluster, FakeLedger, Report, failure
+from fakes.kafka_cluster import FakeCluster, FakeHidden, FakeLedger, Report, failure
 
 NAMES = SenderNames("vehicles")
 SETTINGS = ClientSettings.from_extra({"bootstrap.servers": "nowhere:1"})
@@ -36,6 +36,7 @@ def publisher_of(cluster, *, limit=10, topic=ASIDE, told=None):
         shards=1,
         broker_wait_seconds=30.0,
         ledger=FakeLedger(cluster, NAMES),
+        hidden=FakeHidden(cluster),
         open_producer=cluster.open_producer,
         progress=(lambda progress: None) if told is None else told.append,
         dead_letters=DeadLetters(topic, limit),
