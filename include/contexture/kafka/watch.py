@@ -46,7 +46,8 @@ class ClientWatch:
     how many failed: the reasons come here.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
         self.fatal: KafkaErrorLike | None = None
         self.last: KafkaErrorLike | None = None
         self.refused: KafkaErrorLike | None = None
@@ -55,6 +56,7 @@ class ClientWatch:
         self._denied: str | None = None
         self.explain: Explain = lambda error, doing: None
         self.look: Look = lambda doing: None
+        self._is_silent = False
         self._looked_at: float | None = None
         self.clean: Callable[[str], str] = lambda text: text
         self.delivered: Callable[[KafkaErrorLike | None, MessageLike], None] | None = None
@@ -64,6 +66,7 @@ class ClientWatch:
         text = self.clean(error.str())
         error = error if text == error.str() else _Cleaned(error, text)
         self.last = error
+        self._is_silent = self._is_silent or error.name() in _NOBODY
         if error.name() in REFUSALS or CERTIFICATE_ALERT.search(error.str()):
             self.refused = error
         elif error.fatal():
@@ -102,17 +105,18 @@ class ClientWatch:
         if self.refused is not None:
             found = self.look(doing) if _NO_LOGIN in self.refused.str() else self.explain(self.refused, doing)
             raise found or translated(self.refused, doing)
-        if self.last is not None and self.last.name() in _NOBODY and self._is_time_to_look():
+        if self._is_silent and self._is_time_to_look():
             # A client with TLS on a port without it, or the other way round, never hears more than that.
             found = self.look(doing)
             if found is not None:
                 raise found
 
     def _is_time_to_look(self) -> bool:
-        now = time.monotonic()
+        now = self._clock()
         if self._looked_at is not None and now - self._looked_at < _LOOK_EVERY_SECONDS:
             return False
-        self._looked_at = now
+        # What was told before counts once: a connection may be lost now and then for no reason.
+        self._looked_at, self._is_silent = now, False
         return True
 
     def cause(self, otherwise: KafkaErrorLike) -> tuple[KafkaErrorLike, str | None]:

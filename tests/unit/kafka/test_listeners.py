@@ -5,7 +5,8 @@ from __future__ import annotations
 import socket
 import struct
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import pytest
@@ -121,8 +122,8 @@ class Said:
         return False
 
 
-def looking() -> tuple[ClientWatch, list[str]]:
-    watch, looked = ClientWatch(), []
+def looking(clock: Callable[[], float] = time.monotonic) -> tuple[ClientWatch, list[str]]:
+    watch, looked = ClientWatch(clock), []
     watch.look = lambda doing: looked.append(doing)  # type: ignore[func-returns-value]
     return watch, looked
 
@@ -133,6 +134,17 @@ def test_silent_brokers_are_looked_at_once_in_a_while_and_waited_for_where_nothi
     for _ in range(100):
         watch.raise_refusal("sending")
     assert looked == ["sending"]
+
+
+def test_what_was_lost_once_is_looked_at_once():
+    now = [100.0]
+    watch, looked = looking(lambda: now[0])
+    for moment, lost in ((100.0, True), (200.0, False), (300.0, True), (310.0, True), (340.0, False)):
+        now[0] = moment
+        if lost:
+            watch.on_error(Said("_TRANSPORT"))
+        watch.raise_refusal(f"at {moment:.0f}")
+    assert looked == ["at 100", "at 300", "at 340"]
 
 
 def test_brokers_that_answer_are_not_looked_at():
