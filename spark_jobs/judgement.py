@@ -14,8 +14,10 @@ from contexture.outbox.layout import PublicationFolder
 from contexture.outbox.manifest import ExpectationResult, LandingManifest, Manifest, Verdict
 from contexture.outbox.orders import StageOrder
 from contexture.outbox.replay import listed
+from contexture.outbox.samples import Sample, quarantine_samples
 from contexture.outbox.storage import Storage
 from spark_jobs.preparation.counting import newest_modification
+from spark_jobs.quality.broken import ENTITY, warned
 from spark_jobs.quality.checkpoint import judge
 from spark_jobs.quality.columns import column_names
 from spark_jobs.quality.frames import ROWS_IN_MEMORY, AcceptedFrames
@@ -136,7 +138,13 @@ def _summary(storage: Storage, order: StageOrder, landing: LandingManifest, mani
         collisions=manifest.collisions,
         collided=_collided(storage, manifest) if manifest.collisions else (),
         notified=landing.notified,
+        broken=_broken(storage, order, manifest),
     )
+
+
+def _broken(storage: Storage, order: StageOrder, manifest: Manifest) -> dict[str, tuple[Sample, ...]]:
+    refused = quarantine_samples(storage, manifest.publication, manifest.outbox, manifest.quarantined)
+    return warned(_evaluated(order), manifest.warnings, ENTITY) | refused
 
 
 def _collided(storage: Storage, manifest: Manifest) -> tuple[SharedTopic, ...]:

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from time import monotonic
 
 from contexture.outbox.manifest import Verdict
+from contexture.outbox.samples import Sample, Samples
 from contexture.outbox.storage import Storage
 from contexture.publications import Publication
 from spark_jobs.quality.data_docs import copy
@@ -16,7 +17,7 @@ from spark_jobs.quality.observations import Finding, finding
 from spark_jobs.quality.project import Outcome, project, without_rows
 from spark_jobs.quality.report import Report, page
 from spark_jobs.quality.suite import suite
-from spark_jobs.quality.summary import RunSummary
+from spark_jobs.quality.summary import RunSummary, StructureSummary
 
 
 def judge(
@@ -30,8 +31,8 @@ def judge(
         summary: the counts of the run.
         outbox: id of the outbox that the verdict is about.
         run: what people call the run.
-        report: folder (path or URI) that receives `index.html`, `data_docs/`, `gx_result.json` and `verdict.json`;
-            the last one says that all are there.
+        report: folder (path or URI) that receives `index.html`, `data_docs/`, `gx_result.json`, `samples.json` and
+            `verdict.json`; the last one says that all are there.
 
     Returns:
         The verdict. Expectations that failed or raised are in it: they are no exception.
@@ -50,15 +51,25 @@ def judge(
             outcomes += gx.judge_rows(summary.subject, rows, summary.reference_time, expectations)
         else:
             outcomes += [without_rows(each) for each in expectations if each.on == summary.subject.frame]
-        copy(gx.build_data_docs(), storage, "data_docs")
+        copy(gx.build_data_docs(), gx.validations, storage, "data_docs")
     findings = [finding(each, summary) for each in _in_order(outcomes, [each.name for each in expectations])]
     verdict = _verdict(outbox, findings)
     documents = [each.document for each in outcomes if each.document.get("expectation_config")]
     storage.write("gx_result.json", json.dumps(documents, indent=1).encode())
+    storage.write("samples.json", _samples(outbox, summary, findings).to_json())
     shown = Report(publication, run, summary, verdict, findings, datetime.now(UTC), monotonic() - began)
     storage.write("index.html", page(shown))
     storage.write("verdict.json", verdict.to_json())
     return verdict
+
+
+def _samples(outbox: str, summary: RunSummary, findings: Sequence[Finding]) -> Samples:
+    rules: dict[str, list[Sample]] = {rule: list(found) for rule, found in summary.broken.items()}
+    if isinstance(summary, StructureSummary):
+        for each in summary.samples:
+            rules.setdefault(each.rule, []).append(Sample(identity=each.urn, message=each.message))
+    examples = {each.result.name: each.examples for each in findings if each.examples}
+    return Samples(outbox=outbox, rules={rule: tuple(found) for rule, found in rules.items()}, expectations=examples)
 
 
 def _in_order(outcomes: Sequence[Outcome], names: Sequence[str]) -> list[Outcome]:

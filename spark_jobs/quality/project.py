@@ -88,9 +88,14 @@ class Project:
         finally:
             frame.unpersist()
 
+    @property
+    def validations(self) -> Path:
+        """The folder of the stored results."""
+        return self._folder / _VALIDATIONS
+
     def build_data_docs(self) -> Path:
         """The folder of the finished Data Docs."""
-        escape_results(self._folder / _VALIDATIONS)
+        escape_results(self.validations)
         self._context.build_data_docs()
         return self._folder / _DOCS
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import ClassVar
 
+from contexture.outbox.samples import Sample as Broken
 from spark_jobs.quality.subjects import ENTITIES, STRUCTURES, Subject
 
 
@@ -60,6 +61,7 @@ class RunSummary:
         collisions: events whose topic is another identity's.
         collided: the first few of them.
         notified: how many of those read were told one after the other; one may be among them again and again.
+        broken: a few of what broke each row rule.
     """
 
     subject: ClassVar[Subject] = ENTITIES
@@ -78,6 +80,7 @@ class RunSummary:
     collisions: int = 0
     collided: Sequence[SharedTopic] = ()
     notified: int = 0
+    broken: Mapping[str, Sequence[Broken]] = field(default_factory=dict)
 
     @property
     def quarantined_share(self) -> float:

@@ -13,9 +13,12 @@ from contexture.changes import Verdict as EventVerdict
 from contexture.outbox.layout import PublicationFolder
 from contexture.outbox.manifest import LandingManifest, Manifest, Verdict
 from contexture.outbox.orders import StageOrder
+from contexture.outbox.samples import Sample as Broken
+from contexture.outbox.samples import quarantine_samples
 from contexture.outbox.storage import Storage
 from contexture.publications.quality_combinations import STRUCTURE_COLUMNS
 from spark_jobs.judgement import judged_once
+from spark_jobs.quality.broken import STRUCTURE, warned
 from spark_jobs.quality.frames import ROWS_IN_MEMORY, AcceptedFrames
 from spark_jobs.quality.summary import Sample, StructureSummary, TranscodedStructure
 from spark_jobs.stored_rows import read_rows
@@ -91,7 +94,14 @@ def _summary(order: StageOrder, landing: LandingManifest, manifest: Manifest) ->
         transcoded=manifest.transcoded,
         conversions=_conversions(manifest, order) if manifest.transcoded else (),
         samples=_samples(order),
+        broken=_broken(order, manifest),
     )
+
+
+def _broken(order: StageOrder, manifest: Manifest) -> dict[str, tuple[Broken, ...]]:
+    storage = Storage(order.home)
+    refused = quarantine_samples(storage, manifest.publication, manifest.outbox, manifest.quarantined)
+    return warned(_rows(order), manifest.warnings, STRUCTURE) | refused
 
 
 def _conversions(manifest: Manifest, order: StageOrder) -> tuple[TranscodedStructure, ...]:

@@ -37,7 +37,9 @@ class FakeAirflow:
         return {name: RESTING for name in self.names if user in {"ana", "eve"} or name == "buses"}
 
     def steps(self, publication: str, run_ids: Sequence[str]) -> Mapping[str, tuple[StepTime, ...]]:
-        return {run_id: (StepTime("stage", "success", 12.5), StepTime("publish", "failed", 61.0)) for run_id in run_ids}
+        return {
+            run_id: (StepTime("stage", "success", 12.5), StepTime("publish", "failed", 61.0, 1)) for run_id in run_ids
+        }
 
     def name(self, user: Any) -> str:
         return str(user)

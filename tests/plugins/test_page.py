@@ -268,10 +268,16 @@ def test_transactions_are_filtered_by_status_and_come_by_page(browser, tables):
     assert 'href="/contexture/publications/vehicles/transactions?status=1&amp;page=2"' in pages
 
 
-def test_runs_show_the_time_of_each_step_and_lead_to_airflow(browser, tables):
+def test_runs_show_the_time_and_the_log_of_each_step(browser, tables):
     tables.run_started("vehicles", "run1", run_id="manual__2026-03-01T12:00:00+00:00", mode="full", sequence=1)
     text = browser.get("publications/vehicles/runs").text
-    assert "stage 12.5 s, publish 1 min 1 s (failed)" in text
+    address = "/dags/publish_vehicles/runs/manual__2026-03-01T12%3A00%3A00%2B00%3A00/tasks"
+    for page in (text, browser.get("publications/vehicles").text):
+        assert f'<a href="{address}/stage" data-leave title="Log of stage">stage</a> 12.5 s, ' in page
+        assert (
+            f'<a href="{address}/publish/mapped/1" data-leave title="Log of publish">publish</a> 1 min 1 s (fail'
+            in page
+        )
     assert 'href="/dags/publish_vehicles/runs/manual__2026-03-01T12%3A00%3A00%2B00%3A00" data-leave' in text
 
 

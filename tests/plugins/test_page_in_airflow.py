@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -67,7 +68,10 @@ def test_every_role_that_reads_dags_reads_the_page(told, role):
 
 def test_a_run_shows_its_steps_as_airflow_timed_them(told):
     text = told["viewer"]["/contexture/publications/vehicles/runs"]["text"]
-    assert "settle 2.0 s, stage 20.0 s, publish 15.0 s (failed), conclude - (running)" in text
+    plain = re.sub(r"<[^>]+>", "", text)
+    assert "settle 2.0 s, stage 20.0 s, publish 15.0 s (failed), conclude - (running)" in plain
+    assert '/dags/publish_vehicles/runs/manual__1/tasks/settle"' in text
+    assert '/dags/publish_vehicles/runs/manual__1/tasks/publish/mapped/1"' in text
     assert ">running</span>" in told["viewer"]["/contexture/"]["text"]
 
 

@@ -13,6 +13,7 @@ pytest.importorskip("airflow.sdk")
 from builders.landing import car, landing  # noqa: E402
 from builders.outboxes import NOON, outbox, publication, records  # noqa: E402
 from builders.page_browser import Browser  # noqa: E402
+from builders.states import Held, state_table, write_files  # noqa: E402
 from contexture.kafka import ClientSettings  # noqa: E402
 from contexture.kafka.topic_plan import TopicsPlan, change_for  # noqa: E402
 from contexture.kafka.topics import TopicDrift  # noqa: E402
@@ -66,7 +67,20 @@ def test_samples_are_named_and_batched_as_a_run_would(home, browser):
 
 def test_without_what_was_read_there_are_no_samples(browser):
     assert "nothing that was read is kept" in browser.get("publications/vehicles/samples").text
-    assert "contexture check shows" in browser.get("publications/structures/samples").text
+    assert "the target holds no structure" in browser.get("publications/structures/samples").text
+
+
+def test_structures_are_shown_with_the_topics_they_would_go_to(home, browser):
+    urn = "urn:sdmx:org.sdmx.infomodel.codelist.Codelist={}(1.0)"
+    held = [Held(urn.format(name)) for name in ("CITY:CL_A", "CITY:CL_B", "OTHER:CL_C", f"CITY:{ATTACK}")]
+    state = State(home, "structures")
+    state.point(write_files(state, state_table(held)))
+    text = browser.get("publications/structures/samples").text
+    assert "Where 4 structures that the target holds would go" in text
+    assert f"<code>{urn.format('CITY:CL_A')}</code></th><td><code>structures</code></td>" in text
+    assert "OTHER:CL_C" not in text
+    assert "<script>alert" not in text
+    assert browser.get("publications/structures/samples", "ben").status_code == 404
 
 
 def test_topics_are_compared_with_the_brokers_when_somebody_asks(browser, monkeypatch):

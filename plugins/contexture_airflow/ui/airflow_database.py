@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Protocol
 
@@ -91,9 +91,8 @@ class AirflowDatabase:
     def steps(self, publication: str, run_ids: Sequence[str]) -> Mapping[str, tuple[StepTime, ...]]:
         """See `Airflow`."""
         task = TaskInstance
-        wanted = select(task.run_id, task.task_id, task.state, task.start_date, task.end_date).where(
-            task.dag_id == publication_dag_id(publication), task.run_id.in_(run_ids)
-        )
+        columns = (task.run_id, task.task_id, task.map_index, task.state, task.start_date, task.end_date)
+        wanted = select(*columns).where(task.dag_id == publication_dag_id(publication), task.run_id.in_(run_ids))
         with create_session() as session:
             rows = session.execute(wanted).all()
         by_task: dict[tuple[str, str], list[Any]] = defaultdict(list)
@@ -107,7 +106,8 @@ def _by_run(by_task: Mapping[tuple[str, str], Sequence[Any]]) -> dict[str, tuple
     for (run_id, task), shards in by_task.items():
         starts = [row.start_date for row in shards if row.start_date]
         if starts:
-            step = StepTime(task, _state(row.state for row in shards), _seconds(starts, [r.end_date for r in shards]))
+            state, shard = _worst(shards)
+            step = StepTime(task, state, _seconds(starts, [row.end_date for row in shards]), shard)
             begun[run_id].append((min(starts).timestamp(), step))
     return {
         run_id: tuple(step for _, step in sorted(steps, key=lambda each: each[0])) for run_id, steps in begun.items()
@@ -119,7 +119,10 @@ def _seconds(starts: Sequence[datetime], ends: Sequence[datetime | None]) -> flo
     return (max(ended) - min(starts)).total_seconds() if len(ended) == len(ends) else None
 
 
-def _state(states: Iterable[Any]) -> str:
-    """Of several shards, the state that matters most."""
-    told = [str(getattr(state, "value", state) or "none") for state in states]
-    return next((state for state in _WORST_FIRST if state in told), told[0])
+def _worst(shards: Sequence[Any]) -> tuple[str, int | None]:
+    """Of several shards, the state that matters most, and the first of those that have it."""
+    told = [(str(getattr(row.state, "value", row.state) or "none"), row.map_index) for row in shards]
+    states = {state for state, _ in told}
+    worst = next((state for state in _WORST_FIRST if state in states), told[0][0])
+    first = min(index for state, index in told if state == worst)
+    return worst, None if first < 0 else first

@@ -37,6 +37,7 @@ def show_publication(reader: Reading, name: str, done: str = "") -> str:
         reader.places,
         name=name,
         detail=found,
+        steps_told=reader.steps(name, found.line.last_run),
         may_act=reader.may_act(name),
         tested=[each for each in found.connections if reader.may_test(each)],
         done=ACTIONS.get(done),

@@ -13,7 +13,7 @@ from contexture.operations.page import detail
 from contexture.operations.page.overview import Overview, overview
 from contexture.operations.page.sources import Sources
 from contexture.operations.page.standing import Standing
-from contexture.operations.rows import InterventionRow
+from contexture.operations.rows import InterventionRow, RunRow
 from contexture_airflow.ui.forms import ForbiddenError
 from contexture_airflow.ui.installation import Installation
 from contexture_airflow.ui.mount import PREFIX
@@ -86,6 +86,10 @@ class Reader:
         files = self.installation.files()
         sees_all = set(files.publications) <= set(self.sources.dags)
         return overview(self.sources, page=page, standing=standing, bad_files=files.bad if sees_all else ())
+
+    def steps(self, name: str, run: RunRow | None) -> tuple[detail.StepTime, ...]:
+        """The steps of a run, where Airflow still knows them."""
+        return self.installation.airflow.steps(name, [run.run_id]).get(run.run_id, ()) if run else ()
 
     def runs(self, name: str, page: int) -> detail.Runs:
         """Runs with the times of their steps."""

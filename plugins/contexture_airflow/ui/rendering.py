@@ -71,6 +71,11 @@ class Places:
         page = f"{self._airflow}/dags/{quote(publication_dag_id(name), safe='')}"
         return f"{page}/runs/{quote(run_id, safe='')}" if run_id else page
 
+    def log(self, name: str, run_id: str, task: str, map_index: int | None = None) -> str:
+        """The log of a task in Airflow; of one of several shards, by its index."""
+        shard = "" if map_index is None else f"/mapped/{map_index}"
+        return f"{self.dag(name, run_id)}/tasks/{quote(task, safe='')}{shard}"
+
     def login(self) -> str:
         """Airflow's login, which leads back to the page in its navigation."""
         return f"{self._airflow}/api/v2/auth/login?{urlencode({'next': f'{self._airflow}/plugin/contexture'})}"

@@ -10,14 +10,19 @@ import pyarrow.parquet as pq
 from contexture.cli.name_preview import ShownName, asked_of_sample, show_names
 from contexture.cli.preview import Preview, preview
 from contexture.cli.samples import SampleEntity, Samples
+from contexture.cli.structure_check import StructurePreview
+from contexture.cli.structure_check import preview as preview_structures
 from contexture.errors import ContextureError
 from contexture.ngsi.notifications import notified_form
 from contexture.operations.page.sources import Sources, manifest
 from contexture.outbox.layout import PublicationFolder
 from contexture.outbox.state import State
 from contexture.outbox.storage import Storage
+from contexture.publications import Publication
 
 ENTITIES = 10
+STRUCTURES = 20_000
+"""Of so many it is told where they go."""
 _COLUMNS = ["operation", "path", "body", "media_type", "received_at"]
 
 
@@ -28,16 +33,32 @@ class Sampled:
     Attributes:
         names: what each topic's name is made of.
         preview: records with their topics, keys and batches.
+        structures: where structures that the target holds go.
         why_not: why there is nothing to show.
     """
 
     names: tuple[ShownName, ...] = ()
     preview: Preview | None = None
+    structures: StructurePreview | None = None
     why_not: str = ""
+
+
+def _structures(storage: Storage, publication: Publication) -> Sampled:
+    state = State(storage, publication.name)
+    urns = state.table(state.pointer(), ["identity"]).column("identity").to_pylist()[:STRUCTURES]
+    if not urns:
+        return Sampled(why_not="the target holds no structure: run the publication first")
+    try:
+        held = [urn.decode() for urn in urns]
+        return Sampled(structures=preview_structures(publication, "what the target holds", held))
+    except ContextureError as error:
+        return Sampled(why_not=str(error))
 
 
 def sampled(sources: Sources, name: str) -> Sampled:
     """The first entities of the last concluded run, as the publication's file would name and batch them now.
+
+    Of a registry, the structures that the target holds, and where the file would send them now.
 
     Raises:
         RetriableError: the storage did not answer.
@@ -45,8 +66,10 @@ def sampled(sources: Sources, name: str) -> Sampled:
     publication = sources.publications.get(name)
     if publication is None:
         return Sampled(why_not="there is no good publication file of this name")
+    if publication.source.kind == "sdmx":
+        return _structures(sources.storage, publication)
     if publication.source.kind != "ngsi":
-        return Sampled(why_not="samples are shown for context brokers; contexture check shows where structures go")
+        return Sampled(why_not=f"events go to {', '.join(publication.topics.topics)}")
     concluded = manifest(sources.storage, name, State(sources.storage, name).pointer().outbox)
     entities = tuple(_entities(sources.storage, name, concluded.run)) if concluded else ()
     if not entities:

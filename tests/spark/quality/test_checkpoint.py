@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 
 from contexture.outbox.manifest import Verdict
+from contexture.outbox.samples import Sample, Samples
 from contexture.publications import Publication
 from contexture.publications.quality import Expectation
 from spark_jobs.quality.summary import RunSummary
@@ -68,6 +70,7 @@ def bad(judged: Any, publication: Publication, car: Callable[..., dict[str, Any]
         quarantined_by_rule={"id-syntax": 1},
         warnings_by_rule={"stale": 4},
         of_snapshot={"count-zero": 1},
+        broken={"id-syntax": (Sample(identity="/4wheels car13 car", message="a space in it"),)},
     )
     return judged(publication, rows, spoiled)
 
@@ -110,6 +113,22 @@ def test_data_docs_stand_beside_the_page(bad: Any) -> None:
     docs = bad.folder / "data_docs"
     assert (docs / "index.html").is_file()
     assert len(list((docs / "validations").rglob("*.html"))) == 2
+    linked = re.findall(r'href="([^"]+)"', (docs / "index.html").read_text())
+    assert len(linked) == 5
+    assert [link for link in linked if not (docs / link).is_file()] == []
+
+
+def test_no_document_names_another_host_or_holds_a_script(bad: Any) -> None:
+    pages = [path.read_text() for path in bad.folder.rglob("*.html")]
+    assert len(pages) == 6
+    assert [page for page in pages if re.search(r"https?://|src=|<script|<link|url\(|@import", page)] == []
+    assert {path.suffix for path in bad.folder.rglob("*") if path.is_file()} == {".html", ".json"}
+
+
+def test_a_few_of_what_broke_rules_and_expectations_are_kept_for_later_reports(bad: Any) -> None:
+    kept = Samples.model_validate_json((bad.folder / "samples.json").read_bytes())
+    assert kept.rules == {"id-syntax": (Sample(identity="/4wheels car13 car", message="a space in it"),)}
+    assert '["","/","<script>alert(2)</script>","car"]' in kept.expectations["known-type"][0]
 
 
 def test_no_document_holds_markup_that_came_with_an_entity(bad: Any) -> None:

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from html.parser import HTMLParser
 
 from contexture.outbox.manifest import ExpectationResult, Verdict
+from contexture.outbox.samples import Sample as Broken
 from contexture.publications import Publication
 from spark_jobs.quality.observations import Finding
 from spark_jobs.quality.report import Report, page
@@ -55,6 +56,7 @@ def rendered(*, success: bool = True, severity: str = "critical", raised: str | 
         quarantined_by_rule=REFUSED,
         collisions=3,
         collided=(SharedTopic("cars", HOSTILE, '["vehicles","/","car1","car"]', refused=True),),
+        broken={"attr-shape": (Broken(identity="/4wheels car1 car", message="speed has no value"),)},
     )
     findings = [Finding(result, (HOSTILE,))]
     return page(Report(publication, HOSTILE, summary, verdict, findings, NOON, 2.34)).decode()
@@ -87,6 +89,10 @@ def test_counts_are_shown_with_bars_the_largest_first() -> None:
     assert "<dd>2026-03-01 12:00:00 UTC</dd>" in text
     assert re.findall(r"<rect class=\"error\" width=\"([\d.]+)\"", text) == ["100.0", "50.0", "25.0"]
     assert "No row rule warned of anything." in text
+
+
+def test_rules_are_shown_with_a_few_that_broke_them() -> None:
+    assert "<li><code>/4wheels car1 car</code>: speed has no value</li>" in rendered()
 
 
 def test_an_expectation_that_raised_is_told_from_one_that_fails() -> None:

@@ -84,11 +84,16 @@ class Transactions:
 
 @dataclass(frozen=True, slots=True)
 class StepTime:
-    """How long a task of a run took; of several shards, from the first beginning to the last end."""
+    """How long a task of a run took; of several shards, from the first beginning to the last end.
+
+    Attributes:
+        map_index: of several shards, the one whose log tells most: the first of those that `state` is of.
+    """
 
     task: str
     state: str
     seconds: float | None
+    map_index: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,41 @@
+"""A few of those that rules warned of are found among what was evaluated."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.dataset as ds
+
+from contexture.outbox.samples import SAMPLES, Sample
+from spark_jobs.quality.broken import ENTITY, STRUCTURE, warned
+
+
+def evaluated(*warnings: str | None) -> Any:
+    rows = [
+        {"service_path": "/4wheels", "id": f"car{number}", "type": "car", "warnings": each}
+        for number, each in enumerate(warnings)
+    ]
+    return ds.dataset(pa.Table.from_pylist(rows))
+
+
+def test_each_rule_has_the_first_few_that_broke_it():
+    rows = evaluated(None, "stale", "stale,range", *["stale"] * SAMPLES)
+    found = warned(rows, {"stale": SAMPLES + 2, "range": 1}, ENTITY)
+    assert found["range"] == (Sample(identity="/4wheels car2 car"),)
+    assert [each.identity for each in found["stale"]] == [f"/4wheels car{n} car" for n in range(1, SAMPLES + 1)]
+
+
+def test_a_rule_about_the_whole_has_none_among_rows():
+    assert warned(evaluated("stale"), {"type-drift": 3}, ENTITY) == {}
+    assert warned(evaluated("stale"), {}, ENTITY) == {}
+
+
+def test_an_entity_of_several_events_is_told_once():
+    rows = ds.dataset(pa.Table.from_pylist([{"service_path": "/", "id": "a", "type": "t", "warnings": "stale"}] * 3))
+    assert warned(rows, {"stale": 3}, ENTITY) == {"stale": (Sample(identity="/ a t"),)}
+
+
+def test_a_structure_is_told_by_its_urn():
+    rows = ds.dataset(pa.Table.from_pylist([{"urn": "urn:x", "kind": "Codelist", "warnings": "schema"}]))
+    assert warned(rows, {"schema": 1}, STRUCTURE) == {"schema": (Sample(identity="urn:x Codelist"),)}
