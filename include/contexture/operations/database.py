@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 from typing import Any, Final
 
 from sqlalchemy import Connection, Engine, create_engine, event, inspect, text
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, NoSuchModuleError
+from sqlalchemy.exc import ArgumentError, NoSuchModuleError, OperationalError
 
 from contexture.errors import ConfigurationError
 
@@ -17,6 +18,7 @@ DEFAULT_FILE = "operations.sqlite"
 
 # A send must not wait for the tables: whoever is blocked longer gives up and says so.
 _BUSY_SECONDS: Final = 1.0
+_MIGRATION_SECONDS: Final = 5.0
 # libpq takes no less.
 _CONNECT_SECONDS: Final = 2
 
@@ -72,8 +74,15 @@ def migrate(engine: Engine) -> None:
 
     if engine.url.database and engine.url.get_backend_name() == "sqlite":
         Path(engine.url.database).parent.mkdir(parents=True, exist_ok=True)
-    with engine.begin() as connection:
-        bring_up(connection)
+    patient_until = time.monotonic() + _MIGRATION_SECONDS
+    while current_revision(engine) != HEAD:
+        try:
+            with engine.begin() as connection:
+                bring_up(connection)
+        except OperationalError as error:
+            # Somebody else brings them up just now: that may take longer than a lock is waited for.
+            if "lock" not in str(error.orig) or time.monotonic() > patient_until:
+                raise
 
 
 def current_revision(engine: Engine) -> str | None:

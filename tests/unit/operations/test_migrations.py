@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sqlite3
 import subprocess
 import sys
 from datetime import timedelta
 from pathlib import Path
+from threading import Timer
 
 import pytest
 from alembic.autogenerate import compare_metadata
@@ -148,3 +150,14 @@ def test_processes_that_upgrade_at_once_do_it_once(url: str) -> None:
     started = [subprocess.Popen([sys.executable, "-c", code, url], stdout=subprocess.PIPE, text=True) for _ in range(4)]
     assert [(process.communicate(timeout=60)[0], process.returncode) for process in started] == [("1\n", 0)] * 4
     assert current_revision(open_engine(make_url(url))) == HEAD
+
+
+def test_an_upgrade_of_another_process_is_waited_for(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/operations.sqlite"
+    former_tables(url, 1)
+    blocker = sqlite3.connect(tmp_path / "operations.sqlite", isolation_level=None, check_same_thread=False)
+    blocker.execute("BEGIN IMMEDIATE")
+    # Longer than a lock is waited for.
+    Timer(1.5, blocker.rollback).start()
+    assert len(opened(url).transactions()) == 2
+    blocker.close()
