@@ -18,6 +18,7 @@ USER_VARIABLE = "CONTEXTURE_AIRFLOW_USER"
 PASSWORD_VARIABLE = "CONTEXTURE_AIRFLOW_PASSWORD"  # noqa: S105 - the name of a variable
 
 _TIMEOUT_SECONDS = 30.0
+_PUBLISH = "publish_"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +78,13 @@ class Airflow:
             RetriableError: Airflow did not answer.
         """
         return bool(self._ask("GET", f"/api/v2/dags/{dag_id}", dag_id).json()["is_paused"])
+
+    def active_publications(self) -> list[tuple[str, str]]:
+        """Publications and ids of their runs that are queued or running. Raises as `is_paused`."""
+        path = "/api/v2/dags/~/dagRuns?state=running&state=queued&limit=100"
+        runs = self._ask("GET", path, "resynchronise").json()["dag_runs"]
+        named = ((str(run["dag_id"]), str(run["dag_run_id"])) for run in runs)
+        return [(dag.removeprefix(_PUBLISH), run) for dag, run in named if dag.startswith(_PUBLISH)]
 
     def pools(self) -> set[str]:
         """The names of our pools that it has. Raises as `is_paused`."""

@@ -26,6 +26,7 @@ COMMANDS = {
     "resync": ("contexture.cli.resync", "Start publications again, through Airflow."),
     "backfill": ("contexture.cli.backfill", "Send past intervals again, through Airflow; tell before what that is."),
     "topics": ("contexture.cli.topics", "Compare topics with publications, or what topics of two clusters tell."),
+    "upgrade": ("contexture.cli.upgrade", "Bring files and tables of an earlier version to the formats of this one."),
     "tables": ("contexture.cli.tables", "Fill the operational tables again."),
     "verify": ("contexture.cli.verify", "Read a publication's topics back and compare them with what was sent."),
     "state": ("contexture.cli.state", "Make lost state again from a publication's topics."),

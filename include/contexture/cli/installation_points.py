@@ -16,7 +16,10 @@ from contexture.cli.examination import Found, Point
 from contexture.cli.operations_status import OperationsReader
 from contexture.cli.trial_outcome import Outcome
 from contexture.errors import ConfigurationError
+from contexture.operations.database import HEAD, database_url
 from contexture.operations.pools import POOLS
+from contexture.operations.tables_found import later_tables, look
+from contexture.outbox.formats import pending_documents, stored_format
 from contexture.outbox.storage import HOME_VARIABLE, Storage
 from contexture.publications import Publication, discover
 
@@ -27,6 +30,7 @@ def installation_points(*, try_connections: bool, timeout_seconds: float) -> Ite
     """The points; a connection's point tries it, or only looks whether it is there."""
     yield Point("storage", _storage)
     yield Point("publications", _publications)
+    yield Point("formats", _formats)
     yield Point("operational tables", _tables)
     for connection_id, service in _named_connections().items():
         yield Point(
@@ -80,12 +84,35 @@ def _folder() -> Path:
     return Path(os.environ.get(FOLDER_VARIABLE) or DEFAULT_FOLDER)
 
 
+def _formats() -> Found:
+    """Looks at what the next runs read first; of an archive that has grown, `contexture upgrade` looks at all."""
+    storage = home.open_home()
+    names = home.publications(storage)
+    found = [
+        document
+        for name in names
+        for kind, path in pending_documents(storage, name)
+        if (document := stored_format(storage, kind, path)) is not None
+    ]
+    outdated = sorted({each.path.split("/", 1)[0] for each in found if not each.is_current})
+    if outdated:
+        shown = ", ".join(outdated)
+        return Found("doubtful", f"files of an earlier format: {shown}", "run: contexture upgrade --dry-run")
+    return Found("good", f"the files of {len(names)} publications are of this Contexture's formats")
+
+
 def _tables() -> Found:
     tables = OperationsReader(home.open_home())
     if tables.problem:
         return Found(
             "bad", tables.problem, "see CONTEXTURE_DATABASE; runs go on without the tables, but nobody sees them"
         )
+    url = database_url(home.open_home().root)
+    found = None if url is None else look(url)
+    if found is not None and found.is_later:
+        raise later_tables(str(found.found))
+    if found is not None and not found.is_current:
+        return Found("good", f"{found.address}, of version {found.found}: the next run brings them to {HEAD}")
     return Found("good", tables.address or "not there yet: the first run makes them")
 
 

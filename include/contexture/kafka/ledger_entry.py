@@ -6,8 +6,13 @@ import builtins
 import json
 from dataclasses import asdict, dataclass, fields
 from datetime import datetime
+from typing import Final
 
 from contexture.errors import DefectError
+from contexture.outbox.document import refuse_later
+
+FORMAT: Final = 1
+"""Raised when an entry changes in a way that an earlier Contexture could not go on from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +31,7 @@ class LedgerEntry:
             modifications.
         dead_letters: positions of this outbox's shard whose records went to the dead-letter topic, with this
             transaction or an earlier one.
+        format: of the entry; rows of before they said it are of format 1.
     """
 
     outbox: str
@@ -38,6 +44,7 @@ class LedgerEntry:
     at: datetime
     source_deletions: bool = False
     dead_letters: tuple[int, ...] = ()
+    format: int = FORMAT
 
     @property
     def source_place(self) -> tuple[int, bool] | None:
@@ -59,13 +66,15 @@ class LedgerEntry:
 
         Raises:
             DefectError: the value is not a ledger entry.
+            LaterFormatError: a later Contexture wrote it, in a way that this one does not know.
         """
         try:
             read = json.loads(value)
+            refuse_later("a row of the ledger", read.get("format"), FORMAT)
             known = {each.name: read[each.name] for each in fields(cls) if each.name in read}
             letters = tuple(known.get("dead_letters", ()))
             return cls(**{**known, "at": datetime.fromisoformat(known["at"]), "dead_letters": letters})
-        except (ValueError, KeyError, TypeError) as problem:
+        except (AttributeError, ValueError, KeyError, TypeError) as problem:
             raise DefectError(
                 f"a record of the ledger is not an entry of it ({type(problem).__name__})",
                 next_step="find out who else writes to contexture.ledger.*, and abandon the outbox if in doubt",

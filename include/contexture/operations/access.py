@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection, Engine, Executable, Select, Table
@@ -14,7 +13,7 @@ from sqlalchemy.engine import URL, CursorResult, Row, make_url
 from sqlalchemy.exc import SQLAlchemyError
 
 from contexture.errors import RetriableError
-from contexture.operations.database import migrate, open_engine
+from contexture.operations.database import file_is_missing, migrate, open_engine
 
 
 class TableAccess:
@@ -35,7 +34,7 @@ class TableAccess:
     @property
     def is_there(self) -> bool:
         """False for a SQLite file that nobody has written yet; reading would make it."""
-        return self._url.get_backend_name() != "sqlite" or Path(self._url.database or "").exists()
+        return not file_is_missing(self._url)
 
     def close(self) -> None:
         """Gives the connections back."""

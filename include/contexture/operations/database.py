@@ -87,10 +87,15 @@ def migrate(engine: Engine) -> None:
 
 def current_revision(engine: Engine) -> str | None:
     """The version of the tables; None where there are none, or those of a Contexture that did without Alembic."""
-    if engine.url.get_backend_name() == "sqlite" and not Path(engine.url.database or "").exists():
+    if file_is_missing(engine.url):
         return None
     with engine.connect().execution_options(reads=True) as connection:
         return revision_of(connection)
+
+
+def file_is_missing(url: URL) -> bool:
+    """Whether it is a SQLite file that nobody has written yet; connecting would make it."""
+    return url.get_backend_name() == "sqlite" and not Path(url.database or "").exists()
 
 
 def revision_of(connection: Connection) -> str | None:

@@ -13,15 +13,11 @@ from typing import Final
 from alembic import command
 from alembic.config import Config
 from alembic.util import CommandError
-from sqlalchemy import Connection, inspect, text
+from sqlalchemy import Connection, text
 
-from contexture.errors import ConfigurationError
 from contexture.operations.database import HEAD, revision_of
+from contexture.operations.tables_found import FORMER_TABLE, LAST_FORMER, former_version, later_tables
 
-FORMER_TABLE: Final = "schema_version"
-"""Where versions of Contexture before Alembic kept the number of the tables' version."""
-
-_LAST_FORMER: Final = 5
 _LOCK_OF_POSTGRESQL: Final = 7_402_001
 # Alembic's steps find their connection through a variable of the process.
 _ONE_AT_A_TIME: Final = Lock()
@@ -48,34 +44,17 @@ def bring_up(connection: Connection) -> None:
             raise later_tables(str(revision_of(connection))) from error
 
 
-def later_tables(revision: str) -> ConfigurationError:
-    """The error for tables that a later Contexture has made."""
-    return ConfigurationError(
-        f"the operational tables were written by a later Contexture: they are of version {revision}, "
-        f"and this one knows {HEAD}",
-        next_step="upgrade Contexture here too, or give it a database of its own (CONTEXTURE_DATABASE)",
-    )
-
-
-def former_version(connection: Connection) -> int | None:
-    """The number of tables that were made before Alembic; None where there are none."""
-    if not inspect(connection).has_table(FORMER_TABLE):
-        return None
-    found = connection.scalar(text(f"SELECT max(version) FROM {FORMER_TABLE}"))  # noqa: S608 - a constant
-    return None if found is None else int(found)
-
-
 def _take_over(config: Config, connection: Connection) -> None:
     found = former_version(connection)
     if found is None:
         return
-    if found > _LAST_FORMER:
+    if found > LAST_FORMER:
         raise later_tables(str(found))
     command.stamp(config, f"{found:04d}")
     # A Contexture of before finds a number that it doesn't know, and says that it is too old.
     connection.execute(
         text(f"INSERT INTO {FORMER_TABLE} (version, applied_ms) VALUES (:version, :now)"),  # noqa: S608 - a constant
-        {"version": _LAST_FORMER + 1, "now": time.time_ns() // 1_000_000},
+        {"version": LAST_FORMER + 1, "now": time.time_ns() // 1_000_000},
     )
 
 

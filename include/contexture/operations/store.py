@@ -142,7 +142,7 @@ class ProducerStore(EventLog, History, ProducerSettings):
 
     def attempt_is(self, publication: str, attempts: SendAttempts) -> None:
         """Keeps a failed send of a shard, or what became of it."""
-        values = attempts.model_dump(exclude={"failed_at", "next_at"})
+        values = attempts.model_dump(exclude={"format", "failed_at", "next_at"})
         values["failed_ms"] = milliseconds(attempts.failed_at)
         values["next_ms"] = None if attempts.next_at is None else milliseconds(attempts.next_at)
         self._put(ATTEMPTS, {"publication": publication, **values})

@@ -9,14 +9,14 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Literal
 
+from contexture.outbox.document import Versioned
 from contexture.outbox.layout import PublicationFolder
-from contexture.outbox.manifest import Document
 from contexture.outbox.storage import Storage
 
 AttemptState = Literal["waiting", "used up", "stopped", "sent"]
 
 
-class SendAttempts(Document):
+class SendAttempts(Versioned):
     """Where the attempts to send one shard stand.
 
     Attributes:
@@ -30,6 +30,7 @@ class SendAttempts(Document):
         failed: all failed attempts of this shard, over all budgets.
     """
 
+    format: int = 1
     outbox: str
     shard: int
     attempt: int

@@ -14,16 +14,17 @@ from pathlib import Path
 from pyarrow import fs
 
 from contexture.errors import DefectError
+from contexture.outbox.document import Versioned
 from contexture.outbox.inbox_files import DiskSteps, InboxFile, LocalShelf
 from contexture.outbox.inbox_reader import InboxReader
 from contexture.outbox.layout import PublicationFolder
-from contexture.outbox.manifest import Document
 from contexture.outbox.storage import Storage
 
 
-class Claim(Document):
+class Claim(Versioned):
     """The names of an inbox's files, in order."""
 
+    format: int = 1
     files: tuple[str, ...] = ()
 
     @classmethod

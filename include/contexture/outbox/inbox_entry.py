@@ -16,8 +16,11 @@ from datetime import UTC, datetime, timedelta
 import msgspec
 
 from contexture.errors import ConfigurationError
+from contexture.outbox.document import refuse_later
 
-_MAGIC = b"CTXIN1"
+FORMAT = 1
+_KIND = b"CTXIN"
+_MAGIC = _KIND + str(FORMAT).encode()
 _COUNT = struct.Struct(">I")
 _ENTRY = struct.Struct(">II")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -63,7 +66,9 @@ def decode_file(content: bytes, name: str) -> Iterator[InboxEntry]:
 
     Raises:
         ConfigurationError: the file is not what was written; the entries before the damage were given.
+        LaterFormatError: a later Contexture wrote it.
     """
+    refuse_later(f"the inbox's file {name}", format_of(content[: len(_MAGIC)]), FORMAT)
     if content[: len(_MAGIC)] != _MAGIC:
         raise _damaged(name, "it doesn't begin like one")
     try:
@@ -78,6 +83,12 @@ def decode_file(content: bytes, name: str) -> Iterator[InboxEntry]:
         raise _damaged(name, "it ends too early") from None
     if offset != len(content):
         raise _damaged(name, "it goes on behind its end")
+
+
+def format_of(beginning: bytes) -> int | None:
+    """The format of a file of an inbox, by its first bytes; None where it is none."""
+    digit = beginning[len(_KIND) : len(_KIND) + 1]
+    return int(digit) if beginning.startswith(_KIND) and digit.isdigit() else None
 
 
 def _checked(payload: bytes, length: int, checksum: int, name: str) -> InboxEntry:

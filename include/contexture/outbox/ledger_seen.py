@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from contexture.outbox.document import Versioned
 from contexture.outbox.layout import PublicationFolder
-from contexture.outbox.manifest import Document
 from contexture.outbox.storage import Storage
 
 
-class LedgerSeen(Document):
+class LedgerSeen(Versioned):
     """The ledger that the publication's senders write to.
 
     `cluster`: id of the Kafka cluster; on another one there may be none. `topic_id`: Kafka's own id of the topic.
     `written`: whether a shard was sent whole since, so that the ledger holds rows.
     """
 
+    format: int = 1
     cluster: str | None
     topic_id: str
     written: bool = False

@@ -16,9 +16,11 @@ from typing import Literal, TypeVar
 from pydantic import ValidationError
 
 from contexture.errors import ConfigurationError, DefectError
+from contexture.outbox.document import Document, Versioned
 from contexture.outbox.layout import PublicationFolder
-from contexture.outbox.manifest import Document, Manifest
+from contexture.outbox.manifest import Manifest
 from contexture.outbox.storage import Storage
+from contexture.outbox.upgrade_mark import refuse_while_upgrading
 
 Status = Literal["prepared", "approved", "concluded", "rejected", "abandoned"]
 
@@ -43,12 +45,13 @@ class Step(Document):
     reason: str
 
 
-class OutboxStatus(Document):
+class OutboxStatus(Versioned):
     """The story of one outbox; the last step is where it stands.
 
     `attempts` is read from documents of older versions and no longer counted: see `contexture.outbox.attempts`.
     """
 
+    format: int = 1
     outbox: str
     sequence: int
     steps: tuple[Step, ...]
@@ -147,6 +150,7 @@ class Outboxes:
             self.storage.remove(self._marker(status))
 
     def _write(self, status: OutboxStatus) -> OutboxStatus:
+        refuse_while_upgrading(self.storage, self.folder)
         self.storage.write(self.folder.status(status.outbox), status.to_json())
         return status
 

@@ -4,26 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Literal
+from typing import ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict
-
+# Where most look for it.
+from contexture.outbox.document import Document as Document
+from contexture.outbox.document import Versioned
 from contexture.outbox.schemas import FORMAT_VERSION
 
 Mode = Literal["changes", "full", "notifications", "backfill"]
 
 
-class Document(BaseModel):
-    """A frozen JSON document."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    def to_json(self) -> bytes:
-        """The document as indented UTF-8 JSON."""
-        return self.model_dump_json(indent=1).encode()
-
-
-class LandingManifest(Document):
+class LandingManifest(Versioned):
     """How one pull went.
 
     `complete`: the walk ended normally between two healthy probes, and identities are known well enough to tell
@@ -35,6 +26,7 @@ class LandingManifest(Document):
     whole.
     """
 
+    format: int = 1
     run: str
     mode: Mode
     source: str
@@ -103,7 +95,7 @@ class ShardManifest(Document):
     registry: tuple[RegistryPart, ...] = ()
 
 
-class Manifest(Document):
+class Manifest(Versioned):
     """What an outbox holds. Nothing in it depends on the clock: preparing again gives the same document.
 
     `of_snapshot`: how often the snapshot breaks each rule about the whole of it that is an error here.
@@ -115,6 +107,9 @@ class Manifest(Document):
     `flush`: all that a registry holds, sent whole whatever was sent before. `baseline`: what a registry holds becomes
     state and nothing is sent. `transcoded`: accepted structures that were converted.
     """
+
+    FORMAT: ClassVar[int] = FORMAT_VERSION
+    FORMAT_MEMBER: ClassVar[str] = "format_version"
 
     format_version: int = FORMAT_VERSION
     outbox: str
@@ -180,9 +175,10 @@ class ExpectationResult(Document):
     raised: str | None = None
 
 
-class Verdict(Document):
+class Verdict(Versioned):
     """The checkpoint's result. `approved`: no critical expectation failed."""
 
+    format: int = 1
     outbox: str
     approved: bool
     results: tuple[ExpectationResult, ...]

@@ -8,7 +8,8 @@ from typing import Annotated, Literal
 
 from pydantic import StringConstraints
 
-from contexture.outbox.manifest import Document, Mode
+from contexture.outbox.document import Document, Versioned
+from contexture.outbox.manifest import Mode
 from contexture.publications import Publication
 
 
@@ -47,7 +48,7 @@ class ReplayOptions(Document):
         return self.outdated == "send" or bool(self.topic_prefix)
 
 
-class StageOrder(Document):
+class StageOrder(Versioned):
     """One stage.
 
     Attributes:
@@ -63,6 +64,7 @@ class StageOrder(Document):
         replay: how a backfill sends its interval again.
     """
 
+    format: int = 1
     publication: Publication
     fingerprint: str
     home: str
@@ -78,9 +80,10 @@ class StageOrder(Document):
     replay: ReplayOptions = ReplayOptions()
 
 
-class StageResult(Document):
+class StageResult(Versioned):
     """The answer: an outbox, or an error as `ContextureError.as_dict` gives it."""
 
+    format: int = 1
     outbox: str | None = None
     sequence: int | None = None
     records: int = 0

@@ -7,14 +7,15 @@ replaced last: until then nothing has happened, and afterwards everything has.
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
+from typing import Any, ClassVar
 
 from contexture.changes.attribute_types import AttributeTypes
+from contexture.outbox.document import Versioned
 from contexture.outbox.layout import PublicationFolder
-from contexture.outbox.manifest import Document
 from contexture.outbox.schemas import STATE
 from contexture.outbox.state_reader import StateReader
 from contexture.outbox.storage import Storage
+from contexture.outbox.upgrade_mark import refuse_while_upgrading
 
 SORTED_FORMAT = 2
 """Files of this format are sorted by entity; those before were not."""
@@ -23,13 +24,15 @@ FORMAT = 3
 """Of the files that are written now: they have references and finality of structures, which those before lack."""
 
 
-class StatePointer(Document):
+class StatePointer(Versioned):
     """Which files make up the state, and what it was made by.
 
     `generation` grows by one with each concluded run; `cluster` and `target` are the Kafka cluster's id and the target
     connection's identity (no secrets); `owes_full` is set by an abandoned outbox: the next run sends everything;
     `format` is that of the files; `types` names the file with the NGSI types that attributes had.
     """
+
+    FORMAT: ClassVar[int] = FORMAT
 
     generation: int = 0
     sequence: int = 0
@@ -62,7 +65,12 @@ class State:
             return StatePointer()
 
     def point(self, pointer: StatePointer) -> None:
-        """Makes `pointer` the truth."""
+        """Makes `pointer` the truth.
+
+        Raises:
+            RetriableError: the home is being upgraded, or the storage failed.
+        """
+        refuse_while_upgrading(self.storage, self.folder)
         self.storage.write(self.folder.current_state(), pointer.to_json())
 
     def reader(self, pointer: StatePointer) -> StateReader:

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from contexture.outbox.schemas import STATE
-from contexture.outbox.state import SORTED_FORMAT, State, StatePointer
+from contexture.outbox.state import FORMAT, SORTED_FORMAT, State, StatePointer
 from contexture.outbox.state_files import StateFile, merged, writing
 from contexture.outbox.state_rows import KEYS, completed, latest
 from contexture.outbox.storage import Storage
@@ -75,6 +75,19 @@ def merge_from(rows: Sequence[int], added: int) -> int:
     newer = [added + sum(rows[place + 1 :]) for place in range(len(rows))]
     outgrown = (place for place in range(len(rows)) if newer[place] > MERGE_SHARE * rows[place])
     return next(outgrown, len(rows))
+
+
+def rewritten(state: State, pointer: StatePointer) -> Written:
+    """The same state in one file as it is written today; nothing points to it yet, and the same call gives the same."""
+    if not pointer.files:
+        return Written(pointer.files, pointer.rows, pointer.identities)
+    # A name that no file has that is read just now.
+    label = f"{pointer.sequence:012d}-format-{FORMAT}"
+    if pointer.format < SORTED_FORMAT:
+        return _sorted(state, pointer, label)
+    name = f"base-{label}.parquet"
+    rows = _merge(state, pointer.files, name, keep_removed=False)
+    return Written((name,), (rows,), rows)
 
 
 def _sorted(state: State, pointer: StatePointer, label: str) -> Written:

@@ -70,6 +70,11 @@ class Storage:
         with self.translating(relative), self.filesystem.open_input_stream(self.path(relative)) as stream:
             return bytes(stream.read())
 
+    def beginning(self, relative: str, size: int) -> bytes:
+        """The first bytes of a file. Raises as `read`."""
+        with self.translating(relative), self.filesystem.open_input_stream(self.path(relative)) as stream:
+            return bytes(stream.read(size))
+
     def write(self, relative: str, content: bytes) -> None:
         """Puts a file in place as a whole: a reader sees the old content or the new, never a part."""
         with (

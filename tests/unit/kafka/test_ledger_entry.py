@@ -11,13 +11,14 @@ from hypothesis import strategies as st
 
 from contexture.errors import DefectError
 from contexture.kafka import LedgerEntry, SenderNames
+from contexture.outbox.document import LaterFormatError
 
 ENTRY = LedgerEntry("ab12", 7, 500, 100, 30_000, 4, None, datetime(2026, 3, 1, 12, 30, tzinfo=UTC))
 JSON = (
     b'{"outbox":"ab12","sequence":7,"position":500,"records":100,"bytes":30000,"transaction":4,'
-    b'"source_transaction":null,"at":"2026-03-01T12:30:00+00:00","source_deletions":false}'
+    b'"source_transaction":null,"at":"2026-03-01T12:30:00+00:00","source_deletions":false,"format":1}'
 )
-EARLIER = JSON.replace(b',"source_deletions":false', b"")
+EARLIER = JSON.replace(b',"source_deletions":false,"format":1', b"")
 
 
 def test_an_entry_is_compact_json():
@@ -31,6 +32,11 @@ def test_members_of_later_versions_are_passed_over():
 def test_an_entry_of_an_earlier_version_is_of_no_deletions():
     assert LedgerEntry.from_json(EARLIER) == ENTRY
     assert LedgerEntry.from_json(EARLIER).source_deletions is False
+
+
+def test_an_entry_that_a_later_contexture_wrote_otherwise_is_refused():
+    with pytest.raises(LaterFormatError, match="a row of the ledger is of format 2, and this one knows 1"):
+        LedgerEntry.from_json(JSON.replace(b'"format":1', b'"format":2,"unheard_of":1'))
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,32 @@
+"""What an earlier version left pending is sent by the steps of today, before and after an upgrade of its home."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from builders.fake_target import FakeTarget
+from builders.homes import FORMER, VEHICLES, former_home
+from contexture.outbox.formats import stored
+from contexture.outbox.lifecycle import Outboxes
+from contexture.outbox.upgrading import upgrade
+from contexture_airflow.steps.run import RunRequest
+from contexture_airflow.steps.settling import settle
+
+CAR = b'["vehicles","/4wheels","%s","car"]'
+
+
+@pytest.mark.parametrize("name", FORMER)
+@pytest.mark.parametrize("is_upgraded", [False, True])
+def test_what_was_pending_is_sent_and_the_next_run_goes_on_from_there(
+    tmp_path: Path, name: str, is_upgraded: bool
+) -> None:
+    storage, kafka = former_home(name, tmp_path), FakeTarget()
+    if is_upgraded:
+        upgrade(storage, "vehicles", tuple(stored(storage, "vehicles")))
+    (pending,) = Outboxes(storage, "vehicles").pending()
+    plan = settle(storage, VEHICLES, RunRequest(run_id="next"), kafka, lambda sentence: None)
+    sent = sorted((key, value is None) for _, key, value in kafka.sent)
+    assert sent == [(CAR % b"car0", False), (CAR % b"car2", True)]
+    assert (plan.settled, plan.mode, plan.sequence) == ((pending.outbox,), "changes", 4)

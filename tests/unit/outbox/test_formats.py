@@ -1,0 +1,68 @@
+"""Documents on storage say of which format they are, and an earlier Contexture can tell that it doesn't know one."""
+
+from __future__ import annotations
+
+import pytest
+
+from contexture.outbox.attempts import SendAttempts
+from contexture.outbox.document import Versioned
+from contexture.outbox.inbox_claim import Claim
+from contexture.outbox.ledger_seen import LedgerSeen
+from contexture.outbox.lifecycle import OutboxStatus
+from contexture.outbox.manifest import LandingManifest, Manifest, Verdict
+from contexture.outbox.orders import StageOrder, StageResult
+from contexture.outbox.state import StatePointer
+from contexture.outbox.upgrade_mark import UpgradeMark
+
+MEMBERS: dict[type[Versioned], tuple[int, str]] = {
+    StatePointer: (
+        3,
+        "cluster concluded_at files fingerprint format generation identities outbox owes_full rows sequence target "
+        "types watermark",
+    ),
+    Manifest: (
+        1,
+        "absent accepted baseline collisions deletes fingerprint flush format_version headers interval landing_digest "
+        "missing mode of_snapshot outbox present publication quarantined quarantined_entities read received_from "
+        "received_to repeated replayed replayed_from retried run sends_outdated sequence shards skipped_newer "
+        "source_count state_generation topic_prefix topics transcoded unchanged upserts warnings watermark",
+    ),
+    OutboxStatus: (1, "attempts format outbox sequence steps"),
+    SendAttempts: (1, "allowed attempt failed failed_at format intent message next_at outbox shard state"),
+    Verdict: (1, "approved format outbox results"),
+    LandingManifest: (
+        1,
+        "broker_time complete digest files finished_at format left_out missing mode notified present queries "
+        "registry_transaction retried rows run source source_count started_at watermark_from watermark_to",
+    ),
+    Claim: (1, "files format"),
+    LedgerSeen: (1, "cluster format topic_id written"),
+    StageOrder: (
+        1,
+        "baseline confirm_shrink fingerprint format home interval mode publication replay republish retry run "
+        "sequence told",
+    ),
+    StageResult: (1, "approved error format outbox records report seconds sequence shards"),
+    UpgradeMark: (1, "began_at format"),
+}
+"""Of each kind of document: its format, and its members in that format."""
+
+
+@pytest.mark.parametrize("kind", MEMBERS, ids=lambda kind: kind.__name__)
+def test_a_document_with_other_members_is_of_another_format(kind: type[Versioned]) -> None:
+    """An earlier Contexture can't read a member that it doesn't know.
+
+    So what comes or goes after a release raises FORMAT, and `contexture upgrade` learns the step. Between releases it
+    is enough to note the member here.
+    """
+    assert (kind.FORMAT, " ".join(sorted(kind.model_fields))) == MEMBERS[kind]
+
+
+def test_every_kind_of_document_is_held_to_its_members() -> None:
+    ours = {kind for kind in Versioned.__subclasses__() if kind.__module__.startswith("contexture.")}
+    assert ours == set(MEMBERS)
+
+
+@pytest.mark.parametrize("kind", MEMBERS, ids=lambda kind: kind.__name__)
+def test_what_is_written_says_its_format(kind: type[Versioned]) -> None:
+    assert kind.FORMAT_MEMBER in kind.model_fields
