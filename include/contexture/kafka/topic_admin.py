@@ -20,6 +20,7 @@ from contexture.kafka.settings import ClientSettings
 from contexture.kafka.watch import ClientWatch
 
 if TYPE_CHECKING:
+    from confluent_kafka import TopicPartition
     from confluent_kafka.admin import AdminClient, ListOffsetsResultInfo, OffsetSpec
 
 _CALL_SECONDS = 10.0
@@ -30,6 +31,8 @@ _VISIBLE_POLL_SECONDS = 0.1
 # A listing of 10,000 topics takes brokers and client 0.14 s: it is asked for the less often, the more are missing.
 _VISIBLE_POLL_SECONDS_PER_TOPIC = 0.001
 _VISIBLE_SECONDS = 120.0
+# Each listing is answered by any broker, and the one that answers may be the one that is behind.
+_LOOKS_FOR_A_TOPIC = 3
 # What a user has to be allowed, by what is tried; DESCRIBE is enough for anything else.
 _NEEDED: Mapping[str, str] = {
     "making": "CREATE",
@@ -255,15 +258,17 @@ class TopicAdmin:
 
         level = IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED
         found: dict[tuple[str, int], int] = {}
-        waiting = list(places)
+        waiting, started = list(places), self._patience.now()
         while waiting:
-            wanted = {TopicPartition(*place): what for place in waiting[:_BULK]}
+            wanted, before = {TopicPartition(*place): what for place in waiting[:_BULK]}, len(found)
             answers = self._client.list_offsets(wanted, isolation_level=level, request_timeout=_CALL_SECONDS)
             for place, future in answers.items():
-                offset = self._offset(future, place.topic)
+                offset = self._offset(future, place, started)
                 if offset is not None:
                     found[place.topic, place.partition] = offset
             waiting = [place for place in waiting if place not in found]
+            if len(found) == before:
+                time.sleep(_VISIBLE_POLL_SECONDS)
         return found
 
     def await_usable(
@@ -315,14 +320,31 @@ class TopicAdmin:
             return False
         return True
 
-    def _offset(self, future: Future[ListOffsetsResultInfo], topic: str) -> int | None:
+    def _offset(self, future: Future[ListOffsetsResultInfo], place: TopicPartition, started: float) -> int | None:
+        topic, partition = place.topic, place.partition
         try:
             offset = int(future.result().offset)
         except client_error() as failure:
-            self._wait_or_raise(error_in(failure), "finding offsets in", topic)
+            error = error_in(failure)
+            if not self._is_behind(error, topic, partition):
+                self._wait_or_raise(error, "finding offsets in", topic)
+                return None
+            # Brokers answer all the while, so only the time since the first question counts.
+            self._patience.waited_since(started, f"a broker does not know {topic} yet")
             return None
         self._patience.relieve()
         return offset
+
+    def _is_behind(self, error: KafkaErrorLike, topic: str, partition: int) -> bool:
+        """Whether a broker has not heard yet of a partition that another one lists: each learns of it by itself."""
+        if error.name() != "UNKNOWN_TOPIC_OR_PART":
+            return False
+        for _ in range(_LOOKS_FOR_A_TOPIC):
+            found = self.listed(topic).get(topic)
+            if found is not None and partition < found.partitions:
+                return True
+            time.sleep(_VISIBLE_POLL_SECONDS)
+        return False
 
     def _until_answered(self, call: Callable[[], T], doing: str, topic: str | None = None) -> T:
         while True:
