@@ -17,7 +17,7 @@ unexport PYTHONDONTWRITEBYTECODE
 export UV_PROJECT_ENVIRONMENT := $(VENV)
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 
-.PHONY: help install demo up test test-long test-laws test-quick lint format bench faults check docs lock clean
+.PHONY: help install demo up test test-long test-laws test-quick cluster-test lint format bench faults check docs lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -54,6 +54,10 @@ test-laws: install ## the property tests of tests/unit with new examples (make t
 
 test-quick: install ## unit tests only: no Airflow, no Spark, no network; seconds
 	$(RUN) -m pytest tests/unit -q
+
+cluster-test: install ## Celery, PostgreSQL, Redis, Spark standalone, three brokers, S3: all started here, parts of it killed
+	@$(UV) sync --frozen --inexact --compile-bytecode --extra celery --group cluster
+	$(RUN) -m pytest --long tests/e2e/test_cluster.py -s
 
 lint: install ## ruff with the AIR rules, mypy strict on include/, the import rules
 	$(VENV)/bin/ruff check .

@@ -97,9 +97,23 @@ class Stack:
         self._progress(f"it holds {loaded.created} entities")
         self._start_registry()
         self._progress("starting Kafka (the first start on a machine fetches it)")
-        ports = (self.options.kafka_port,) if self.options.kafka_port else ()
-        self.kafka = self._stack.enter_context(EmbeddedKafka(ports=ports, progress=self._progress))
+        self.kafka = self._stack.enter_context(self._new_kafka())
+        self._start_engines(runtime)
         self._start_airflow({**runtime.environment(), **class_data.record(runtime, self._progress)})
+
+    def _new_kafka(self) -> EmbeddedKafka:
+        ports = (self.options.kafka_port,) if self.options.kafka_port else ()
+        return EmbeddedKafka(ports=ports, progress=self._progress)
+
+    def _start_engines(self, runtime: java.Java) -> None:
+        """Starts what Airflow needs besides: nothing here, for it does everything itself."""
+
+    def _engine_variables(self) -> dict[str, str]:
+        """The variables that lead Airflow to other engines than its own."""
+        return {}
+
+    def _spark_connection(self) -> dict[str, object]:
+        return {"conn_type": "spark", "host": "local[2]"}
 
     def _start_registry(self) -> None:
         self._progress("starting the test registry")
@@ -119,15 +133,16 @@ class Stack:
             java=environment,
             dags=self.options.dags,
             others=self.options.others,
+            further=self._engine_variables(),
         )
         self.airflow = AirflowProcesses(self.settings, self._progress)
         self.client = AirflowClient(self.settings)
         self._stack.callback(self.client.close)
         # A task of a missing pool never starts, so they are made before anything is scheduled.
-        self.airflow.before_schedule = self._make_pools
+        self.airflow.before_schedule = self._before_schedule
         self._stack.enter_context(self.airflow)
 
-    def _make_pools(self) -> None:
+    def _before_schedule(self) -> None:
         self.client.make_pools((name, slots, text) for name, (slots, text) in POOLS.items())
 
     def _connections(self) -> dict[str, dict[str, object]]:
@@ -136,7 +151,7 @@ class Stack:
             "context_broker": _http(self.broker.url, {"X-Auth-Token": secrets.token_urlsafe(24)}),
             "registry": _http(self.registry.url, {"X-Auth-Token": secrets.token_urlsafe(24)}),
             "kafka_default": {"conn_type": "kafka", "extra": self.kafka.client_settings()},
-            "spark_default": {"conn_type": "spark", "host": "local[2]"},
+            "spark_default": self._spark_connection(),
         }
 
 

@@ -17,12 +17,13 @@ FINISHED = frozenset({"success", "failed"})
 
 @dataclass(frozen=True, slots=True)
 class TaskInstance:
-    """One task of a run; `map_index` is -1 where it is not mapped."""
+    """One task of a run; `map_index` is -1 where it is not mapped; `process` is the process id where it runs."""
 
     task_id: str
     map_index: int
     state: str | None
     seconds: float
+    process: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +183,7 @@ def _task(item: dict[str, object]) -> TaskInstance:
         map_index=int(str(item.get("map_index", -1))),
         state=str(item["state"]) if item.get("state") else None,
         seconds=float(str(item.get("duration") or 0.0)),
+        process=int(str(item["pid"])) if item.get("pid") else None,
     )
 
 

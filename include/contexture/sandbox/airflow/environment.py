@@ -1,4 +1,4 @@
-"""The environment of a small Airflow: SQLite, LocalExecutor, everything on 127.0.0.1."""
+"""The environment of an Airflow on one machine: SQLite and LocalExecutor unless told otherwise, all on 127.0.0.1."""
 
 from __future__ import annotations
 
@@ -42,6 +42,7 @@ class AirflowSettings:
         java: variables that make children find Java.
         dags: the folder of DAG files; the project's when None.
         others: who else may log in.
+        further: variables that win over those made here: other engines than the small ones.
     """
 
     folder: Path
@@ -54,6 +55,7 @@ class AirflowSettings:
     login: Login = field(default_factory=Login)
     dags: Path | None = None
     others: tuple[Login, ...] = ()
+    further: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     @property
     def url(self) -> str:
@@ -91,6 +93,7 @@ class AirflowSettings:
             "TMPDIR": str(self.temporary),
             "CONTEXTURE_HOME": str(self.home),
             "CONTEXTURE_PUBLICATIONS": str(self.publications),
+            **self.further,
         }
 
     def _airflow(self) -> dict[str, str]:

@@ -8,7 +8,7 @@ The UI shows logs all the same: it finds them on the same disk.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import TracebackType
 
 import httpx
@@ -68,6 +68,11 @@ class AirflowProcesses:
             process = self._running.pop(name, None)
             if process is not None:
                 process.terminate(interrupt=True)
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        """The variables of the services, with their secrets: for workers that belong to them."""
+        return self._environment
 
     @property
     def process_ids(self) -> tuple[int, ...]:
