@@ -118,5 +118,5 @@ class LedgerReader:
     def _wait_or_raise(self, error: KafkaErrorLike) -> None:
         self._watch.raise_refusal("reading the ledger")
         if meaning(error) in {Meaning.CONFIGURATION, Meaning.FATAL}:
-            raise translated(error, "reading the ledger")
+            raise translated(error, "reading the ledger", needs="READ and DESCRIBE")
         self._patience.waited(self._watch.last_words(error))
