@@ -119,7 +119,7 @@ class ClusterStory:
 
     def _kill_executor(self) -> None:
         workers = [worker.pid for worker in self.platform.spark.workers]
-        executor = await_found(lambda: executor_at_work(workers), "executor that runs a task")
+        executor = await_found(lambda: executor_at_work(workers), "executor that runs a task", RUN_SECONDS)
         # Not ours, but a child of a worker that is: it is found anew each time, just before.
         os.kill(executor, signal.SIGKILL)
         self._killed(Kill("spark executor", str(executor), "a task was running in it"))
@@ -163,6 +163,7 @@ class ClusterStory:
                 deed()
             except Exception as error:
                 problems.append(error)
+                self.narrator.line(f"error: {error}", style="red")
 
         beside = threading.Thread(target=noted, daemon=True)
         beside.start()
