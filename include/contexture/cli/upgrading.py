@@ -161,28 +161,32 @@ def _ledgers(names: list[str]) -> Iterator[Line]:
     folder = Path(os.environ.get(FOLDER_VARIABLE) or DEFAULT_FOLDER)
     loaded = discover(folder) if folder.exists() else ()
     known = {each.publication.name: each.publication for each in loaded if each.publication is not None}
+    unanswered: dict[str, str] = {}
     for name in names:
         if name in known and known[name].source.kind != "operations":
-            yield _ledger(known[name])
+            yield _ledger(known[name], unanswered)
 
 
-def _ledger(publication: Publication) -> Line:
+def _ledger(publication: Publication, unanswered: dict[str, str]) -> Line:
+    """What a ledger says; `unanswered` has the connections that gave no answer, which are waited for once."""
     from contexture.kafka import Ledger, SenderNames
     from contexture.kafka.ledger_entry import FORMAT
     from contexture.kafka.patience import Patience
 
-    what, current = "ledger in Kafka", str(FORMAT)
-    if connections.read(publication.publish.connection) is None:
-        missing = connections.variable_of(publication.publish.connection)
-        return Line(publication.name, what, "", current, note=f"not looked at: {missing} is not set here")
+    what, current, connection = "ledger in Kafka", str(FORMAT), publication.publish.connection
+    if connections.read(connection) is None:
+        unanswered[connection] = f"not looked at: {connections.variable_of(connection)} is not set here"
+    if connection in unanswered:
+        return Line(publication.name, what, "", current, note=unanswered[connection])
     try:
-        settings = settings_of(publication.publish.connection)
+        settings = settings_of(connection)
         ledger = Ledger(settings, SenderNames(publication.name), patience=Patience(_LEDGER_SECONDS))
         rows = list(ledger.entries().values())
     except LaterFormatError:
         raise
     except (ConfigurationError, RetriableError) as error:
-        return Line(publication.name, what, "", current, note=f"not looked at: {error.message}")
+        unanswered[connection] = f"not looked at: {error.message}"
+        return Line(publication.name, what, "", current, note=unanswered[connection])
     found = str(min(entry.format for entry in rows)) if rows else ""
     note = "" if rows else "nothing was sent yet"
     return Line(publication.name, what, found, current, note=note)
