@@ -19,7 +19,13 @@ pytestmark = [pytest.mark.airflow, pytest.mark.filterwarnings("ignore:unclosed f
 pytest.importorskip("airflow.sdk")
 
 from airflow.sdk import Asset  # noqa: E402
-from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException, TaskDeferred  # noqa: E402
+from airflow.sdk.exceptions import (  # noqa: E402
+    AirflowFailException,
+    AirflowSkipException,
+    TaskAwaitingInput,
+    TaskDeferred,
+)
+from airflow.sdk.execution_time import hitl  # noqa: E402
 
 from builders.attempts import failed_send  # noqa: E402
 from builders.fake_target import FakeTarget  # noqa: E402
@@ -30,6 +36,7 @@ from contexture.outbox.layout import PublicationFolder  # noqa: E402
 from contexture.outbox.lifecycle import Outboxes  # noqa: E402
 from contexture.outbox.orders import ReplayOptions, StageOrder, StageResult  # noqa: E402
 from contexture.outbox.storage import Storage  # noqa: E402
+from contexture.outbox.vanishing import keep_vanishing  # noqa: E402
 from contexture_airflow.context import run_request  # noqa: E402
 from contexture_airflow.operators.conclude import ConcludeOperator  # noqa: E402
 from contexture_airflow.operators.publish import PublishOutboxOperator  # noqa: E402
@@ -294,6 +301,66 @@ def test_the_jobs_own_error_is_raised_by_its_intent(storage: Storage, kafka: Fak
     submit(StageResult(error=error.as_dict()), 1)
     with pytest.raises(ConfigurationError, match=r"the tenant is empty\. Next: correct source\.service"):
         stage()
+
+
+SHRUNK = ConfigurationError("12 are gone", next_step="look", vanishing=12, held=20, limit=10)
+ASKING = publication(
+    source={**VEHICLES.source.model_dump(exclude_defaults=True), "shrink_limit": {"beyond": "ask", "answer_hours": 2}}
+)
+APPROVED = {"chosen_options": ["Approve"], "params_input": {"reason": "sold"}, "responded_by_user": {"name": "ada"}}
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    """The questions that were put to people."""
+    questions: list[dict[str, Any]] = []
+    monkeypatch.setattr(hitl, "upsert_hitl_detail", lambda **question: questions.append(question))
+    return questions
+
+
+def test_a_shrunk_source_waits_for_an_answer_where_it_is_asked_for(
+    storage: Storage, kafka: FakeTarget, submit: Any, asked: list[dict[str, Any]]
+) -> None:
+    submit(StageResult(error=SHRUNK.as_dict()), 1)
+    keep_vanishing(storage, "vehicles", "run1", count=12, held=20, limit=10, identities=['["a"]'])
+    operator = StagePublicationOperator(task_id="stage", publication=ASKING, plan=PLAN)
+    running = {**context(), "task_instance": SimpleNamespace(id="ti")}
+
+    with pytest.raises(TaskAwaitingInput) as waiting:
+        operator.execute(running)  # type: ignore[arg-type]
+    assert (waiting.value.method_name, waiting.value.timeout) == ("go_on", timedelta(hours=2))
+    (question,) = asked
+    assert (question["ti_id"], question["options"]) == ("ti", ["Approve", "Reject"])
+    assert question["subject"] == "vehicles: 12 of 20 would be deleted"
+    assert '    ["a"]' in question["body"]
+    assert question["params"]["reason"]["schema"]["type"] == "string"
+
+    submit(GOOD, 0)
+    staged = operator.go_on(running, APPROVED)  # type: ignore[arg-type]
+    assert staged["outbox"] == "outbox1"
+    order = storage.read(PublicationFolder("vehicles").order("run1"))
+    assert StageOrder.model_validate_json(order).confirm_shrink is True
+    # A retry of the same run does not ask again.
+    assert operator.execute(running)["outbox"] == "outbox1"  # type: ignore[arg-type]
+
+
+def test_a_rejected_one_submits_nothing_and_fails(storage: Storage, kafka: FakeTarget, submit: Any) -> None:
+    seen = submit(GOOD, 0)
+    operator = StagePublicationOperator(task_id="stage", publication=ASKING, plan=PLAN)
+    with pytest.raises(ConfigurationError, match="ada rejected that they are deleted"):
+        operator.go_on(context(), {**APPROVED, "chosen_options": ["Reject"]})  # type: ignore[arg-type]
+    with pytest.raises(FileNotFoundError):
+        seen()
+
+
+def test_without_that_key_it_fails_at_once(
+    storage: Storage, kafka: FakeTarget, submit: Any, asked: list[dict[str, Any]]
+) -> None:
+    submit(StageResult(error=SHRUNK.as_dict()), 1)
+    keep_vanishing(storage, "vehicles", "run1", count=12, held=20, limit=10, identities=['["a"]'])
+    with pytest.raises(ConfigurationError, match="12 are gone"):
+        stage()
+    assert asked == []
 
 
 def test_a_submit_that_dies_without_an_answer_is_retriable(storage: Storage, kafka: FakeTarget, submit: Any) -> None:

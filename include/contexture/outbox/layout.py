@@ -64,6 +64,10 @@ class PublicationFolder:
         """What the run would have deleted, had it been let."""
         return f"{self.orders(run)}/vanishing.json"
 
+    def shrink_decision(self, run: str) -> str:
+        """What a person decided about that."""
+        return f"{self.orders(run)}/shrink-decision.json"
+
     def outbox(self, outbox: str) -> str:
         """The records of one run."""
         return f"{self.publication}/outbox/{outbox}"

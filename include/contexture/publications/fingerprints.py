@@ -66,6 +66,8 @@ CHANGES_NO_RECORD: Mapping[str, str] = {
     "source.notifier_connection": "who may notify, not what",
     "source.shrink_limit.share": "a guard that stops a run",
     "source.shrink_limit.count": "a guard that stops a run",
+    "source.shrink_limit.beyond": "a guard that stops a run",
+    "source.shrink_limit.answer_hours": "a guard that stops a run",
     "source.page_size": "how it is read, not what",
     "source.overlap_seconds": "how it is read, not what",
     "source.walk_deadline_seconds": "a guard that stops a run",

@@ -93,6 +93,10 @@ class ShrinkLimit(Section):
 
     share: Share = Field(0.2, description="Share of what the target holds, 0 to 1")
     count: Count = Field(10, description="Number of entities or structures")
+    beyond: Literal["stop", "ask"] = Field(
+        "stop", description="stop: a run beyond the limit fails; ask: it waits in Airflow until a person approves"
+    )
+    answer_hours: Positive = Field(24, description="With ask: hours after which a run without an answer fails")
 
 
 class Source(Section):

@@ -17,7 +17,9 @@ from contexture_airflow.settings import SPARK_CONNECTION, shuffle_partitions
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
+    from contexture.outbox.storage import Storage
     from contexture.publications import Publication
+    from contexture_airflow.steps.run import RunPlan
 
 
 class StagePublicationOperator(SparkSubmitOperator):
@@ -25,6 +27,8 @@ class StagePublicationOperator(SparkSubmitOperator):
 
     Secrets reach Spark by the environment alone, set while the task runs: they are in no argument, no rendered field
     and no log. A retry goes on after the last phase that left a manifest.
+
+    Where `source.shrink_limit.beyond` is ask, it waits for a person (*Required actions*) before much is deleted.
 
     **When red:** the error says what the source, the data or the publication needs. Nothing was sent. Clear this task
     when it is corrected.
@@ -45,15 +49,46 @@ class StagePublicationOperator(SparkSubmitOperator):
 
     def execute(self, context: Context) -> dict[str, Any]:  # type: ignore[override]
         """Returns the outbox: its id, sequence, number of records, shards with records, and report."""
-        from contexture_airflow.steps.noting import source_noted
-        from contexture_airflow.steps.open import open_storage, targets
+        from contexture.errors import ConfigurationError
+        from contexture_airflow.operators.asking import ask_about_shrinking
+        from contexture_airflow.steps.open import open_storage
         from contexture_airflow.steps.run import RunPlan
+        from contexture_airflow.steps.shrinking import asked_about
+
+        storage, plan = open_storage(), RunPlan.received(self.plan)
+        try:
+            return self._staged(context, storage, plan)
+        except ConfigurationError as error:
+            vanishing = asked_about(storage, self.publication, plan.run, error)
+            if vanishing is None:
+                raise
+            self.log.warning("%s; the task waits for an answer, and gives its slot back until then", error.message)
+        raise ask_about_shrinking(context, self.publication, vanishing)
+
+    def go_on(self, context: Context, event: Any = None) -> dict[str, Any]:
+        """The same, when a person has decided whether more may be deleted than the limit says."""
+        from contexture_airflow.steps.noting import open_journal
+        from contexture_airflow.steps.open import open_storage
+        from contexture_airflow.steps.run import RunPlan
+        from contexture_airflow.steps.shrinking import ShrinkDecision, decide
+
+        storage, run = open_storage(), RunPlan.received(self.plan).run
+        decision = ShrinkDecision.of_event(event or {})
+        self.log.info("%s", decision.told)
+        with open_journal(storage, self.log.warning) as journal:
+            decide(storage, journal, self.publication.name, run, context["dag_run"].run_id, decision)
+        return self.execute(context)
+
+    def _staged(self, context: Context, storage: Storage, plan: RunPlan) -> dict[str, Any]:
+        from contexture_airflow.steps.noting import source_noted
+        from contexture_airflow.steps.open import targets
+        from contexture_airflow.steps.shrinking import decision_of
         from contexture_airflow.steps.staging import answer, place_order
 
-        storage = open_storage()
-        order = place_order(
-            storage, self.publication, run_request(context), RunPlan.received(self.plan), targets(self.log.info)
-        )
+        request, decision = run_request(context), decision_of(storage, self.publication.name, plan.run)
+        if decision is not None and decision.approved:
+            request = request.model_copy(update={"confirm_shrink": True})
+        order = place_order(storage, self.publication, request, plan, targets(self.log.info))
         with TemporaryDirectory(prefix="contexture-") as scratch:
             self._prepare_submit(storage.root, order.uri, Path(scratch))
             failure = self._submit_failure(context)

@@ -101,6 +101,8 @@ KEEPING = {
     "source.notifier_connection": "orion",
     "source.shrink_limit.share": 0.5,
     "source.shrink_limit.count": 5,
+    "source.shrink_limit.beyond": "ask",
+    "source.shrink_limit.answer_hours": 5,
     "source.page_size": 10,
     "source.overlap_seconds": 5,
     "source.walk_deadline_seconds": 5,

@@ -67,7 +67,7 @@ def test_a_minimal_file_has_every_documented_default(written):
             "mode": "changes",
             "detect_deletions": True,
             "notifier_connection": "contexture_notify",
-            "shrink_limit": {"share": 0.2, "count": 10},
+            "shrink_limit": {"share": 0.2, "count": 10, "beyond": "stop", "answer_hours": 24},
             "page_size": 1000,
             "overlap_seconds": 60,
             "walk_deadline_seconds": 3600,

@@ -1,0 +1,117 @@
+"""What a person is asked when a source has shrunk beyond its limit, and what comes of the answer."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from builders.outboxes import publication
+from contexture.errors import ConfigurationError
+from contexture.operations import Journal, ProducerStore
+from contexture.operations.alerts import AlertKind, kind_of
+from contexture.outbox.storage import Storage
+from contexture.outbox.vanishing import Vanishing, keep_vanishing
+from contexture_airflow.steps.shrinking import ShrinkDecision, asked_about, decide, decision_of, question
+
+SOURCE = publication().source.model_dump(exclude_defaults=True)
+ASKING = publication(source={**SOURCE, "shrink_limit": {"beyond": "ask", "answer_hours": 2}})
+SHRUNK = ConfigurationError("12 are gone", next_step="look", vanishing=12, held=20, limit=10)
+APPROVED = {
+    "chosen_options": ["Approve"],
+    "params_input": {"reason": " they were sold "},
+    "responded_at": datetime(2026, 3, 1, tzinfo=UTC),
+    "responded_by_user": {"id": "7", "name": "ada"},
+    "timedout": False,
+}
+
+
+@pytest.fixture
+def storage(tmp_path: Path) -> Storage:
+    made = Storage(str(tmp_path))
+    keep_vanishing(made, "vehicles", "run1", count=12, held=20, limit=10, identities=['["a"]'])
+    return made
+
+
+def vanishing(*identities: str) -> Vanishing:
+    return Vanishing(count=12, held=20, limit=10, identities=identities)
+
+
+def test_a_person_is_asked_only_where_the_publication_says_so(storage: Storage) -> None:
+    assert asked_about(storage, ASKING, "run1", SHRUNK) == vanishing('["a"]')
+    assert asked_about(storage, publication(), "run1", SHRUNK) is None
+    assert asked_about(storage, ASKING, "run1", ConfigurationError("no tenant", next_step="look")) is None
+    assert asked_about(storage, ASKING, "another run", SHRUNK) is None
+
+
+def test_the_question_says_how_much_and_what() -> None:
+    text = question(ASKING, vanishing(*(f'["vehicles","/","car{number}","car"]' for number in range(40))))
+
+    assert text.startswith("**12** of the 20 identities that publication `vehicles` has sent are gone")
+    assert '    ["vehicles","/","car29","car"]' in text
+    assert "car30" not in text
+    assert "no answer within 2 hours: nothing is sent" in text
+
+
+@given(st.text(max_size=300))
+def test_no_identity_leaves_its_block_of_code(identity: str) -> None:
+    lines = question(ASKING, vanishing(identity, "last")).splitlines()
+
+    # The question, a blank line, the identities, a blank line, what the answers do.
+    assert len(lines) == 6
+    assert lines[2].startswith("    ")
+    assert lines[3] == "    last"
+    assert lines[2].isprintable()
+
+
+@pytest.mark.parametrize(
+    ("event", "approved", "told"),
+    [
+        (APPROVED, True, "ada approved that they are deleted (they were sold)"),
+        ({**APPROVED, "params_input": {}}, True, "ada approved that they are deleted (no reason was given)"),
+        ({**APPROVED, "chosen_options": ["Reject"]}, False, "ada rejected that they are deleted (they were sold)"),
+        ({**APPROVED, "chosen_options": ["Approve", "Reject"]}, False, "ada rejected that they are deleted"),
+        ({**APPROVED, "responded_by_user": None}, False, "nobody answered in time"),
+        ({"error": "timeout has passed", "error_type": "timeout"}, False, "nobody answered in time"),
+        ({}, False, "nobody answered in time"),
+    ],
+)
+def test_only_a_plain_approval_by_somebody_deletes(event: dict[str, Any], approved: bool, told: str) -> None:
+    decision = ShrinkDecision.of_event(event)
+
+    assert decision.approved is approved
+    assert decision.told.startswith(told)
+
+
+def test_an_approval_is_kept_with_the_run_and_among_the_interventions(storage: Storage) -> None:
+    store = ProducerStore.of_home(storage.root)
+    assert store is not None
+    with Journal(store, print) as journal:
+        decide(storage, journal, "vehicles", "run1", "manual__1", ShrinkDecision.of_event(APPROVED))
+
+    kept = decision_of(storage, "vehicles", "run1")
+    assert kept is not None
+    assert kept.approved
+    assert decision_of(storage, "vehicles", "run2") is None
+    (row,) = ProducerStore.of_home(storage.root).interventions("vehicles", limit=5)  # type: ignore[union-attr]
+    assert (row.who, row.action, row.reason) == ("ada", "answer about shrinking", "they were sold")
+    assert (row.outcome, row.run_id) == ("approved: the run goes on", "manual__1")
+
+
+@pytest.mark.parametrize(
+    ("event", "noted"),
+    [({**APPROVED, "chosen_options": ["Reject"]}, ["rejected: nothing was sent"]), ({"error": "timeout"}, [])],
+)
+def test_without_an_approval_the_run_stops_as_ever(storage: Storage, event: dict[str, Any], noted: list[str]) -> None:
+    store = ProducerStore.of_home(storage.root)
+    with Journal(store, print) as journal, pytest.raises(ConfigurationError, match="may vanish in one run") as stopped:
+        decide(storage, journal, "vehicles", "run1", "manual__1", ShrinkDecision.of_event(event))
+
+    assert kind_of(stopped.value, "stage") is AlertKind.SHRINK_GUARD
+    assert decision_of(storage, "vehicles", "run1") is None
+    rows = ProducerStore.of_home(storage.root).interventions("vehicles", limit=5)  # type: ignore[union-attr]
+    assert [row.outcome for row in rows] == noted
