@@ -43,6 +43,9 @@ READ: Final = Metric("contexture.read", "counter", "entities or structures that 
 QUARANTINED: Final = Metric("contexture.quarantined", "counter", "those of them that a rule refused")
 UPSERTS: Final = Metric("contexture.upserts", "counter", "events of a concluded run that told something new")
 DELETES: Final = Metric("contexture.deletes", "counter", "events of a concluded run that told a deletion")
+DEAD_LETTERS: Final = Metric(
+    "contexture.dead_letters", "counter", "records of a concluded run that can never be sent and were put aside"
+)
 RUNS_CONCLUDED: Final = Metric("contexture.runs_concluded", "counter", "concluded runs", ("mode",))
 RUN_LAG: Final = Metric(
     "contexture.run_lag_seconds", "gauge", "from the arrival of the first event of a run to the run's conclusion"
@@ -65,6 +68,7 @@ METRICS: Final = (
     QUARANTINED,
     UPSERTS,
     DELETES,
+    DEAD_LETTERS,
     RUNS_CONCLUDED,
     RUN_LAG,
     PENDING_OUTBOXES,
@@ -93,13 +97,14 @@ def count_pending(publication: str, outboxes: int) -> None:
     _show(PENDING_OUTBOXES, outboxes, publication)
 
 
-def count_concluded(manifest: Manifest, now: datetime) -> None:
+def count_concluded(manifest: Manifest, now: datetime, dead_letters: int = 0) -> None:
     """A run was concluded."""
     name = manifest.publication
     _count(READ, manifest.read, name)
     _count(QUARANTINED, manifest.quarantined_entities, name)
     _count(UPSERTS, manifest.upserts, name)
     _count(DELETES, manifest.deletes, name)
+    _count(DEAD_LETTERS, dead_letters, name)
     _count(RUNS_CONCLUDED, 1, name, mode=manifest.mode)
     if manifest.received_from is not None and manifest.mode != "backfill":
         _show(RUN_LAG, max(0.0, (now - manifest.received_from).total_seconds()), name)

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from contexture.messages.envelopes import envelope
 from contexture.outbox.layout import SHARD_FILE
-from contexture.outbox.schemas import OUTBOX, STATE, with_headers
+from contexture.outbox.schemas import IDENTITIES, OUTBOX, STATE, with_headers
 from contexture.outbox.state_rows import completed
 from contexture.outbox.storage import Storage
 from contexture.outbox.topic_groups import group_by_topics, needs_groups
@@ -59,6 +59,12 @@ def _grouper(preparation: Preparation) -> LineGrouper | SingleRecords:
     return SingleRecords(preparation.headers)
 
 
+def _columns(preparation: Preparation) -> Any:
+    """The columns of records; where these may go to a dead-letter topic, each says whom it tells."""
+    aside = preparation.publication.publish.on_failure == "dead-letter"
+    return pa.schema([*OUTBOX, IDENTITIES]) if aside else OUTBOX
+
+
 def _readdressed(table: Any, prefix: str) -> Any:
     """Records for other topics: those of a backfill whose names begin with something."""
     if not prefix:
@@ -77,7 +83,7 @@ class ShardAssembler:
         self._plan = EventPlan.load(self._storage, preparation.work)
         self._envelope = envelope(preparation.publication)
         self._headers = preparation.headers
-        self._schema = with_headers(OUTBOX, self._headers)
+        self._schema = with_headers(_columns(preparation), self._headers)
         self._told = ToldDeletions(self._storage, preparation.work, shard, self._envelope)
         self._grouper = _grouper(preparation)
         self._position = 0

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from contexture.messages.cygnus_lines import join
-from contexture.outbox.schemas import HEADER_PREFIX, with_headers
+from contexture.outbox.schemas import HEADER_PREFIX, IDENTITIES, with_headers
 
 _RECORD = pa.schema(
     [
@@ -22,6 +22,7 @@ _RECORD = pa.schema(
         pa.field("batch", pa.int64()),
         pa.field("sub_batch", pa.int64()),
         pa.field("events", pa.int32()),
+        IDENTITIES,
     ]
 )
 
@@ -32,6 +33,7 @@ class _Line(NamedTuple):
     key: bytes | None
     value: bytes | None
     timestamp: datetime | None
+    identity_hash: bytes
 
 
 class SingleRecords:
@@ -56,6 +58,7 @@ class SingleRecords:
             batch=rows.column("batch"),
             sub_batch=sub_batches,
             events=pa.array(np.ones(len(topics), dtype=np.int32)),
+            identities=rows.column("identity_hash"),
             **_header_columns(rows, self._headers),
         )
 
@@ -102,7 +105,8 @@ class LineGrouper:
                 # A tombstone stands in a batch of its own.
                 value = None if last.value is None else join(line.value for line in part if line.value is not None)
                 record = {"topic": topic, "key": last.key, "value": value, "timestamp": last.timestamp}
-                self._done.append({**record, "batch": self._batch, "sub_batch": sub_batch, "events": len(part)})
+                record |= {"batch": self._batch, "sub_batch": sub_batch, "events": len(part)}
+                self._done.append({**record, "identities": b"".join(line.identity_hash for line in part)})
         self._lines = {}
 
     def _parts(self, lines: list[_Line]) -> Iterator[list[_Line]]:
@@ -144,6 +148,7 @@ def tombstones(gone: Any, moment: datetime, first_batch: int, headers: Sequence[
         batch=pa.array(np.arange(first_batch, first_batch + count)),
         sub_batch=pa.array(np.zeros(count, dtype=np.int64)),
         events=pa.array(np.ones(count, dtype=np.int32)),
+        identities=rows.column("identity_hash"),
         **_header_columns(rows, headers),
     )
 

@@ -29,6 +29,7 @@ class FakeTarget:
     claims: list[str] = field(default_factory=list)
     is_superseded: bool = False
     ledger_topic: str | None = None
+    refused: dict[int, tuple[int, ...]] = field(default_factory=dict)
 
     def __call__(self, publication: Publication, interval: object) -> FakeTarget:
         """Stands for the function that opens targets."""
@@ -105,4 +106,5 @@ class FakeTarget:
         self, shard: int, outbox: str, sequence: int, position: int, source: int | None = None, deletions: bool = False
     ) -> None:
         """Puts a row into the ledger."""
-        self.ledger[shard] = LedgerEntry(outbox, sequence, position, position, 0, 0, source, NOON, deletions)
+        refused = self.refused.get(shard, ())
+        self.ledger[shard] = LedgerEntry(outbox, sequence, position, position, 0, 0, source, NOON, deletions, refused)

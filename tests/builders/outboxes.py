@@ -10,11 +10,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from contexture.events import identity_hash
 from contexture.outbox.layout import PublicationFolder
 from contexture.outbox.lifecycle import Outboxes
 from contexture.outbox.manifest import ExpectationResult, Manifest, ShardManifest, Verdict
 from contexture.outbox.orders import StageOrder
-from contexture.outbox.schemas import OUTBOX
+from contexture.outbox.schemas import IDENTITIES, OUTBOX
 from contexture.outbox.storage import Storage
 from contexture.publications import Publication, fingerprint
 
@@ -76,6 +77,19 @@ def outbox(
     storage.write(folder.manifest(name), manifest.to_json())
     Outboxes(storage, owner.name).prepared(manifest)
     return manifest
+
+
+def say_whom(storage: Storage, manifest: Manifest, *told: Sequence[Sequence[str]]) -> None:
+    """Lets the records of an outbox say whom they tell: for each shard names for each record, else by their keys."""
+    folder = PublicationFolder(manifest.publication)
+    for number, shard in enumerate(manifest.shards):
+        if not shard.records:
+            continue
+        path = storage.path(f"{folder.shard(manifest.outbox, number)}/part-00000.parquet")
+        table = pq.read_table(path)
+        names = told[number] if told else [[key.decode()] for key in table.column("key").to_pylist()]
+        column = [b"".join(identity_hash(name.encode()) for name in each) for each in names]
+        pq.write_table(table.append_column(IDENTITIES, pa.array(column, pa.binary())), path)
 
 
 def _verdict(name: str, failed: Mapping[str, str]) -> Verdict:

@@ -69,10 +69,10 @@ class Preparer:
         """The outbox of a new run, concluded."""
         return self.conclude(self.prepare(entities, **options))
 
-    def conclude(self, manifest: Manifest) -> Manifest:
+    def conclude(self, manifest: Manifest, **options: Any) -> Manifest:
         """Concludes an outbox, which is given back."""
         Outboxes(self.storage, self.publication.name).move(manifest.outbox, "approved", reason="a test says so")
-        conclude(self.storage, manifest, cluster="c", target="t")
+        conclude(self.storage, manifest, cluster="c", target="t", **options)
         return manifest
 
     def retry(self, outbox: str, **asked: Any) -> Manifest:

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from random import randbytes
+from typing import Any
 from uuid import uuid4
 
 import pytest
 
-from builders.outboxes import NOON, outbox, publication, records
-from contexture.kafka import ClientSettings, read_committed
+from builders import states
+from builders.outboxes import NOON, outbox, publication, records, say_whom
+from builders.states import Held, held
+from contexture.kafka import ClientSettings, TopicSpec, ensure_topics, read_committed
+from contexture.outbox.dead_letters import dead_letters_of
 from contexture.outbox.lifecycle import Outboxes
 from contexture.outbox.manifest import Manifest
 from contexture.outbox.state import State
@@ -32,11 +37,11 @@ INTERVAL = (NOON, NOON + timedelta(minutes=5))
 class City:
     """One publication, its storage and its Kafka; names are its own, for the broker is shared."""
 
-    def __init__(self, folder: Path, kafka: EmbeddedKafka) -> None:
+    def __init__(self, folder: Path, kafka: EmbeddedKafka, **sections: Any) -> None:
         name = f"cars-{uuid4().hex[:8]}"
         self.storage = Storage(str(folder))
         self.settings = ClientSettings.from_extra(kafka.client_settings())
-        self.publication = publication(name=name)
+        self.publication = publication(name=name, **sections)
         self.outboxes = Outboxes(self.storage, name)
         self.topic = f"topic-{name}"
         self.log: list[str] = []
@@ -149,3 +154,25 @@ def test_a_backfill_has_a_ledger_of_its_own_and_supersedes_nothing(city: City) -
     assert city.keys() == [b"car0", b"car1"]
     assert city.target(city.publication, None).highest_sequence() == 1
     assert State(city.storage, city.publication.name).pointer().outbox == "outbox1"
+
+
+def test_what_no_topic_takes_is_put_aside_and_the_run_is_concluded_by_whoever_comes_next(
+    tmp_path: Path, kafka: EmbeddedKafka
+) -> None:
+    city = City(tmp_path, kafka, publish={"on_failure": "dead-letter"})
+    ensure_topics(city.settings, [TopicSpec(city.topic, config={"max.message.bytes": "20000"})])
+    rows = [*records("car1", topic=city.topic), (city.topic, b"car2", randbytes(30_000))]
+    cars = [Held("car1"), Held("car2")]
+    manifest = states.approved(city.storage, city.publication, 1, cars, [rows])
+    say_whom(city.storage, manifest)
+    city.judged(manifest)
+    city.sent(manifest, 0)
+    # The task that would conclude it is killed: the next run reads in the ledger what was put aside.
+    plan = settle(city.storage, city.publication, RunRequest(run_id="next"), city.target, city.log.append)
+    assert plan.settled == ("outbox1",)
+    assert city.keys() == [b"car1"]
+    (letter,) = read_committed(city.settings, [f"contexture.dead-letter.{city.publication.name}"])
+    assert (letter.key, len(letter.value or b"")) == (b"car2", 30_000)
+    assert dict(letter.headers)["contexture_refused_topic"] == city.topic.encode()
+    assert dead_letters_of(city.storage, manifest).shards == {0: (1,)}
+    assert set(held(city.storage, city.publication.name)) == {"car1"}

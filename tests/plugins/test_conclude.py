@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from builders import states
 from builders.fake_target import FakeTarget
 from builders.notifying import notify
-from builders.outboxes import NOON, outbox, publication, records
+from builders.outboxes import NOON, outbox, publication, records, say_whom
+from builders.states import Held, held
 from contexture.errors import ConfigurationError, RetriableError
 from contexture.outbox.inbox_claim import Claim, hand_over, keep_claim
 from contexture.outbox.layout import PublicationFolder
@@ -52,6 +54,21 @@ def test_state_moves_on_when_everything_is_sent(storage: Storage) -> None:
     pointer = State(storage, "vehicles").pointer()
     assert (pointer.sequence, pointer.cluster, pointer.target) == (1, "cluster-a", "PLAINTEXT://broker:9092")
     assert pointer.watermark == "2026-03-01T12:00:00.000Z"
+
+
+def test_what_the_ledger_says_was_put_aside_is_not_held(storage: Storage) -> None:
+    cars = [Held("car1"), Held("car2"), Held("car3")]
+    manifest = states.approved(storage, VEHICLES, 1, cars, [records("car1", "car2"), records("car3")])
+    say_whom(storage, manifest)
+    kafka = FakeTarget(refused={0: (1,)})
+    kafka.stand(0, "outbox1", 1, 2)
+    kafka.stand(1, "outbox1", 1, 1)
+    counts = conclude(storage, manifest, kafka)
+    assert counts is not None
+    assert (counts["records"], counts["dead_letters"]) == (3, 1)
+    assert set(held(storage, "vehicles")) == {"car1", "car3"}
+    again = conclude(storage, manifest, kafka)
+    assert again == counts
 
 
 def test_nothing_to_send_is_concluded_too(storage: Storage) -> None:

@@ -97,7 +97,7 @@ def count_everything(manifest: Manifest) -> None:
     metrics.count_pending("vehicles", 2)
     metrics.count_sent("vehicles", ShardResult(0, "outbox1", 30, 0, 3, 4_000, 0.25, superseded=False))
     metrics.count_failure("vehicles", failed_send("outbox1"))
-    metrics.count_concluded(manifest, NOON + timedelta(seconds=90))
+    metrics.count_concluded(manifest, NOON + timedelta(seconds=90), 1)
     metrics.count_verified(found(missing=4, extra=0, different=0, order=0))
 
 
@@ -122,6 +122,7 @@ def test_a_statsd_server_receives_what_is_counted(received: Received, manifest: 
         f"quarantined{own}": "0|c",
         f"upserts{own}": "3|c",
         f"deletes{own}": "0|c",
+        f"dead_letters{own}": "1|c",
         f"runs_concluded{own},mode=changes": "1|c",
         f"run_lag_seconds{own}": "90.0|g",
         f"replica_differences{own},kind=missing": "4|g",

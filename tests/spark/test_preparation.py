@@ -15,6 +15,7 @@ from builders.landing import MORNING, car
 from builders.outboxes import publication
 from builders.preparing import Preparer
 from contexture.errors import ConfigurationError
+from contexture.outbox.dead_letters import DeadLettered
 from contexture.outbox.lifecycle import Outboxes
 from contexture.outbox.manifest import Manifest
 from contexture.outbox.vanishing import kept_vanishing
@@ -219,6 +220,51 @@ def test_an_entity_that_was_absent_and_comes_back_broken_is_seen_and_withheld(pr
     runs.concluded([{**car(1, 11), "speed": 11}, car(2, 20)])
 
     assert runs.held("missing_since", "withheld")[identity(1)] == (None, True)
+
+
+ASIDE = {"on_failure": "dead-letter", "shards": 1}
+
+
+def test_what_went_to_the_dead_letters_is_told_again_until_it_is_sent(preparer: Prepare) -> None:
+    runs = preparer(publish=ASIDE)
+    runs.concluded([car(1, 10), car(2, 20)])
+    refused = runs.prepare([car(1, 10), car(2, 25), car(3, 30)])
+    runs.conclude(refused, dead_letters=DeadLettered(shards={0: (0, 1)}))
+    withheld = runs.held("withheld", "sequence")
+
+    again = runs.concluded([car(1, 10), car(2, 25), car(3, 30)])
+
+    assert told(refused, runs) == told(again, runs) == [("car2", 25), ("car3", 30)]
+    assert withheld == {identity(1): (False, 1), identity(2): (True, 1)}
+    assert runs.held("withheld", "sequence") == {
+        identity(1): (False, 1),
+        identity(2): (False, 3),
+        identity(3): (False, 3),
+    }
+
+
+def test_what_went_to_the_dead_letters_and_is_as_before_needs_nothing(preparer: Prepare) -> None:
+    runs = preparer(publish=ASIDE)
+    runs.concluded([car(1, 10)])
+    runs.conclude(runs.prepare([car(1, 25)]), dead_letters=DeadLettered(shards={0: (0,)}))
+
+    back = runs.concluded([car(1, 10)])
+
+    assert told(back, runs) == []
+    assert runs.held("withheld", "sequence") == {identity(1): (False, 1)}
+
+
+def test_a_deletion_that_went_to_the_dead_letters_is_told_again(preparer: Prepare) -> None:
+    runs = preparer(publish=ASIDE)
+    runs.concluded([car(1, 10), car(2, 20)])
+    runs.concluded([car(1, 10)])
+    gone = runs.prepare([car(1, 10)])
+    runs.conclude(gone, dead_letters=DeadLettered(shards={0: (0,)}))
+
+    again = runs.concluded([car(1, 10)])
+
+    assert told(gone, runs) == told(again, runs) == [("car2", None)]
+    assert list(runs.held()) == [identity(1)]
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from contexture.cli.kafka_connections import settings_of
 from contexture.errors import ConfigurationError
 from contexture.kafka import TopicSpec
 from contexture.kafka.topic_plan import TopicChange, TopicsPlan, apply_plan, plan_topics
-from contexture.kafka.topic_specs import topic_spec
+from contexture.kafka.topic_specs import dead_letter_spec, topic_spec
 from contexture.outbox.state import State
 from contexture.outbox.storage import Storage
 from contexture.publications import Publication, load_publications
@@ -75,6 +75,7 @@ def wanted(storage: Storage, publications: Iterable[Publication]) -> dict[str, W
             want.specs.append(topic_spec(publication, topic))
             if publication.message.key != KEY_NONE:
                 want.keyed.add(topic)
+        want.specs.extend(filter(None, [dead_letter_spec(publication)]))
     return found
 
 

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Final, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from contexture.errors import RejectedError
 from contexture.kafka.ports import Headers
 from contexture.kafka.rows import Row
+
+if TYPE_CHECKING:
+    from contexture.kafka.replica import ReplicaRecord
 
 HEADER: Final = "contexture_refused_"
 """What the names of the headers that say why begin with."""
@@ -73,6 +78,16 @@ def dead_letter(topic: str, row: Row, refused: RejectedError, place: RefusedPlac
     kept_value = None if "value_sha256" in why else value
     kept_key = None if "key_sha256" in why else key
     return topic, kept_value, kept_key, _ANY_PARTITION, None, None, _NOW, headers
+
+
+def dead_letters_found(records: Iterable[ReplicaRecord], outbox: str) -> dict[int, frozenset[int]]:
+    """The positions of an outbox's records, by shard, that are among the records of a dead-letter topic."""
+    found: defaultdict[int, set[int]] = defaultdict(set)
+    for record in records:
+        told = {name: (value or b"").decode() for name, value in record.headers if name.startswith(HEADER)}
+        if told.get(f"{HEADER}outbox") == outbox:
+            found[int(told[f"{HEADER}shard"])].add(int(told[f"{HEADER}position"]))
+    return {shard: frozenset(positions) for shard, positions in found.items()}
 
 
 def _time(row: Row) -> dict[str, str]:

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 import pyarrow.parquet as pq
 
 from contexture.errors import ConfigurationError
+from contexture.kafka.dead_letter import dead_letters_found
 from contexture.kafka.ledger_entry import LedgerEntry
 from contexture.kafka.replica import ReplicaRecord, read_committed
 from contexture.kafka.sent_before import OutboxRecord, Place, digest_of, transactions_sent
@@ -16,6 +17,7 @@ from contexture.kafka.settings import ClientSettings
 from contexture.outbox.layout import PublicationFolder
 from contexture.outbox.lifecycle import Outboxes
 from contexture.outbox.manifest import Manifest, ShardManifest
+from contexture.outbox.orders import StageOrder
 from contexture.outbox.reader import OutboxShardReader
 from contexture.outbox.schemas import HEADER_PREFIX
 from contexture.outbox.state import State
@@ -147,8 +149,17 @@ def _by_records(
             keyless.add(digest)
         else:
             newest[record.topic, record.key] = digest
+    aside = dead_letters_found(_letters(settings, known, pending), pending.outbox)
     for shard in range(known.shards):
-        yield _of_shard(known, pending, shard, newest, keyless, assume_sent=assume_sent)
+        left_out = aside.get(shard, frozenset())
+        yield _of_shard(known, pending, shard, newest, keyless, left_out, assume_sent=assume_sent)
+
+
+def _letters(settings: ClientSettings, known: _Known, pending: Manifest) -> Iterator[ReplicaRecord]:
+    """All that is committed in the dead-letter topic, if the outbox was prepared for one."""
+    order = known.storage.read(PublicationFolder(known.publication).order(pending.run))
+    topic = StageOrder.model_validate_json(order).publication.dead_letter_topic
+    return iter(()) if topic is None else read_committed(settings, [topic])
 
 
 def _of_shard(
@@ -157,6 +168,7 @@ def _of_shard(
     shard: int,
     newest: Mapping[Place, bytes],
     keyless: set[bytes],
+    left_out: frozenset[int],
     *,
     assume_sent: bool,
 ) -> RebuiltShard:
@@ -168,7 +180,13 @@ def _of_shard(
     reader = OutboxShardReader(known.storage, pending, shard)
     records = list(_outbox_records(reader))
     found = transactions_sent(
-        records, newest, keyless, transactions=part.transactions, differs=pending.mode == "changes"
+        [record for position, record in enumerate(records) if position not in left_out],
+        newest,
+        keyless,
+        transactions=part.transactions,
+        differs=pending.mode == "changes",
+        # A dead letter was sent with its transaction.
+        known=max((records[position].transaction + 1 for position in left_out), default=0),
     )
     sent = found.possible if assume_sent else found.certain
     why = f"{sent} of {part.transactions} transactions of outbox {pending.outbox} are in Kafka"
@@ -176,15 +194,26 @@ def _of_shard(
     if not sent:
         # Not the start of what was concluded: a cleared task of that run would send it again.
         return RebuiltShard(shard, _concluded(known, shard).entry, why, uncertain)
-    return RebuiltShard(shard, _sent_entry(pending, part, records, sent), why, uncertain)
+    return RebuiltShard(shard, _sent_entry(pending, part, records, sent, left_out), why, uncertain)
 
 
-def _sent_entry(pending: Manifest, part: ShardManifest, records: list[OutboxRecord], sent: int) -> LedgerEntry:
+def _sent_entry(
+    pending: Manifest, part: ShardManifest, records: list[OutboxRecord], sent: int, left_out: frozenset[int]
+) -> LedgerEntry:
     position = sum(record.transaction < sent for record in records)
     last = sum(record.transaction == sent - 1 for record in records)
     place = part.registry[sent - 1].place if sent <= len(part.registry) else (None, False)
     return LedgerEntry(
-        pending.outbox, pending.sequence, position, last, 0, sent - 1, place[0], datetime.now(UTC), place[1]
+        pending.outbox,
+        pending.sequence,
+        position,
+        last,
+        0,
+        sent - 1,
+        place[0],
+        datetime.now(UTC),
+        place[1],
+        tuple(sorted(each for each in left_out if each < position)),
     )
 
 

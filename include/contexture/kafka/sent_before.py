@@ -49,6 +49,7 @@ def transactions_sent(
     *,
     transactions: int,
     differs: bool,
+    known: int = 0,
 ) -> SentTransactions:
     """How many were sent.
 
@@ -59,11 +60,12 @@ def transactions_sent(
         transactions: how many the shard has.
         differs: each key's first record differs from what Kafka held before (an outbox of changes); of a full run it
             may be the same.
+        known: how many were sent for certain, by other signs.
     """
     by_place: defaultdict[Place, list[OutboxRecord]] = defaultdict(list)
     for record in records:
         by_place[record.place].append(record)
-    certain, possible = 0, transactions
+    certain, possible = known, transactions
     for place, sent in by_place.items():
         least, most = _of_keyless(sent, anywhere) if place[1] is None else _of_key(sent, newest.get(place), differs)
         certain, possible = max(certain, least), min(possible, transactions if most is None else most)

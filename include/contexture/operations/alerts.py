@@ -24,6 +24,7 @@ class AlertKind(StrEnum):
     SHRINK_GUARD = "too much vanished"
     REPLICA_DIFFERS = "replica differs"
     LATE = "not published in time"
+    DEAD_LETTERS = "records put aside"
     OVERTAKEN = "another sender took over"
     RUN_FAILED = "run failed"
 
@@ -47,6 +48,8 @@ _SAFE: Final[Mapping[AlertKind, str]] = {
     AlertKind.SHRINK_GUARD: "Nothing was sent and nothing deleted: the topics hold what earlier runs sent, also of "
     "what is missing in the source now.",
     AlertKind.REPLICA_DIFFERS: "Verifying only reads: neither topics nor state were changed by it.",
+    AlertKind.DEAD_LETTERS: "Everything else of the run was sent. What was put aside is not taken for sent nor for "
+    "deleted: the topics hold what they held of it before.",
     AlertKind.LATE: "Nothing is lost or skipped: the run goes on, and what it sends arrives later than you wanted.",
 }
 

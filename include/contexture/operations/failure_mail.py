@@ -12,6 +12,7 @@ from contexture.outbox.attempts import AttemptLog, SendAttempts
 from contexture.outbox.lifecycle import Outboxes
 from contexture.outbox.storage import Storage
 
+_BECAME = {AlertKind.DEAD_LETTERS: "has put records aside"}
 _ADDRESSES = ("The run", "The log of the task")
 
 
@@ -27,10 +28,10 @@ class PendingSend:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A task of a publication's run that failed for good, or a run that is late.
+    """A task of a publication's run that failed for good, or a run that is late or has put records aside.
 
     Attributes:
-        task: its id, with the shard if it has one; empty where the run as a whole is late.
+        task: its id, with the shard if it has one; empty where the run is late, or has ended well but for this.
         happened: one sentence.
         next_step: what to do.
         run_url, log_url: pages of Airflow.
@@ -90,7 +91,7 @@ def _subject(failure: Failure) -> str:
 
 
 def _opening(failure: Failure) -> str:
-    became = "has failed" if failure.task else "is late"
+    became = "has failed" if failure.task else _BECAME.get(failure.kind, "is late")
     return f"The run {failure.run_id} of publication {failure.publication} {became}."
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 from contexture.changes.attribute_types import AttributeTypes
+from contexture.outbox.dead_letters import DeadLettered, keep_dead_letters
 from contexture.outbox.inbox_claim import release
 from contexture.outbox.layout import PublicationFolder
 from contexture.outbox.lifecycle import ENDS, Outboxes
@@ -16,13 +17,25 @@ from contexture.outbox.retrying import mark_retried
 from contexture.outbox.state import FORMAT, State, StatePointer
 from contexture.outbox.state_advance import advance
 from contexture.outbox.storage import Storage
+from contexture.outbox.withholding import withhold
+
+NONE_DEAD = DeadLettered()
+"""For outboxes whose records are all where they belong."""
 
 
-def conclude(storage: Storage, manifest: Manifest, *, cluster: str | None, target: str | None) -> StatePointer:
+def conclude(
+    storage: Storage,
+    manifest: Manifest,
+    *,
+    cluster: str | None,
+    target: str | None,
+    dead_letters: DeadLettered = NONE_DEAD,
+) -> StatePointer:
     """Makes what the outbox sent the state that the next run compares with, then marks the outbox concluded.
 
     The caller has seen every shard committed. A backfill's outbox touches neither state nor watermark; one that tried
-    quarantined events again leaves the watermark, the fingerprint and the target as they are.
+    quarantined events again leaves the watermark, the fingerprint and the target as they are. Of `dead_letters`, state
+    says that the target doesn't hold them.
 
     Raises:
         ConfigurationError: the outbox is not approved; state stays as it is.
@@ -32,15 +45,22 @@ def conclude(storage: Storage, manifest: Manifest, *, cluster: str | None, targe
     outboxes.movable(manifest.outbox, "concluded")
     state = State(storage, manifest.publication)
     pointer = state.pointer()
+    keep_dead_letters(storage, manifest, dead_letters)
     if manifest.mode != "backfill" and pointer.sequence < manifest.sequence:
+        withhold(state, pointer, manifest, dead_letters.shards)
         before, pointer = pointer, _advance(state, pointer, manifest, cluster, target)
         state.point(pointer)
         _remove_unused(state, {*before.files, *pointer.files, before.types, pointer.types})
     mark_retried(storage, manifest)
     # After the state, which knows what was told; before the status, for once that stands nobody comes back here.
     release(storage, manifest.publication, manifest.outbox)
-    outboxes.move(manifest.outbox, "concluded", reason=f"{manifest.records} records committed")
+    outboxes.move(manifest.outbox, "concluded", reason=_told(manifest, dead_letters))
     return pointer
+
+
+def _told(manifest: Manifest, dead_letters: DeadLettered) -> str:
+    aside = f", {dead_letters.count} of them to the dead-letter topic" if dead_letters.count else ""
+    return f"{manifest.records} records committed{aside}"
 
 
 def owe_full(storage: Storage, publication: str, reason: str) -> None:

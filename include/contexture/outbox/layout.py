@@ -108,6 +108,10 @@ class PublicationFolder:
         """The events whose topic is another identity's; there only where such were found."""
         return f"{self.outbox(outbox)}/collisions.parquet"
 
+    def dead_letters(self, outbox: str) -> str:
+        """Which of its records are in the dead-letter topic; there only where some are."""
+        return f"{self.outbox(outbox)}/dead_letters.json"
+
     def transcoded(self, outbox: str) -> str:
         """The structures that were converted, and what was lost; there only where such were."""
         return f"{self.outbox(outbox)}/transcoded.parquet"

@@ -12,7 +12,8 @@ HEADER_PREFIX = "header:"
 """Columns of this prefix are headers of records, by their names; a null is none."""
 
 _UTC_MICROSECONDS = pa.timestamp("us", tz="UTC")
-_HASH = pa.binary(16)
+HASH_BYTES = 16
+_HASH = pa.binary(HASH_BYTES)
 
 LANDING = pa.schema(
     [
@@ -50,6 +51,10 @@ OUTBOX = pa.schema(
     ]
 )
 """The records of one shard in sending order; a null `value` is a tombstone. Varying headers add `header:<name>`."""
+
+IDENTITIES = pa.field("identities", pa.binary())
+"""A further column where records may go to a dead-letter topic: the identity hashes of the events that a record tells,
+16 bytes each, so that state can say of whom the target holds something else."""
 
 REGISTRY_HEADER = pa.field("header:contexture_registry_transaction", pa.binary())
 

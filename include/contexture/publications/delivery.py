@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field, StrictInt, StrictStr
 
 from contexture.publications.fields import ConnectionId, Count, Flag, Positive, Section, Text
+from contexture.publications.topics import TopicName
 
 KEY_IDENTITY = "identity"
 KEY_NONE = "none"
@@ -57,7 +58,15 @@ class Publish(Section):
         "tx", description="What transactional ids begin with"
     )
     on_failure: Literal["stop", "dead-letter"] = Field(
-        "stop", description="What a record that can never be sent does: stop sending, or go to the dead-letter topic"
+        "stop",
+        description="What a record that can never be sent does: stop sending, or go to the dead-letter topic; of "
+        "structures and operations always stop",
+    )
+    dead_letter_topic: TopicName | None = Field(
+        None, description="With on_failure: dead-letter; unless named, contexture.dead-letter.<publication>"
+    )
+    max_dead_letters: Annotated[StrictInt, Field(ge=1, le=1000)] = Field(
+        10, description="With on_failure: dead-letter: more records of one run and shard that can't be sent stop it"
     )
     broker_wait_seconds: Count = Field(300, description="How long a broker may be away before batch_ttl counts")
     broker_list: Text | None = Field(

@@ -87,6 +87,8 @@ CHANGES_NO_RECORD: Mapping[str, str] = {
     "publish.transaction_records": "what becomes visible together, not what is sent",
     "publish.transactional_id_prefix": "who sends a record, not where to",
     "publish.on_failure": "what happens to records that can't be sent",
+    "publish.dead_letter_topic": "where records go that can't be sent",
+    "publish.max_dead_letters": "a guard that stops a run",
     "publish.broker_wait_seconds": "how long a sender waits",
     "publish.broker_list": "without effect",
     "publish.zookeeper_endpoint": "without effect",

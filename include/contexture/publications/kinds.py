@@ -68,7 +68,7 @@ FOR_OPERATIONS: Mapping[str, tuple[str, ...]] = {
     "topics": ("naming", "topics", "partitions", "replication_factor", "keep", "config", "max_new_topics"),
     "batches": ("batch_ttl", "batch_retry_intervals"),
     "message": ("format", "envelope"),
-    "publish": ("connection", "transaction_records", "transactional_id_prefix", "on_failure", "broker_wait_seconds"),
+    "publish": ("connection", "transaction_records", "transactional_id_prefix", "broker_wait_seconds"),
     "resync": ("on_startup", "on_config_change"),
     "retention": ("archive_days",),
     "notify": ("mail", "notifiers", "published_within_minutes"),

@@ -60,6 +60,13 @@ class Publication(Section):
     retention: Retention = Field(Retention.model_construct(), description="How long runs are kept")
     notify: Notify = Field(Notify.model_construct(), description="Who hears of failures and delays")
 
+    @property
+    def dead_letter_topic(self) -> str | None:
+        """Where records go that can never be sent; None where they stop the sending."""
+        if self.publish.on_failure != "dead-letter":
+            return None
+        return self.publish.dead_letter_topic or f"contexture.dead-letter.{self.name}"
+
     @model_validator(mode="wrap")
     @classmethod
     def _complete(cls, data: object, handler: ModelWrapValidatorHandler[Self]) -> Self:

@@ -117,6 +117,21 @@ def _rules_without_choice(publication: Publication) -> Findings:
             yield Finding(("quality", "rules", rule), f"`{rule}: {severity}`: {reason}", hint)
 
 
+def _dead_letters(publication: Publication) -> Findings:
+    publish, involved = publication.publish, (("publish", "on_failure"),)
+    if publish.on_failure == "dead-letter":
+        if publication.dead_letter_topic in publication.topics.topics:
+            message = (
+                f"{publication.dead_letter_topic} is a topic of the publication: dead letters need one of their own"
+            )
+            yield Finding(("publish", "dead_letter_topic"), message, "choose another name", involved)
+        return
+    for key in ("dead_letter_topic", "max_dead_letters"):
+        if getattr(publish, key) != type(publish).model_fields[key].default:
+            message = f"`{key}` has no effect with `on_failure: stop`"
+            yield Finding(("publish", key), message, "write `on_failure: dead-letter`, or leave it out", involved)
+
+
 RECORD_CHECKS: tuple[Callable[[Publication], Findings], ...] = (
     _message_format,
     _keyless,
@@ -125,4 +140,5 @@ RECORD_CHECKS: tuple[Callable[[Publication], Findings], ...] = (
     _replica_key,
     _key_that_is_not_read,
     _rules_without_choice,
+    _dead_letters,
 )

@@ -36,6 +36,7 @@ class ConcludeOperator(BaseOperator):
 
     def execute(self, context: Context) -> dict[str, Any]:
         """Returns the run's counts, which are also the extra of the asset event."""
+        from contexture_airflow.notifiers.dead_letters import tell_dead_letters
         from contexture_airflow.steps.concluding import conclude_run
         from contexture_airflow.steps.noting import note_end, open_journal
         from contexture_airflow.steps.open import open_storage, targets
@@ -50,6 +51,7 @@ class ConcludeOperator(BaseOperator):
             keep_days = publication.retention.archive_days
             note_end(journal, staged.publication, staged.run, staged.outbox, keep_days=keep_days)
             tell_end(journal, publication, staged.run, context["dag_run"].run_id, staged.outbox, counts)
+        tell_dead_letters(storage, publication, [staged.outbox], context, self.log)
         if counts is None:
             raise AirflowSkipException(f"outbox {staged.outbox} was not sent")
         context["outlet_events"][self.published].extra = counts

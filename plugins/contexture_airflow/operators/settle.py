@@ -38,10 +38,13 @@ class SettleOperator(BaseOperator):
         return attempted(self, lambda: self._settle(context))
 
     def _settle(self, context: Context) -> dict[str, Any]:
+        from contexture_airflow.notifiers.dead_letters import tell_dead_letters
         from contexture_airflow.steps.noting import open_journal
         from contexture_airflow.steps.open import open_storage, targets
         from contexture_airflow.steps.settling import settle
 
         storage, request, report = open_storage(), run_request(context), self.log.info
         with open_journal(storage, self.log.warning) as journal:
-            return dict(settle(storage, self.publication, request, targets(report), report, journal).handed())
+            plan = settle(storage, self.publication, request, targets(report), report, journal)
+        tell_dead_letters(storage, self.publication, plan.settled, context, self.log)
+        return dict(plan.handed())

@@ -10,6 +10,7 @@ from contexture.errors import ConfigurationError
 from contexture.kafka import LedgerEntry
 from contexture.kafka.arbitration import start_of
 from contexture.outbox.conclusion import conclude, expire
+from contexture.outbox.dead_letters import DeadLettered, dead_letters_of
 from contexture.outbox.lifecycle import Outboxes
 from contexture.outbox.manifest import Manifest
 from contexture.outbox.reader import OutboxShardReader
@@ -36,30 +37,34 @@ def conclude_run(
         report(f"outbox {staged.outbox} is {status}: nothing to conclude")
         return None
     if status == "concluded":
-        return counts(manifest)
+        return counts(manifest, dead_letters_of(storage, manifest))
     publication = staged_publication(storage, manifest.publication, manifest.run)
     target = target_for(publication, manifest.interval)
     if not conclude_outbox(storage, manifest, publication, target, now=now):
         report(f"a later outbox was sent before {staged.outbox}: abandoned, nothing is owed")
         return None
-    return counts(manifest)
+    found = dead_letters_of(storage, manifest)
+    if found.count:
+        report(f"{found.count} records can never be sent and are in {publication.dead_letter_topic}: see why there")
+    return counts(manifest, found)
 
 
 def conclude_outbox(
     storage: Storage, manifest: Manifest, publication: Publication, target: Target, *, now: datetime
 ) -> bool:
     """Concludes an outbox whose records are all in Kafka, and removes what retention says; False if superseded."""
-    if not _is_committed(storage, manifest, target):
+    dead_letters = _committed(storage, manifest, target)
+    if dead_letters is None:
         reason = "a later outbox was sent before it"
         Outboxes(storage, manifest.publication).move(manifest.outbox, "abandoned", reason=reason)
         return False
-    conclude(storage, manifest, cluster=target.cluster(), target=target.identity())
-    count_concluded(manifest, now)
+    conclude(storage, manifest, cluster=target.cluster(), target=target.identity(), dead_letters=dead_letters)
+    count_concluded(manifest, now, dead_letters.count)
     expire(storage, manifest.publication, archive_days=publication.retention.archive_days, now=now)
     return True
 
 
-def counts(manifest: Manifest) -> dict[str, JsonValue]:
+def counts(manifest: Manifest, dead_letters: DeadLettered) -> dict[str, JsonValue]:
     """What the asset event tells about a run."""
     return {
         "outbox": manifest.outbox,
@@ -74,6 +79,7 @@ def counts(manifest: Manifest) -> dict[str, JsonValue]:
         "upserts": manifest.upserts,
         "deletes": manifest.deletes,
         "records": manifest.records,
+        "dead_letters": dead_letters.count,
         "topics": manifest.topics,
         "transactions": manifest.transactions,
         "flush": manifest.flush,
@@ -82,17 +88,22 @@ def counts(manifest: Manifest) -> dict[str, JsonValue]:
     }
 
 
-def _is_committed(storage: Storage, manifest: Manifest, target: Target) -> bool:
-    """Whether the ledger shows every record, or all that the registry did by them; False if something later is there.
+def _committed(storage: Storage, manifest: Manifest, target: Target) -> DeadLettered | None:
+    """Sees that the ledger shows every record, or all that the registry did by them; None if something later is there.
 
-    The tasks' own states are no proof: a person may have marked one as success.
+    The tasks' own states are no proof: a person may have marked one as success. Which records went to the dead-letter
+    topic stands in the ledger's rows, too.
     """
+    dead_letters: dict[int, tuple[int, ...]] = {}
     for shard in manifest.shards:
         if not shard.records:
             continue
-        position = _position(OutboxShardReader(storage, manifest, shard.shard), target.progress(shard.shard))
+        entry = target.progress(shard.shard)
+        position = _position(OutboxShardReader(storage, manifest, shard.shard), entry)
         if position is None:
-            return False
+            return None
+        if entry is not None and entry.outbox == manifest.outbox and entry.dead_letters:
+            dead_letters[shard.shard] = entry.dead_letters
         if position < shard.records:
             raise ConfigurationError(
                 f"{position} of {shard.records} records of shard {shard.shard} are in Kafka",
@@ -100,7 +111,7 @@ def _is_committed(storage: Storage, manifest: Manifest, target: Target) -> bool:
                 outbox=manifest.outbox,
                 shard=shard.shard,
             )
-    return True
+    return DeadLettered(shards=dead_letters)
 
 
 def _position(reader: OutboxShardReader, entry: LedgerEntry | None) -> int | None:

@@ -24,7 +24,7 @@ from contexture.kafka import (
 )
 from contexture.kafka.ledger import LedgerStanding
 from contexture.kafka.patience import Patience
-from contexture.kafka.topic_specs import topic_spec
+from contexture.kafka.topic_specs import dead_letter_spec, dead_letters_of, topic_spec
 from contexture.outbox.manifest import Manifest
 from contexture.publications import Publication
 from contexture_airflow.steps.cluster import cluster_id
@@ -187,6 +187,8 @@ class KafkaTarget:
     def ensure_topics(self, topics: Iterable[str]) -> None:
         """Makes what is missing, as the publication wants it; tells of differences in what is there."""
         specs = [topic_spec(self._publication, topic) for topic in topics]
+        if specs:
+            specs.extend(filter(None, [dead_letter_spec(self._publication)]))
         found = ensure_topics(
             self._settings,
             specs,
@@ -233,6 +235,7 @@ class KafkaTarget:
             shards=sending.shards,
             broker_wait_seconds=self._wait_seconds,
             progress=self._tell,
+            dead_letters=dead_letters_of(self._publication),
             **options,
         )
 

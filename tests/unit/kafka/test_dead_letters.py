@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from contexture.errors import RejectedError
 from contexture.kafka import ClientSettings, KafkaConfigurationError, Publisher, SenderNames
-from contexture.kafka.dead_letter import DeadLetters, RefusedPlace, dead_letter
+from contexture.kafka.dead_letter import DeadLetters, RefusedPlace, dead_letter, dead_letters_found
+from contexture.kafka.replica import ReplicaRecord
 from contexture.kafka.setting_aside import one_by_one
 from contexture.kafka.testing import MemoryShard, OutboxRow
 from fakes.kafka_cluster import FakeCluster, FakeHidden, FakeLedger, Report, failure
@@ -251,6 +252,17 @@ def test_a_key_that_may_be_what_is_too_large_is_left_out_with_the_value():
     letter = dead_letter(ASIDE, ("cars", b"v", b"k" * 65_537), refused, RefusedPlace("ab12", 0, 0), bare=True)
     assert letter[1:3] == (None, None)
     assert ("contexture_refused_key_bytes", b"65537") in letter[7]
+
+
+def test_a_dead_letter_topic_tells_which_records_of_an_outbox_it_holds():
+    def record(outbox, shard, position):
+        refused = RejectedError("too large", next_step="raise it", status=3)
+        letter = dead_letter(ASIDE, ("cars", b"v", b"k"), refused, RefusedPlace(outbox, shard, position))
+        return ReplicaRecord(ASIDE, 0, position, letter[2], letter[1], tuple(letter[7]), None)
+
+    other = ReplicaRecord(ASIDE, 0, 9, b"k", b"v", (("by", b"hand"),), None)
+    records = [record("one", 0, 5), record("two", 0, 6), record("one", 1, 7), record("one", 0, 8), other]
+    assert dead_letters_found(records, "one") == {0: {5, 8}, 1: {7}}
 
 
 def test_one_by_one_is_a_batch_for_each_record():

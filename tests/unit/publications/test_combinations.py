@@ -154,10 +154,6 @@ def test_a_service_is_never_guessed():
     ("sections", "what"),
     [
         (
-            {"publish": {"on_failure": "dead-letter"}},
-            "publish.on_failure: not yet supported: `on_failure: dead-letter`",
-        ),
-        (
             {"quality": {"expectations": [{"name": "expect_x"}, {"name": "expect_y", "on": "attributes"}]}},
             "quality.expectations[1].on: not yet supported: `on: attributes`",
         ),
@@ -169,6 +165,37 @@ def test_a_service_is_never_guessed():
 )
 def test_what_comes_later_is_refused_and_never_ignored(sections, what):
     assert what in refusal(**sections)
+
+
+@pytest.mark.parametrize(
+    ("sections", "what"),
+    [
+        ({"publish": {"dead_letter_topic": "aside"}}, "`dead_letter_topic` has no effect with `on_failure: stop`"),
+        ({"publish": {"max_dead_letters": 5}}, "`max_dead_letters` has no effect with `on_failure: stop`"),
+        (
+            {
+                "publish": {"on_failure": "dead-letter", "dead_letter_topic": "FOO"},
+                "topics": {"naming": "fixed", "topics": ["FOO"]},
+            },
+            "FOO is a topic of the publication",
+        ),
+    ],
+)
+def test_dead_letters_need_a_topic_of_their_own(sections, what):
+    assert what in refusal(**sections)
+
+
+@pytest.mark.parametrize(
+    ("publish", "topic"),
+    [
+        ({}, None),
+        ({"on_failure": "dead-letter"}, "contexture.dead-letter.a"),
+        ({"on_failure": "dead-letter", "dead_letter_topic": "aside"}, "aside"),
+    ],
+)
+def test_dead_letters_go_to_a_topic_of_the_publication_unless_another_is_named(publish, topic):
+    source = {"kind": "ngsi", "connection": "b", "service": "c"}
+    assert Publication.model_validate({"name": "a", "source": source, "publish": publish}).dead_letter_topic == topic
 
 
 def test_a_registry_notifies_nobody():

@@ -119,6 +119,7 @@ KEEPING = {
     "publish.shards": 5,
     "publish.transaction_records": 5,
     "publish.transactional_id_prefix": "other",
+    "publish.on_failure": "dead-letter",
     "publish.broker_wait_seconds": 5,
     "publish.broker_list": "localhost:9092",
     "publish.zookeeper_endpoint": "localhost:2181",
@@ -170,11 +171,17 @@ def test_every_key_that_works_today_is_tried_in_one_direction():
     }
     assert set(CHANGING) == set(CHANGES_RECORDS) - not_yet
     assert set(KEEPING) == set(CHANGES_NO_RECORD) - {
-        "publish.on_failure",
+        "publish.dead_letter_topic",  # need on_failure beside them; tried below
+        "publish.max_dead_letters",
         "quality.expectations",
         "topics.grouping_rules",
         "topics.name_mappings",
     }
+
+
+def test_where_dead_letters_go_keeps_the_fingerprint():
+    letters = {"publish.on_failure": "dead-letter", "publish.dead_letter_topic": "x", "publish.max_dead_letters": 5}
+    assert digest(letters) == digest({})
 
 
 def test_keys_that_need_each_other_change_the_fingerprint():

@@ -111,6 +111,8 @@ def test_a_minimal_file_has_every_documented_default(written):
             "transaction_records": 50000,
             "transactional_id_prefix": "tx",
             "on_failure": "stop",
+            "dead_letter_topic": None,
+            "max_dead_letters": 10,
             "broker_wait_seconds": 300,
             "broker_list": None,
             "zookeeper_endpoint": None,
@@ -235,7 +237,8 @@ def test_the_error_reads_like_a_compilers(written):
         " 5 |   shard: 3\n"
         "   |   ^^^^^\n"
         "   = did you mean `shards`? expected one of: connection, shards, transaction_records, "
-        "transactional_id_prefix, on_failure, broker_wait_seconds, broker_list, zookeeper_endpoint\n"
+        "transactional_id_prefix, on_failure, dead_letter_topic, max_dead_letters, broker_wait_seconds, broker_list, "
+        "zookeeper_endpoint\n"
         "\n"
         "Next: change the marked lines, then run `contexture check` on the file"
     )

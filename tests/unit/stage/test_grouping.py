@@ -25,6 +25,7 @@ def placed(*events: Event, key: bytes | None = None) -> Any:
             "key": pa.array([key] * len(events), pa.binary()),
             "value": pa.array(values, pa.binary()),
             "timestamp": pa.array([NOON] * len(events), pa.timestamp("ms", tz="UTC")),
+            "identity_hash": pa.array([b"%016d" % n for n in range(len(events))], pa.binary(16)),
         }
     )
 
@@ -82,6 +83,7 @@ def test_tombstones_keep_the_headers_of_their_rows():
         {
             "topics": pa.array([["A", "B"], ["C"]], pa.list_(pa.string())),
             "key": pa.array([b"k1", b"k2"], pa.binary()),
+            "identity_hash": pa.array([b"1" * 16, b"2" * 16], pa.binary(16)),
             "header:ce_id": pa.array([b"x", b"y"], pa.binary()),
         }
     )
@@ -99,3 +101,11 @@ def test_single_records_go_out_as_they_came():
     records = SingleRecords().records(placed((0, 0, ["A"], b"1"), (0, 1, ["B"], b"2"), (0, 0, ["A"], b"3")))
 
     assert told(records) == [(0, 0, "A", b"1", 1), (0, 1, "B", b"2", 1), (0, 0, "A", b"3", 1)]
+    assert records.column("identities").to_pylist() == [b"%016d" % 0, b"%016d" % 1, b"%016d" % 2]
+
+
+def test_a_record_of_lines_says_whom_all_of_them_tell():
+    grouper = LineGrouper(1_000)
+    grouper.records(placed((0, 0, ["A"], b"1"), (0, 1, ["B"], b"2"), (0, 0, ["A"], b"3")))
+
+    assert grouper.rest().column("identities").to_pylist() == [b"%016d" % 0 + b"%016d" % 2, b"%016d" % 1]

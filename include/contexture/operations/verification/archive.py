@@ -6,14 +6,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from contexture.errors import ConfigurationError
 from contexture.operations.verification.keyed import Held
 from contexture.operations.verification.recorded import Sent
+from contexture.outbox.dead_letters import dead_letters_of, without_dead_letters
 from contexture.outbox.lifecycle import Outboxes, OutboxStatus
 from contexture.outbox.manifest import Manifest
 from contexture.outbox.reader import OutboxShardReader
 from contexture.outbox.state import State, StatePointer
 from contexture.outbox.storage import Storage
+from contexture.outbox.withholding import UNKNOWN_CONTENT
 
 Record = tuple[str, bytes | None, bytes | None]
 """Topic, key and value."""
@@ -60,6 +65,15 @@ class Archive:
                 for topic in topics:
                     yield Held(topic, key, identity, content, sequence)
 
+    def withheld(self, pointer: StatePointer) -> Iterator[tuple[str, bytes | None]]:
+        """Topics and keys of which nobody knows which content they hold: a record of theirs is a dead letter."""
+        for piece in self._state.reader(pointer).pieces(["topics", "key", "content_hash"]):
+            unknown = piece.filter(pc.equal(piece.column("content_hash"), pa.scalar(UNKNOWN_CONTENT, pa.binary(32))))
+            for topics, key in zip(
+                unknown.column("topics").to_pylist(), unknown.column("key").to_pylist(), strict=True
+            ):
+                yield from ((topic, key) for topic in topics)
+
     def concluded(self, until: int) -> list[Archived]:
         """The concluded outboxes up to a sequence, in their order."""
         return [each for each in self._all() if each.status.status == "concluded" and each.sequence <= until]
@@ -86,7 +100,9 @@ class Archive:
                 yield Sent(*record, of.sequence, shard.shard, moves)
 
     def _of_shard(self, manifest: Manifest, shard: int) -> Iterator[Record]:
-        for batch in OutboxShardReader(self._storage, manifest, shard).batches(0):
+        aside = dead_letters_of(self._storage, manifest).shards.get(shard, ())
+        batches = OutboxShardReader(self._storage, manifest, shard).batches(0)
+        for batch in without_dead_letters(batches, aside):
             yield from _rows(batch)
 
     def _all(self) -> Iterator[Archived]:

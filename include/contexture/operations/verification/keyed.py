@@ -18,6 +18,7 @@ CREATE TABLE held (place BLOB PRIMARY KEY, topic TEXT, name BLOB, content BLOB, 
 CREATE TABLE found (place BLOB, partition INT, topic TEXT, key BLOB, live INT, matched INT, earlier INT, how TEXT,
     PRIMARY KEY (place, partition)) WITHOUT ROWID;
 CREATE TABLE moving (place BLOB PRIMARY KEY) WITHOUT ROWID;
+CREATE TABLE withheld (place BLOB PRIMARY KEY) WITHOUT ROWID;
 CREATE TABLE others (place BLOB PRIMARY KEY) WITHOUT ROWID;
 """
 _HOLD: Final = (
@@ -29,11 +30,12 @@ _FIND: Final = (
     "live = excluded.live, matched = excluded.matched, how = excluded.how, "
     "earlier = earlier OR COALESCE(matched, 0)"
 )
-_SETTLED: Final = "place NOT IN (SELECT place FROM moving)"
+_SETTLED: Final = "place NOT IN (SELECT place FROM moving UNION SELECT place FROM withheld)"
 _REMOVED: Final = "topic IN (SELECT topic FROM removed)"
 _LIVE: Final = "SELECT 1 FROM found WHERE found.place = held.place AND live"
 
 MOVING = "in motion: an outbox with this key is being sent"
+WITHHELD = "withheld: a record with this key is in the dead-letter topic"
 REMOVED = "removed from the beginning of its topic, by retention or by hand"
 BASELINE = "never sent: the first run only noted it"
 ELSEWHERE = "of another publication that shares the topic"
@@ -98,6 +100,12 @@ class KeyedComparison:
         """Keys whose value may be another one already, or not yet: they are not judged."""
         self._database.executemany(
             "INSERT OR IGNORE INTO moving VALUES (?)", ((place_of(topic, key),) for topic, key in keys)
+        )
+
+    def withhold(self, keys: Iterable[tuple[str, bytes | None]]) -> None:
+        """Keys of which nobody knows what they hold, for their last record can't be sent: they are not judged."""
+        self._database.executemany(
+            "INSERT OR IGNORE INTO withheld VALUES (?)", ((place_of(topic, key),) for topic, key in keys)
         )
 
     def belong_elsewhere(self, keys: Iterable[tuple[str, bytes | None]]) -> None:
@@ -172,17 +180,14 @@ class KeyedComparison:
         return f"{told} OR sequence = {baseline:d}"
 
     def _compared(self) -> dict[str, int]:
-        rows = self._database.execute(
-            "SELECT how, COUNT(*) FROM found JOIN held USING (place) "
-            "WHERE live AND place NOT IN (SELECT place FROM moving) GROUP BY how ORDER BY how"
-        )
-        return {str(how): int(count) for how, count in rows}
+        return {str(how): int(count) for how, count in self._database.execute(_HOW)}
 
     def _unjudged(self, removed: frozenset[str], excused: str) -> dict[str, int]:
         missing = f"FROM {_TABLES['missing']} {_KINDS['missing']}"
         gone = self._count(f"{missing} AND {_REMOVED}") if removed else 0
         counts = {
             MOVING: self._count("FROM moving"),
+            WITHHELD: self._count("FROM withheld"),
             REMOVED: gone,
             BASELINE: self._count(f"{missing} AND ({excused})") - gone,
             ELSEWHERE: self._count("FROM found WHERE live AND place IN (SELECT place FROM others)"),
@@ -205,6 +210,7 @@ _EXTRA: Final = f"WHERE live AND {_SETTLED} AND {_STRANGE}"
 _SCATTERED: Final = "place IN (SELECT place FROM found WHERE live GROUP BY place HAVING COUNT(*) > 1)"
 _JOINED: Final = "found JOIN held USING (place)"
 _TABLES: Final[dict[Kind, str]] = {"missing": "held", "extra": "found", "different": _JOINED, "order": _JOINED}
+_HOW: Final = f"SELECT how, COUNT(*) FROM {_JOINED} WHERE live AND {_SETTLED} GROUP BY how ORDER BY how"  # noqa: S608 - constants
 _KINDS: Final[dict[Kind, str]] = {
     "missing": f"WHERE {_SETTLED} AND NOT EXISTS ({_LIVE})",
     "extra": _EXTRA,

@@ -110,6 +110,7 @@ class _Verifying:
     def _by_keys(self, database: sqlite3.Connection, pointer: StatePointer) -> tuple[StatePointer, Cut, Outcome] | None:
         compared = KeyedComparison(database, content_reader(self._publication))
         compared.hold(self._archive.held(pointer))
+        compared.withhold(self._archive.withheld(pointer))
         archived = {each.sequence: each for each in self._archive.concluded(pointer.sequence)}
         sequences = compared.sequences()
         for sequence in sequences:

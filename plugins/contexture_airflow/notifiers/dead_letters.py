@@ -1,0 +1,61 @@
+"""Tells people that records of a run can never be sent and lie in the dead-letter topic."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote
+
+from contexture_airflow.notifiers.telling import Audience, airflow_address, tell
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+    from contexture.outbox.storage import Storage
+    from contexture.publications import Publication
+
+_NEXT: Final = (
+    "read the headers contexture_refused_... there, raise the limit that they name or correct the source, then start a "
+    "run in mode full: it tries them again, and so does each run that reads them anew"
+)
+
+
+def tell_dead_letters(
+    storage: Storage, publication: Publication, outboxes: Sequence[str], context: Context, log: Any
+) -> None:
+    """Alerts the people of a publication where records of concluded outboxes are dead letters; never raises."""
+    try:
+        count = sum(_dead_letters(storage, publication.name, outbox) for outbox in outboxes)
+        if count:
+            _tell(storage, publication, count, context, log)
+    except Exception:
+        # The run is concluded, and must not fail because nobody could be told.
+        log.exception("The dead letters could not be told to anybody")
+
+
+def _dead_letters(storage: Storage, publication: str, outbox: str) -> int:
+    from contexture.outbox.dead_letters import dead_letters_of
+    from contexture.outbox.lifecycle import Outboxes
+
+    return dead_letters_of(storage, Outboxes(storage, publication).manifest(outbox)).count
+
+
+def _tell(storage: Storage, publication: Publication, count: int, context: Context, log: Any) -> None:
+    from contexture.operations.alerts import AlertKind
+    from contexture.operations.failure_mail import Failure
+
+    given: Any = context
+    instance, run_id = given["ti"], given["dag_run"].run_id
+    found = Failure(
+        publication=publication.name,
+        run_id=run_id,
+        task="",
+        at=datetime.now(UTC),
+        happened=f"{count} records can never be sent; they are in the topic {publication.dead_letter_topic}",
+        next_step=_NEXT,
+        run_url=f"{airflow_address()}/dags/{instance.dag_id}/runs/{quote(run_id)}",
+        log_url=str(getattr(instance, "log_url", "") or ""),
+        kind=AlertKind.DEAD_LETTERS,
+    )
+    tell(found, Audience.of(publication), storage, context, log)
