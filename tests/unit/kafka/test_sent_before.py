@@ -32,6 +32,13 @@ def test_one_record_shows_its_transaction_and_a_missing_one_ends_them() -> None:
     assert sent(newest(a="a1", b="b1", c="c1", d="d1")) == SentTransactions(3, 3)
 
 
+def test_what_is_known_by_other_signs_counts() -> None:
+    # Of transaction 1 the only record is a dead letter, and of the others nothing can be told.
+    others = [each for each in OUTBOX if each.transaction != 1]
+    found = transactions_sent(others, newest(a="a1", b="b1", d="d0"), set(), transactions=3, differs=False, known=2)
+    assert found == SentTransactions(2, 2)
+
+
 def test_of_a_full_run_records_may_be_as_they_were_before() -> None:
     assert sent(newest(a="a1", b="b1", c="c1", d="d0"), differs=False) == SentTransactions(0, 2)
 

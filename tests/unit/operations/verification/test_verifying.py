@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from builders.outboxes import Record, outbox, publication
+from builders.outboxes import Record, outbox, publication, say_whom
 from builders.replica_topics import MemoryTopics
 from builders.states import Held, state_table
 from contexture.errors import ConfigurationError, RetriableError
@@ -19,10 +19,11 @@ from contexture.kafka import LedgerEntry
 from contexture.operations import Journal, ProducerStore
 from contexture.operations.alerts import AlertKind, kind_of
 from contexture.operations.verification import report
-from contexture.operations.verification.keyed import MOVING, REMOVED
+from contexture.operations.verification.keyed import MOVING, REMOVED, WITHHELD
 from contexture.operations.verification.reporting import verify_and_report
 from contexture.operations.verification.verifying import BACKFILLED, basis_of, verify
 from contexture.outbox.conclusion import conclude
+from contexture.outbox.dead_letters import DeadLettered
 from contexture.outbox.layout import PublicationFolder
 from contexture.outbox.lifecycle import Outboxes
 from contexture.outbox.manifest import Manifest
@@ -124,6 +125,35 @@ def test_an_outbox_that_is_being_sent_raises_no_false_alarm(city: City) -> None:
 
     assert found.differences == NOTHING
     assert found.unjudged == {MOVING: 4}
+
+
+def test_what_went_to_the_dead_letters_is_not_missed(city: City) -> None:
+    city.ran(1, [car("a"), car("b")])
+    manifest = city.prepared(2, [car("a", 2), car("b", 2), car("c", 2)])
+    say_whom(city.storage, manifest)
+    city.topics.send([car("a", 2)])
+    refused = DeadLettered(shards={0: (1, 2)})
+    conclude(city.storage, manifest, cluster=None, target=None, dead_letters=refused)
+
+    found = city.verified()
+
+    # Of b the topics should hold what they held before, and of c nothing.
+    assert (found.differences, found.held, found.compared) == (NOTHING, 2, {"bytes": 2})
+    city.topics.log.pop(1)
+    assert city.verified().differences == {**NOTHING, "missing": 1}
+
+
+def test_what_was_told_in_part_is_not_judged(city: City) -> None:
+    city.ran(1, [car("a"), car("b")])
+    manifest = city.prepared(2, [car("b", 2), car("b", 3)])
+    say_whom(city.storage, manifest)
+    city.topics.send([car("b", 2)])
+    refused = DeadLettered(shards={0: (1,)})
+    conclude(city.storage, manifest, cluster=None, target=None, dead_letters=refused)
+
+    found = city.verified()
+
+    assert (found.differences, found.unjudged) == (NOTHING, {WITHHELD: 1})
 
 
 def test_what_is_sent_after_the_cut_is_not_looked_at(city: City) -> None:

@@ -1,0 +1,66 @@
+"""A run that put records aside is alerted to, though it has ended well."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.airflow
+
+pytest.importorskip("airflow.sdk")
+
+from builders.outboxes import outbox, publication, records  # noqa: E402
+from contexture.outbox.dead_letters import DeadLettered, keep_dead_letters  # noqa: E402
+from contexture.outbox.storage import Storage  # noqa: E402
+from contexture_airflow.notifiers.dead_letters import tell_dead_letters  # noqa: E402
+from fakes.mail_server import MailServer  # noqa: E402
+
+SetConnection = Callable[..., None]
+VEHICLES = publication(notify={"mail": ["ops@example.org"]}, publish={"on_failure": "dead-letter"})
+CONTEXT: Any = {
+    "ti": SimpleNamespace(dag_id="publish_vehicles", log_url=""),
+    "dag_run": SimpleNamespace(run_id="manual__1"),
+}
+LOG = logging.getLogger(__name__)
+
+
+@pytest.fixture
+def storage(tmp_path: Path) -> Storage:
+    return Storage(str(tmp_path))
+
+
+@pytest.fixture
+def server(set_connection: SetConnection) -> Iterator[MailServer]:
+    with MailServer() as running:
+        extra = {"from_email": "contexture@example.org", "disable_ssl": True, "disable_tls": True, "timeout": 5}
+        set_connection("contexture_mail", conn_type="smtp", host="127.0.0.1", port=running.port, extra=extra)
+        yield running
+
+
+def test_people_hear_how_many_records_lie_where(storage: Storage, server: MailServer) -> None:
+    manifest = outbox(storage, VEHICLES, 1, [records("car1", "car2"), records("car3")])
+    keep_dead_letters(storage, manifest, DeadLettered(shards={0: (0,), 1: (0,)}))
+    for _ in range(2):
+        tell_dead_letters(storage, VEHICLES, ["outbox1"], CONTEXT, LOG)
+    # Told twice within the hour, it is one mail.
+    (mail,) = server.mails
+    assert mail.message["Subject"] == "[Contexture] vehicles: records put aside"
+    text = mail.body
+    assert "2 records can never be sent; they are in the topic contexture.dead-letter.vehicles" in text
+    assert "has put records aside" in text
+
+
+def test_nobody_hears_of_a_run_without_dead_letters(storage: Storage, server: MailServer) -> None:
+    outbox(storage, VEHICLES, 1, [records("car1")])
+    tell_dead_letters(storage, VEHICLES, ["outbox1"], CONTEXT, LOG)
+    assert server.mails == []
+
+
+def test_a_run_that_can_not_be_looked_at_does_not_fail(storage: Storage, caplog: pytest.LogCaptureFixture) -> None:
+    tell_dead_letters(storage, VEHICLES, ["unknown"], CONTEXT, LOG)
+    assert "could not be told" in caplog.text
