@@ -8,14 +8,16 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from contexture.outbox.document import Versioned
 from contexture.outbox.layout import PublicationFolder
-from contexture.outbox.manifest import Document, Manifest
+from contexture.outbox.manifest import Manifest
 from contexture.outbox.storage import Storage
 
 
-class DeadLettered(Document):
+class DeadLettered(Versioned):
     """The positions of these records, by shard."""
 
+    format: int = 1
     shards: Mapping[int, tuple[int, ...]] = {}
 
     @property

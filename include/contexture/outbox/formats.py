@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from contexture.outbox.attempts import SendAttempts
+from contexture.outbox.dead_letters import DeadLettered
 from contexture.outbox.document import Versioned, refuse_later
 from contexture.outbox.inbox_claim import Claim
 from contexture.outbox.inbox_entry import FORMAT as INBOX_FORMAT
@@ -47,6 +48,7 @@ CLAIM = Kind("taken notifications", Claim)
 VERDICT = Kind("verdict", Verdict)
 LANDING = Kind("landing manifest", LandingManifest)
 LEDGER_SEEN = Kind("note of the ledger", LedgerSeen)
+DEAD_LETTERS = Kind("dead letters", DeadLettered)
 INBOX = "inbox"
 
 
@@ -145,6 +147,7 @@ def _of_outbox(storage: Storage, folder: PublicationFolder, outbox: str) -> Iter
         (MANIFEST, folder.manifest(outbox)),
         (STATUS, folder.status(outbox)),
         (CLAIM, folder.outbox_claim(outbox)),
+        (DEAD_LETTERS, folder.dead_letters(outbox)),
     )
     yield from ((kind, path) for kind, path in known if path.rsplit("/", 1)[1] in there)
     for name in storage.files(folder.attempts(outbox), ".json"):

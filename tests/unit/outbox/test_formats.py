@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from contexture.outbox.attempts import SendAttempts
+from contexture.outbox.dead_letters import DeadLettered
 from contexture.outbox.document import Versioned
 from contexture.outbox.inbox_claim import Claim
 from contexture.outbox.ledger_seen import LedgerSeen
@@ -36,6 +37,7 @@ MEMBERS: dict[type[Versioned], tuple[int, str]] = {
         "registry_transaction retried rows run source source_count started_at watermark_from watermark_to",
     ),
     Claim: (1, "files format"),
+    DeadLettered: (1, "format shards"),
     LedgerSeen: (1, "cluster format topic_id written"),
     StageOrder: (
         1,
