@@ -36,7 +36,7 @@ def land_history(order: StageOrder, connection: BrokerConnection) -> LandingMani
     """
     storage, folder = Storage(order.home), PublicationFolder(order.publication.name)
     try:
-        return LandingManifest.model_validate_json(storage.read(folder.landing_manifest(order.run)))
+        return LandingManifest.from_file(storage, folder.landing_manifest(order.run))
     except FileNotFoundError:
         storage.remove(folder.landing(order.run))
     interval = _interval(order)

@@ -99,7 +99,7 @@ def stored_verdict(order: StageOrder, manifest: Manifest) -> Verdict:
     path = PublicationFolder(order.publication.name).verdict(manifest.outbox)
     if manifest.mode == "backfill" and not storage.exists(path):
         storage.write(path, _replayed(manifest).to_json())
-    return Verdict.model_validate_json(storage.read(path))
+    return Verdict.from_file(storage, path)
 
 
 def _replayed(manifest: Manifest) -> Verdict:

@@ -65,7 +65,7 @@ def pull(
     storage = Storage(order.home)
     folder = PublicationFolder(order.publication.name)
     try:
-        return LandingManifest.model_validate_json(storage.read(folder.landing_manifest(order.run)))
+        return LandingManifest.from_file(storage, folder.landing_manifest(order.run))
     except FileNotFoundError:
         storage.remove(folder.landing(order.run))
     claim = Claim.of_now(storage, order.publication.name)

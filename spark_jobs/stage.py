@@ -56,7 +56,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="stage", description="pull, prepare and judge one run of a publication")
     parser.add_argument("--order", required=True, help="address of the order file")
     folder, name = parser.parse_args(arguments).order.rsplit("/", 1)
-    order = StageOrder.model_validate_json(Storage(folder).read(name))
+    order = StageOrder.from_file(Storage(folder), name)
     if order.mode != "backfill":
         quality.preload()
     try:

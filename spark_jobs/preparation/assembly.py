@@ -184,5 +184,10 @@ class ShardAssembler:
 
     def _writer(self, path: str, schema: Any) -> Any:
         return pq.ParquetWriter(
-            path, schema, filesystem=self._storage.filesystem, compression="zstd", compression_level=1
+            path,
+            schema,
+            filesystem=self._storage.filesystem,
+            compression="zstd",
+            compression_level=1,
+            write_page_checksum=True,
         )

@@ -78,6 +78,7 @@ def write_shard(storage: Storage, preparation: Preparation) -> int:
             # A dictionary of bodies, or the least and greatest of them, would hold them once more.
             use_dictionary=["topic"],
             write_statistics=["position", "transaction"],
+            write_page_checksum=True,
         ) as writer,
         Bodies(storage, preparation.work) as bodies,
     ):

@@ -32,7 +32,7 @@ def units_of(storage: Storage, landing: str) -> tuple[Unit, ...]:
     found = []
     for name in storage.files(landing, ".parquet"):
         path = storage.path(f"{landing}/{name}")
-        with storage.translating(name), pq.ParquetFile(path, filesystem=storage.filesystem) as file:
+        with storage.reading(name), pq.ParquetFile(path, filesystem=storage.filesystem) as file:
             found += [Unit(name, group) for group in range(file.metadata.num_row_groups)]
     return tuple(found)
 
@@ -41,7 +41,7 @@ def batches_of(storage: Storage, landing: str, unit: Unit) -> Iterator[Any]:
     """The rows of a piece as record batches, each small enough for memory."""
     path = storage.path(f"{landing}/{unit.file}")
     with (
-        storage.translating(unit.file),
+        storage.reading(unit.file),
         pq.ParquetFile(path, filesystem=storage.filesystem, pre_buffer=False) as file,
     ):
         group = file.metadata.row_group(unit.group)

@@ -55,7 +55,7 @@ def pull_structures(
     """
     storage, folder = Storage(order.home), PublicationFolder(order.publication.name)
     try:
-        return LandingManifest.model_validate_json(storage.read(folder.landing_manifest(order.run)))
+        return LandingManifest.from_file(storage, folder.landing_manifest(order.run))
     except FileNotFoundError:
         storage.remove(folder.landing(order.run))
     manifest = _pull(spark, order, connection, watermark)

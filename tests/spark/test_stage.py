@@ -203,7 +203,7 @@ def test_too_many_deletions_are_for_a_person_to_decide(broker: TestBroker, job: 
     )
 
 
-def test_an_unexpected_error_is_a_bug_with_a_next_step(broker: TestBroker, job: Stage) -> None:
+def test_a_manifest_that_is_none_is_called_damaged_with_a_next_step(broker: TestBroker, job: Stage) -> None:
     job.storage.write(FOLDER.landing_manifest("run1"), b'{"run": "of another release"}')
 
     result = job.run(cars())
@@ -211,7 +211,7 @@ def test_an_unexpected_error_is_a_bug_with_a_next_step(broker: TestBroker, job: 
     assert job.code == 1
     assert result.error is not None
     assert result.error["intent"] == "bug"
-    assert str(result.error["next_step"]).startswith("read the log of the stage task")
+    assert str(result.error["next_step"]).startswith("restore the file from a backup")
 
 
 def test_no_secret_is_written_or_printed(broker: TestBroker, job: Stage) -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import builtins
 import json
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
+
+import msgspec
 
 from contexture.errors import DefectError
 from contexture.outbox.document import refuse_later
@@ -69,13 +71,24 @@ class LedgerEntry:
             LaterFormatError: a later Contexture wrote it, in a way that this one does not know.
         """
         try:
-            read = json.loads(value)
-            refuse_later("a row of the ledger", read.get("format"), FORMAT)
-            known = {each.name: read[each.name] for each in fields(cls) if each.name in read}
-            letters = tuple(known.get("dead_letters", ()))
-            return cls(**{**known, "at": datetime.fromisoformat(known["at"]), "dead_letters": letters})
-        except (AttributeError, ValueError, KeyError, TypeError) as problem:
-            raise DefectError(
-                f"a record of the ledger is not an entry of it ({type(problem).__name__})",
-                next_step="find out who else writes to contexture.ledger.*, and abandon the outbox if in doubt",
-            ) from problem
+            refuse_later("a row of the ledger", msgspec.json.decode(value, type=_Said).format, FORMAT)
+            entry = msgspec.json.decode(value, type=cls)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
+            # `from None`: the decoder's words may quote what a stranger wrote.
+            raise _no_entry(type(problem).__name__) from None
+        if entry.at.tzinfo is None:
+            raise _no_entry("a time without its zone")
+        return entry
+
+
+class _Said(msgspec.Struct):
+    """What a row says of its format."""
+
+    format: Any = None
+
+
+def _no_entry(why: str) -> DefectError:
+    return DefectError(
+        f"a record of the ledger is not an entry of it ({why})",
+        next_step="find out who else writes to contexture.ledger.*, and abandon the outbox if in doubt",
+    )

@@ -161,7 +161,7 @@ def message_in(event: bytes) -> tuple[bytes, str | None]:
         if raw and is_json(media_type):
             return raw, media_type
         return as_bytes(msgspec.json.decode(raw, type=str), media_type), media_type
-    except (msgspec.DecodeError, RejectedError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, RejectedError) as error:
         raise ValueError("it is no event in structured mode that holds a message") from error
 
 

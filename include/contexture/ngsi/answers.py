@@ -131,7 +131,7 @@ def problem_named(response: httpx.Response) -> str:
     Its own words may quote data and are left out.
     """
     length = response.headers.get("content-length", "")
-    is_short = length.isascii() and length.isdigit() and int(length) <= _PROBLEM_BYTES
+    is_short = length.isascii() and length.isdigit() and len(length) < 10 and int(length) <= _PROBLEM_BYTES
     if not is_short or "json" not in response.headers.get("content-type", ""):
         return ""
     try:
@@ -186,7 +186,7 @@ def retry_after_seconds(header: str) -> float:
         return float(header)
     try:
         moment = parsedate_to_datetime(header)
-    except ValueError:
+    except (ValueError, OverflowError):  # also beyond the years that there are
         return 0.0
     return max(0.0, (moment.replace(tzinfo=moment.tzinfo or UTC) - datetime.now(UTC)).total_seconds())
 

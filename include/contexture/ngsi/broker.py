@@ -20,6 +20,7 @@ from contexture.ngsi.sighting import Sighting
 from contexture.ngsi.transport import Answer, Patience, Transport
 
 WALK_DEADLINE_SECONDS = 3600.0
+_LONGEST_TOTAL = 18  # digits
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +159,7 @@ class Broker(ABC):
     def _total_of(self, answer: Answer) -> int:
         """How many entities the headers of an answer count."""
         text = answer.headers.get(self._total_header, "")
-        if not text.isascii() or not text.isdigit():
+        if not text.isascii() or not text.isdigit() or len(text) > _LONGEST_TOTAL:
             raise ConfigurationError(
                 f"what is at {self.address} does not say how many entities it has",
                 next_step=f"let the proxy before the broker pass the header {self._total_header}",

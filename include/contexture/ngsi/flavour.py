@@ -44,6 +44,6 @@ def _says(network: Transport, path: str, mark: bytes) -> bool:
         msgspec.json.decode(body)
     except TokenRefusedError:
         raise
-    except (ConfigurationError, msgspec.DecodeError, UnicodeDecodeError):
+    except (ConfigurationError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return False
     return mark in body

@@ -131,7 +131,7 @@ class HttpConnection:
         """
         try:
             document = msgspec.json.decode(text, type=cls.DOCUMENT)
-        except (msgspec.DecodeError, UnicodeError) as error:
+        except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
             # The decoder's words name members and types, never values.
             raise cls.mistake(f"{cls.WHO}'s connection can not be read: {error}") from None
         return cls(**{name: getattr(document, name) for name in cls.DOCUMENT.__struct_fields__})

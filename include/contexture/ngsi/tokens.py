@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
@@ -17,6 +18,7 @@ _WHO = "the token service"
 _LIFETIME_SECONDS = 300.0  # of a token that doesn't say how long it lives
 _EARLY_SECONDS = 30.0
 _EARLY_SHARE = 0.1
+_ANSWER_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +59,11 @@ class Tokens:
         self._token = None
 
     def _fetch(self) -> _Token:
-        with translated(self._grant.address, _WHO):
-            response = self._request()
-        if response.status_code not in {httpx.codes.OK, httpx.codes.CREATED}:
-            raise self._refusal(response.status_code)
-        text, seconds = _read(response)
+        with translated(self._grant.address, _WHO), self._request() as response:
+            status, body = response.status_code, self._body(response)
+        if status not in {httpx.codes.OK, httpx.codes.CREATED}:
+            raise self._refusal(status)
+        text, seconds = _read(response.headers, body)
         if not text or not text.isascii() or not text.isprintable():
             raise ConfigurationError(
                 f"what is at {self._grant.address} answers without a token",
@@ -70,14 +72,26 @@ class Tokens:
         early = min(_EARLY_SECONDS, seconds * _EARLY_SHARE)
         return _Token(text, self._clock() + max(seconds - early, 0.0))
 
-    def _request(self) -> httpx.Response:
+    def _body(self, response: httpx.Response) -> bytes:
+        body = bytearray()
+        for piece in response.iter_bytes():
+            body += piece
+            if len(body) > _ANSWER_BYTES:
+                raise ConfigurationError(
+                    f"what is at {self._grant.address} answers with more than a token ({_ANSWER_BYTES:,} bytes)",
+                    next_step="correct the token_url in the connection's extra",
+                )
+        return bytes(body)
+
+    def _request(self) -> AbstractContextManager[httpx.Response]:
         grant = self._grant
         if grant.kind == "keyrock":
-            return self._client.post(grant.url, json={"name": grant.username, "password": grant.password})
+            named = {"name": grant.username, "password": grant.password}
+            return self._client.stream("POST", grant.url, json=named)
         form = {"grant_type": grant.kind} | ({"scope": grant.scope} if grant.scope else {})
         if grant.kind == "password":
             form |= {"username": grant.username, "password": grant.password}
-        return self._client.post(grant.url, data=form, auth=(grant.client_id, grant.client_secret))
+        return self._client.stream("POST", grant.url, data=form, auth=(grant.client_id, grant.client_secret))
 
     def _refusal(self, status: int) -> ContextureError:
         if status in RETRIED_STATUSES:
@@ -91,20 +105,20 @@ class Tokens:
         )
 
 
-def _read(response: httpx.Response) -> tuple[str, float]:
+def _read(headers: httpx.Headers, body: bytes) -> tuple[str, float]:
     """Token and seconds it lives, empty where the answer holds none."""
     try:
-        answer = msgspec.json.decode(response.content)
+        answer = msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         answer = None
     told = answer if isinstance(answer, Mapping) else {}
-    subject = response.headers.get("x-subject-token", "")
+    subject = headers.get("x-subject-token", "")
     if subject:
         return subject, _seconds_until(told.get("token"))
     text, seconds = told.get("access_token"), told.get("expires_in")
     try:
         lifetime = float(seconds) if isinstance(seconds, int | float | str) else _LIFETIME_SECONDS
-    except ValueError:
+    except (ValueError, OverflowError):
         lifetime = _LIFETIME_SECONDS
     return (text if isinstance(text, str) else ""), lifetime
 

@@ -212,9 +212,9 @@ def date_of(headers: httpx.Headers) -> datetime | None:
     """When an answer says that it was made; None where it doesn't."""
     try:
         date = parsedate_to_datetime(headers.get("date", ""))
-    except ValueError:
+        return date.replace(tzinfo=UTC) if date.tzinfo is None else date.astimezone(UTC)
+    except (ValueError, OverflowError):  # also beyond the years that there are
         return None
-    return date.replace(tzinfo=UTC) if date.tzinfo is None else date.astimezone(UTC)
 
 
 def _too_large(address: str, limit_bytes: int) -> PageTooLargeError:

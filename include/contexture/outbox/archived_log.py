@@ -91,9 +91,7 @@ class ArchivedLog:
         if manifest.mode != "changes" or manifest.baseline:
             return None
         try:
-            landing = LandingManifest.model_validate_json(
-                self._storage.read(self._folder.landing_manifest(manifest.run))
-            )
+            landing = LandingManifest.from_file(self._storage, self._folder.landing_manifest(manifest.run))
         except FileNotFoundError:
             return None
         after, until = landing.watermark_from or "", landing.watermark_to or ""
@@ -115,6 +113,6 @@ def _table(storage: Storage, folder: str, columns: list[str]) -> Any:
     files = [storage.path(f"{folder}/{name}") for name in storage.files(folder, ".parquet")]
     if not files:
         return pa.table({name: pa.nulls(0) for name in columns})
-    with storage.translating(folder):
+    with storage.reading(folder):
         dataset: Any = ds.dataset(files, filesystem=storage.filesystem, format="parquet")
         return dataset.to_table(columns=columns)

@@ -71,15 +71,15 @@ class AttemptLog:
         """What is noted of a shard; None when no send of it has failed."""
         path = self._folder.shard_attempts(outbox, shard)
         try:
-            return SendAttempts.model_validate_json(self._storage.read(path))
+            return SendAttempts.from_file(self._storage, path)
         except FileNotFoundError:
             return None
 
     def of_outbox(self, outbox: str) -> tuple[SendAttempts, ...]:
         """What is noted of every shard that failed at least once, by number."""
         folder = self._folder.attempts(outbox)
-        documents = (self._storage.read(f"{folder}/{name}") for name in self._storage.files(folder, ".json"))
-        found = [SendAttempts.model_validate_json(document) for document in documents]
+        paths = (f"{folder}/{name}" for name in self._storage.files(folder, ".json"))
+        found = [SendAttempts.from_file(self._storage, path) for path in paths]
         return tuple(sorted(found, key=lambda each: each.shard))
 
     def keep(self, attempts: SendAttempts) -> None:

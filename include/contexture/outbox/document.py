@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
-from contexture.errors import ConfigurationError
+from contexture.errors import ConfigurationError, DefectError
+
+if TYPE_CHECKING:
+    from contexture.outbox.storage import Storage
 
 
 class Document(BaseModel):
@@ -17,6 +20,29 @@ class Document(BaseModel):
     def to_json(self) -> bytes:
         """The document as indented UTF-8 JSON."""
         return self.model_dump_json(indent=1).encode()
+
+    @classmethod
+    def from_file(cls, storage: Storage, path: str) -> Self:
+        """The document in a file.
+
+        Raises:
+            FileNotFoundError: there is no such file.
+            DefectError: it holds something else.
+            LaterFormatError: a later Contexture wrote it.
+            RetriableError: the storage did not answer.
+        """
+        content = storage.read(path)
+        try:
+            return cls.model_validate_json(content)
+        except ValidationError as error:
+            # `from None`: pydantic's words quote the content.
+            raise DefectError(
+                f"{path} can not be read as {cls.__name__}",
+                next_step="restore the file from a backup, or see the how-to on recovering; report this if nothing "
+                "has damaged the storage",
+                path=path,
+                problems=error.error_count(),
+            ) from None
 
 
 class LaterFormatError(ConfigurationError):

@@ -81,7 +81,7 @@ def release(storage: Storage, publication: str, outbox: str) -> None:
 
 def _read(storage: Storage, path: str) -> Claim:
     try:
-        return Claim.model_validate_json(storage.read(path))
+        return Claim.from_file(storage, path)
     except FileNotFoundError:
         return Claim()
 

@@ -23,7 +23,7 @@ class LedgerSeen(Versioned):
 def ledger_seen(storage: Storage, publication: str) -> LedgerSeen | None:
     """What is known of a publication's ledger; None before its first send."""
     try:
-        return LedgerSeen.model_validate_json(storage.read(PublicationFolder(publication).ledger_seen()))
+        return LedgerSeen.from_file(storage, PublicationFolder(publication).ledger_seen())
     except FileNotFoundError:
         return None
 

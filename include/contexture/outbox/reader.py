@@ -56,7 +56,7 @@ class OutboxShardReader:
         if self._described.file is None:
             return ()
         relative = f"{self._folder}/{self._described.file}"
-        with self._storage.translating(relative):
+        with self._storage.reading(relative):
             schema = pq.read_schema(self._storage.path(relative), filesystem=self._storage.filesystem)
         return tuple(name.removeprefix(HEADER_PREFIX) for name in schema.names if name.startswith(HEADER_PREFIX))
 
@@ -72,8 +72,8 @@ class OutboxShardReader:
         relative = f"{self._folder}/{self._described.file}"
         path, filesystem = self._storage.path(relative), self._storage.filesystem
         with (
-            self._storage.translating(relative),
-            pq.ParquetFile(path, filesystem=filesystem, pre_buffer=False) as parquet,
+            self._storage.reading(relative),
+            pq.ParquetFile(path, filesystem=filesystem, pre_buffer=False, page_checksum_verification=True) as parquet,
         ):
             yield from self._from(parquet, from_position)
 

@@ -63,7 +63,9 @@ class ShardReplay:
         self._schema = with_headers(self._schema, sorted(self._headers(sources)))
         with (
             self._storage.replacing(self._file) as path,
-            pq.ParquetWriter(path, self._schema, filesystem=self._storage.filesystem, compression="zstd") as writer,
+            pq.ParquetWriter(
+                path, self._schema, filesystem=self._storage.filesystem, compression="zstd", write_page_checksum=True
+            ) as writer,
         ):
             for table in self._tables(sources, report):
                 writer.write_table(self._counted(table))

@@ -47,7 +47,7 @@ class Quarantine:
 
     def table(self, path: str, columns: Sequence[str]) -> Any:
         """Columns of one of its files."""
-        with self.storage.translating(path):
+        with self.storage.reading(path):
             known, filesystem = self.storage.path(path), self.storage.filesystem
             return pq.read_table(known, columns=list(columns), filesystem=filesystem, partitioning=None)
 
@@ -105,7 +105,7 @@ def land_quarantined(order: StageOrder, retry: Retry) -> LandingManifest:
     """
     storage, folder = Storage(order.home), PublicationFolder(order.publication.name)
     try:
-        return LandingManifest.model_validate_json(storage.read(folder.landing_manifest(order.run)))
+        return LandingManifest.from_file(storage, folder.landing_manifest(order.run))
     except FileNotFoundError:
         storage.remove(folder.landing(order.run))
     quarantine = Quarantine(storage, folder, retry.outbox)

@@ -60,7 +60,7 @@ class State:
     def pointer(self) -> StatePointer:
         """The current pointer; an empty one before the first run has concluded."""
         try:
-            return StatePointer.model_validate_json(self.storage.read(self.folder.current_state()))
+            return StatePointer.from_file(self.storage, self.folder.current_state())
         except FileNotFoundError:
             return StatePointer()
 

@@ -126,8 +126,8 @@ def _batches(storage: Storage, folder: str, rows: int) -> Iterator[Any]:
     for name in storage.files(folder, ".parquet"):
         path = f"{folder}/{name}"
         with (
-            storage.translating(path),
-            pq.ParquetFile(storage.path(path), filesystem=storage.filesystem) as file,
+            storage.reading(path),
+            pq.ParquetFile(storage.path(path), filesystem=storage.filesystem, page_checksum_verification=True) as file,
         ):
             yield from file.iter_batches(batch_size=rows, columns=STATE.names)
 

@@ -30,7 +30,7 @@ class StateFile:
 
     def __init__(self, storage: Storage, relative: str) -> None:
         self._storage, self._relative = storage, relative
-        with storage.translating(relative), pq.ParquetFile(self._path, filesystem=storage.filesystem) as file:
+        with storage.reading(relative), pq.ParquetFile(self._path, filesystem=storage.filesystem) as file:
             self._metadata = file.metadata
         self.rows: int = self._metadata.num_rows
         self.groups: int = self._metadata.num_row_groups
@@ -55,8 +55,13 @@ class StateFile:
         if not len(groups):
             return STATE.empty_table().select(list(columns))
         with (
-            self._storage.translating(self._relative),
-            pq.ParquetFile(self._path, filesystem=self._storage.filesystem, metadata=self._metadata) as file,
+            self._storage.reading(self._relative),
+            pq.ParquetFile(
+                self._path,
+                filesystem=self._storage.filesystem,
+                metadata=self._metadata,
+                page_checksum_verification=True,
+            ) as file,
         ):
             return completed(file.read_row_groups(groups.tolist(), columns=list(columns)), columns)
 
@@ -125,6 +130,7 @@ def writing(storage: Storage, relative: str) -> Iterator[StateFileWriter]:
             compression_level=1,
             use_dictionary=False,
             write_statistics=["entity_hash"],
+            write_page_checksum=True,
         ) as writer,
     ):
         yield StateFileWriter(writer)

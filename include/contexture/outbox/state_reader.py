@@ -89,7 +89,7 @@ class StateReader:
         return latest(pa.concat_tables([STATE.empty_table().select(list(columns)), *parts]))
 
     def _whole(self, path: str, columns: Sequence[str]) -> Any:
-        with self._storage.translating(path):
+        with self._storage.reading(path):
             known, filesystem = self._storage.path(path), self._storage.filesystem
             return completed(pq.read_table(known, filesystem=filesystem, partitioning=None), columns)
 

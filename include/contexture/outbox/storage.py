@@ -7,19 +7,23 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 from pyarrow import fs
 
-from contexture.errors import ConfigurationError, RetriableError
+from contexture.errors import ConfigurationError, DefectError, RetriableError
 
 HOME_VARIABLE = "CONTEXTURE_HOME"
 DEFAULT_HOME = "var"
 _PIECE_BYTES = 1 << 20
+# Arrow tells damage by the same class as a storage that is away.
+_DAMAGE = re.compile(r"CRC checksum|[Tt]hrift|[Cc]orrupt|[Mm]agic bytes|[Uu]nexpected end of stream|[Dd]ecompress")
 
 
 def home_uri() -> str:
@@ -148,6 +152,19 @@ class Storage:
                 path=relative,
             ) from error
 
+    @contextmanager
+    def reading(self, relative: str) -> Iterator[None]:
+        """As `translating`; and what is no Parquet (any more) becomes a `DefectError`."""
+        with self.translating(relative):
+            try:
+                yield
+            except (pa.ArrowException, UnicodeDecodeError) as error:
+                raise damaged(relative, type(error).__name__) from error
+            except OSError as error:
+                if error.errno is None and _DAMAGE.search(str(error)):
+                    raise damaged(relative, type(error).__name__) from error
+                raise
+
     def _entries(self, folder: str, kind: Any) -> list[Any]:
         with self.translating(folder):
             selector = fs.FileSelector(self.path(folder), allow_not_found=True)
@@ -159,6 +176,16 @@ class Storage:
             self.filesystem.delete_file(path)
         except OSError:
             return
+
+
+def damaged(relative: str, why: str) -> DefectError:
+    """The error of a file that is not what Contexture wrote."""
+    return DefectError(
+        f"the file {relative!r} is damaged: it is not what was written there ({why})",
+        next_step="restore it from a backup, or see the how-to on recovering; report this if nothing has damaged the "
+        "storage",
+        path=relative,
+    )
 
 
 def _is_ours(info: Any, suffix: str) -> bool:

@@ -63,14 +63,19 @@ def group_by_topics(
         RetriableError: the storage or the temporary folder failed.
     """
     groups = _Groups(sorted(set(topics)), topics_of_a_group)
-    with tempfile.TemporaryDirectory(prefix="contexture-topics-") as folder, storage.translating(file):
+    with tempfile.TemporaryDirectory(prefix="contexture-topics-") as folder, storage.reading(file):
         asides = _set_aside(storage, file, groups, Path(folder))
         with pq.ParquetFile(storage.path(file), filesystem=storage.filesystem) as before:
             schema, row_group = before.schema_arrow, _row_group(before.metadata)
         with (
             storage.replacing(file) as path,
             pq.ParquetWriter(
-                path, schema, filesystem=storage.filesystem, compression="zstd", compression_level=1
+                path,
+                schema,
+                filesystem=storage.filesystem,
+                compression="zstd",
+                compression_level=1,
+                write_page_checksum=True,
             ) as writer,
         ):
             numbering = _Numbering(schema, transaction_records)
@@ -137,7 +142,9 @@ def _set_aside(storage: Storage, file: str, groups: _Groups, folder: Path) -> li
     """Writes the rows of each group to a file of its own, in their order."""
     paths = [folder / f"{number:05d}.arrow" for number in range(groups.count)]
     with (
-        pq.ParquetFile(storage.path(file), filesystem=storage.filesystem, pre_buffer=False) as parquet,
+        pq.ParquetFile(
+            storage.path(file), filesystem=storage.filesystem, pre_buffer=False, page_checksum_verification=True
+        ) as parquet,
         ExitStack() as open_files,
     ):
         schema = _plain(parquet.schema_arrow)

@@ -19,7 +19,7 @@ _OWN_TIMES = {"modifiedAt", "createdAt", "dateModified", "dateCreated"}
 _RELATIONS = ("near;", "coveredBy", "within", "contains", "overlaps", "intersects", "equals", "disjoint")
 
 _CONDITION = re.compile(r"""(?:"(?:[^"\\]|\\.)*"|[^;|()"])+""")
-_PARTS = re.compile(r"\s*(?P<not>!?)\s*(?P<name>[^=!<>~\s]*)\s*(?:(?P<sign>==|!=|>=|<=|>|<|!?~=)\s*(?P<value>.*))?")
+_PARTS = re.compile(r"\s*+(?P<not>!?)\s*+(?P<name>[^=!<>~\s]*+)\s*+(?:(?P<sign>==|!=|>=|<=|>|<|!?~=)\s*(?P<value>.*))?")
 _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"')
 _BARE_TEXT = re.compile(r"(?!(?:true|false)$)[^\W\d_][\w -]*")
 _PATTERN_SIGNS = ("~=", "!~=")

@@ -11,6 +11,7 @@ from typing import Literal
 from contexture.errors import ConfigurationError
 
 _LINE_SHOWN = 160
+_LINE_LOOKED_AT = 4000
 _SENSITIVE = r"passw(?:or)?d|passphrase|secret|token|api[_.-]?key|private[_.-]?key|credentials?|authorization|jaas"
 _SENSITIVE_NAME = re.compile(_SENSITIVE, re.IGNORECASE)
 _SENSITIVE_VALUE = re.compile(rf"((?:{_SENSITIVE})[\w.-]*[\"']?\s*[:=]).*", re.IGNORECASE)
@@ -24,7 +25,9 @@ def looks_secret(name: str) -> bool:
 
 def without_secrets(line: str) -> str:
     """The line with everything that looks like the value of a secret replaced."""
-    return _URL_CREDENTIALS.sub(r"\1***@", _SENSITIVE_VALUE.sub(r"\1 ***", line))
+    # No more is ever shown; a long line would be looked through again from each such word in it.
+    shown = line if len(line) <= _LINE_LOOKED_AT else f"{line[:_LINE_LOOKED_AT]}…"
+    return _URL_CREDENTIALS.sub(r"\1***@", _SENSITIVE_VALUE.sub(r"\1 ***", shown))
 
 
 @dataclass(frozen=True, slots=True)

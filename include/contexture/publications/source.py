@@ -28,7 +28,7 @@ _BUILTINS = frozenset({"dateExpires", "servicePath"})
 _STATEMENT = re.compile(r"(?:[^;']|'[^']*'?)+")
 _WORD = r"[A-Za-z0-9!#$&^_.+-]+"
 _MEDIA_TYPE = re.compile(rf'{_WORD}/{_WORD}(\s*;\s*{_WORD}=("[\w.+ -]+"|{_WORD}))*')
-_NAME = re.compile(r"\s*!?\s*'?([A-Za-z_]+)")
+_NAME = re.compile(r"\s*+!?\s*+'?([A-Za-z_]+)")
 
 
 def _check_pattern(pattern: str) -> str:

@@ -4,6 +4,7 @@ A 200 says that the notification is kept for good. The other answers say what is
 
     400  no notification, another service, a path or type outside the selection  401  no valid credentials
     404  no such publication                                                    405  another method than POST
+    408  the body takes too long
     413  too large                                                              415  not JSON, not UTF-8, compressed
     503  can't be kept now; `Retry-After` says when to come again, and nothing of it was kept
 """
@@ -87,7 +88,7 @@ def _check(headers: Mapping[str, str], body: bytes, target: Target) -> None:
     target.check(read_notification(headers, body, default_service="", maximum_bytes=target.maximum_bytes))
 
 
-_NAMES = {400: "BadRequest", 413: "RequestEntityTooLarge", 415: "UnsupportedMediaType"}
+_NAMES = {400: "BadRequest", 408: "RequestTimeout", 413: "RequestEntityTooLarge", 415: "UnsupportedMediaType"}
 
 
 def _told(status: int, name: str, description: str, headers: Mapping[str, str]) -> JSONResponse:

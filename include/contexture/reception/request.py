@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from starlette.requests import Request
 
 from contexture.ngsi.notifications import NotificationError
 
 CORRELATOR = "fiware-correlator"
+BODY_SECONDS = 60.0
+"""How long a body may take: what has arrived of it stays in memory."""
 
 _KEPT = (
     "content-type",
@@ -35,11 +39,11 @@ def kept_headers(request: Request) -> dict[str, str]:
     return kept
 
 
-async def read_body(request: Request, maximum_bytes: int) -> bytes:
-    """The body; reading stops as soon as it is too large.
+async def read_body(request: Request, maximum_bytes: int, *, seconds: float = BODY_SECONDS) -> bytes:
+    """The body; reading stops as soon as it is too large, or takes too long.
 
     Raises:
-        NotificationError: too large, or compressed.
+        NotificationError: too large, too slow, or compressed.
         starlette.requests.ClientDisconnect: the client went away before its end.
     """
     if request.headers.get("content-encoding", "identity").lower() != "identity":
@@ -47,6 +51,16 @@ async def read_body(request: Request, maximum_bytes: int) -> bytes:
     told = request.headers.get("content-length", "")
     if told.isdecimal() and int(told[:20]) > maximum_bytes:
         raise _too_large(maximum_bytes)
+    try:
+        async with asyncio.timeout(seconds):
+            return await _pieces(request, maximum_bytes)
+    except TimeoutError:
+        raise NotificationError(
+            f"the body did not arrive within {seconds:.0f} s", next_step="look at the network between", status=408
+        ) from None
+
+
+async def _pieces(request: Request, maximum_bytes: int) -> bytes:
     pieces: list[bytes] = []
     size = 0
     async for piece in request.stream():

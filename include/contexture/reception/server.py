@@ -9,6 +9,7 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from contexture.errors import ConfigurationError
+from contexture.reception.patience import PatientConnection
 
 MAXIMUM_REQUESTS = 512
 """Requests under way at once; the server answers 503 to more."""
@@ -37,6 +38,8 @@ class ReceptionServer:
                 access_log=False,
                 server_header=False,
                 limit_concurrency=MAXIMUM_REQUESTS,
+                http=PatientConnection,
+                ws="none",
                 timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
             )
         )

@@ -57,6 +57,7 @@ _SCHEMA = re.compile(r"(?:sdmx-json|json\.sdmx\.org)\S*/(\d+\.\d+)(?:\.\d+)*/", 
 _MEDIA_VERSION = re.compile(
     r"^application/vnd\.sdmx(?:\.structure\+|\.)json\b.*?;\s*version=\"?(\d+\.\d+)", re.IGNORECASE
 )
+_LONGEST_NAME = 1000
 _UNSPLITTABLE = {b"UNA": "SDMX-EDI", b"UNB": "SDMX-EDI", b"PK\x03\x04": "XLSX or another zip file"}
 _PACKED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bzip2"}
 _ONE_AT_A_TIME = "ask the registry for one URN at a time; each reply is passed on as it is"
@@ -72,7 +73,8 @@ def ml_format(namespace: str) -> tuple[Format, str] | None:
 def json_format(schema: str | None, media_type: str | None) -> Format | None:
     """The version of SDMX-JSON by the schema that a message names, or else by its media type."""
     for pattern, text in ((_SCHEMA, schema), (_MEDIA_VERSION, media_type)):
-        found = pattern.search(text) if text else None
+        # What such a text says stands at its beginning; in a long one each word would be looked behind to its end.
+        found = pattern.search(text[:_LONGEST_NAME]) if text else None
         if found and found[1] in _JSON_VERSIONS:
             return _JSON_VERSIONS[found[1]]
     return Format.SDMX_JSON_1_0 if media_type and media_type.strip() == "application/vnd.sdmx.json" else None

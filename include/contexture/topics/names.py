@@ -18,6 +18,7 @@ from typing import Protocol
 
 from contexture.errors import ConfigurationError, DefectError
 from contexture.events import ContextIdentity
+from contexture.events.short_texts import remembered
 from contexture.publications.name_files import MappedNames
 from contexture.topics import injective, releases
 from contexture.topics.cygnus import CONCATENATOR, encode
@@ -208,7 +209,7 @@ def _by_type_alone(identity: ContextIdentity) -> str:
 
 
 # Services, paths, types and attribute names come back all the time; ids don't, so only those are encoded each time.
-_part = lru_cache(_CACHED_PARTS)(encode)
+_part = remembered(_CACHED_PARTS)(encode)
 
 
 @lru_cache(_CACHED_PARTS)
@@ -216,7 +217,7 @@ def _service_and_path(service: str, service_path: str) -> str:
     return f"{encode(service)}{CONCATENATOR}{encode(service_path)}"
 
 
-@lru_cache(_CACHED_PARTS)
+@remembered(_CACHED_PARTS)
 def _type_suffix(entity_type: str) -> str:
     return f"{CONCATENATOR}{encode(entity_type)}" if entity_type else ""
 

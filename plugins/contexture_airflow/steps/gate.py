@@ -131,7 +131,7 @@ def _check_open(outboxes: Outboxes, manifest: Manifest) -> None:
 def _verdict(storage: Storage, manifest: Manifest) -> Verdict:
     path = PublicationFolder(manifest.publication).verdict(manifest.outbox)
     try:
-        return Verdict.model_validate_json(storage.read(path))
+        return Verdict.from_file(storage, path)
     except FileNotFoundError as error:
         raise DefectError(
             f"outbox {manifest.outbox} has no verdict", next_step="clear stage, then report this", path=path

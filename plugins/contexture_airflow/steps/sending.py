@@ -111,4 +111,4 @@ def staged_publication(storage: Storage, publication: str, run: str) -> Publicat
 
 def staged_order(storage: Storage, publication: str, run: str) -> StageOrder:
     """What the run was asked to prepare."""
-    return StageOrder.model_validate_json(storage.read(PublicationFolder(publication).order(run)))
+    return StageOrder.from_file(storage, PublicationFolder(publication).order(run))

@@ -117,7 +117,7 @@ def _unanswered(storage: Storage, order: PlacedOrder) -> RetriableError:
 
 def _result(storage: Storage, order: PlacedOrder) -> StageResult | None:
     try:
-        return StageResult.model_validate_json(storage.read(PublicationFolder(order.publication).result(order.run)))
+        return StageResult.from_file(storage, PublicationFolder(order.publication).result(order.run))
     except FileNotFoundError:
         return None
 
@@ -125,7 +125,7 @@ def _result(storage: Storage, order: PlacedOrder) -> StageResult | None:
 def _forget_other(storage: Storage, folder: PublicationFolder, run: str, own_fingerprint: str) -> None:
     if not storage.exists(folder.order(run)):
         return
-    before = StageOrder.model_validate_json(storage.read(folder.order(run)))
+    before = StageOrder.from_file(storage, folder.order(run))
     if before.fingerprint != own_fingerprint:
         storage.remove(folder.landing(run))
         storage.remove(folder.work(run))

@@ -37,7 +37,7 @@ def stage_operations(storage: Storage, request: RunRequest, placed: PlacedOrder,
         RetriableError: database or storage did not answer.
     """
     _check_possible(request)
-    order = StageOrder.model_validate_json(storage.read(PublicationFolder(placed.publication).order(placed.run)))
+    order = StageOrder.from_file(storage, PublicationFolder(placed.publication).order(placed.run))
     reading = _read(storage, order)
     report(f"{len(reading.events)} events of Contexture itself, up to {reading.watermark}")
     manifest = prepare(storage, order, reading)
@@ -79,7 +79,7 @@ def _claim(storage: Storage, order: StageOrder, store: ProducerStore, told: int)
     """What the run tells, decided once: what happens while it is tried again is for the next run."""
     path = f"{PublicationFolder(order.publication.name).landing(order.run)}/claim.json"
     try:
-        return Claim.model_validate_json(storage.read(path))
+        return Claim.from_file(storage, path)
     except FileNotFoundError:
         found = store.events_after(told, limit=MOST_EVENTS)
     claim = Claim(after=told, until=found[-1].place if found else told)

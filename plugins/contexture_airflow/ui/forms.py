@@ -88,9 +88,16 @@ def _token(request: Request, user: str, what: str, hour: int) -> str:
 
 def _check_origin(request: Request) -> None:
     site, origin = request.headers.get("sec-fetch-site"), request.headers.get("origin")
-    if site == "same-origin" or (site is None and origin is not None and urlsplit(origin).netloc in _own(request)):
+    if site == "same-origin" or (site is None and origin is not None and _netloc(origin) in _own(request)):
         return
     raise ForbiddenError("this did not come from a page of Contexture, and was not done")
+
+
+def _netloc(origin: str) -> str:
+    try:
+        return urlsplit(origin).netloc
+    except ValueError:  # such as `http://[`, which no browser sends
+        return ""
 
 
 def _own(request: Request) -> set[str]:

@@ -20,6 +20,7 @@ from contexture.outbox.inbox_reader import InboxReader
 from contexture.outbox.inbox_writer import InboxWriter
 from contexture.outbox.storage import Storage
 from contexture.reception import Credentials, Target, ThisMachineOnly
+from contexture.reception.request import read_body
 from contexture.sandbox.context_broker import TestBroker
 
 ACCESS = Credentials.of(tokens=["t0ken"], users=[("broker", "pass:word")])
@@ -237,3 +238,20 @@ def test_a_subscription_of_a_broker_fills_the_inbox(storage: Storage, inbox: Inb
     assert [(event.operation, event.identity.service, event.identity.service_path) for event in events] == [
         ("upsert", "city", "/a")
     ]
+
+
+def test_a_body_that_does_not_arrive_in_time_is_given_up(air: Reception, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(read_body.__kwdefaults__, "seconds", 0.2)
+    host, port = air.url.removeprefix("http://").split("/")[0].split(":")
+    head = (
+        "POST /contexture/notify/air HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer t0ken\r\n"
+        "Content-Type: application/json\r\nContent-Length: 1000\r\n\r\n{"
+    )
+
+    with socket.create_connection((host, int(port)), timeout=10) as connection:
+        connection.sendall(head.encode())
+        answer = connection.recv(65536)
+
+    assert answer.startswith(b"HTTP/1.1 408 ")
+    assert b"did not arrive" in answer
+    assert air.entries() == []

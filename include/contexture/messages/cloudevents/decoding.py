@@ -7,6 +7,7 @@ an event is: one that lacks its id is refused, and gets no new one.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping
 
 import orjson
@@ -144,7 +145,6 @@ def _members(raw: bytes) -> dict[str, object]:
     if not isinstance(event, dict):
         raise refused("value", "isn't a JSON object", next_step=_NOT_OURS)
     if len(found) > len(event):
-        names = [name for name, _ in found]
-        twice = next(name for name in names if names.count(name) > 1)
+        twice = next(name for name, times in Counter(name for name, _ in found).items() if times > 1)
         raise refused(twice, "stands in the event several times", next_step=_NOT_OURS)
     return event

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 from typing import NamedTuple
 
+from contexture.events.short_texts import remembered
 from contexture.messages.cloudevents.record import FAMILY
 
 _WORD = r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"
@@ -55,7 +55,7 @@ class MediaType(NamedTuple):
         return codec(self.charset or UTF_8)
 
 
-@lru_cache(512)
+@remembered(512)
 def media_type(text: str) -> MediaType | None:
     """A media type; None where the text is none by RFC 2046.
 

@@ -6,9 +6,9 @@ import re
 from base64 import b64encode
 from collections.abc import Callable
 from datetime import datetime
-from functools import lru_cache
 from typing import Final
 
+from contexture.events.short_texts import remembered
 from contexture.messages.cloudevents.errors import refused
 from contexture.messages.cloudevents.media_types import is_structured, media_type
 from contexture.messages.cloudevents.record import SPEC_VERSION
@@ -80,7 +80,7 @@ def _matching(name: str, is_right: Callable[[str], bool], problem: str) -> Text:
     string = _string(name)
 
     # Sources and media types repeat from event to event.
-    @lru_cache(_CACHED)
+    @remembered(_CACHED)
     def cached(text: str) -> str:
         if not is_right(text):
             raise refused(name, problem)

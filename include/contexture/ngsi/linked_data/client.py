@@ -112,7 +112,7 @@ class LinkedDataBroker(Broker):
         answer = self._transport.get(TYPES, self._headers, {}, deadline)
         try:
             return tuple(msgspec.json.decode(answer.body, type=_Types).typeList)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise self._no_broker("a list of types", error) from None
 
     def _questions(self, query: EntityQuery, deadline: float | None) -> Iterator[TypeQuestion]:

@@ -15,6 +15,7 @@ from contexture.ngsi.linked_data.flavour import Flavour
 PAGE_SIZE = 100
 """What every broker grants (Stellio's largest)."""
 
+_LONGEST_NUMBER = 18  # digits
 _NEXT_PAGE = "next-page"
 _COUNT = "ngsild-results-count"
 
@@ -45,9 +46,12 @@ class TemporalPaging:
         """Goes behind a page.
 
         Raises:
-            RetriableError: history was taken away meanwhile.
+            RetriableError: history was taken away meanwhile, or the broker does not go on to another page.
         """
         page = tuple(ids)
+        if page and self._met.issuperset(page):
+            # It would be asked for until the deadline.
+            raise _same_again()
         self._met.update(page)
         self._offset += len(page)
         self._anchor = headers.get(_NEXT_PAGE, "")
@@ -66,7 +70,15 @@ class TemporalPaging:
 
 
 def _number(text: str) -> int | None:
-    return int(text) if text.isascii() and text.isdigit() else None
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= _LONGEST_NUMBER else None
+
+
+def _same_again() -> RetriableError:
+    return RetriableError(
+        "the broker answers another page of its history with entities that it has answered already",
+        next_step="nothing, if much was written meanwhile: the run is retried. If it stays so, the broker takes no "
+        "notice of `offset`: backfill an interval that is archived",
+    )
 
 
 def _changed() -> RetriableError:

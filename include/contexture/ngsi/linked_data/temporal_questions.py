@@ -16,6 +16,7 @@ from contexture.ngsi.paging import broker_text
 
 TEMPORAL_ENTITIES = "/ngsi-ld/v1/temporal/entities"
 MILLISECOND = timedelta(milliseconds=1)
+_LONGEST_RANGE = 200
 
 _MOMENT = r"\d{4}-\d\d-\d\dT[^/]*?"
 _RANGE = re.compile(rf"\s*date-time\s+{_MOMENT}-(?P<end>{_MOMENT})/\S+\s*", re.IGNORECASE)
@@ -68,5 +69,5 @@ def range_end(content_range: str) -> datetime | None:
 
     It is `date-time <start>-<end>/<size>`, without `lastN` in the order of time (clause 6.3.10).
     """
-    found = _RANGE.fullmatch(content_range)
+    found = _RANGE.fullmatch(content_range) if len(content_range) <= _LONGEST_RANGE else None
     return broker_time(found["end"]) if found else None

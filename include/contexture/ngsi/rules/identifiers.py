@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+
+from contexture.events.short_texts import remembered
 
 MAXIMUM_LENGTH = 256
 RESERVED_ATTRIBUTE_NAMES = frozenset(("id", "type", "geo:distance", "*"))
@@ -43,7 +44,7 @@ def uri_problem(text: str) -> str | None:
     return "is no URI, which NGSI-LD asks for"
 
 
-@lru_cache(_CACHED_NAMES)
+@remembered(_CACHED_NAMES)
 def linked_data_name_problem(name: str) -> str | None:
     """What keeps a text from being a type or an attribute in NGSI-LD (a term, or an IRI), or None."""
     if name in _LINKED_DATA_RESERVED:
@@ -52,7 +53,7 @@ def linked_data_name_problem(name: str) -> str | None:
     return None if is_name else "is neither a term nor an IRI"
 
 
-@lru_cache(_CACHED_NAMES)
+@remembered(_CACHED_NAMES)
 def linked_data_type_problem(name: str) -> str | None:
     """What keeps a text from being the type of an NGSI-LD entity, or several joined by commas; None if nothing does."""
     problem = linked_data_name_problem(name)
@@ -61,13 +62,13 @@ def linked_data_type_problem(name: str) -> str | None:
     return problem
 
 
-@lru_cache(_CACHED_NAMES)
+@remembered(_CACHED_NAMES)
 def name_problem(name: str) -> str | None:
     """What keeps a name from being an attribute's, or None."""
     return "is reserved" if name in RESERVED_ATTRIBUTE_NAMES else syntax_problem(name)
 
 
-@lru_cache(_CACHED_NAMES)
+@remembered(_CACHED_NAMES)
 def type_problem(name: str) -> str | None:
     """What keeps a text from being a type or the name of a metadata, or None."""
     return syntax_problem(name)

@@ -207,7 +207,7 @@ def topics(sources: Sources, name: str, *, page: int) -> Topics:
 
 
 def _topics(storage: Storage, outbox: str, path: str, page: int) -> Topics:
-    with storage.translating(path):
+    with storage.reading(path):
         table = pq.read_table(
             storage.path(path), columns=["topic", "records"], filesystem=storage.filesystem, partitioning=None
         )

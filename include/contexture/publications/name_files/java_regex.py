@@ -19,6 +19,7 @@ _NAMED_GROUP = re.compile(r"\(\?<([A-Za-z][A-Za-z0-9]*)>")
 _FLAGS = re.compile(r"\(\?([is]{1,2})\)")
 _RANGE = re.compile(r"-[^\]]", re.DOTALL)
 _COUNT = re.compile(r"\{\d+(?:,\d*)?\}")
+_MOST_DIGITS = 9  # no expression has as many groups
 _NEXT_STEP = "write it in another way; the how-to on moving from Cygnus lists what is understood"
 _ANY = r"[^\n\r\x85\u2028\u2029]"
 _END = r"(?=(?:\r\n|[\n\r\x85\u2028\u2029])?\Z)"
@@ -137,7 +138,7 @@ class _Translation:
         if reference[1]:
             self._at = reference.end()
             return f"(?P={reference[1]})"
-        digits = reference[2]
+        digits = reference[2][:_MOST_DIGITS]
         # Java takes as many digits as make a group there is.
         while len(digits) > 1 and int(digits) > self._groups:
             digits = digits[:-1]

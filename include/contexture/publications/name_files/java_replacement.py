@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from contexture.errors import ConfigurationError
 
 _TOKEN = re.compile(r"\\(.)|\$\{([A-Za-z][A-Za-z0-9]*)\}|\$([0-9]+)|([^\\$]+)", re.DOTALL)
+_MOST_DIGITS = 9  # no expression has as many groups
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +63,7 @@ def _group(text: str, token: re.Match[str], pattern: re.Pattern[str]) -> tuple[s
         if name not in pattern.groupindex:
             raise _wrong(text, token.start(), f"there is no group {name!r}")
         return name, 0
-    used = digits
+    used = digits[:_MOST_DIGITS]
     while len(used) > 1 and int(used) > pattern.groups:
         used = used[:-1]
     if int(used) > pattern.groups:

@@ -16,7 +16,8 @@ FORMAT_REFUSED = frozenset({406, 415})
 ANSWERS = frozenset({OK, NO_CONTENT, NOT_MODIFIED, BAD_REQUEST, NOT_FOUND, NOT_IMPLEMENTED, *FORMAT_REFUSED})
 """Statuses that say something about what was asked for; every other one is about us or the registry's health."""
 
-_ERROR_MESSAGE = re.compile(rb"<(?:\w+:)?Error[\s>].*?www\.sdmx\.org/resources/sdmxml/schemas", re.DOTALL)
+_ERROR_ELEMENT = re.compile(rb"<(?:\w{1,40}:)?Error[\s>]")
+_SCHEMAS = b"www.sdmx.org/resources/sdmxml/schemas"
 _ERROR_DOCUMENT = re.compile(rb'"errors"\s*:\s*\[')
 
 
@@ -24,7 +25,10 @@ def is_error_message(media_type: str, words: bytes) -> bool:
     """Whether a refusal is an error message of SDMX, in XML or JSON: no proxy and no empty server answers so."""
     if "sdmx" in media_type.lower() and "error" in media_type.lower():
         return True
-    return bool(_ERROR_MESSAGE.search(words) or ("json" in media_type.lower() and _ERROR_DOCUMENT.search(words)))
+    element = _ERROR_ELEMENT.search(words)
+    if element is not None and words.find(_SCHEMAS, element.end()) >= 0:
+        return True
+    return "json" in media_type.lower() and _ERROR_DOCUMENT.search(words) is not None
 
 
 def refusal(connection: HttpConnection, response: httpx.Response) -> ContextureError:

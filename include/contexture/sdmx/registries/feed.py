@@ -11,7 +11,7 @@ from lxml import etree
 from contexture.sdmx.registries.errors import IncompleteReplyError
 from contexture.sdmx.urns import Urn
 
-_NUMBER = re.compile(r"\d+")
+_NUMBER = re.compile(r"(?<!\d)\d{1,18}(?!\d)", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,6 +49,7 @@ def rows_in(body: bytes, fetched: Fetched) -> tuple[LogRow, ...]:
         ValueError,
         TypeError,
         OverflowError,
+        OSError,  # a time that the machine's calendar does not hold
     ) as error:
         raise _not_understood("transactions", fetched, error) from None
     return tuple(rows.values())
