@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from contexture.errors import ContextureError
 from contexture.kafka.allocation import merge_freed_pieces_at_once
@@ -26,6 +26,8 @@ _LOG.setLevel(logging.CRITICAL)
 _TLS = "_SSL"
 _KERBEROS = "No provider for SASL mechanism GSSAPI"
 
+T = TypeVar("T")
+
 
 def client_error() -> type[Exception]:
     """The exception class of the client, for `except client_error()` (looked up only when something failed)."""
@@ -42,6 +44,24 @@ def call_errors() -> tuple[type[Exception], ...]:
     seen to fail a call without any exception set, which is a SystemError too.
     """
     return (client_error(), SystemError)
+
+
+def asked(call: Callable[[], T]) -> T:
+    """What a call of the client gives.
+
+    A fatal error that a call meets while it serves callbacks can come as the bare error. That is no exception for
+    Python: no `except Exception` catches it, and no traceback can be written of it. Here it becomes what other errors
+    come as.
+    """
+    from confluent_kafka import KafkaError
+
+    bare: KafkaError | None = None
+    try:
+        return call()
+    except KafkaError as error:  # type: ignore[misc]
+        bare = error
+    # Out here, so that it is not the context of what is raised.
+    raise client_error()(bare)
 
 
 def error_in(failure: BaseException) -> KafkaErrorLike:

@@ -10,7 +10,7 @@ from typing import Final, cast
 import pyarrow as pa
 
 from contexture.errors import RejectedError, RetriableError
-from contexture.kafka.clients import call_errors, connect, error_in
+from contexture.kafka.clients import asked, call_errors, connect, error_in
 from contexture.kafka.error_table import Meaning, fenced, meaning, translated
 from contexture.kafka.failures import SendAgainError
 from contexture.kafka.patience import Patience
@@ -136,7 +136,7 @@ class Session:
         call: Row = (*row, *_DEFAULTS[len(row) :])
         call = (*call[:_CALLBACK], reported, *call[_CALLBACK + 1 :])
         try:
-            self._producer.produce(*call)  # type: ignore[arg-type]
+            asked(lambda: self._producer.produce(*call))  # type: ignore[arg-type]
         except BufferError:
             self._once(lambda: self._when_full(call), "sending a record")
         except call_errors() as failure:
@@ -150,10 +150,7 @@ class Session:
         """Lets reports on records of a failed transaction come in, until they are enough or no more are to come."""
         until = self._clock() + _REPORT_SECONDS
         while not enough() and len(self._producer) and self._clock() < until:
-            try:
-                self._producer.poll(_FULL_QUEUE_SECONDS)
-            except call_errors() as failure:
-                self._watch.on_error(error_in(failure))
+            self._take_reports(_FULL_QUEUE_SECONDS)
 
     def produce_one(self, topic: str, *, key: bytes, value: bytes, partition: int) -> None:
         """Hands one record to the client (the ledger's row)."""
@@ -190,8 +187,9 @@ class Session:
         for topic, partition in places:
             self.produce_one(topic, key=_NOBODY, value=b"", partition=partition)
         while len(self._producer):
-            self._producer.poll(_FULL_QUEUE_SECONDS)
+            self._take_reports(_FULL_QUEUE_SECONDS)
             self._watch.raise_refusal("aborting a transaction")
+            self._raise_fatal("aborting a transaction")
             self._patience.waited("no broker takes records", said_at_once=False)
         self._patience.relieve()
         self._until_done(lambda: self._producer.abort_transaction(_CALL_SECONDS), "aborting a transaction")
@@ -200,10 +198,10 @@ class Session:
     def close(self) -> None:
         """Throws the producer away; an open transaction is aborted so that it holds back no reader."""
         with suppress(*call_errors(), RuntimeError):
-            self._producer.purge()
+            asked(self._producer.purge)
         if self._began is not None:
             with suppress(*call_errors(), RuntimeError):
-                self._producer.abort_transaction(_GOODBYE_SECONDS)
+                asked(lambda: self._producer.abort_transaction(_GOODBYE_SECONDS))
 
     def _until_done(self, call: Callable[[], None], doing: str) -> None:
         while not self._done(call, doing):
@@ -213,7 +211,7 @@ class Session:
 
     def _done(self, call: Callable[[], None], doing: str) -> bool:
         try:
-            call()
+            asked(call)
         except call_errors() as failure:
             error = error_in(failure)
             if meaning(error) is not Meaning.SAME_CALL_AGAIN:
@@ -224,16 +222,20 @@ class Session:
 
     def _once(self, call: Callable[[], None], doing: str) -> None:
         try:
-            call()
+            asked(call)
         except call_errors() as failure:
             raise self._explained(error_in(failure), doing) from failure
 
-    def _take_reports(self) -> None:
+    def _take_reports(self, seconds: float = 0) -> None:
         """Lets callbacks be called; a fatal error is raised here by the client instead of being given to one."""
         try:
-            self._producer.poll(0)
+            asked(lambda: self._producer.poll(seconds))
         except call_errors() as failure:
             self._watch.on_error(error_in(failure))
+
+    def _raise_fatal(self, doing: str) -> None:
+        if self._watch.fatal is not None:
+            raise self._explained(self._watch.fatal, doing)
 
     def _wait(self, error: KafkaErrorLike) -> None:
         outstanding = len(self._producer)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import traceback
+
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 
-from contexture.kafka.clients import call_errors, error_in
+from contexture.kafka.clients import asked, call_errors, error_in
 from contexture.kafka.error_table import Meaning, meaning
 
 
@@ -28,3 +30,26 @@ def test_a_call_of_the_client_that_fails_without_a_reason_is_sent_again_with_a_n
     assert told.name() == "_FAIL"
     assert "returned NULL" in told.str()
     assert meaning(told) is Meaning.SEND_AGAIN
+
+
+def test_a_bare_error_of_the_client_becomes_an_exception_that_can_be_caught_and_shown() -> None:
+    bare = KafkaError(KafkaError._FENCED, "fenced", True)
+
+    def call() -> None:
+        raise bare  # type: ignore[misc]
+
+    with pytest.raises(call_errors()) as caught:
+        asked(call)
+
+    assert error_in(caught.value).name() == "_FENCED"
+    assert caught.value.__context__ is None
+    assert "_FENCED" in "".join(traceback.format_exception(caught.value))
+
+
+def test_what_a_call_gives_and_raises_otherwise_is_handed_on() -> None:
+    def full() -> None:
+        raise BufferError("Local: Queue full")
+
+    assert asked(lambda: 3) == 3
+    with pytest.raises(BufferError):
+        asked(full)

@@ -415,3 +415,12 @@ def test_nothing_is_claimed_for_a_superseded_outbox(cluster, publisher):
     report = Claims(SETTINGS, NAMES, ledger, open_producer=cluster.open_producer).claim("old", 1, shards=2, used=[0])
     assert report.superseded
     assert report.claimed == ()
+
+
+def test_a_bare_fatal_error_in_mid_send_is_told_as_fencing(cluster, publisher):
+    def fenced(producer):
+        raise KafkaError(KafkaError._FENCED, "told so", True)
+
+    cluster.script["produce"] = [None, fenced]
+    with pytest.raises(FencedError):
+        publisher.publish(MemoryShard(ROWS))
