@@ -6,7 +6,7 @@ A test holds the pages equal to what this writes.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,12 @@ from contexture.ngsi.rules import catalogue as of_entities
 from contexture.publications.fields import Section
 from contexture.publications.fingerprints import CHANGES_RECORDS
 from contexture.publications.publication import Publication
-from contexture.publications.quality_combinations import STRUCTURE_COLUMNS
+from contexture.publications.quality_combinations import (
+    AGE_COLUMN,
+    ATTRIBUTE_COLUMNS,
+    ENTITY_COLUMNS,
+    STRUCTURE_COLUMNS,
+)
 from contexture.publications.supported import UNSUPPORTED, Unsupported
 from contexture.sdmx.rules import catalogue as of_structures
 from contexture.sdmx.rules.options import LARGEST_ITEMS_BYTES, LARGEST_JSON_BYTES, LARGEST_ML_BYTES
@@ -59,6 +64,14 @@ def publication_page() -> str:
     return "\n".join(lines) + "\n"
 
 
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
+
+
+def _typed(columns: Mapping[str, str]) -> str:
+    return ", ".join(f"`{name}` ({kind})" for name, kind in columns.items())
+
+
 def rules_page() -> str:
     """All row rules, of both kinds of sources."""
     lines = [
@@ -95,11 +108,23 @@ def rules_page() -> str:
         "",
         *_rules_table(of_structures.RULES),
         "",
-        "Expectations of the author's own (`quality.expectations`, `on: structures`) and their `where` see one row for",
-        "each accepted structure, with the columns",
-        f"{', '.join(f'`{name}` ({kind})' for name, kind in STRUCTURE_COLUMNS.items())}.",
-        "`topics` and `warnings` are names with commas between them; `modified_at` is the time of the registry's",
-        "transaction, where it has any.",
+        "## Columns for expectations",
+        "",
+        "Expectations of the author's own (`quality.expectations`: [how](../how-to/add-an-expectation.md)) and their",
+        "`where` see one row for each entity, attribute or structure that the rules accepted, changed or not.",
+        "",
+        f"- `on: entities`: {_listed(ENTITY_COLUMNS)}; and of each attribute that an expectation names",
+        "  `value_<name>` (its number; null where it has none) and `type_<name>` (its NGSI type; null where the entity",
+        "  lacks it). Names with other signs than letters, digits and underscores stand in backticks in `where`.",
+        f"- `on: attributes`: {_typed(ATTRIBUTE_COLUMNS)}.",
+        "  `type` is the entity's; `number` and `text` are the value where it is one, a text up to 1,000 characters;",
+        "  `modified_at` is the attribute's own time with dm-by-attribute, where the source tells it.",
+        f"- `on: structures`: {_typed(STRUCTURE_COLUMNS)}.",
+        "  `topics` and `warnings` are names with commas between them; `modified_at` is the time of the registry's",
+        "  transaction, where it has any.",
+        "",
+        f"`{AGE_COLUMN}` says in all of them how many seconds `modified_at` lies ahead of the run's time; it is mostly",
+        "negative.",
     ]
     return "\n".join(lines) + "\n"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -16,6 +17,8 @@ from contexture.outbox.orders import StageOrder
 from contexture.outbox.replay import listed
 from contexture.outbox.samples import Sample, quarantine_samples
 from contexture.outbox.storage import Storage
+from contexture.publications.quality_combinations import ATTRIBUTE_COLUMNS
+from spark_jobs.preparation.attribute_rows import ATTRIBUTE_ROWS, ATTRIBUTES_FOLDER, judges_attributes
 from spark_jobs.preparation.counting import newest_modification
 from spark_jobs.quality.broken import ENTITY, warned
 from spark_jobs.quality.checkpoint import judge
@@ -37,11 +40,18 @@ def judge_outbox(spark: SparkSession, order: StageOrder, landing: LandingManifes
         lambda: accepted_entities(spark, order),
         (lambda: accepted_rows(order)) if manifest.accepted <= ROWS_IN_MEMORY else None,
     )
-    return judged_once(order, manifest, frames, lambda: _summary(Storage(order.home), order, landing, manifest))
+    is_judged = judges_attributes(order.publication)
+    attributes = AcceptedFrames(lambda: accepted_attributes(spark, order)) if is_judged else None
+    summary = partial(_summary, Storage(order.home), order, landing, manifest)
+    return judged_once(order, manifest, frames, summary, attributes)
 
 
 def judged_once(
-    order: StageOrder, manifest: Manifest, frames: AcceptedFrames, summary: Callable[[], RunSummary]
+    order: StageOrder,
+    manifest: Manifest,
+    frames: AcceptedFrames,
+    summary: Callable[[], RunSummary],
+    attributes: AcceptedFrames | None = None,
 ) -> Verdict:
     """The verdict on one outbox that stands on storage, or else the one that is made now and stands from then on.
 
@@ -50,13 +60,15 @@ def judged_once(
         manifest: of the outbox.
         frames: what was accepted, read only if it is judged now.
         summary: gives the counts of the run.
+        attributes: of what was accepted, where something is expected of them.
     """
     storage = Storage(order.home)
     folder = PublicationFolder(order.publication.name)
     if storage.exists(folder.verdict(manifest.outbox)):
         return stored_verdict(order, manifest)
     report = storage.uri(folder.report(manifest.outbox))
-    return judge(order.publication, frames, summary(), outbox=manifest.outbox, run=order.run, report=report)
+    about = {"outbox": manifest.outbox, "run": order.run, "report": report}
+    return judge(order.publication, frames, summary(), **about, attributes=attributes)
 
 
 def accepted_entities(spark: SparkSession, order: StageOrder) -> DataFrame:
@@ -69,6 +81,15 @@ def accepted_entities(spark: SparkSession, order: StageOrder) -> DataFrame:
     is_accepted = f"verdict <= {int(EventVerdict.UNCHANGED)} AND part = 0"
     service = lit(order.publication.source.service)
     return rows.where(is_accepted).select(*_columns(order)).withColumn("service", service)
+
+
+def accepted_attributes(spark: SparkSession, order: StageOrder) -> DataFrame:
+    """The attributes of the accepted entities, one row each."""
+    from pyspark.sql.functions import lit
+
+    rows = read_rows(spark, Storage(order.home), f"{_work(order)}/{ATTRIBUTES_FOLDER}", ATTRIBUTE_ROWS)
+    service = lit(order.publication.source.service)
+    return rows.withColumn("service", service).select(*ATTRIBUTE_COLUMNS)
 
 
 def accepted_rows(order: StageOrder) -> pa.Table:

@@ -21,6 +21,7 @@ from contexture.ngsi.rules import RuleOptions, Violation, check_entity, unreadab
 from contexture.ngsi.rules.coercion import with_numbers
 from contexture.outbox.state_index import StateLookup
 from contexture.topics.collisions import Meanings
+from spark_jobs.preparation.attribute_rows import attribute_rows, judges_attributes
 from spark_jobs.preparation.candidates import Candidate, parts, whole
 from spark_jobs.preparation.evaluated import EvaluatedRows, Refusal
 from spark_jobs.preparation.holding import Holding
@@ -52,6 +53,7 @@ class EntityEvaluator:
         self.seen_types = SeenTypes() if "type-drift" in preparation.judged_rules else None
         self._options = RuleOptions.for_publication(publication, preparation.reference_time)
         self._judged = JudgedAttributes(publication)
+        self._judges_attributes = judges_attributes(publication)
 
     def evaluate(self, run: Any) -> EvaluatedRows:
         """Evaluates a record batch of landing rows."""
@@ -161,6 +163,8 @@ class EntityEvaluator:
         rule: str | None = None,
     ) -> None:
         row, part, identity = candidate.row, candidate.part, candidate.parsed.identity
+        if self._judges_attributes and rule is None:
+            rows.attribute_rows += attribute_rows(candidate)
         rows.narrow_rows.append(
             (
                 event_number(row.ordinal, part),

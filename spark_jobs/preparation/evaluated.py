@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from contexture.kafka.partitioner import shards_for
 from contexture.outbox.schemas import with_headers
+from spark_jobs.preparation.attribute_rows import ATTRIBUTE_ROWS
 from spark_jobs.preparation.rendered import RENDERED
 from spark_jobs.preparation.settings import Preparation
 from spark_jobs.quality.columns import column_names
@@ -68,11 +69,17 @@ class EvaluatedRows:
         narrow_rows: tuples in the order of `evaluated_schema`.
         rendered_rows: tuples in the order of `RENDERED`, without the shard, then the values of varying headers.
         refusals: what goes to quarantine.
+        attribute_rows: tuples in the order of `attribute_rows.ATTRIBUTE_ROWS`, where attributes are judged.
     """
 
     narrow_rows: list[tuple[object, ...]] = field(default_factory=list)
     rendered_rows: list[tuple[Any, ...]] = field(default_factory=list)
     refusals: list[Refusal] = field(default_factory=list)
+    attribute_rows: list[tuple[object, ...]] = field(default_factory=list)
+
+    def attributes(self) -> Any:
+        """The rows of attributes as a table."""
+        return _table(self.attribute_rows, ATTRIBUTE_ROWS)
 
     def narrow(self, schema: Any) -> Any:
         """The narrow rows as a table."""

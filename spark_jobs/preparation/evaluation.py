@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 from contexture.outbox.schemas import QUARANTINE
 from contexture.outbox.state_index import load_lookup
 from contexture.outbox.storage import Storage
+from spark_jobs.preparation.attribute_rows import ATTRIBUTES_FOLDER
 from spark_jobs.preparation.entities import EntityEvaluator
 from spark_jobs.preparation.evaluated import EvaluatedRows, evaluated_folder, evaluated_schema
 from spark_jobs.preparation.rendered import write_rendered
@@ -88,6 +89,7 @@ def cycles_uncollected() -> Iterator[None]:
 def _store(rows: EvaluatedRows, run: Any, files: RunFiles, preparation: Preparation) -> None:
     files.write(evaluated_folder(preparation), rows.narrow(evaluated_schema(preparation)))
     write_rendered(files, preparation.work, rows.rendered(preparation))
+    files.write(f"{preparation.work}/{ATTRIBUTES_FOLDER}", rows.attributes())
     if rows.refusals:
         _write_quarantine(rows, run, preparation)
 

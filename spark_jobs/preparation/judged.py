@@ -26,10 +26,11 @@ class JudgedAttributes:
         """The values of one entity."""
         if not self._names:
             return self.nothing
-        return tuple(value for name in self._names for value in _type_and_number(parsed.attributes.get(name)))
+        return tuple(value for name in self._names for value in type_and_number(parsed.attributes.get(name)))
 
 
-def _type_and_number(attribute: object) -> tuple[str | None, float | None]:
+def type_and_number(attribute: object) -> tuple[str | None, float | None]:
+    """The NGSI type of an attribute, and its value where it is a number; both None where there is no attribute."""
     if not isinstance(attribute, dict):
         return None, None
     kind, value = attribute.get("type"), attribute.get("value")

@@ -27,6 +27,7 @@ from contexture.outbox.schemas import FORMAT_VERSION, LANDING
 from contexture.outbox.state import State
 from contexture.outbox.storage import Storage
 from spark_jobs.preparation.assembly import SUMMARY, assembly
+from spark_jobs.preparation.attribute_rows import ATTRIBUTE_ROWS, ATTRIBUTES_FOLDER, judges_attributes
 from spark_jobs.preparation.conflicts import RULE as DUPLICATE
 from spark_jobs.preparation.conflicts import quarantine_conflicts
 from spark_jobs.preparation.counting import count
@@ -117,6 +118,9 @@ def evaluate(spark: Any, preparation: Preparation) -> None:
     # So that a landing without rows has narrow columns too.
     with storage.replacing(f"{evaluated_folder(preparation)}/empty.parquet") as path:
         pq.write_table(evaluated_schema(preparation).empty_table(), path, filesystem=storage.filesystem)
+    if judges_attributes(preparation.publication):
+        with storage.replacing(f"{preparation.work}/{ATTRIBUTES_FOLDER}/empty.parquet") as path:
+            pq.write_table(ATTRIBUTE_ROWS.empty_table(), path, filesystem=storage.filesystem)
     landed = read_rows(spark, storage, preparation.folder.landing(preparation.order.run), LANDING)
     landed.mapInArrow(evaluation(preparation), from_arrow_schema(EVALUATED)).collect()
 

@@ -14,14 +14,21 @@ from contexture.publications import Publication
 from spark_jobs.quality.data_docs import copy
 from spark_jobs.quality.frames import AcceptedFrames
 from spark_jobs.quality.observations import Finding, finding
-from spark_jobs.quality.project import Outcome, project, without_rows
+from spark_jobs.quality.project import ATTRIBUTES, Outcome, project, without_rows
 from spark_jobs.quality.report import Report, page
 from spark_jobs.quality.suite import suite
 from spark_jobs.quality.summary import RunSummary, StructureSummary
 
 
 def judge(
-    publication: Publication, rows: AcceptedFrames, summary: RunSummary, *, outbox: str, run: str, report: str
+    publication: Publication,
+    rows: AcceptedFrames,
+    summary: RunSummary,
+    *,
+    outbox: str,
+    run: str,
+    report: str,
+    attributes: AcceptedFrames | None = None,
 ) -> Verdict:
     """Judges what a run accepted and writes why, for people and for the gate.
 
@@ -33,6 +40,7 @@ def judge(
         run: what people call the run.
         report: folder (path or URI) that receives `index.html`, `data_docs/`, `gx_result.json`, `samples.json` and
             `verdict.json`; the last one says that all are there.
+        attributes: one for each attribute of these entities; None where nothing is expected of them.
 
     Returns:
         The verdict. Expectations that failed or raised are in it: they are no exception.
@@ -51,6 +59,10 @@ def judge(
             outcomes += gx.judge_rows(summary.subject, rows, summary.reference_time, expectations)
         else:
             outcomes += [without_rows(each) for each in expectations if each.on == summary.subject.frame]
+        if summary.accepted and attributes is not None:
+            outcomes += gx.judge_attributes(attributes, summary.reference_time, expectations)
+        else:
+            outcomes += [without_rows(each) for each in expectations if each.on == ATTRIBUTES]
         copy(gx.build_data_docs(), gx.validations, storage, "data_docs")
     findings = [finding(each, summary) for each in _in_order(outcomes, [each.name for each in expectations])]
     verdict = _verdict(outbox, findings)

@@ -8,9 +8,7 @@ from collections.abc import Iterator, Mapping
 from hashlib import sha256
 
 from contexture.publications import Publication
-from contexture.publications.quality_combinations import written_columns
-
-FIXED = ("identity", "service", "service_path", "id", "type", "modified_at", "received_at", "topic")
+from contexture.publications.quality_combinations import ENTITY_COLUMNS, written_columns
 
 _IN_CONDITION = re.compile(r"`(?:value|type)_([^`]+)`|\b(?:value|type)_(\w+)")
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,99}")
@@ -33,13 +31,13 @@ def column_names(publication: Publication) -> dict[str, str]:
 
 def attribute_of(column: str) -> str | None:
     """The attribute of a column written as `value_<attribute>` or `type_<attribute>`; None: it is another column."""
-    if column in FIXED:
+    if column in ENTITY_COLUMNS:
         return None
     return next((column.removeprefix(each) for each in _PREFIXES if column.startswith(each)), None)
 
 
 def column(written: str, safe: Mapping[str, str]) -> str:
-    """The frame's name of a column written as `value_<attribute>`, `type_<attribute>` or one of `FIXED`."""
+    """The frame's name of a column written as `value_<attribute>`, `type_<attribute>` or one of ENTITY_COLUMNS."""
     attribute = attribute_of(written)
     if attribute is None or attribute not in safe:
         return written
@@ -63,6 +61,8 @@ def _named(publication: Publication) -> Iterator[str]:
         return
     yield from (*quality.required_attributes, *quality.attribute_types, *quality.ranges)
     for expectation in quality.expectations:
+        if expectation.on != "entities":
+            continue
         yield from filter(None, map(attribute_of, written_columns(expectation.kwargs)))
         yield from (quoted or plain for quoted, plain in _IN_CONDITION.findall(expectation.where or ""))
 

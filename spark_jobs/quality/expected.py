@@ -9,7 +9,7 @@ from typing import Literal
 from pydantic import JsonValue
 
 Severity = Literal["critical", "warning", "info"]
-Frame = Literal["entities", "structures", "summary"]
+Frame = Literal["entities", "attributes", "structures", "summary"]
 
 UNIQUE = "ExpectColumnValuesToBeUnique"
 NOT_NULL = "ExpectColumnValuesToNotBeNull"

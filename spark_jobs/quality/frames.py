@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from contexture.publications.quality_combinations import AGE_COLUMN
+
 if TYPE_CHECKING:
     import pandas as pd
     from pyspark.sql import DataFrame
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
 ROWS_IN_MEMORY = 100_000
 """As many narrow rows are some 100 MB in pandas."""
 
-AGE = "seconds_ahead"
+AGE = AGE_COLUMN
 MODIFIED = "modified_at"
 
 
@@ -26,8 +28,8 @@ MODIFIED = "modified_at"
 class AcceptedFrames:
     """One row for each entity or structure that was accepted.
 
-    Entities have the columns of `columns.FIXED` and two for each judged attribute, structures those of
-    `quality_combinations.STRUCTURE_COLUMNS`.
+    Entities have the columns `ENTITY_COLUMNS` of `quality_combinations` and two for each judged attribute, structures
+    those of `STRUCTURE_COLUMNS` there, attributes of entities those of `ATTRIBUTE_COLUMNS`.
 
     Attributes:
         in_spark: makes the frame of Spark; called at most once.

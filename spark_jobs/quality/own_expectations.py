@@ -8,6 +8,7 @@ from typing import cast
 from pydantic import JsonValue
 
 from contexture.publications import Publication
+from contexture.publications.expectation_names import class_name
 from contexture.publications.quality_combinations import COLUMN_ARGUMENTS
 from spark_jobs.quality.columns import column, column_names, condition
 from spark_jobs.quality.expected import Expected, Frame, Severity
@@ -15,8 +16,10 @@ from spark_jobs.quality.expected import Expected, Frame, Severity
 
 def own_expectations(publication: Publication) -> Iterator[Expected]:
     """The items of `quality.expectations`; `severity` is one of the arguments, as in Great Expectations (critical)."""
-    safe = column_names(publication)
+    of_entities = column_names(publication)
     for number, item in enumerate(publication.quality.expectations, start=1):
+        # The other frames have no columns that are named after data.
+        safe = of_entities if item.on == "entities" else {}
         kwargs = {name: _translated(name, value, safe) for name, value in item.kwargs.items() if name != "severity"}
         yield Expected(
             name=f"own-{number}:{item.name}",
@@ -28,11 +31,6 @@ def own_expectations(publication: Publication) -> Iterator[Expected]:
             where=None if item.where is None else condition(item.where, safe),
             own=True,
         )
-
-
-def class_name(written: str) -> str:
-    """`ExpectColumnValuesToBeUnique`, also for `expect_column_values_to_be_unique`."""
-    return "".join(word[:1].upper() + word[1:] for word in written.split("_"))
 
 
 def _translated(name: str, value: JsonValue, safe: Mapping[str, str]) -> JsonValue:

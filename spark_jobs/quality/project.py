@@ -18,6 +18,7 @@ from spark_jobs.quality.subjects import Subject
 
 # Counts, and who the first few offenders are: more would copy data into documents and cost a sort of the whole frame.
 EXAMPLES = 5
+ATTRIBUTES = "attributes"
 
 _VALIDATIONS = "gx/uncommitted/validations"
 _DOCS = "gx/uncommitted/data_docs/local_site"
@@ -66,17 +67,24 @@ class Project:
         about = [each for each in expectations if each.on == subject.frame]
         small = frames.memory(reference_time)
         if small is None:
-            return self._judge_in_spark(subject.frame, subject, frames, reference_time, about)
+            return self._judge_in_spark(subject.frame, subject.key, frames, reference_time, about)
         own = [each for each in about if each.own]
         source = self._context.data_sources.add_pandas(subject.frame)
         ours = [each for each in about if not each.own]
         outcomes = self._judge(subject.frame, source, small, ours, _examples_by(subject.key))
-        return outcomes + (self._judge_in_spark("own", subject, frames, reference_time, own) if own else [])
+        return outcomes + (self._judge_in_spark("own", subject.key, frames, reference_time, own) if own else [])
+
+    def judge_attributes(
+        self, frames: AcceptedFrames, reference_time: datetime, expectations: Sequence[Expected]
+    ) -> list[Outcome]:
+        """Judges the attributes of what was accepted. All is the author's own, so that Spark judges it."""
+        about = [each for each in expectations if each.on == ATTRIBUTES]
+        return self._judge_in_spark(ATTRIBUTES, "identity", frames, reference_time, about) if about else []
 
     def _judge_in_spark(
         self,
         name: str,
-        subject: Subject,
+        key: str,
         frames: AcceptedFrames,
         reference_time: datetime,
         expectations: Sequence[Expected],
@@ -84,7 +92,7 @@ class Project:
         source = self._context.data_sources.add_spark(name, persist=False)
         frame = frames.spark(reference_time)
         try:
-            return self._judge(name, source, frame, expectations, _examples_by(subject.key))
+            return self._judge(name, source, frame, expectations, _examples_by(key))
         finally:
             frame.unpersist()
 

@@ -68,7 +68,8 @@ class Expectation(Section):
 
     name: ExpectationName = Field(description="Its name, such as expect_column_values_to_be_between")
     on: Literal["entities", "attributes", "structures"] = Field(
-        "entities", description="The frame it is checked on: what a broker or a registry (structures) holds"
+        "entities",
+        description="What it has a row for: each accepted entity, each attribute of one, or each structure",
     )
     where: Text | None = Field(None, description="SQL condition that selects rows of the frame")
     kwargs: dict[str, JsonValue] = Field(

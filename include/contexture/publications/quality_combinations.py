@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterator, Mapping
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
+from contexture.publications.expectation_names import ARGUMENTS, COMMON, class_name
 from contexture.publications.findings import Finding
 from contexture.publications.rule_names import ENTITY_RULES, STRUCTURE_RULES
 
@@ -13,6 +15,7 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from contexture.publications.publication import Publication
+    from contexture.publications.quality import Expectation
 
 Findings = Iterator[Finding]
 
@@ -36,10 +39,39 @@ STRUCTURE_COLUMNS: Mapping[str, str] = {
 """Columns of the frame `structures`, with their types in Spark. `topics` and `warnings` are lists with commas; the last
 two are null where nothing was converted, or lost."""
 
+ENTITY_COLUMNS = ("identity", "service", "service_path", "id", "type", "modified_at", "received_at", "topic")
+"""Columns of the frame `entities`; each attribute adds `value_<name>`, its number, and `type_<name>`."""
+
+AGE_COLUMN = "seconds_ahead"
+"""A column of all frames with `modified_at`: how far ahead of the run it lies."""
+
+ATTRIBUTE_COLUMNS: Mapping[str, str] = {
+    "identity": "string",
+    "service": "string",
+    "service_path": "string",
+    "id": "string",
+    "type": "string",
+    "attribute": "string",
+    "dataset_id": "string",
+    "attribute_type": "string",
+    "number": "double",
+    "text": "string",
+    "modified_at": "timestamp",
+    "received_at": "timestamp",
+}
+"""Columns of the frame `attributes`, with their types in Spark: a row for each attribute of each accepted entity.
+`type` is the entity's; `number` and `text` are the value where it is one, and null else."""
+
 COLUMN_ARGUMENTS = ("column", "column_A", "column_B", "column_list", "column_set")
 """Arguments of expectations that name columns."""
 
 _KIND = (("source", "kind"),)
+_OF_ATTRIBUTE = ("value_", "type_")
+_KNOWN_COLUMNS: Mapping[str, tuple[str, ...]] = {
+    "entities": (*ENTITY_COLUMNS, AGE_COLUMN),
+    "attributes": (*ATTRIBUTE_COLUMNS, AGE_COLUMN),
+    "structures": (*STRUCTURE_COLUMNS, AGE_COLUMN),
+}
 _WITHOUT_CHOICE = {
     "unreadable": "there is nothing that could be published",
     "one-structure": "a record has the URN of one structure for its key",
@@ -73,25 +105,77 @@ def _rules_without_choice(publication: Publication) -> Findings:
 def _frames(publication: Publication) -> Findings:
     is_of_structures = publication.source.kind == "sdmx"
     for number, expectation in enumerate(publication.quality.expectations):
-        if (expectation.on == "structures") == is_of_structures:
+        if _fits(expectation, publication):
             continue
         needed, frame = ("ngsi", "structures") if is_of_structures else ("sdmx", "entities")
         message = f"`on: {expectation.on}` needs `kind: {needed}`"
         yield Finding(("quality", "expectations", number, "on"), message, f"write `on: {frame}`", _KIND)
 
 
+def _fits(expectation: Expectation, publication: Publication) -> bool:
+    return (expectation.on == "structures") == (publication.source.kind == "sdmx")
+
+
 def _columns(publication: Publication) -> Findings:
     for number, expectation in enumerate(publication.quality.expectations):
-        if expectation.on == "structures":
-            for column in written_columns(expectation.kwargs):
-                if column not in STRUCTURE_COLUMNS:
-                    near = difflib.get_close_matches(column, STRUCTURE_COLUMNS, n=1)
-                    hint = f"did you mean {near[0]!r}? " if near else ""
-                    yield Finding(
-                        ("quality", "expectations", number, "kwargs"),
-                        f"the frame of structures has no column {column!r}",
-                        f"{hint}there are {', '.join(STRUCTURE_COLUMNS)}",
-                    )
+        if not _fits(expectation, publication):
+            continue
+        known = _KNOWN_COLUMNS[expectation.on]
+        for column in written_columns(expectation.kwargs):
+            if column not in known and not (expectation.on == "entities" and column.startswith(_OF_ATTRIBUTE)):
+                yield Finding(
+                    ("quality", "expectations", number, "kwargs"),
+                    f"the frame of {expectation.on} has no column {column!r}",
+                    f"{_nearest(column, known)}there are {', '.join(known)}"
+                    + (", and value_NAME and type_NAME of each attribute" if expectation.on == "entities" else ""),
+                )
+
+
+def _names(publication: Publication) -> Findings:
+    for number, expectation in enumerate(publication.quality.expectations):
+        where, kind = ("quality", "expectations", number), class_name(expectation.name)
+        if kind not in ARGUMENTS:
+            near = _nearest(kind, tuple(ARGUMENTS))
+            hint = f"{near}they are listed in the documentation of Great Expectations"
+            yield Finding((*where, "name"), f"Great Expectations has no {kind}", hint)
+            continue
+        needed, further = ARGUMENTS[kind]
+        for argument in sorted(needed - expectation.kwargs.keys()):
+            yield Finding(where, f"{kind} needs the argument `{argument}`", f"add `{argument}` to kwargs")
+        for argument in expectation.kwargs:
+            if argument not in needed | further | COMMON:
+                hint = (
+                    f"{_nearest(argument, (*needed, *further))}it takes {', '.join(sorted(needed | further | COMMON))}"
+                )
+                yield Finding((*where, "kwargs", argument), f"{kind} has no argument `{argument}`", hint, at_key=True)
+
+
+def _conditions(publication: Publication) -> Findings:
+    for number, expectation in enumerate(publication.quality.expectations):
+        if expectation.where is not None and (problem := _unbalanced(expectation.where)):
+            yield Finding(
+                ("quality", "expectations", number, "where"),
+                f"`where` is no SQL condition: {problem}",
+                "write what could follow on WHERE, such as type = 'car' AND value_speed > 0",
+            )
+
+
+def _unbalanced(condition: str) -> str:
+    """What is left open in a condition; Spark finds the other errors, when it is judged."""
+    bare = re.sub(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|`[^`]*`", "", condition)
+    if any(quote in bare for quote in "'\"`"):
+        return "a quote is open"
+    depth = 0
+    for sign in bare:
+        depth += {"(": 1, ")": -1}.get(sign, 0)
+        if depth < 0:
+            break
+    return "a parenthesis is open, or closed too often" if depth else ""
+
+
+def _nearest(written: str, known: Iterable[str]) -> str:
+    near = difflib.get_close_matches(written, list(known), n=1)
+    return f"did you mean {near[0]!r}? " if near else ""
 
 
 def written_columns(kwargs: Mapping[str, JsonValue]) -> Iterator[str]:
@@ -101,4 +185,11 @@ def written_columns(kwargs: Mapping[str, JsonValue]) -> Iterator[str]:
         yield from (each for each in (value if isinstance(value, list) else [value]) if isinstance(each, str))
 
 
-QUALITY_CHECKS: tuple[Callable[[Publication], Findings], ...] = (_rules, _rules_without_choice, _frames, _columns)
+QUALITY_CHECKS: tuple[Callable[[Publication], Findings], ...] = (
+    _rules,
+    _rules_without_choice,
+    _frames,
+    _columns,
+    _names,
+    _conditions,
+)

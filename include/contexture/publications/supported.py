@@ -40,7 +40,6 @@ UNSUPPORTED = (
     Unsupported(
         "source", "registrations", (True,), "leave it out: no document says by which key a registry tells them"
     ),
-    Unsupported("quality", "expectations", ("attributes",), "use `on: entities`", member="on"),
 )
 
 

@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from contexture.publications import Publication
+from contexture.publications.expectation_names import ARGUMENTS, COMMON
+from contexture.publications.quality import Expectation
 from spark_jobs.quality.summary import RunSummary
 
 pytestmark = pytest.mark.spark
@@ -29,9 +31,10 @@ OWN = [
 
 @pytest.fixture(scope="module")
 def own(judged: Any, publication: Publication, car: Callable[..., dict[str, Any]], good_run: RunSummary) -> Any:
-    quality = publication.quality.model_dump() | {"expectations": OWN}
+    # A file with the wrong ones among them is refused when it is loaded; the run has to bear them all the same.
+    quality = publication.quality.model_copy(update={"expectations": tuple(map(Expectation.model_validate, OWN))})
     rows = [car("car1"), car("car2", value_speed=250.0), car("bus1", type="bus", value_speed=101.0)]
-    return judged(Publication.model_validate(publication.model_dump() | {"quality": quality}), rows, good_run)
+    return judged(publication.model_copy(update={"quality": quality}), rows, good_run)
 
 
 def test_an_expectation_of_the_author_s_own_is_judged_on_the_rows_it_selects(own: Any) -> None:
@@ -82,3 +85,20 @@ def test_one_that_raises_takes_no_other_with_it(own: Any) -> None:
 
 def test_the_page_tells_an_error_of_the_author_s_from_bad_data(own: Any) -> None:
     assert "Correct it in the publication" in own.page
+
+
+def test_the_table_of_expectations_is_that_of_the_installed_version() -> None:
+    """`contexture check` knows them by it, without Great Expectations."""
+    import great_expectations.expectations as gxe
+    from great_expectations.expectations.expectation import Expectation as Base
+
+    # What we set ourselves, or what every expectation has.
+    ours = {*Base.__fields__, "batch_id", "row_condition", "condition_parser", "library_metadata", *COMMON}
+    found = {}
+    for name, kind in vars(gxe).items():
+        # A query of one's own is no expectation by name and arguments.
+        if name.startswith("Expect") and isinstance(kind, type) and issubclass(kind, Base) and kind is not Base:
+            fields = {field: spec.required for field, spec in kind.__fields__.items() if field not in ours}
+            needed = {field for field, required in fields.items() if required}
+            found[name] = (needed, fields.keys() - needed)
+    assert {name: (set(needed), set(further)) for name, (needed, further) in ARGUMENTS.items()} == found

@@ -154,10 +154,6 @@ def test_a_service_is_never_guessed():
     ("sections", "what"),
     [
         (
-            {"quality": {"expectations": [{"name": "expect_x"}, {"name": "expect_y", "on": "attributes"}]}},
-            "quality.expectations[1].on: not yet supported: `on: attributes`",
-        ),
-        (
             {"source": {"kind": "sdmx", "registrations": True}, "topics": {"topics": ["FOO"]}},
             "source.registrations: not yet supported: `registrations: true`",
         ),

@@ -45,7 +45,11 @@ def test_attributes_that_only_the_author_s_own_expectations_name_have_columns_to
             {"name": "ExpectColumnValuesToBeUnique", "kwargs": {"column": "value_plate"}},
             {"name": "ExpectColumnPairValuesToBeEqual", "kwargs": {"column_A": "type_low", "column_B": "type"}},
             {"name": "ExpectCompoundColumnsToBeUnique", "kwargs": {"column_list": ["id", "value_seat"]}},
-            {"name": "ExpectTableRowCountToEqual", "where": "value_speed > 0 and `type_oil-level` = 'Number'"},
+            {
+                "name": "ExpectTableRowCountToEqual",
+                "kwargs": {"value": 1},
+                "where": "value_speed > 0 and `type_oil-level` = 'Number'",
+            },
         ]
     )
     assert list(column_names(publication)) == ["low", "oil-level", "plate", "seat", "speed"]
@@ -56,3 +60,8 @@ def test_a_condition_is_written_with_the_frame_s_columns() -> None:
     assert condition("type = 'car' and value_speed > 0 and `type_oil-level` = 'Number'", safe) == (
         "type = 'car' and value_speed > 0 and `type_oil_level_0a1b2c3d4e` = 'Number'"
     )
+
+
+def test_other_frames_have_no_columns_named_after_data() -> None:
+    expectation = {"name": "ExpectColumnValuesToNotBeNull", "on": "attributes", "kwargs": {"column": "number"}}
+    assert column_names(vehicles(expectations=[expectation | {"where": "attribute = 'value_speed'"}])) == {}
