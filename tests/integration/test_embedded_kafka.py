@@ -74,7 +74,10 @@ def listening_addresses(process: int) -> set[str]:
     """The local addresses, as the kernel writes them, on which a process listens."""
     sockets = set()
     for descriptor in Path(f"/proc/{process}/fd").iterdir():
-        target = str(descriptor.readlink())
+        try:
+            target = str(descriptor.readlink())
+        except FileNotFoundError:  # Closed meanwhile.
+            continue
         if target.startswith("socket:["):
             sockets.add(target.removeprefix("socket:[").removesuffix("]"))
     found = set()

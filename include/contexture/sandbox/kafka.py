@@ -126,7 +126,8 @@ class EmbeddedKafka:
             readiness.add_users(self.internal_servers, self._security.users, self._security.mechanisms)
         # What is waited for is the login; tests may give the brokers certificates that nobody trusts.
         unchecked = {"enable.ssl.certificate.verification": "false"} if self._security.tls else {}
-        readiness.await_login({**self.client_settings(), **unchecked}, self._timeout_seconds)
+        cluster = storage.cluster_id(self._nodes[0].data)
+        readiness.await_login({**self.client_settings(), **unchecked}, self._timeout_seconds, cluster=cluster)
 
     def stop(self, broker: int | None = None) -> None:
         """Ends one broker or all in good order (SIGTERM) and waits until they are gone."""

@@ -45,14 +45,20 @@ def await_brokers(nodes: Sequence[Node], timeout_seconds: float) -> None:
             _check(node, deadline)
 
 
-def await_login(settings: Mapping[str, str], timeout_seconds: float) -> None:
+def await_login(settings: Mapping[str, str], timeout_seconds: float, *, cluster: str) -> None:
     """Waits until a client with these settings is let in.
 
     Raises:
+        ConfigurationError: another cluster than the one of this id answers there.
         RetriableError: the time is over.
     """
     deadline = time.monotonic() + timeout_seconds
-    while _brokers(settings) == 0:
+    while (found := _cluster(settings)) != cluster:
+        if found is not None:
+            raise ConfigurationError(
+                f"Address already in use: another Kafka answers at {settings['bootstrap.servers']}",
+                next_step="end it, or choose other ports",
+            )
         if time.monotonic() > deadline:
             raise RetriableError(
                 f"the embedded Kafka let no client in within {timeout_seconds:.0f} s",
@@ -100,6 +106,14 @@ def _brokers(settings: Mapping[str, str]) -> int:
         return len(_admin(settings).list_topics(timeout=_ASK_SECONDS).brokers)
     except KafkaException:
         return 0
+
+
+def _cluster(settings: Mapping[str, str]) -> str | None:
+    """The id of the cluster that answers; None when none does."""
+    try:
+        return str(_admin(settings).list_topics(timeout=_ASK_SECONDS).cluster_id)
+    except KafkaException:
+        return None
 
 
 def _admin(settings: Mapping[str, str]) -> AdminClient:
