@@ -29,7 +29,7 @@ from contexture.publications import Publication
 from contexture.sdmx import Selector
 from contexture.sdmx.registries import RegistryConnection
 from contexture.sdmx.routing import router
-from fakes.kafka_cluster import FakeCluster, FakeLedger
+from fakes.kafka_cluster import FakeCluster, FakeHidden, FakeLedger
 from fakes.structure_registry import MEDIA_TYPE, FakeRegistry
 from spark_jobs.preparation.phase import Stopwatch
 from spark_jobs.structures.intake import Intake
@@ -188,6 +188,7 @@ class Instance:
                 self._names,
                 shards=1,
                 ledger=ledger,
+                hidden=FakeHidden(self._cluster),
                 open_producer=self._cluster.open_producer,
                 sleep=lambda seconds: None,
             )
