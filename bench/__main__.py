@@ -6,6 +6,7 @@ import signal
 import tempfile
 import time
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import UTC, datetime
 from importlib import import_module
 from pathlib import Path
@@ -38,6 +39,9 @@ BENCHES = {
 def main(
     only: Annotated[list[str] | None, typer.Option(help=f"One of {', '.join(BENCHES)}; may be given again.")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Small and once, to see that it works: no figures.")] = False,
+    topics: Annotated[
+        list[int] | None, typer.Option(help="Instead of the numbers of `topics`; may be given again.")
+    ] = None,
     json_file: Annotated[Path | None, typer.Option("--json", help="Gets all figures.")] = None,
     write: Annotated[Path | None, typer.Option(help="A page whose table is rewritten.")] = None,
 ) -> None:
@@ -48,7 +52,8 @@ def main(
     machine, moment = this_machine(), datetime.now(UTC)
     for name, value in machine.lines():
         progress.print(f"{name}: {value}")
-    measures = _take(chosen, QUICK if quick else Sizes(), progress)
+    sizes = QUICK if quick else Sizes()
+    measures = _take(chosen, replace(sizes, topics=tuple(topics)) if topics else sizes, progress)
     _hand_over(measures, machine, moment, json_file=json_file, write=write)
 
 

@@ -57,6 +57,8 @@ class _Spread:
             write_shards(self._home, outbox, self._shards(), moment=datetime.now(UTC))
         grouping = self._group()
         setting.tell(f"grouping took {grouping:.2f} s")
+        setting.tell(f"warm-up: {self._records / self._ours().seconds:,.0f} records/s")
+        self._peaks.clear()
         target = TOPICS_TARGET if len(self._names) == max(setting.sizes.topics) else None
         return [
             self._against("one producer, record by record in random order, in transactions", True, grouping, target),
@@ -84,6 +86,7 @@ class _Spread:
             settings,
             [TopicSpec(name, 1, 1, keep="latest") for name in self._names],
             max_new_topics=len(self._names),
+            max_broker_partitions=2 * len(self._names),
             progress=self._setting.tell,
         )
         return time.monotonic() - started

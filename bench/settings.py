@@ -19,7 +19,7 @@ class Sizes:
         large_values: sizes of larger values in `send`, and by how much fewer records of each are sent.
         topics: numbers of topics of `topics`.
         topic_records: for each of them.
-        topic_pairs: how often each pair of `topics` is measured; the peer takes minutes.
+        topic_pairs: how often each pair of `topics` is measured.
         memory_records: in the two outboxes of `memory`.
         prepared_entities: in the snapshots of `prepare`, ascending.
         held_entities: in the states of `changes`, ascending.
@@ -38,7 +38,7 @@ class Sizes:
     memory_records: tuple[int, int] = (100_000, 1_000_000)
     topics: tuple[int, ...] = (1_000, 10_000)
     topic_records: int = 10
-    topic_pairs: int = 3
+    topic_pairs: int = 5
     prepared_entities: tuple[int, ...] = (10_000, 100_000, 1_000_000)
     held_entities: tuple[int, ...] = (10_000, 100_000, 1_000_000)
     scaled_entities: tuple[int, ...] = (10_000, 100_000, 1_000_000)
