@@ -10,6 +10,9 @@ _NO_EQUIVALENT = "remove it: the client has no such setting and needs none"
 
 _TOKENS_RENEWED = "remove it: the client renews tokens by itself"
 _BROKERS_CHECK = "remove it: brokers check tokens, clients only fetch them"
+_NO_SHARES = "remove it: readers of Contexture are in no share group"
+_OWN_FUNCTIONS = "remove it: a program gives functions to contexture.kafka.Publisher (docs/how-to/extend-sending.md)"
+_OFFSETS_IN_KAFKA = "remove it: offsets are in Kafka, there is no ZooKeeper any more"
 _TICKETS_RENEWED = "use sasl.kerberos.min.time.before.relogin: how often the client renews its ticket"
 
 JAVA_NAMES: Final[Mapping[str, str]] = MappingProxyType(
@@ -34,7 +37,6 @@ JAVA_NAMES: Final[Mapping[str, str]] = MappingProxyType(
                 "sasl.login.refresh.window.jitter",
                 "sasl.login.retry.backoff.max.ms",
                 "sasl.login.retry.backoff.ms",
-                "sasl.oauthbearer.header.urlencode",
             ],
             _TOKENS_RENEWED,
         ),
@@ -51,13 +53,17 @@ JAVA_NAMES: Final[Mapping[str, str]] = MappingProxyType(
             ],
             _BROKERS_CHECK,
         ),
+        "sasl.oauthbearer.header.urlencode": _NO_EQUIVALENT,
+        "sasl.oauthbearer.jwt.validator.class": _NO_EQUIVALENT,
         "sasl.kerberos.ticket.renew.jitter": _TICKETS_RENEWED,
         "sasl.kerberos.ticket.renew.window.factor": _TICKETS_RENEWED,
         "auto.include.jmx.reporter": _NO_EQUIVALENT,
         "default.api.timeout.ms": "remove it: how long a broker is waited for is publish.broker_wait_seconds",
         "exclude.internal.topics": "remove it: patterns never mean internal topics",
         "max.poll.records": _NO_EQUIVALENT,
-        "share.acknowledgement.mode": "remove it: readers of Contexture are in no share group",
+        "share.acknowledgement.mode": _NO_SHARES,
+        "share.acquire.mode": _NO_SHARES,
+        "config.providers": "remove it: write the values themselves, and keep the connection in a secrets backend",
         "bootstrap.controllers": "use bootstrap.servers: clients speak to brokers",
         "max.block.ms": "remove it: how long a broker is waited for is publish.broker_wait_seconds of the publication",
         "partitioner.class": "remove it: Contexture always partitions as Java clients do (murmur2)",
@@ -77,8 +83,18 @@ JAVA_NAMES: Final[Mapping[str, str]] = MappingProxyType(
         "socket.connection.setup.timeout.max.ms": "use socket.connection.setup.timeout.ms",
         "transaction.two.phase.commit.enable": _NO_EQUIVALENT,
         "zookeeper.connect": "remove it: clients speak to brokers; use bootstrap.servers",
+        "zk.connect": "remove it: clients speak to brokers; use bootstrap.servers",
         "zookeeper_endpoint": "remove it: clients speak to brokers; use bootstrap.servers",
         "broker_list": "use bootstrap.servers",
+        "broker.list": "use bootstrap.servers",
+        # Names of the clients before those of today.
+        "producer.type": "remove it: a thread of the client sends records in batches, and delivery is awaited",
+        "queue.time": "use linger.ms: how long records wait until a batch is full",
+        "event.handler": _OWN_FUNCTIONS,
+        "callback.handler": _OWN_FUNCTIONS,
+        "serializer.class": "remove it: values are bytes",
+        "offsets.storage": _OFFSETS_IN_KAFKA,
+        "dual.commit.enabled": _OFFSETS_IN_KAFKA,
     }
 )
 

@@ -9,6 +9,13 @@ from contexture.kafka import profiles, stores
 from contexture.kafka.refused_properties import CALLBACKS, JAVA_NAMES, OWNED_NAMES
 
 _NEEDS_USER: Final = frozenset({"PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"})
+# What Contexture computes with itself.
+_NUMBERS: Final[Mapping[str, str]] = {
+    "message.max.bytes": "bytes",
+    "queue.buffering.max.kbytes": "kilobytes",
+    "transaction.timeout.ms": "milliseconds",
+    "message.timeout.ms": "milliseconds",
+}
 _OTHER_TOKENS: Final = ("enable.sasl.oauthbearer.unsecure.jwt", "sasl.oauthbearer.metadata.authentication.type")
 
 
@@ -37,20 +44,21 @@ def problems_of(
     ]
     if not str(options.get("bootstrap.servers", "")).strip():
         problems.append("bootstrap.servers: give the brokers as host:port,host:port")
-    if not str(options.get("message.max.bytes", "0")).isdecimal():
-        problems.append("message.max.bytes: give bytes as a whole number")
+    problems += [
+        f"{name}: give {unit} as a whole number"
+        for name, unit in _NUMBERS.items()
+        if not str(options.get(name, "0")).isdecimal()
+    ]
     problems += profiles.problems(options)
     return problems + _timeouts(options, transaction_timeout_ms) + _login(options) + stores.problems(options)
 
 
 def _timeouts(options: Mapping[str, object], default: object) -> list[str]:
-    given = options.get("message.timeout.ms")
-    limit = options.get("transaction.timeout.ms", default)
-    try:
-        if given is None or 0 < int(str(given)) <= int(str(limit)):
-            return []
-    except ValueError:
-        return ["message.timeout.ms, transaction.timeout.ms: give milliseconds as whole numbers"]
+    given = str(options.get("message.timeout.ms", default))
+    limit = str(options.get("transaction.timeout.ms", default))
+    if "message.timeout.ms" not in options or not (given + limit).isdecimal() or 0 < int(given) <= int(limit):
+        # What is no number is told as such.
+        return []
     return [f"message.timeout.ms: remove it, or set it to transaction.timeout.ms ({limit}) or less"]
 
 

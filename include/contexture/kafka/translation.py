@@ -7,18 +7,14 @@ quotes a value.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final
 
-from contexture.kafka import jaas
-
-Given = Mapping[str, object]
-Rule = Callable[[object, Given], Mapping[str, object]]
+from contexture.kafka.translation_rules import RULES, Given
 
 DEFAULT_PORT: Final = 9092
-_BYTES_IN_KBYTE: Final = 1024
 _HAS_PORT = re.compile(r"^(\[[^\]]*\]|[^:]*):\d+$")
 
 # Other names for the same, of this client itself and of Java's, with the same values.
@@ -26,7 +22,6 @@ _SAME: Final[Mapping[str, str]] = MappingProxyType(
     {
         "metadata.broker.list": "bootstrap.servers",
         "sasl.mechanisms": "sasl.mechanism",
-        "compression.codec": "compression.type",
         "request.required.acks": "acks",
         "delivery.timeout.ms": "message.timeout.ms",
         "queue.buffering.max.ms": "linger.ms",
@@ -37,8 +32,21 @@ _SAME: Final[Mapping[str, str]] = MappingProxyType(
         "ssl.keystore.key": "ssl.key.pem",
         "sasl.oauthbearer.client.credentials.client.id": "sasl.oauthbearer.client.id",
         "sasl.oauthbearer.client.credentials.client.secret": "sasl.oauthbearer.client.secret",
+        "sasl.oauthbearer.assertion.template.file": "sasl.oauthbearer.assertion.jwt.template.file",
     }
 )
+_VALUES_ALONE: Final = frozenset(
+    {
+        "bootstrap.servers",
+        "compression.type",
+        "partition.assignment.strategy",
+        "sasl.kerberos.kinit.cmd",
+        "ssl.cipher.suites",
+        "ssl.endpoint.identification.algorithm",
+    }
+)
+TRANSLATED: Final = (frozenset(_SAME) | frozenset(RULES)) - _VALUES_ALONE
+"""Names that are taken and become others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +69,7 @@ def translate(extra: Given) -> Translation:
     given = {name: value for name, value in extra.items() if value is not None}
     done = Translation({}, {}, [])
     for name, value in given.items():
-        rule = _RULES.get(name)
+        rule = RULES.get(name)
         try:
             found = rule(value, given) if rule is not None else {_SAME.get(name, name): value}
         except ValueError as problem:
@@ -85,70 +93,3 @@ def _take(done: Translation, option: str, meant: object, name: str) -> None:
         done.problems.append(f"{done.sources[option]} and {name} say {option} in two ways: give one of them")
     done.options[option] = meant
     done.sources[option] = name
-
-
-def _brokers(value: object, _: Given) -> Mapping[str, object]:
-    several = isinstance(value, list | tuple) and all(isinstance(each, str) for each in value)
-    return {"bootstrap.servers": ",".join(value) if several else value}  # type: ignore[arg-type]
-
-
-def _queue(value: object, _: Given) -> Mapping[str, object]:
-    return {"queue.buffering.max.kbytes": max(1, _number(value) // _BYTES_IN_KBYTE)}
-
-
-def _socket_buffer(option: str) -> Rule:
-    # Java's -1 leaves the size to the system; this client's 0 does.
-    return lambda value, _: {option: max(0, _number(value))}
-
-
-def _level(codec: str) -> Rule:
-    def rule(value: object, given: Given) -> Mapping[str, object]:
-        if str(given.get("compression.type", given.get("compression.codec", "lz4"))).lower() != codec:
-            raise ValueError(f"remove it, or set compression.type to {codec}")
-        return {"compression.level": _number(value)}
-
-    return rule
-
-
-def _host_name_check(value: object, _: Given) -> Mapping[str, object]:
-    # An empty name switches the check off in Java.
-    return {"ssl.endpoint.identification.algorithm": value if str(value).strip() else "none"}
-
-
-def _jaas(value: object, given: Given) -> Mapping[str, object]:
-    mechanism = given.get("sasl.mechanism", given.get("sasl.mechanisms", ""))
-    return jaas.login_options(str(value), str(mechanism))
-
-
-def _callback(value: object, _: Given) -> Mapping[str, object]:
-    if not str(value).endswith("OAuthBearerLoginCallbackHandler"):
-        raise ValueError("use sasl.oauthbearer.method and its token endpoint")
-    return {"sasl.oauthbearer.method": "oidc"}
-
-
-def _number(value: object) -> int:
-    try:
-        return int(str(value))
-    except ValueError:
-        raise ValueError("give a whole number") from None
-
-
-_RULES: Final[Mapping[str, Rule]] = MappingProxyType(
-    {
-        "bootstrap.servers": _brokers,
-        "buffer.memory": _queue,
-        "send.buffer.bytes": _socket_buffer("socket.send.buffer.bytes"),
-        "receive.buffer.bytes": _socket_buffer("socket.receive.buffer.bytes"),
-        "compression.gzip.level": _level("gzip"),
-        "compression.lz4.level": _level("lz4"),
-        "compression.zstd.level": _level("zstd"),
-        "ssl.endpoint.identification.algorithm": _host_name_check,
-        "sasl.jaas.config": _jaas,
-        "sasl.login.callback.handler.class": _callback,
-    }
-)
-TRANSLATED: Final = frozenset(_SAME) | frozenset(_RULES) - {
-    "bootstrap.servers",
-    "ssl.endpoint.identification.algorithm",
-}
-"""Names that are taken and become others."""

@@ -11,6 +11,7 @@ import pytest
 from contexture.kafka import ClientSettings, KafkaConfigurationError
 
 MINIMAL = {"bootstrap.servers": "b:9092,a:9092"}
+TOKENS_OF_JAVA = "org.apache.kafka.common.security.oauthbearer"
 SECURED = {
     **MINIMAL,
     "security.protocol": "SASL_SSL",
@@ -76,6 +77,12 @@ def test_each_kind_of_client_gets_only_its_own_options():
         ("sasl.jaas.config", "write it as Java has it"),
         ("sasl.login.callback.handler.class", "sasl.oauthbearer.method"),
         ("ssl.truststore.type", "JKS, PKCS12 or PEM"),
+        ("transaction.timeout.ms", r"transaction\.timeout\.ms: give milliseconds as a whole number"),
+        ("queue.buffering.max.kbytes", "give kilobytes as a whole number"),
+        ("delivery.timeout.ms", "give milliseconds as a whole number"),
+        ("sasl.oauthbearer.jwt.retriever.class", r"sasl\.oauthbearer\.method"),
+        ("sasl.kerberos.kinit.cmd", "the whole command with its arguments"),
+        ("config.providers", "secrets backend"),
     ],
 )
 def test_what_means_nothing_here_is_refused_with_what_to_do(name, advice):
@@ -108,6 +115,73 @@ def test_what_means_nothing_here_is_refused_with_what_to_do(name, advice):
 def test_names_of_java_clients_are_translated(given, options):
     found = ClientSettings.from_extra({**MINIMAL, **given}).options
     assert dict(found) == {**MINIMAL, **options}
+
+
+@pytest.mark.parametrize(
+    ("name", "advice"),
+    [
+        ("zookeeper.connect", r"use bootstrap\.servers"),
+        ("producer.type", "sends records in batches"),
+        ("queue.time", r"use linger\.ms"),
+        ("event.handler", r"contexture\.kafka\.Publisher"),
+        ("callback.handler", r"contexture\.kafka\.Publisher"),
+        ("partitioner.class", "murmur2"),
+        ("offsets.storage", "offsets are in Kafka"),
+        ("dual.commit.enabled", "offsets are in Kafka"),
+    ],
+)
+def test_properties_of_the_clients_before_todays_are_refused_with_what_to_use(name, advice):
+    with pytest.raises(KafkaConfigurationError, match=f"{name}: .*{advice}"):
+        ClientSettings.from_extra({**MINIMAL, name: "hush"})
+
+
+@pytest.mark.parametrize(
+    ("given", "options"),
+    [
+        ({"compression.type": "GZIP"}, {"compression.type": "gzip"}),
+        ({"compression.codec": " None"}, {"compression.type": "none"}),
+        (
+            {"partition.assignment.strategy": "org.apache.kafka.clients.consumer.RangeAssignor,cooperative-sticky"},
+            {"partition.assignment.strategy": "range,cooperative-sticky"},
+        ),
+        (
+            {"partition.assignment.strategy": ["org.apache.kafka.clients.consumer.CooperativeStickyAssignor"]},
+            {"partition.assignment.strategy": "cooperative-sticky"},
+        ),
+        ({"ssl.cipher.suites": "ECDHE-RSA-AES256-GCM-SHA384"}, {"ssl.cipher.suites": "ECDHE-RSA-AES256-GCM-SHA384"}),
+        (
+            {"sasl.oauthbearer.jwt.retriever.class": f"{TOKENS_OF_JAVA}.ClientCredentialsJwtRetriever"},
+            {"sasl.oauthbearer.method": "oidc"},
+        ),
+        (
+            {"sasl.oauthbearer.jwt.retriever.class": f"{TOKENS_OF_JAVA}.JwtBearerJwtRetriever"},
+            {
+                "sasl.oauthbearer.method": "oidc",
+                "sasl.oauthbearer.grant.type": "urn:ietf:params:oauth:grant-type:jwt-bearer",
+            },
+        ),
+        (
+            {"sasl.oauthbearer.assertion.template.file": "/t.json"},
+            {"sasl.oauthbearer.assertion.jwt.template.file": "/t.json"},
+        ),
+    ],
+)
+def test_values_of_java_clients_are_translated(given, options):
+    assert dict(ClientSettings.from_extra({**MINIMAL, **given}).options) == {**MINIMAL, **options}
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "advice"),
+    [
+        ("ssl.cipher.suites", "TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384", "names that OpenSSL has for them, with colons"),
+        ("ssl.cipher.suites", "ECDHE-RSA-AES256-GCM-SHA384,ECDHE-RSA-AES128-GCM-SHA256", "with colons"),
+        ("partition.assignment.strategy", "org.apache.kafka.clients.consumer.StickyAssignor", "use cooperative-sticky"),
+        ("sasl.kerberos.kinit.cmd", "/usr/bin/kinit", "the whole command with its arguments"),
+    ],
+)
+def test_values_of_java_clients_that_mean_nothing_here_are_refused(name, value, advice):
+    with pytest.raises(KafkaConfigurationError, match=f"{name}: .*{advice}"):
+        ClientSettings.from_extra({**MINIMAL, name: value})
 
 
 def test_two_names_for_the_same_may_not_say_different_things():
