@@ -172,9 +172,10 @@ def _unusable(problem: Exception, settings: ClientSettings) -> Exception:
     text = settings.without_secrets(said)
     if _KERBEROS in text:
         return _no_kerberos(settings)
-    from contexture.kafka.tls_files import explained
+    from contexture.kafka import tls_files, unknown_properties
 
-    return explained(settings.admin(), text) or misconfigured(ValueError(text))
+    found = unknown_properties.refusal_of(text) or tls_files.explained(settings.admin(), text)
+    return found or misconfigured(ValueError(text))
 
 
 def _no_kerberos(settings: ClientSettings) -> Exception:

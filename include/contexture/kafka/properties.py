@@ -2,37 +2,21 @@
 
 from __future__ import annotations
 
-import ctypes
-import os
-import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
 from types import MappingProxyType
 from typing import Final, Literal
 
+from contexture.kafka import effective, profiles
+from contexture.kafka.catalogue import APPLIES, Known, catalogue
 from contexture.kafka.secret_options import MASK, is_secret
 from contexture.kafka.settings import ClientSettings
 from contexture.kafka.stores import STORE_NAMES
+from contexture.kafka.unknown_properties import refusal, unknown
 
 Origin = Literal["client", "contexture", "connection"]
 
-_COLUMNS: Final = 6
-_ALIAS: Final = "Alias for `"
-_APPLIES: Final = {"P": "producer", "C": "consumer", "*": "all"}
 _PEM: Final = "-----BEGIN "
-
-
-@dataclass(frozen=True, slots=True)
-class Known:
-    """A property as the client describes it; `alias_of` names the one it is another name of."""
-
-    name: str
-    applies_to: str
-    range: str
-    default: str
-    description: str
-    alias_of: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +26,9 @@ class ClientProperty:
     Attributes:
         name: as the client calls it.
         default: the client's own.
-        value: in force; `***` for a secret.
-        origin: who says so: the client (its default), Contexture, or the connection.
+        value: in force (of those for all kinds of clients that of senders, where it is said); `***` for a secret.
+        origin: who says so: the client (its default), Contexture (also by what it makes the client do), or the
+            connection.
         given_as: the name by which the connection says it, where that is another one.
         applies_to: `producer`, `consumer` or `all` kinds of clients.
         range: what it can be.
@@ -64,50 +49,27 @@ def client_properties(settings: ClientSettings | None = None) -> tuple[ClientPro
     """All properties by name; without settings as they are where a connection says nothing but its brokers.
 
     Stores of Java clients are shown as they are named, and not read.
+
+    Raises:
+        KafkaConfigurationError: the settings name what the client doesn't know.
     """
     given = settings.options if settings is not None else {}
+    if strange := unknown(given):
+        raise refusal(strange)
     stores = {name: value for name, value in given.items() if name in STORE_NAMES}
     plain = ClientSettings(MappingProxyType({name: value for name, value in given.items() if name not in stores}))
-    ours = {"P": _by_main_name(plain.producer()), "C": _by_main_name(plain.consumer())}
+    producer, consumer = _by_main_name(plain.producer()), _by_main_name(plain.consumer())
+    ours = {
+        "P": {**effective.of_producer(producer), **producer},
+        "C": {**effective.of_consumer(consumer), **consumer},
+    }
     ours["*"] = {**ours["C"], **ours["P"], **stores}
     said = {_main_name(name): name for name in given}
     sources = settings.sources if settings is not None else {}
     rows = [_property(known, ours[known.applies_to], said, sources) for known in catalogue().values()]
     rows += [_of_store(name, value) for name, value in stores.items() if name not in catalogue()]
+    rows.append(_profile(given))
     return tuple(sorted(rows, key=lambda row: row.name))
-
-
-@cache
-def catalogue() -> Mapping[str, Known]:
-    """What the installed client knows, by name."""
-    return {known.name: known for known in _parsed(_described())}
-
-
-def _described() -> str:
-    """The table of its properties that the client prints; Python's client shows it nowhere else."""
-    from confluent_kafka import cimpl
-
-    # Symbols of librdkafka are found through the module that is linked to it, however it was installed.
-    library, system = ctypes.CDLL(cimpl.__file__), ctypes.CDLL(None)
-    system.fdopen.restype = ctypes.c_void_p
-    system.fdopen.argtypes = [ctypes.c_int, ctypes.c_char_p]
-    system.fclose.argtypes = library.rd_kafka_conf_properties_show.argtypes = [ctypes.c_void_p]
-    with tempfile.TemporaryFile() as file:
-        stream = system.fdopen(os.dup(file.fileno()), b"w")
-        library.rd_kafka_conf_properties_show(stream)
-        system.fclose(stream)
-        file.seek(0)
-        return file.read().decode()
-
-
-def _parsed(text: str) -> Iterator[Known]:
-    for line in text.splitlines():
-        cells = [cell.strip() for cell in line.split("|", _COLUMNS - 1)]
-        if len(cells) != _COLUMNS or cells[1] not in _APPLIES:
-            continue
-        name, applies, values, default, _, description = cells
-        alias = description.removeprefix(_ALIAS).partition("`")[0] if description.startswith(_ALIAS) else ""
-        yield Known(name, applies, values, default, description, alias)
 
 
 def _by_main_name(options: Mapping[str, object]) -> dict[str, object]:
@@ -133,10 +95,17 @@ def _property(
         value=default if origin == "client" else _shown(known.name, ours.get(main, MASK)),
         origin=origin,
         given_as="" if source == known.name else source,
-        applies_to=_APPLIES[known.applies_to],
+        applies_to=APPLIES[known.applies_to],
         range=known.range,
         description=known.description,
     )
+
+
+def _profile(given: Mapping[str, object]) -> ClientProperty:
+    words = "A word of Contexture's for several properties: see docs/reference/kafka-connection.md"
+    chosen = str(given.get(profiles.PROFILE, ""))
+    origin: Origin = "connection" if chosen else "contexture"
+    return ClientProperty(profiles.PROFILE, "", chosen, origin, "", "all", ", ".join(profiles.NAMES), words)
 
 
 def _of_store(name: str, value: object) -> ClientProperty:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from contexture.kafka import ClientSettings
-from contexture.kafka.properties import ClientProperty, catalogue, client_properties
+from contexture.kafka import ClientSettings, KafkaConfigurationError
+from contexture.kafka.catalogue import catalogue
+from contexture.kafka.properties import ClientProperty, client_properties
 from contexture.kafka.refused_properties import JAVA_NAMES, OWNED_NAMES
 from contexture.kafka.stores import STORE_NAMES
 from contexture.kafka.translation import TRANSLATED
@@ -109,6 +110,20 @@ JAVA_PRODUCER = [
     "sasl.oauthbearer.jwks.endpoint.url",
     "sasl.oauthbearer.scope.claim.name",
     "sasl.oauthbearer.sub.claim.name",
+    "sasl.oauthbearer.assertion.algorithm",
+    "sasl.oauthbearer.assertion.claim.aud",
+    "sasl.oauthbearer.assertion.claim.exp.seconds",
+    "sasl.oauthbearer.assertion.claim.iss",
+    "sasl.oauthbearer.assertion.claim.jti.include",
+    "sasl.oauthbearer.assertion.claim.nbf.seconds",
+    "sasl.oauthbearer.assertion.claim.sub",
+    "sasl.oauthbearer.assertion.file",
+    "sasl.oauthbearer.assertion.private.key.file",
+    "sasl.oauthbearer.assertion.private.key.passphrase",
+    "sasl.oauthbearer.assertion.template.file",
+    "sasl.oauthbearer.jwt.retriever.class",
+    "sasl.oauthbearer.jwt.validator.class",
+    "config.providers",
     "metadata.recovery.strategy",
     "metadata.recovery.rebootstrap.trigger.ms",
     "auto.include.jmx.reporter",
@@ -142,6 +157,7 @@ JAVA_READERS = [
     "isolation.level",
     "allow.auto.create.topics",
     "share.acknowledgement.mode",
+    "share.acquire.mode",
     "bootstrap.controllers",
 ]
 
@@ -174,6 +190,53 @@ def test_the_origin_of_a_value_is_told():
     assert (ours.value, ours.default, ours.origin) == ("20", "5", "contexture")
     theirs = named(settings, "reconnect.backoff.ms")
     assert (theirs.value, theirs.default, theirs.origin) == ("100", "100", "client")
+
+
+@pytest.mark.parametrize(
+    ("name", "default"),
+    [
+        # Among the properties of topics it is called "inherit" once more.
+        ("compression.type", "none"),
+        ("auto.commit.interval.ms", "5000"),
+        (
+            "sasl.kerberos.kinit.cmd",
+            'kinit -R -t "%{sasl.kerberos.keytab}" -k %{sasl.kerberos.principal} || '
+            'kinit -t "%{sasl.kerberos.keytab}" -k %{sasl.kerberos.principal}',
+        ),
+    ],
+)
+def test_a_default_is_the_clients(name, default):
+    assert named(None, name).default == default
+
+
+def test_what_the_client_was_built_with_is_told():
+    features = named(None, "builtin.features").value.split(",")
+    assert {"ssl", "sasl_scram", "zstd"} < set(features)
+    assert "sasl_gssapi" not in features
+
+
+@pytest.mark.parametrize(
+    ("extra", "told", "advice"),
+    [
+        ({"comression.type": "hush"}, "no such properties: comression.type", "write compression.type for it"),
+        ({"Max.Request.Size": 5, "a.b": 6}, "no such properties: Max.Request.Size, a.b", "max.request.size for Max"),
+        ({"a.b": 6}, "no such properties: a.b", "take it out of the extra"),
+    ],
+)
+def test_a_name_that_nobody_knows_is_refused_with_the_nearest(extra, told, advice):
+    settings = ClientSettings.from_extra({"bootstrap.servers": "a:1", **extra})
+    with pytest.raises(KafkaConfigurationError) as caught:
+        client_properties(settings)
+    assert told in caught.value.message
+    assert advice in caught.value.next_step
+    assert "hush" not in str(caught.value)
+
+
+@pytest.mark.parametrize(("chosen", "origin"), [("latency", "connection"), ("", "contexture")])
+def test_the_profile_is_listed_too(chosen, origin):
+    extra = {"bootstrap.servers": "a:1", **({"contexture.profile": chosen} if chosen else {})}
+    profile = named(ClientSettings.from_extra(extra), "contexture.profile")
+    assert (profile.value, profile.origin, profile.range) == (chosen, origin, "latency, throughput")
 
 
 def test_an_alias_tells_the_same():
