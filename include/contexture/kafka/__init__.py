@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from contexture.kafka.encoding import Delivered, Encode, encoded_values, one_after_the_other, partitioned
     from contexture.kafka.errors import (
         BrokersAwayError,
+        DamagedRecordsError,
         FencedError,
         KafkaConfigurationError,
         OffsetGoneError,
@@ -44,6 +45,7 @@ _MODULES = {
     "BrokersAwayError": "errors",
     "ClientSettings": "settings",
     "ConnectionReport": "connection",
+    "DamagedRecordsError": "errors",
     "Delivered": "encoding",
     "Encode": "encoding",
     "FencedError": "errors",
@@ -86,6 +88,7 @@ __all__ = [
     "Claims",
     "ClientSettings",
     "ConnectionReport",
+    "DamagedRecordsError",
     "Delivered",
     "Encode",
     "FencedError",

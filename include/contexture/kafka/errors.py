@@ -17,6 +17,10 @@ class OffsetGoneError(ConfigurationError):
     """Records that should be read are not there any more; reading on would leave them out in silence."""
 
 
+class DamagedRecordsError(ConfigurationError):
+    """What brokers gave is not what was written to them: reading on would take wrong records for right ones."""
+
+
 class FencedError(ConfigurationError):
     """Another sender has taken over this shard; sending again would fight with it, so it is never retried."""
 

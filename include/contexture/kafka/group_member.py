@@ -8,13 +8,13 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Final
 
 from contexture.kafka.clients import client_error, error_in, reader
-from contexture.kafka.error_table import Meaning, meaning, translated
+from contexture.kafka.error_table import translated
 from contexture.kafka.patience import Patience
 from contexture.kafka.replica import ReplicaRecord, record_of
 from contexture.kafka.settings import ClientSettings
-from contexture.kafka.starts import offset_gone
 from contexture.kafka.topic_admin import TopicAdmin
 from contexture.kafka.topic_filter import TopicFilter
+from contexture.kafka.unreadable import raise_unreadable
 from contexture.kafka.watch import ClientWatch
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 _POLL_SECONDS: Final = 0.5
 _COMMITTED_SECONDS: Final = 30.0
-_GONE: Final = frozenset({"_AUTO_OFFSET_RESET", "OFFSET_OUT_OF_RANGE"})
 
 
 class GroupMember:
@@ -84,6 +83,7 @@ class GroupMember:
 
         Raises:
             OffsetGoneError: records after what the group has committed are gone.
+            DamagedRecordsError: the brokers gave other bytes than were written.
             KafkaConfigurationError: a topic or the group may not be read.
         """
         last = time.monotonic()
@@ -148,7 +148,4 @@ class GroupMember:
     def _on_error(self, message: Message) -> None:
         error = message.error()
         assert error is not None  # asked by the caller
-        if error.name() in _GONE:
-            raise offset_gone((str(message.topic()), int(message.partition() or 0)), error.str())
-        if meaning(error) in {Meaning.CONFIGURATION, Meaning.FATAL}:
-            raise translated(error, "reading", topic=message.topic(), needs="READ and DESCRIBE")
+        raise_unreadable(error, message)

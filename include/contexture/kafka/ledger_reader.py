@@ -7,14 +7,14 @@ from contextlib import closing
 from typing import TYPE_CHECKING
 
 from contexture.kafka.clients import connect, reader
-from contexture.kafka.error_table import Meaning, meaning, translated
 from contexture.kafka.patience import Patience
 from contexture.kafka.settings import ClientSettings
 from contexture.kafka.topic_admin import TopicAdmin
+from contexture.kafka.unreadable import raise_unreadable
 from contexture.kafka.watch import ClientWatch
 
 if TYPE_CHECKING:
-    from confluent_kafka import Consumer
+    from confluent_kafka import Consumer, Message
 
     from contexture.kafka.ports import KafkaErrorLike
 
@@ -113,10 +113,9 @@ class LedgerReader:
                     self._patience.relieve()
                     return found
             else:
-                self._wait_or_raise(error)
+                self._wait_or_raise(error, message)
 
-    def _wait_or_raise(self, error: KafkaErrorLike) -> None:
+    def _wait_or_raise(self, error: KafkaErrorLike, message: Message) -> None:
         self._watch.raise_refusal("reading the ledger")
-        if meaning(error) in {Meaning.CONFIGURATION, Meaning.FATAL}:
-            raise translated(error, "reading the ledger", needs="READ and DESCRIBE")
+        raise_unreadable(error, message, "reading the ledger")
         self._patience.waited(self._watch.last_words(error))

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from contexture.kafka.clients import connect, reader
-from contexture.kafka.error_table import Meaning, meaning, translated
 from contexture.kafka.errors import KafkaConfigurationError
 from contexture.kafka.patience import Patience
 from contexture.kafka.settings import ClientSettings
-from contexture.kafka.starts import Place, offset_gone
+from contexture.kafka.starts import Place
 from contexture.kafka.topic_admin import TopicAdmin
+from contexture.kafka.unreadable import raise_unreadable
 from contexture.kafka.watch import ClientWatch
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ _CONNECT_SECONDS = 2.0
 # `consume` waits that long for a full batch, also at the end.
 _BATCH_SECONDS = 0.1
 _BATCH = 1_000
-_GONE = frozenset({"_AUTO_OFFSET_RESET", "OFFSET_OUT_OF_RANGE"})
 PARTITIONS_AT_ONCE = 500
 """Partitions read at a time: what a client holds in memory grows with them, not with what the topics hold."""
 
@@ -98,6 +97,7 @@ def read_places(
 
     Raises:
         OffsetGoneError: what should come first was deleted.
+        DamagedRecordsError: the brokers gave other bytes than were written.
         KafkaConfigurationError: a topic may not be read.
         BrokersAwayError: brokers were silent for too long, or an open transaction hides the rest.
     """
@@ -161,10 +161,10 @@ class _Reading:
                 # The end may be an offset that holds no record (a transaction's marker): the position tells.
                 if int(message.offset() or 0) >= left.get(place, 0):
                     left.pop(place, None)
-            elif error.name() in _GONE:
-                raise offset_gone(place, error.str())
-            elif meaning(error) in {Meaning.CONFIGURATION, Meaning.FATAL}:
-                raise translated(error, "reading", topic=place[0], needs="READ and DESCRIBE")
+            else:
+                raise_unreadable(error, message)
+                # An answer all the same, so that nothing but its own repetition tells that it does not end.
+                self._patience.waited(f"{error.name()}: {error.str()}", said_at_once=False)
 
     def _nothing_came(self, left: dict[Place, int]) -> None:
         self._watch.raise_refusal("reading")

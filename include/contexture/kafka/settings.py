@@ -40,6 +40,8 @@ _CONSUMER_DEFAULTS: Final[Mapping[str, Option]] = MappingProxyType(
         "queued.max.messages.kbytes": 32_768,
         "receive.message.max.bytes": 1_000_000_000,
         "fetch.message.max.bytes": 4_194_304,
+        # What brokers give is what was written, or an error.
+        "check.crcs": True,
         # An end is noticed by an empty answer; brokers hold that back for 500 ms by default.
         "fetch.wait.max.ms": 20,
     }

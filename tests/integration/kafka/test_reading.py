@@ -12,6 +12,7 @@ from confluent_kafka.admin import AdminClient
 
 from contexture.kafka import (
     ClientSettings,
+    DamagedRecordsError,
     GroupOffsets,
     OffsetGoneError,
     Publisher,
@@ -98,6 +99,22 @@ def test_what_was_deleted_before_it_was_read_is_told_loudly(settings, name):
     assert "verified or resynchronised" in told.value.next_step
     with reader.member(group) as member, pytest.raises(OffsetGoneError, match="can not be read"):
         list(member.records(idle_seconds=30))
+
+
+def test_bytes_that_changed_on_a_brokers_disk_are_told_loudly(kafka, name):
+    settings = ClientSettings.from_extra({**kafka.client_settings(), "compression.type": "none"})
+    ensure_topics(settings, [TopicSpec(name)])
+    send(settings, name, ten(name))
+    (segment,) = Path(kafka.folder).glob(f"node-*/data/{name}-0/00000000000000000000.log")
+    with segment.open("r+b") as file:
+        file.seek(segment.read_bytes().index(b"v7"))
+        file.write(b"x7")
+    with pytest.raises(DamagedRecordsError, match=rf"records of {name}\[0\] are damaged: _BAD_MSG"):
+        list(ReplicaReader(settings, [name]).records())
+    with ReplicaReader(settings, [name]).member(name) as member, pytest.raises(DamagedRecordsError):
+        list(member.records(idle_seconds=30))
+    careless = ClientSettings.from_extra({**kafka.client_settings(), "check.crcs": False})
+    assert b"x7" in values(ReplicaReader(careless, [name]).records())
 
 
 def test_members_of_a_group_share_partitions_and_move_only_some_of_them(settings, name):
