@@ -32,6 +32,9 @@ def try_connection(
         SourceKind | None, typer.Option(help="What the connection leads to, where nothing else says it.")
     ] = None,
     topic: Annotated[str | None, typer.Option(help="Kafka: an existing topic that takes the test's records.")] = None,
+    transactional_id_prefix: Annotated[
+        str | None, typer.Option(help="Kafka: as publish.transactional_id_prefix; unless given, as publications say.")
+    ] = None,
     timeout_seconds: Annotated[float, typer.Option("--timeout", min=0.1, help="Seconds for each step.")] = 15.0,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document for scripts.")] = False,
 ) -> None:
@@ -54,6 +57,7 @@ def try_connection(
         timeout_seconds=timeout_seconds,
         media_type=media_type,
         topic=topic,
+        transactional_id_prefix=transactional_id_prefix,
         kind=kind,
     )
     if as_json:

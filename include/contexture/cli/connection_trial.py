@@ -20,6 +20,7 @@ def try_by_kind(
     timeout_seconds: float,
     media_type: str = "",
     topic: str | None = None,
+    transactional_id_prefix: str | None = None,
     kind: SourceKind | None = None,
 ) -> Outcome:
     """Tests a connection of the environment.
@@ -30,6 +31,7 @@ def try_by_kind(
         timeout_seconds: for each step.
         media_type: of a structure registry: the format to try.
         topic: of Kafka: an existing topic that takes the test's records.
+        transactional_id_prefix: of Kafka; None: as the publications say that use the connection.
         kind: of a source; None: what its type, the other arguments, the connection and the publications say, else what
             answers.
 
@@ -50,6 +52,7 @@ def try_by_kind(
         timeout_seconds=timeout_seconds,
         media_type=media_type,
         topic=topic,
+        transactional_id_prefix=transactional_id_prefix,
         kind=kind,
     )
 
@@ -62,6 +65,7 @@ def try_fields(
     timeout_seconds: float,
     media_type: str = "",
     topic: str | None = None,
+    transactional_id_prefix: str | None = None,
     kind: SourceKind | None = None,
     told: Told = untold,
 ) -> Outcome:
@@ -73,7 +77,9 @@ def try_fields(
     if target == "kafka":
         from contexture.cli.kafka_connections import try_kafka
 
-        return try_kafka(connection_id, fields, topic, timeout_seconds, told)
+        return try_kafka(
+            connection_id, fields, topic, timeout_seconds, told, transactional_id_prefix=transactional_id_prefix
+        )
     registry = RegistryTrial(connection_id, fields, media_type, timeout_seconds, told)
     broker = BrokerTrial(connection_id, fields, service, timeout_seconds)
     said = kind or (target if target != "source" else None)

@@ -44,9 +44,23 @@ def settings(fields: ConnectionFields) -> ClientSettings:
 
 
 def try_kafka(
-    connection_id: str, fields: ConnectionFields, topic: str | None, timeout_seconds: float, told: Told = untold
+    connection_id: str,
+    fields: ConnectionFields,
+    topic: str | None,
+    timeout_seconds: float,
+    told: Told = untold,
+    *,
+    transactional_id_prefix: str | None = None,
 ) -> Outcome:
     """Tries a connection, step by step; `told` gets each step as soon as it is done.
+
+    Args:
+        connection_id: of the connection.
+        fields: as Airflow has them.
+        topic: an existing one that takes the test's records.
+        timeout_seconds: for each step.
+        told: gets each step.
+        transactional_id_prefix: as publications have it; None: as those say that use the connection.
 
     Raises:
         ConfigurationError: it holds what can't be used.
@@ -54,7 +68,11 @@ def try_kafka(
     from contexture.kafka import test_connection
 
     report = test_connection(
-        settings(fields), timeout_seconds=timeout_seconds, topic=topic, told=lambda check: told(_step(check))
+        settings(fields),
+        timeout_seconds=timeout_seconds,
+        transactional_id_prefix=transactional_id_prefix or _prefix(connection_id),
+        topic=topic,
+        told=lambda check: told(_step(check)),
     )
     cluster = f", cluster {report.cluster_id}" if report.cluster_id else ""
     return Outcome(
@@ -64,6 +82,15 @@ def try_kafka(
         unreachable=not report.reached,
         steps=tuple(_step(check) for check in report.checks),
     )
+
+
+def _prefix(connection_id: str) -> str:
+    """What the transactional ids of its publications begin with; of several prefixes the first."""
+    from contexture.cli.known_publications import known_publications
+    from contexture.publications.delivery import Publish
+
+    users = [each.publish for each in known_publications() if each.publish.connection == connection_id]
+    return min((each.transactional_id_prefix for each in users), default=Publish().transactional_id_prefix)
 
 
 def _step(check: Check) -> Step:

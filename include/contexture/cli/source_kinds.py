@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
-
-from contexture.cli.checking import DEFAULT_FOLDER, FOLDER_VARIABLE
+from contexture.cli.known_publications import known_publications
 from contexture.cli.registry_trial import RegistryTrial
-from contexture.errors import ConfigurationError
-from contexture.publications import discover
 from contexture.publications.kinds import SourceKind
 
 
@@ -28,10 +23,6 @@ def source_kind(connection_id: str, registry: RegistryTrial, *, service: str, me
 
 def _of_publications(connection_id: str) -> SourceKind | None:
     """What the publications read that use the connection, if they agree."""
-    try:
-        loaded = discover(Path(os.environ.get(FOLDER_VARIABLE) or DEFAULT_FOLDER))
-    except ConfigurationError:
-        return None
-    sources = [each.publication.source for each in loaded if each.publication is not None]
+    sources = [each.source for each in known_publications()]
     kinds = {source.kind for source in sources if source.connection == connection_id}
     return kinds.pop() if len(kinds) == 1 else None

@@ -7,6 +7,7 @@ import json
 import pytest
 
 from builders.registry import SEX, SEX_AND_FLOW
+from contexture.kafka import ConnectionReport
 from contexture.sandbox.context_broker import TestBroker
 from contexture.sandbox.registry import TestRegistry
 
@@ -111,6 +112,29 @@ def test_host_port_login_and_password_of_a_kafka_connection_are_taken(contexture
     assert (done.code, found["target"]) == (3, "SASL_PLAINTEXT://me@127.0.0.1:9")
     assert found["steps"][0]["remedy"] == "start the broker, or correct its port in bootstrap.servers"
     assert "hunter2" not in done.out
+
+
+@pytest.mark.parametrize(
+    ("asked", "prefix"), [([], "city"), (["--transactional-id-prefix", "mine"], "mine")], ids=["publications", "asked"]
+)
+def test_transactional_ids_begin_as_publications_say_or_as_is_asked(
+    contexture, connect, monkeypatch, tmp_path, asked, prefix
+):
+    used = []
+
+    def tried(settings, **given):
+        used.append(given["transactional_id_prefix"])
+        return ConnectionReport(settings.identity(), None, (), ())
+
+    monkeypatch.setattr("contexture.kafka.test_connection", tried)
+    monkeypatch.setenv("CONTEXTURE_PUBLICATIONS", str(tmp_path))
+    connect(conn_type="kafka", extra={"bootstrap.servers": "127.0.0.1:9"})
+    for name, connection in (("cars", "tried"), ("bikes", "another")):
+        source = "{kind: ngsi, connection: broker, service: city}"
+        sent = f"{{connection: {connection}, transactional_id_prefix: {'city' if name == 'cars' else 'aaa'}}}"
+        (tmp_path / f"{name}.yaml").write_text(f"name: {name}\nsource: {source}\npublish: {sent}\n", encoding="utf-8")
+    contexture("connection", "test", "tried", *asked)
+    assert used == [prefix]
 
 
 def test_all_properties_of_a_kafka_connection_are_listed(contexture, connect):
