@@ -70,7 +70,7 @@ def dead_letter(topic: str, row: Row, refused: RejectedError, place: RefusedPlac
         "position": str(place.position),
         **_time(row),
         **_left_out("value", value, leave=bare),
-        **_left_out("key", key, leave=bare and len(key or b"") > _LONGEST_KEY),
+        **_left_out("key", key, leave=bare and _is_long(key)),
     }
     if value is None:
         why["value"] = "tombstone"
@@ -78,6 +78,11 @@ def dead_letter(topic: str, row: Row, refused: RejectedError, place: RefusedPlac
     kept_value = None if "value_sha256" in why else value
     kept_key = None if "key_sha256" in why else key
     return topic, kept_value, kept_key, _ANY_PARTITION, None, None, _NOW, headers
+
+
+def left_of(key: bytes | None, value: bytes | None) -> tuple[tuple[bytes | None, bytes | None], ...]:
+    """Key and value of a record's dead letter: as they were, or as a bare one has them."""
+    return (key, value), (None if _is_long(key) else key, None)
 
 
 def dead_letters_found(records: Iterable[ReplicaRecord], outbox: str) -> dict[int, frozenset[int]]:
@@ -88,6 +93,10 @@ def dead_letters_found(records: Iterable[ReplicaRecord], outbox: str) -> dict[in
         if told.get(f"{HEADER}outbox") == outbox:
             found[int(told[f"{HEADER}shard"])].add(int(told[f"{HEADER}position"]))
     return {shard: frozenset(positions) for shard, positions in found.items()}
+
+
+def _is_long(key: bytes | None) -> bool:
+    return len(key or b"") > _LONGEST_KEY
 
 
 def _time(row: Row) -> dict[str, str]:

@@ -149,7 +149,13 @@ class _Sending:
         self._own = OwnRows()
         self._aside = SettingAside(publisher._dead_letters, reader, publisher._requests)
         self._settlement = Settlement(
-            reader, publisher._ledger, publisher._hidden, self._encoded, publisher._clock, publisher._sleep
+            reader,
+            publisher._ledger,
+            publisher._hidden,
+            self._encoded,
+            publisher._clock,
+            publisher._sleep,
+            publisher._dead_letters,
         )
         self._free_repeats = 0
         self._topics = 0

@@ -3,8 +3,8 @@
 After `init_transactions` nothing of a shard's earlier senders is open any more: whatever they left was committed or
 aborted. But where Kafka lost the marker (`hidden`), what should be aborted would become visible with the next commit,
 and be there twice. So a sender that begins looks at the partitions that its first transaction goes to, and where a
-first try of that very transaction stands hidden, it aborts a transaction there. One that is done sees that its last
-transaction can be seen.
+first try of that very transaction stands hidden, it aborts a transaction there: also in the dead-letter topic, for any
+of its records may have been put aside. One that is done sees that its last transaction can be seen.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Final, Protocol
 
 from contexture.errors import RetriableError
 from contexture.kafka.arbitration import Start
+from contexture.kafka.dead_letter import DeadLetters, left_of
 from contexture.kafka.failures import SendAgainError
 from contexture.kafka.hidden import Fingerprint, fingerprint
 from contexture.kafka.ledger_entry import LedgerEntry
@@ -51,6 +52,7 @@ class Settlement:
         hidden: looks behind the last stable offset.
         encoded: gives rows as they are sent.
         clock, sleep: seconds.
+        letters: where its records go that can never be sent.
     """
 
     def __init__(
@@ -61,6 +63,7 @@ class Settlement:
         encoded: EncodePiece,
         clock: Callable[[], float],
         sleep: Callable[[float], None],
+        letters: DeadLetters | None = None,
     ) -> None:
         self._reader = reader
         self._ledger = ledger
@@ -68,6 +71,7 @@ class Settlement:
         self._encoded = encoded
         self._clock = clock
         self._sleep = sleep
+        self._aside = letters.topic if letters is not None else None
 
     def is_repeated(self, row: LedgerEntry, start: Start) -> bool:
         """Whether a hidden row of the ledger is that of the transaction that comes next: it is sent again.
@@ -108,6 +112,7 @@ class Settlement:
         if position >= self._reader.records:
             return ()
         topics = {topic for piece in self._next(position) for topic in piece.topics()}
+        topics |= {self._aside} if self._aside is not None else set()
         spans = self._hidden.spans(topics)
         return sorted(self._hidden.matching(spans, self._sought(position, spans))) if spans else ()
 
@@ -119,6 +124,8 @@ class Settlement:
             for topic, key, value in zip(*columns, strict=True):
                 if topic in hiding:
                     sought[topic].add(fingerprint(key, value))
+                if self._aside in hiding:
+                    sought[self._aside] |= {fingerprint(*left) for left in left_of(key, value)}
         return sought
 
     def _next(self, position: int) -> Iterator[Piece]:

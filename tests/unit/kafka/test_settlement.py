@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from contexture.kafka import ClientSettings, Publisher, SenderNames
+from contexture.kafka.dead_letter import DeadLetters
 from contexture.kafka.hidden import fingerprint
 from contexture.kafka.ledger_entry import LedgerEntry
 from contexture.kafka.testing import MemoryShard, OutboxRow
@@ -173,3 +174,31 @@ def test_a_last_transaction_that_nobody_sees_is_aborted_and_sent_again(cluster):
     assert [places for places in cluster.aborted if places] == [[(LEDGER, 0)]]
     assert (result.records_skipped, result.transactions) == (0, 4)
     assert any("shows nothing of it" in progress.detail for progress in told)
+
+
+ASIDE = "contexture.dead-letter.vehicles"
+LETTERS = DeadLetters(ASIDE, 10)
+LARGE_KEY = b"k" * 70_000
+
+
+@pytest.mark.parametrize(
+    ("rows", "letter"),
+    [
+        (ROWS, (b"k3", b"v3")),
+        (ROWS, (b"k3", None)),
+        ([OutboxRow("cars", LARGE_KEY, b"v")], (None, None)),
+    ],
+)
+def test_a_hidden_dead_letter_of_the_next_transaction_is_aborted_too(cluster, rows, letter):
+    cluster.hidden = {(ASIDE, 2): {fingerprint(*letter)}}
+    publisher(cluster, dead_letters=LETTERS).publish(MemoryShard(rows))
+    assert cluster.aborted == [[(ASIDE, 2)]]
+    assert len(cluster.values("cars")) == len(rows)
+
+
+def test_dead_letters_that_others_have_open_are_left_alone(cluster):
+    cluster.hidden = {(ASIDE, 0): {fingerprint(b"k30", b"v30"), fingerprint(b"bike", b"v3")}}
+    hidden = FakeHidden(cluster)
+    publisher(cluster, hidden=hidden, dead_letters=LETTERS).publish(MemoryShard(ROWS))
+    assert hidden.asked == [{"cars", ASIDE}]
+    assert cluster.aborted == []
