@@ -223,3 +223,16 @@ def test_a_broker_that_fails_is_no_transaction(storage: Storage, store: Producer
     with pytest.raises(RetriableError), source_noted(storage, VEHICLES, "run1", pytest.fail):
         raise RetriableError("the broker answers 500", next_step="wait")
     assert store.transactions() == []
+
+
+def test_records_that_went_to_the_dead_letters_are_noted_with_their_transaction(
+    storage: Storage, store: ProducerStore
+) -> None:
+    manifest = approved(storage)
+    kafka = FakeTarget(topics={"cars"}, ledger_topic="ledger-a", refused={0: (1,)})
+    with open_journal(storage, pytest.fail) as journal:
+        attempts = attempts_of(Outboxes(storage, "vehicles"), "outbox1", 0, VEHICLES)
+        send_shard(storage, manifest, 0, kafka, attempts, ShardNotes(journal, manifest, 0))
+    ((row,), told) = store.transactions("vehicles"), store.put_aside("vehicles")
+    assert (row.status, row.records, row.dead_letters) == (TransactionStatus.SENT, 2, 1)
+    assert (told.letters, told.outstanding) == (1, True)

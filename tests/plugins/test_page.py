@@ -21,6 +21,7 @@ from builders.outboxes import NOON, outbox, publication, records  # noqa: E402
 from builders.page_browser import Browser  # noqa: E402
 from contexture.operations import ProducerStore, TransactionRow, TransactionStatus, VerificationRow  # noqa: E402
 from contexture.outbox.attempts import AttemptLog  # noqa: E402
+from contexture.outbox.dead_letters import DeadLettered, keep_dead_letters  # noqa: E402
 from contexture.outbox.lifecycle import Outboxes  # noqa: E402
 from contexture.outbox.state import State, StatePointer  # noqa: E402
 from contexture.outbox.storage import Storage  # noqa: E402
@@ -31,7 +32,7 @@ FILE = """
 name: {name}
 source: {{kind: ngsi, connection: context_broker, service: vehicles, service_path: /4wheels, types: [car]}}
 """
-PARTS = ("transactions", "runs", "topics", "quarantine", "quality", "samples")
+PARTS = ("transactions", "runs", "topics", "quarantine", "quality", "dead-letters", "samples")
 PAGES = ("", "publications/vehicles", *(f"publications/vehicles/{part}" for part in PARTS))
 APIS = tuple(f"api/{page or 'publications'}" for page in PAGES[:-1])
 
@@ -504,3 +505,57 @@ def _seconds(browser: Browser, path: str, query: Mapping[str, Any]) -> float:
     took = time.process_time() - begun
     assert answer.status_code == 200
     return took
+
+
+def put_aside(home: Storage, tables: ProducerStore, *, file: str = "") -> None:
+    path = Path(home.root).parent / "publications" / "vehicles.yaml"
+    path.write_text(FILE.format(name="vehicles") + (file or "publish: {on_failure: dead-letter}\n"))
+    manifest = outbox(home, publication(), 1, [records("a", "b")])
+    keep_dead_letters(home, manifest, DeadLettered(shards={0: (0, 1)}))
+    State(home, "vehicles").point(StatePointer(concluded_at=NOON, outbox="outbox1"))
+    tables.transaction_is(transaction(), put_aside=2)
+
+
+def test_what_can_never_be_sent_is_seen_wherever_the_publication_is_shown(home, browser, tables):
+    assert "put aside" not in browser.get("").text
+    put_aside(home, tables)
+    remark = (
+        '<a class="small owing" href="/contexture/publications/vehicles/dead-letters">'
+        "2 records put aside, the last 2026-03-01 11:00</a>"
+    )
+    for page in ("", "publications/vehicles"):
+        assert remark in browser.get(page).text
+    assert ">2 put aside</a>" in browser.get("publications/vehicles").text
+    assert ">2 put aside</a>" in browser.get("publications/vehicles/transactions").text
+    [line, _] = sorted(browser.get("api/publications").json()["lines"], key=lambda each: -len(each["name"]))
+    assert (line["dead_letters"]["letters"], line["dead_letter_topic"]) == (2, "contexture.dead-letter.vehicles")
+
+
+def test_the_page_of_dead_letters_says_how_to_read_them_and_what_to_do(home, browser, tables):
+    put_aside(home, tables)
+    text = browser.get("publications/vehicles/dead-letters").text
+    assert "<code>contexture.dead-letter.vehicles</code>" in text
+    assert "<code>contexture dead-letters vehicles</code>" in text
+    assert "No full run has tried them again" in text
+    assert "<td><code>outbox1</code></td>" in text
+    assert 'href="/contexture/publications/vehicles/actions/resynchronise"' in text
+    for_readers = browser.get("publications/vehicles/dead-letters", user="eve").text
+    assert "actions/" not in for_readers
+    assert "Have somebody resynchronise in full" in for_readers
+    told = browser.get("api/publications/vehicles/dead-letters").json()
+    assert [(row["outbox"], row["dead_letters"]) for row in told["rows"]] == [("outbox1", 2)]
+
+
+def test_once_a_full_run_has_tried_them_again_they_stand_out_no_more(home, browser, tables):
+    put_aside(home, tables)
+    tables.run_started("vehicles", "run2", run_id="manual__2", mode="full", sequence=2)
+    tables.run_ended("vehicles", "run2")
+    assert '<a class="small" href="/contexture/publications/vehicles/dead-letters">2 records' in browser.get("").text
+    assert "A full run has tried them again since." in browser.get("publications/vehicles/dead-letters").text
+
+
+def test_a_publication_whose_file_has_such_records_stop_it_says_so(home, browser, tables):
+    assert "publish.on_failure: stop" in browser.get("publications/vehicles/dead-letters").text
+    assert "Dead letters</dt>" not in browser.get("publications/vehicles").text
+    put_aside(home, tables, file="publish: {on_failure: stop}\n")
+    assert "was put aside by the file as it was then" in browser.get("publications/vehicles/dead-letters").text

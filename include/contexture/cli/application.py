@@ -22,6 +22,7 @@ COMMANDS = {
     "notify": ("contexture.cli.notify", "Take notifications of context brokers, without Airflow."),
     "outbox": ("contexture.cli.outbox", "Look at outboxes, send one again, or give one up."),
     "quarantine": ("contexture.cli.quarantine", "Show what the row rules hold back."),
+    "dead-letters": ("contexture.cli.dead_letters", "Show what can never be sent, and why."),
     "models": ("contexture.cli.models", "Copy JSON Schemas that entities are validated against."),
     "resync": ("contexture.cli.resync", "Start publications again, through Airflow."),
     "backfill": ("contexture.cli.backfill", "Send past intervals again, through Airflow; tell before what that is."),

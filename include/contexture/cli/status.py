@@ -13,6 +13,7 @@ from contexture.cli import exit_codes
 if TYPE_CHECKING:
     from contexture.cli.operations_status import Operations
     from contexture.cli.publication_status import PublicationStatus
+    from contexture.operations.page.put_aside import DeadLetterStatus
 
 app = typer.Typer(add_completion=False)
 
@@ -68,12 +69,24 @@ def _lines(found: list[PublicationStatus], root: str) -> Iterator[str]:
             yield f"  inbox: {each.waiting.files} files of notifications wait, the oldest since {since}"
         if each.owes_full:
             yield f"  the next run is full: {each.owes_full}"
+        yield from _dead_letter_lines(each.status.dead_letters)
         for outbox in each.pending:
             failed = f", {outbox.attempts} failed sends" if outbox.attempts else ""
             yield f"  pending: outbox {outbox.outbox[:12]} (run {outbox.sequence}), {outbox.status}{failed}"
             for send in outbox.sends:
                 if send.is_open:
                     yield f"    shard {send.shard}: {send.told()}: {send.message}"
+
+
+def _dead_letter_lines(found: DeadLetterStatus) -> Iterator[str]:
+    if not found.kept and not found.last_run:
+        return
+    counts = [f"{found.last_run} of the last concluded run"] if found.last_run else []
+    if found.kept:
+        counts.append(f"{found.kept} of all runs that are kept, the last at {found.last_at:%Y-%m-%d %H:%M:%S} UTC")
+    tried = "" if found.outstanding or not found.kept else "; a full run has tried them again since"
+    where = found.topic or "a topic that the publication no longer names"
+    yield f"  dead letters in {where}: {', '.join(counts)}{tried}"
 
 
 def _operation_lines(operations: Operations | None) -> Iterator[str]:

@@ -24,7 +24,7 @@ _CONNECT_SECONDS: Final = 2
 
 VERSION_TABLE: Final = "contexture_alembic_version"
 """Alembic's note of the tables' version; a name of its own, for Airflow's may be in the same database."""
-HEAD: Final = "0006"
+HEAD: Final = "0007"
 """The version of the tables that this Contexture reads and writes: the last of `migrations/versions`."""
 
 

@@ -37,13 +37,16 @@ class History(Totals):
         publication: str | None = None,
         *,
         status: TransactionStatus | None = None,
+        with_dead_letters: bool = False,
         limit: int = _PAGE,
         offset: int = 0,
     ) -> list[TransactionRow]:
-        """Transactions, the latest first; of one status if given."""
+        """Transactions, the latest first; of one status if given, and those alone that put records aside."""
         query = _of(select(TRANSACTIONS), TRANSACTIONS, publication)
         if status is not None:
             query = query.where(TRANSACTIONS.c.status == int(status))
+        if with_dead_letters:
+            query = query.where(TRANSACTIONS.c.dead_letters > 0)
         order = (TRANSACTIONS.c.updated_ms.desc(), TRANSACTIONS.c.shard, TRANSACTIONS.c.number.desc())
         return [as_transaction(row._mapping) for row in self._page(query.order_by(*order), limit, offset)]
 

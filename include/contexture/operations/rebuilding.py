@@ -60,7 +60,7 @@ def rebuild(
     for shard, entry in ledger:
         if entry.transaction == _CLAIM:
             continue
-        store.transaction_is(_sent(publication, shard, entry))
+        store.transaction_is(_sent(publication, shard, entry), put_aside=len(entry.dead_letters))
         last[entry.outbox, shard] = entry
         sent += 1
     left = sum(_left(store, publication, place, part, last.get(place)) for place, part in pending.items())

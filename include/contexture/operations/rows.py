@@ -47,6 +47,7 @@ class TransactionRow:
         position: how many records of the shard are committed with it.
         source_transaction: the registry's own, if it has one.
         source_deletions: whether it holds the deletions of that, which follow its additions and modifications.
+        dead_letters: how many of its records can never be sent, and went to the dead-letter topic with it.
     """
 
     publication: str
@@ -61,6 +62,7 @@ class TransactionRow:
     message: str | None
     updated_at: datetime
     source_deletions: bool = False
+    dead_letters: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,9 +171,15 @@ def as_transaction(row: Mapping[Any, Any]) -> TransactionRow:
     """The transaction of a row of its table."""
     values = dict(row)
     status = TransactionStatus(values.pop("status"))
-    # Rows of earlier versions say nothing about deletions.
-    deletions = bool(values.pop("source_deletions"))
-    return TransactionRow(status=status, updated_at=_pop(values, "updated_ms"), source_deletions=deletions, **values)
+    # Rows of earlier versions say nothing about deletions and dead letters.
+    deletions, aside = bool(values.pop("source_deletions")), int(values.pop("dead_letters") or 0)
+    return TransactionRow(
+        status=status,
+        updated_at=_pop(values, "updated_ms"),
+        source_deletions=deletions,
+        dead_letters=aside,
+        **values,
+    )
 
 
 def as_attempt(row: Mapping[Any, Any]) -> AttemptRow:

@@ -83,11 +83,20 @@ class ProducerStore(EventLog, History, ProducerSettings):
             given = {"publication": publication, "run": run_id[:200], "run_id": run_id, "started_ms": _now_ms()}
             self._put(RUNS, given | changes)
 
-    def transaction_is(self, row: TransactionRow) -> None:
-        """Keeps what has become of a transaction."""
+    def transaction_is(self, row: TransactionRow, *, put_aside: int = 0) -> None:
+        """Keeps what has become of a transaction.
+
+        Args:
+            row: the transaction.
+            put_aside: how many records of the shard went to the dead-letter topic with it or with those before it, as
+                the ledger's row says. What no row of these tells counts as put aside with this one.
+        """
         values = asdict(row) | {"status": int(row.status)}
         values["updated_ms"] = milliseconds(values.pop("updated_at"))
-        self._put(TRANSACTIONS, values)
+        with self._writing() as connection:
+            if put_aside:
+                values["dead_letters"] = max(0, put_aside - _told_before(connection, row))
+            connection.execute(self._replacing(TRANSACTIONS, values))
 
     def shard_begins(self, publication: str, outbox: str, shard: int, registry: Sequence[RegistryPart] = ()) -> None:
         """Keeps that the rest of a shard is about to be sent: its next transaction is pending.
@@ -177,6 +186,12 @@ class ProducerStore(EventLog, History, ProducerSettings):
 def _numbers(connection: Connection, publication: str, outbox: str, shard: int) -> set[int]:
     known = select(TRANSACTIONS.c.number).where(*_shard(publication, outbox, shard))
     return set(connection.scalars(known))
+
+
+def _told_before(connection: Connection, row: TransactionRow) -> int:
+    """How many dead letters the rows of the shard's earlier transactions tell."""
+    earlier = (*_shard(row.publication, row.outbox, row.shard), TRANSACTIONS.c.number < row.number)
+    return int(connection.scalar(select(func.sum(TRANSACTIONS.c.dead_letters)).where(*earlier)) or 0)
 
 
 def _pending() -> dict[str, Any]:

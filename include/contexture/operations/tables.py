@@ -81,8 +81,10 @@ TRANSACTIONS: Final = Table(
     Column("message", Text),
     Column("updated_ms", BigInteger, nullable=False),
     Column("source_deletions", Boolean),
+    Column("dead_letters", BigInteger),
     Index("transactions_by_time", "publication", "updated_ms"),
     Index("transactions_by_status", "status", "publication"),
+    Index("transactions_by_dead_letters", "publication", "dead_letters"),
 )
 
 ATTEMPTS: Final = Table(

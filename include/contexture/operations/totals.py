@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Final
 
 from sqlalchemy import func, select
 
@@ -16,6 +17,7 @@ from contexture.operations.rows import (
     as_transaction,
     as_verification,
     milliseconds,
+    moment,
 )
 from contexture.operations.statuses import TransactionStatus
 from contexture.operations.tables import RUNS, TRANSACTIONS, VERIFICATIONS
@@ -28,6 +30,26 @@ class Volume:
     transactions: int = 0
     records: int = 0
     bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class PutAside:
+    """What a publication's transactions put into the dead-letter topic, as far as they are told.
+
+    Attributes:
+        letters: how many records; one that is tried again in vain counts each time.
+        transactions: how many transactions have such records.
+        last_at: when the last of them was sent there.
+        outstanding: whether no full run, which tries them again, has begun since and come to its good end.
+    """
+
+    letters: int = 0
+    transactions: int = 0
+    last_at: datetime | None = None
+    outstanding: bool = False
+
+
+NOTHING_PUT_ASIDE: Final = PutAside()
 
 
 class Totals(TableAccess):
@@ -67,6 +89,22 @@ class Totals(TableAccess):
         with self._reading() as connection:
             count, records, size = connection.execute(query).one()
         return Volume(int(count), int(records or 0), int(size or 0))
+
+    def put_aside(self, publication: str) -> PutAside:
+        """What a publication put into its dead-letter topic, as long ago as its transactions are kept."""
+        table, runs = TRANSACTIONS.c, RUNS.c
+        aside = select(func.sum(table.dead_letters), func.count(), func.max(table.updated_ms)).where(
+            table.publication == publication, table.dead_letters > 0
+        )
+        full = select(func.max(runs.started_ms)).where(
+            runs.publication == publication, runs.mode == "full", runs.state == "succeeded"
+        )
+        with self._reading() as connection:
+            letters, count, last = connection.execute(aside).one()
+            if not letters:
+                return NOTHING_PUT_ASIDE
+            tried_again = connection.scalar(full)
+        return PutAside(int(letters), int(count), moment(last), tried_again is None or tried_again <= last)
 
     def transaction_counts(self, publication: str) -> dict[TransactionStatus, int]:
         """How many transactions of a publication have each status; nothing for a status that none has."""

@@ -69,8 +69,8 @@ class ShardNotes:
 
     def committed(self, entry: LedgerEntry) -> None:
         """A transaction is in Kafka, and the next one, if there is one, is pending."""
-        sent = self._row(entry, entry.transaction, TransactionStatus.SENT)
-        self._journal.note(lambda store: store.transaction_is(sent))
+        sent, aside = self._row(entry, entry.transaction, TransactionStatus.SENT), len(entry.dead_letters)
+        self._journal.note(lambda store: store.transaction_is(sent, put_aside=aside))
         if entry.position < self._records and not self._registry:
             pending = self._row(None, entry.transaction + 1, TransactionStatus.PENDING)
             self._journal.note(lambda store: store.transaction_is(pending))

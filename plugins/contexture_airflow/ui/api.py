@@ -9,6 +9,7 @@ from fastapi import APIRouter
 from contexture.operations import TransactionStatus
 from contexture.operations.page import detail
 from contexture.operations.page.held_back import quarantines
+from contexture.operations.page.put_aside import dead_letter_page
 from contexture.operations.page.quality import quality_over_time
 from contexture.operations.page.standing import Standing
 from contexture_airflow.ui.reader import Number, Reading
@@ -51,6 +52,12 @@ def tell_topics(reader: Reading, name: str, page: Number = 1) -> Any:
 def tell_quarantine(reader: Reading, name: str, page: Number = 1) -> Any:
     """What its rules hold back."""
     return quarantines(reader.sources, reader.publication(name), page=page)
+
+
+@router.get("/{name}/dead-letters")
+def tell_dead_letters(reader: Reading, name: str, page: Number = 1) -> Any:
+    """What of it can never be sent."""
+    return dead_letter_page(reader.sources, reader.publication(name), page=page)
 
 
 @router.get("/{name}/quality")

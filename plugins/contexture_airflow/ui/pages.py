@@ -8,6 +8,7 @@ from fastapi.responses import HTMLResponse, Response
 from contexture.operations import TransactionStatus
 from contexture.operations.page import detail
 from contexture.operations.page.held_back import quarantines
+from contexture.operations.page.put_aside import dead_letter_page
 from contexture.operations.page.quality import quality_over_time
 from contexture.operations.page.standing import Standing
 from contexture_airflow.settings import VERIFY_DAG
@@ -84,6 +85,13 @@ def show_quarantine(reader: Reading, name: str, page: Number = 1) -> str:
     """What its rules hold back."""
     found = quarantines(reader.sources, reader.publication(name), page=page)
     return render("quarantine", reader.places, name=name, quarantines=found, may_act=reader.may_act(name))
+
+
+@router.get("/publications/{name}/dead-letters")
+def show_dead_letters(reader: Reading, name: str, page: Number = 1) -> str:
+    """What of it can never be sent."""
+    found = dead_letter_page(reader.sources, reader.publication(name), page=page)
+    return render("dead_letters", reader.places, name=name, letters=found, may_act=reader.may_act(name))
 
 
 @router.get("/publications/{name}/topics")

@@ -11,6 +11,7 @@ from builders.outboxes import NOON, outbox, publication, records
 from contexture.operations import ProducerStore, TransactionRow, TransactionStatus
 from contexture.outbox.attempts import AttemptLog
 from contexture.outbox.conclusion import conclude
+from contexture.outbox.dead_letters import DeadLettered, keep_dead_letters
 from contexture.outbox.inbox_files import open_shelf
 from contexture.outbox.inbox_writer import InboxWriter
 from contexture.outbox.layout import PublicationFolder
@@ -193,3 +194,29 @@ def test_tables_that_are_away_are_told_and_the_rest_is_shown(storage, contexture
     document = json.loads(contexture("status", "--json").out)
     assert "do not answer (DatabaseError)" in document["operational_tables_problem"]
     assert [each["operations"] for each in document["publications"]] == [None, None]
+
+
+def test_records_that_can_never_be_sent_are_told(storage, contexture, tmp_path):
+    concluded(storage)
+    assert "dead letters" not in contexture("status").out
+    manifest = Outboxes(storage, "vehicles").manifest("first000")
+    keep_dead_letters(storage, manifest, DeadLettered(shards={0: (1,)}))
+    assert "  dead letters in a topic that the publication no longer names: 1 of the last concluded run" in (
+        contexture("status").out.splitlines()
+    )
+    file = tmp_path / "publications" / "vehicles.yaml"
+    file.write_text(FILE.format(name="vehicles") + "publish: {on_failure: dead-letter}\n")
+    store = ProducerStore.of_home(storage.root)
+    row = TransactionRow("vehicles", "first000", 0, 0, TransactionStatus.SENT, 2, 50, 2, None, None, NOON)
+    store.transaction_is(row, put_aside=1)
+    line = (
+        "  dead letters in contexture.dead-letter.vehicles: 1 of the last concluded run, 1 of all runs that are kept, "
+        "the last at 2026-03-01 12:00:00 UTC"
+    )
+    done = contexture("status")
+    assert (done.code, line in done.out.splitlines()) == (0, True)
+    store.run_started("vehicles", "run2", run_id="manual__2", mode="full", sequence=2)
+    store.run_ended("vehicles", "run2")
+    assert f"{line}; a full run has tried them again since" in contexture("status").out.splitlines()
+    (vehicles,) = json.loads(contexture("status", "vehicles", "--json").out)["publications"]
+    assert vehicles["status"]["dead_letters"]["outstanding"] is False

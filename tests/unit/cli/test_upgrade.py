@@ -50,7 +50,7 @@ def test_what_would_be_done_is_told_and_not_done(contexture, storage):
         "  vehicles: outbox status: no format, 3 files, now 1: marked with its format",
         "  vehicles: landing manifest: no format, 3 files, now 1: marked with its format",
         "  vehicles: verdict: no format, 3 files, now 1: marked with its format",
-        "  operational tables: format 0002, now 0006: brought up by their steps",
+        "  operational tables: format 0002, now 0007: brought up by their steps",
         "nothing was changed; without --dry-run this is done",
     ]
     assert state_format(storage) == 1
@@ -62,7 +62,7 @@ def test_it_is_done_once(contexture, storage):
     first, second = contexture("upgrade"), contexture("upgrade")
     assert (first.code, first.out.splitlines()[-1]) == (0, "done")
     assert state_format(storage) == 3
-    assert rows(url(storage), "SELECT version_num FROM contexture_alembic_version") == [("0006",)]
+    assert rows(url(storage), "SELECT version_num FROM contexture_alembic_version") == [("0007",)]
     assert rows(url(storage), "SELECT count(*) FROM transactions") == [(2,)]
     assert (second.code, second.out.splitlines()[-1]) == (0, "everything is of this Contexture's formats")
 
@@ -126,10 +126,10 @@ def test_tables_of_a_later_contexture_keep_files_from_being_changed(contexture, 
     execute(
         url(storage),
         "CREATE TABLE contexture_alembic_version (version_num VARCHAR(32) NOT NULL)",
-        "INSERT INTO contexture_alembic_version VALUES ('0007')",
+        "INSERT INTO contexture_alembic_version VALUES ('0008')",
     )
     done = contexture("upgrade")
-    assert (done.code, "were written by a later Contexture: they are of version 0007" in done.err) == (2, True)
+    assert (done.code, "were written by a later Contexture: they are of version 0008" in done.err) == (2, True)
     assert state_format(storage) == 1
 
 

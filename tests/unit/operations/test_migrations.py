@@ -23,6 +23,7 @@ from contexture.operations import ProducerStore, TransactionRow, TransactionStat
 from contexture.operations import migrations as package
 from contexture.operations.database import HEAD, VERSION_TABLE, current_revision, open_engine
 from contexture.operations.tables import METADATA, VIEWS
+from contexture.operations.totals import PutAside
 
 SENT = TransactionRow("vehicles", "outbox1", 0, 0, TransactionStatus.SENT, 10, 1_000, 10, None, None, NOON)
 VERSION = f"SELECT version_num FROM {VERSION_TABLE}"
@@ -66,17 +67,18 @@ def test_the_steps_lead_to_the_tables_that_the_code_uses(url: str) -> None:
 def test_the_steps_are_one_line_up_to_the_version_that_the_code_knows() -> None:
     script = ScriptDirectory(str(Path(package.__file__).parent))
     known = [step.revision for step in script.walk_revisions()]
-    assert known == ["0006", "0005", "0004", "0003", "0002", "0001"]
+    assert known == ["0007", "0006", "0005", "0004", "0003", "0002", "0001"]
     assert script.get_heads() == [HEAD]
 
 
-@pytest.mark.parametrize("version", [1, 2, 3, 4, 5])
+@pytest.mark.parametrize("version", [1, 2, 3, 4, 5, 6])
 def test_tables_of_a_former_version_become_those_of_today_with_what_they_hold(url: str, version: int) -> None:
     former_tables(url, version)
     store = ProducerStore(url)
     refused, sent = store.transactions()
     assert sent == SENT
     assert (refused.source_transaction, refused.message, refused.source_deletions) == (4711, "no broker", version >= 2)
+    assert (refused.dead_letters, sent.dead_letters, store.put_aside("vehicles")) == (0, 0, PutAside())
     assert [run.run_id for run in store.runs("vehicles")] == ["scheduled__1"]
     assert [row.next_at for row in store.attempts("vehicles")] == [NOON + timedelta(seconds=5)]
     assert [row.who for row in store.interventions("vehicles")] == ["anna"] * (version >= 4)
@@ -84,10 +86,13 @@ def test_tables_of_a_former_version_become_those_of_today_with_what_they_hold(ur
     assert rows(url, "SELECT told FROM verifications") == [("all equal",)] * (version >= 3)
     store.close()
     assert rows(url, VERSION) == [(HEAD,)]
+    assert rows(url, "SELECT property FROM kafa_producer_config_properties") == [("batches.batch_size=1",)] * (
+        version >= 6
+    )
     assert rows(url, "SELECT tx_id, tx_status FROM kafka_producer_tx ORDER BY 1") == [("4711", 3), ("outbox1/0/0", 1)]
 
 
-@pytest.mark.parametrize("version", [1, 2, 3, 4, 5])
+@pytest.mark.parametrize("version", [1, 2, 3, 4, 5, 6])
 def test_tables_that_were_taken_over_are_like_new_ones(url: str, version: int, tmp_path: Path) -> None:
     former_tables(url, version)
     opened(url).close()

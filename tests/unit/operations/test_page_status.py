@@ -17,6 +17,7 @@ from contexture.operations.page.status import StatusReport, statuses
 from contexture.operations.page.tables import Tables
 from contexture.outbox.attempts import AttemptLog
 from contexture.outbox.conclusion import conclude
+from contexture.outbox.dead_letters import DeadLettered, keep_dead_letters
 from contexture.outbox.inbox_files import open_shelf
 from contexture.outbox.inbox_writer import InboxWriter
 from contexture.outbox.lifecycle import Outboxes
@@ -31,8 +32,8 @@ def storage(tmp_path: Path) -> Storage:
     return Storage(str(tmp_path))
 
 
-def status(storage: Storage, dag: DagFacts | None = ACTIVE, *, configured: bool = True) -> StatusReport:
-    files = {"vehicles": publication()} if configured else {}
+def status(storage: Storage, dag: DagFacts | None = ACTIVE, *, configured: bool = True, **keys: object) -> StatusReport:
+    files = {"vehicles": publication(**keys)} if configured else {}
     store = ProducerStore.of_home(storage.root)
     sources = Sources(storage, Tables(store), files, {"vehicles": dag} if dag else {}, LATER)
     (found,) = statuses(sources, ["vehicles"])
@@ -51,6 +52,7 @@ def test_a_publication_that_never_ran_is_ready(storage: Storage) -> None:
         "attempt": None,
         "next_try_at": None,
         "lag": {"seconds": 0.0, "records": 0, "notifications": 0, "published_until": None},
+        "dead_letters": {"topic": None, "last_run": None, "kept": None, "last_at": None, "outstanding": False},
     }
 
 
@@ -109,3 +111,33 @@ def test_notifications_that_wait_are_part_of_the_lag(storage: Storage) -> None:
     writer.close()
     found = status(storage)
     assert (found.lag.notifications, found.lag.seconds) == (1, 70 * 60)
+
+
+def test_what_can_never_be_sent_is_told_of_the_last_run_and_of_all(storage: Storage) -> None:
+    manifest = outbox(storage, publication(), 1, [records("car1", "car2")], name="first000")
+    Outboxes(storage, "vehicles").move("first000", "approved", reason="good")
+    conclude(storage, manifest, cluster="c", target="t")
+    keep_dead_letters(storage, manifest, DeadLettered(shards={0: (1,)}))
+    store = ProducerStore.of_home(storage.root)
+    assert store is not None
+    for number in range(2):
+        at = NOON + timedelta(minutes=number)
+        row = TransactionRow("vehicles", f"o{number}", 0, 0, TransactionStatus.SENT, 2, 50, 2, None, None, at)
+        store.transaction_is(row, put_aside=1)
+    assert status(storage, publish={"on_failure": "dead-letter"}).dead_letters.model_dump() == {
+        "topic": "contexture.dead-letter.vehicles",
+        "last_run": 1,
+        "kept": 2,
+        "last_at": NOON + timedelta(minutes=1),
+        "outstanding": True,
+    }
+    # A file that was changed since hides nothing.
+    assert (status(storage).dead_letters.topic, status(storage).dead_letters.kept) == (None, 2)
+
+
+def test_a_damaged_note_of_dead_letters_hides_nothing_else(storage: Storage) -> None:
+    manifest = outbox(storage, publication(), 1, [records("car1")], name="first000")
+    Outboxes(storage, "vehicles").move("first000", "approved", reason="good")
+    conclude(storage, manifest, cluster="c", target="t")
+    storage.write("vehicles/outbox/first000/dead_letters.json", b"{")
+    assert (status(storage).dead_letters.last_run, status(storage).standing) == (None, "idle")

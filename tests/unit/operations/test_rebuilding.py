@@ -91,3 +91,28 @@ def test_doing_it_again_changes_nothing(tmp_path_factory: pytest.TempPathFactory
     assert told(store) == once
     assert len(once) == len({row for row in rows if row[1] >= 0})
     store.close()
+
+
+def test_what_was_put_aside_is_told_with_its_transaction(storage: Storage, store: ProducerStore) -> None:
+    ledger = [
+        (0, entry(dead_letters=(1,))),
+        (0, entry(number=1, position=4, dead_letters=(1,))),
+        (0, entry(number=2, position=6, dead_letters=(1, 4, 5))),
+        (0, entry("next0000", dead_letters=(0,))),
+    ]
+    for _ in range(2):
+        rebuild(store, storage, "vehicles", ledger)
+        rows = store.transactions("vehicles", with_dead_letters=True)
+        assert sorted((row.outbox, row.number, row.dead_letters) for row in rows) == [
+            ("first000", 0, 1),
+            ("first000", 2, 2),
+            ("next0000", 0, 1),
+        ]
+
+
+def test_what_compacted_rows_put_aside_is_told_with_the_first_that_is_left(
+    storage: Storage, store: ProducerStore
+) -> None:
+    for _ in range(2):
+        rebuild(store, storage, "vehicles", [(0, entry(number=2, position=6, dead_letters=(1, 4, 5)))])
+        assert [(row.number, row.dead_letters) for row in store.transactions("vehicles")] == [(2, 3)]

@@ -23,6 +23,7 @@ from contexture.operations.reports.charts import grouped
 from contexture.operations.reports.documents import Period, QualityReport
 from contexture.operations.reports.page import DETAILED, LATEST, page
 from contexture.operations.reports.telling import ReportSources, quality_report
+from contexture.outbox.dead_letters import DeadLettered, keep_dead_letters
 from contexture.outbox.layout import PublicationFolder, run_name
 from contexture.outbox.lifecycle import Outboxes, OutboxStatus
 from contexture.outbox.manifest import LandingManifest
@@ -253,7 +254,8 @@ def test_its_json_form_keeps_its_shape(storage):
     assert set(document["runs"][0]) == {
         "outbox", "sequence", "run", "run_id", "mode", "status", "prepared_at", "received_from", "received_to",
         "in_source", "in_source_change", "read", "accepted", "unchanged", "repeated", "quarantined", "upserts",
-        "deletes", "records", "bytes", "topics", "attributes", "new_types", "approved", "expectations", "rules",
+        "deletes", "records", "bytes", "topics", "dead_letters", "attributes", "new_types", "approved",
+        "expectations", "rules",
     }  # fmt: skip
     assert set(document["runs"][0]["expectations"][0]) == {
         "name", "severity", "success", "on", "description", "observed", "raised", "examples",
@@ -333,3 +335,15 @@ def test_a_long_report_shows_the_latest_runs_and_those_in_trouble(storage):
     text = page(told(storage, Period())).decode()
     assert f"The latest {LATEST} of {LATEST + 2}" in text
     assert text.count("<details") == DETAILED
+
+
+def test_records_that_can_never_be_sent_are_told_of_their_run(storage):
+    ran(storage, 1)
+    ran(storage, 2)
+    assert "can never be sent" not in page(told(storage)).decode()
+    manifest = Outboxes(storage, "vehicles").manifest("outbox2")
+    keep_dead_letters(storage, manifest, DeadLettered(shards={0: (1,)}))
+    found = told(storage)
+    assert [run.dead_letters for run in found.runs] == [0, 1]
+    assert found.totals["dead_letters"] == 1
+    assert "1 of them to the dead-letter topic, for they can never be sent" in page(found).decode()

@@ -22,6 +22,7 @@ from contexture.kafka import KafkaConfigurationError
 from contexture.operations import ProducerStore, TransactionRow, TransactionStatus
 from contexture.operations.database import database_url, open_engine
 from contexture.operations.producer_settings import properties_of
+from contexture.operations.totals import PutAside
 
 PASSWORD = "s3cret-of-the-database"
 
@@ -262,3 +263,39 @@ def test_the_numbers_are_those_of_the_registry() -> None:
         ("BROKER_ERROR", 3),
         ("UNEXPECTED", 4),
     ]
+
+
+def told_aside(store: ProducerStore, **which: object) -> list[tuple[int, int]]:
+    return [(row.number, row.dead_letters) for row in store.transactions("vehicles", **which)]  # type: ignore[arg-type]
+
+
+def test_each_transaction_tells_the_records_it_put_aside_itself(store: ProducerStore) -> None:
+    for number, aside in enumerate((0, 2, 2, 5)):
+        store.transaction_is(transaction(number), put_aside=aside)
+    assert told_aside(store) == [(3, 3), (2, 0), (1, 2), (0, 0)]
+    assert told_aside(store, with_dead_letters=True) == [(3, 3), (1, 2)]
+    # Another shard, and another outbox, count for themselves.
+    store.transaction_is(transaction(4, shard=1), put_aside=1)
+    store.transaction_is(transaction(5, outbox="outbox2"), put_aside=1)
+    assert told_aside(store, limit=2) == [(5, 1), (4, 1)]
+
+
+def test_what_was_put_aside_waits_for_a_full_run_that_ends_well(store: ProducerStore) -> None:
+    now = datetime.now(UTC)
+    before, after = now - timedelta(hours=1), now + timedelta(hours=1)
+    assert store.put_aside("vehicles") == PutAside()
+    store.transaction_is(transaction(0, updated_at=before, dead_letters=2))
+    store.transaction_is(transaction(1, updated_at=before, dead_letters=1, publication="bikes"))
+    told = store.put_aside("vehicles")
+    assert (told.letters, told.transactions, told.outstanding) == (2, 1, True)
+    for run, mode in (("run1", "changes"), ("run2", "full")):
+        store.run_started("vehicles", run, run_id=run, mode=mode, sequence=1)
+        if mode == "changes":
+            store.run_ended("vehicles", run)
+        assert store.put_aside("vehicles").outstanding
+    store.run_ended("vehicles", "run2")
+    assert not store.put_aside("vehicles").outstanding
+    # The full run itself, or a later one, puts them aside again.
+    store.transaction_is(transaction(1, updated_at=after, dead_letters=2))
+    told = store.put_aside("vehicles")
+    assert (told.letters, told.transactions, told.last_at is not None, told.outstanding) == (4, 2, True, True)

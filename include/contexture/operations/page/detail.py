@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 from contexture.operations.page.overview import PublicationLine, line
 from contexture.operations.page.paging import Paging
 from contexture.operations.page.pictures import duration_seconds
+from contexture.operations.page.put_aside import of_outbox
 from contexture.operations.page.sources import Sources, manifest, survey
 from contexture.operations.rows import InterventionRow, RunRow, TransactionRow
 from contexture.operations.statuses import TransactionStatus
@@ -34,7 +35,12 @@ class RuleCount:
 
 @dataclass(frozen=True, slots=True)
 class Quality:
-    """What the last concluded run's outbox says of its data; `report` and `data_docs`: whether they are there."""
+    """What the last concluded run's outbox says of its data.
+
+    Attributes:
+        report, data_docs: whether they are there.
+        dead_letters: records that were put aside; None where what tells it is damaged.
+    """
 
     outbox: str
     sequence: int
@@ -45,6 +51,7 @@ class Quality:
     rules: tuple[RuleCount, ...]
     report: bool
     data_docs: bool
+    dead_letters: int | None = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,4 +248,5 @@ def _quality(storage: Storage, found: Manifest) -> Quality:
         rules=tuple(sorted([*errors, *warnings], key=lambda each: (each.severity, -each.count, each.rule))),
         report=storage.exists(f"{report}/index.html"),
         data_docs=storage.exists(f"{report}/data_docs/index.html"),
+        dead_letters=of_outbox(storage, found),
     )

@@ -8,10 +8,11 @@ from datetime import datetime
 
 from contexture.operations.page.paging import Paging
 from contexture.operations.page.pictures import BARS, Bar, bars
+from contexture.operations.page.put_aside import dead_letter_topic, put_aside
 from contexture.operations.page.sources import Sources, Surveyed, manifests, survey
 from contexture.operations.page.standing import URGENCY, Standing
 from contexture.operations.rows import RunRow, TransactionRow, VerificationRow
-from contexture.operations.totals import Volume
+from contexture.operations.totals import NOTHING_PUT_ASIDE, PutAside, Volume
 from contexture.outbox.attempts import most_urgent
 from contexture.outbox.manifest import Manifest
 
@@ -44,6 +45,8 @@ class PublicationLine:
         quarantined: entities or structures that the last concluded run held back; None when it is no longer kept.
         owes_full: why the next run sends everything.
         today: what was sent since midnight, UTC.
+        dead_letters: what can never be sent and was put aside, in all runs that are kept.
+        dead_letter_topic: where it is put; None where it would stop the sending.
     """
 
     name: str
@@ -65,6 +68,8 @@ class PublicationLine:
     today: Volume
     picture: tuple[Bar, ...]
     last_verification: VerificationRow | None = None
+    dead_letters: PutAside = NOTHING_PUT_ASIDE
+    dead_letter_topic: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +134,8 @@ def line(sources: Sources, found: Surveyed, last: Manifest | None) -> Publicatio
         today=sources.tables.ask(lambda history: history.sent_since(midnight, name), Volume()),
         picture=bars(runs, sources.now),
         last_verification=sources.tables.ask(lambda history: history.last_verification(name), None),
+        dead_letters=put_aside(sources, name) or NOTHING_PUT_ASIDE,
+        dead_letter_topic=dead_letter_topic(sources, name),
     )
 
 

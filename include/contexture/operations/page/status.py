@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from contexture.operations.page.put_aside import DeadLetterStatus, dead_letter_status
 from contexture.operations.page.sources import Sources, Surveyed, manifest, survey
 from contexture.operations.page.standing import Standing
 from contexture.operations.rows import TransactionRow
@@ -80,6 +81,7 @@ class StatusReport(Document):
         reason: why; empty where the word says it all.
         suspended: whether its DAG is paused; None where Airflow was not asked.
         attempt, next_try_at: of the first pending outbox of which a send has failed.
+        dead_letters: what can never be sent and was put aside.
     """
 
     publication: str
@@ -92,6 +94,7 @@ class StatusReport(Document):
     attempt: int | None
     next_try_at: datetime | None
     lag: Lag
+    dead_letters: DeadLetterStatus
 
 
 def statuses(sources: Sources, names: Iterable[str]) -> list[StatusReport]:
@@ -110,6 +113,7 @@ def _status(sources: Sources, found: Surveyed) -> StatusReport:
     prepared = [manifest(sources.storage, found.name, each.outbox) for each in found.stored.pending]
     pending = tuple(_pending(found, prepared))
     failing = next((each for each in pending if each.attempt is not None), None)
+    last = manifest(sources.storage, found.name, found.stored.pointer.outbox)
     suspended = found.dag.paused if found.dag else None
     is_stopped = found.judged.standing is Standing.STOPPED
     return StatusReport(
@@ -122,7 +126,8 @@ def _status(sources: Sources, found: Surveyed) -> StatusReport:
         pending=pending,
         attempt=failing.attempt if failing else None,
         next_try_at=failing.next_try_at if failing else None,
-        lag=_lag(sources, found, prepared),
+        lag=_lag(sources, found, prepared, last),
+        dead_letters=dead_letter_status(sources, found.name, last),
     )
 
 
@@ -158,7 +163,7 @@ def _attempted(send: SendAttempts | None) -> dict[str, Any]:
     }
 
 
-def _lag(sources: Sources, found: Surveyed, prepared: Sequence[Manifest | None]) -> Lag:
+def _lag(sources: Sources, found: Surveyed, prepared: Sequence[Manifest | None], last: Manifest | None) -> Lag:
     waiting = InboxReader(sources.storage, found.name).files()
     since = [each.received_from for each in prepared if each and each.received_from]
     since += [datetime.fromtimestamp(file.time_us / 1_000_000, UTC) for file in waiting[:1]]
@@ -166,7 +171,7 @@ def _lag(sources: Sources, found: Surveyed, prepared: Sequence[Manifest | None])
         seconds=max(0.0, (sources.now - min(since)).total_seconds()) if since else 0.0,
         records=sum(each.records for each in prepared if each),
         notifications=len(waiting),
-        published_until=_until(found, manifest(sources.storage, found.name, found.stored.pointer.outbox)),
+        published_until=_until(found, last),
     )
 
 

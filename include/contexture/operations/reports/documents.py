@@ -44,6 +44,7 @@ class RunReport(Document):
     Attributes:
         run: what the files call the run; `run_id`: what Airflow does, None where the tables don't tell.
         status: what became of its outbox.
+        dead_letters: records that can never be sent, and went to the dead-letter topic; 0 until it is concluded.
         in_source: how many entities or structures the source said it holds; None where the run could not know.
         in_source_change: against the last run before it that knew, as a share (-0.5: half is gone).
         attributes: how many attributes of entity types were seen; None of structures, and where types are not judged.
@@ -71,6 +72,7 @@ class RunReport(Document):
     records: int
     bytes: int
     topics: int
+    dead_letters: int = 0
     attributes: int | None
     new_types: tuple[NewType, ...]
     approved: bool | None

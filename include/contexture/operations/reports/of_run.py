@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from pydantic import ValidationError
 
+from contexture.operations.page.put_aside import of_outbox
 from contexture.operations.reports.choosing import KeptRun
 from contexture.operations.reports.documents import JudgedExpectation, RuleFound, RunReport
 from contexture.operations.reports.type_drift import TypesOfRun
@@ -45,6 +46,7 @@ def run_report(storage: Storage, run: KeptRun, run_id: str | None, types: TypesO
         records=manifest.records,
         bytes=sum(shard.bytes for shard in manifest.shards),
         topics=manifest.topics,
+        dead_letters=of_outbox(storage, manifest) or 0,
         attributes=types.attributes if types else None,
         new_types=types.new if types else (),
         approved=verdict.approved if verdict else None,

@@ -7,7 +7,7 @@ from typing import Final
 
 from contexture.operations.reports.documents import ExpectationOverTime, JudgedExpectation, RuleOverTime, RunReport
 
-TOTALS: Final = ("read", "accepted", "quarantined", "upserts", "deletes", "records", "bytes")
+TOTALS: Final = ("read", "accepted", "quarantined", "upserts", "deletes", "records", "bytes", "dead_letters")
 """The members of `RunReport` that are summed up."""
 
 

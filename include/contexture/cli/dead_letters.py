@@ -1,0 +1,87 @@
+"""`contexture dead-letters`: what a publication could never send, and why."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from contexture.kafka.refused_records import RefusedRecord
+
+app = typer.Typer(add_completion=False)
+
+_KEY_SHOWN = 100
+_NAME = typer.Argument(metavar="PUBLICATION", help="Its name, as in its file.")
+_FILES = typer.Option(help="A publication file or folder; CONTEXTURE_PUBLICATIONS if none.")
+
+
+@app.command("dead-letters")
+def show_dead_letters(
+    name: Annotated[str, _NAME],
+    *,
+    files: Annotated[Path | None, _FILES] = None,
+    last: Annotated[int, typer.Option(min=1, help="Only so many, the last that were put aside.")] = 100,
+    timeout_seconds: Annotated[float, typer.Option("--timeout", min=1, help="Seconds without an answer.")] = 60.0,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON document for scripts.")] = False,
+) -> None:
+    """Show the records of a publication that can never be sent, with the reason that stands in their headers.
+
+    Read from its dead-letter topic, as a read-committed consumer gets it; no value is shown. The connection comes from
+    the environment, as for `contexture connection test`, and needs READ on the topic.
+
+    Exit codes: 0 done, whether there are any or not; 2 there is no such publication, connection or topic, or it may not
+    be read; 3 brokers are away.
+    """
+    from contexture.cli.refused import refused
+
+    topic, found = refused(name, files, last=last, timeout_seconds=timeout_seconds)
+    if as_json:
+        document = {"publication": name, "topic": topic, "dead_letters": [_document(each) for each in found]}
+        typer.echo(json.dumps(document, ensure_ascii=False, indent=2))
+        return
+    if not found:
+        typer.echo(f"{name}: nothing is in {topic}")
+    for each in found:
+        for line in _lines(each):
+            typer.echo(line)
+
+
+def _lines(each: RefusedRecord) -> Iterator[str]:
+    at = f"{each.at:%Y-%m-%d %H:%M:%S} UTC" if each.at else "at a time that is not told"
+    what = "no value" if each.value_bytes is None else f"{each.value_bytes} bytes"
+    yield f"{at}: {each.error} by {each.by}, meant for {_shown(each.topic)}, {what}, key {_key(each.key)}"
+    yield f"  {_shown(each.message)}"
+    yield f"  outbox {_shown(each.outbox)}, shard {each.shard}, position {each.position}"
+
+
+def _document(each: RefusedRecord) -> dict[str, Any]:
+    return {
+        "at": each.at.isoformat() if each.at else None,
+        "error": each.error,
+        "message": each.message,
+        "by": each.by,
+        "topic": each.topic,
+        "outbox": each.outbox,
+        "shard": each.shard,
+        "position": each.position,
+        "key": None if each.key is None else each.key.decode(errors="replace"),
+        "value_bytes": each.value_bytes,
+        "partition": each.place[0],
+        "offset": each.place[1],
+    }
+
+
+def _key(key: bytes | None) -> str:
+    if key is None:
+        return "none"
+    text = key.decode(errors="replace")
+    return _shown(text if len(text) <= _KEY_SHOWN else f"{text[:_KEY_SHOWN]}…")
+
+
+def _shown(text: str) -> str:
+    """Text that anybody may have written, on one line and without what a terminal would obey."""
+    return "".join(each if each.isprintable() else f"\\u{ord(each):04x}" for each in text)
