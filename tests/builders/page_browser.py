@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -17,7 +18,7 @@ from starlette.testclient import TestClient
 
 from builders.outboxes import NOON
 from contexture.operations.page.detail import StepTime
-from contexture.operations.page.standing import DagFacts
+from contexture.operations.page.standing import DagFacts, Question
 from contexture_airflow.ui.application import application
 from contexture_airflow.ui.installation import Installation
 from contexture_airflow.ui.mount import Page
@@ -32,9 +33,11 @@ class FakeAirflow:
     def __init__(self, *names: str, dags: Sequence[str] = ()) -> None:
         self.names = names
         self.others = dags
+        self.questions: dict[str, Question] = {}
 
     def dags(self, user: Any) -> Mapping[str, DagFacts]:
-        return {name: RESTING for name in self.names if user in {"ana", "eve"} or name == "buses"}
+        seen = [name for name in self.names if user in {"ana", "eve"} or name == "buses"]
+        return {name: replace(RESTING, question=self.questions.get(name)) for name in seen}
 
     def steps(self, publication: str, run_ids: Sequence[str]) -> Mapping[str, tuple[StepTime, ...]]:
         return {
@@ -82,7 +85,8 @@ class Browser:
 
     def __init__(self, *names: str, root_path: str = "", dags: Sequence[str] = ()) -> None:
         self.api = FakeApi()
-        page = application(Installation(FakeAirflow(*names, dags=dags), lambda: NOON))
+        self.airflow = FakeAirflow(*names, dags=dags)
+        page = application(Installation(self.airflow, lambda: NOON))
         page.dependency_overrides[get_user] = who_asks
         mounted = Starlette(
             routes=[

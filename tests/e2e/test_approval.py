@@ -38,6 +38,7 @@ class Story:
     loaded: int
     question: dict[str, Any]
     slots_while_waiting: int
+    status: dict[str, Any]
     answered: int
     ended: DagRun
 
@@ -66,10 +67,11 @@ def asked(platform: Installation, loaded: int) -> Story:
     until(lambda: _waits(platform, waiting), "waiting task", PATIENCE_SECONDS)
     pools = platform.ask("GET", "/api/v2/pools").json()["pools"]
     slots = sum(pool["occupied_slots"] for pool in pools)
+    status = platform.ask("GET", "/contexture/api/status/cars").json()
     body = {"chosen_options": ["Approve"], "params_input": {"reason": "they were sold"}}
     answered = platform.ask("PATCH", path, body).status_code
     ended = client.await_run(waiting.dag_id, waiting.run_id, seconds=PATIENCE_SECONDS)
-    return Story(platform, loaded, question, slots, answered, ended)
+    return Story(platform, loaded, question, slots, status, answered, ended)
 
 
 def _found(platform: Installation, path: str) -> dict[str, Any] | None:
@@ -111,6 +113,11 @@ def test_the_question_says_what_would_be_deleted(story: Story) -> None:
 
 def test_while_it_waits_it_holds_no_slot(story: Story) -> None:
     assert story.slots_while_waiting == 0
+
+
+def test_while_it_waits_its_status_says_so(story: Story) -> None:
+    assert (story.status["standing"], story.status["running"]) == ("waiting for an answer", False)
+    assert f"{story.loaded - LEFT} of {story.loaded} identities would be deleted" in story.status["reason"]
 
 
 def test_an_approval_lets_the_run_delete_them(story: Story) -> None:

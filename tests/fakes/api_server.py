@@ -39,6 +39,8 @@ def main() -> None:
     tokens |= {"nobody": None, "forged": "eyJhbGciOiJub25lIn0.e30."}
     told = {user: _answers(client, token) for user, token in tokens.items()}
     told["acts"] = {user: _resumes(client, token) for user, token in tokens.items()}
+    told["asked"] = _answers(client, tokens["viewer"], ask=True)
+    told["answered"] = _answers(client, tokens["viewer"], ask=False)
     told["views"] = client.get("/api/v2/plugins", headers={"Authorization": f"Bearer {tokens['admin']}"}).json()
     sys.stdout.write("\n" + json.dumps(told) + "\n")
 
@@ -102,7 +104,29 @@ def _add_dags() -> None:
             )
 
 
-def _answers(client: Any, token: str | None) -> dict[str, Any]:
+def _ask(waits: bool) -> None:
+    """Has the run's first task wait for an answer, or an answer given that the scheduler has not seen yet."""
+    from datetime import UTC, datetime
+
+    from airflow.models.hitl import HITLDetail
+    from airflow.models.taskinstance import TaskInstance
+    from airflow.utils.session import create_session
+    from sqlalchemy import select, update
+
+    until = datetime(2026, 3, 2, 12, tzinfo=UTC)
+    with create_session() as session:
+        if not waits:
+            session.execute(update(HITLDetail).values(responded_at=until))
+            return
+        task = TaskInstance.task_id == "settle"
+        session.execute(update(TaskInstance).where(task).values(state="awaiting_input", trigger_timeout=until))
+        instance = session.scalar(select(TaskInstance.id).where(task))
+        session.add(HITLDetail(ti_id=instance, options=["Approve", "Reject"], subject="may they go?"))
+
+
+def _answers(client: Any, token: str | None, ask: bool | None = None) -> dict[str, Any]:
+    if ask is not None:
+        _ask(ask)
     client.cookies.clear()
     if token:
         client.cookies.set("_token", token)

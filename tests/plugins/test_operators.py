@@ -9,7 +9,7 @@ from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.airflow, pytest.mark.filterwarnings("ignore:unclosed f
 
 pytest.importorskip("airflow.sdk")
 
-from airflow.sdk import Asset  # noqa: E402
+from airflow.sdk import Asset, BaseNotifier  # noqa: E402
 from airflow.sdk.exceptions import (  # noqa: E402
     AirflowFailException,
     AirflowSkipException,
@@ -305,7 +305,8 @@ def test_the_jobs_own_error_is_raised_by_its_intent(storage: Storage, kafka: Fak
 
 SHRUNK = ConfigurationError("12 are gone", next_step="look", vanishing=12, held=20, limit=10)
 ASKING = publication(
-    source={**VEHICLES.source.model_dump(exclude_defaults=True), "shrink_limit": {"beyond": "ask", "answer_hours": 2}}
+    source={**VEHICLES.source.model_dump(exclude_defaults=True), "shrink_limit": {"beyond": "ask", "answer_hours": 2}},
+    notify={"notifiers": [{"notifier": f"{__name__}.Keeping"}]},
 )
 APPROVED = {"chosen_options": ["Approve"], "params_input": {"reason": "sold"}, "responded_by_user": {"name": "ada"}}
 
@@ -318,16 +319,36 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     return questions
 
 
+class Keeping(BaseNotifier):
+    """Keeps what people would be told."""
+
+    alerts: ClassVar[list[dict[str, str]]] = []
+
+    def notify(self, context: Any) -> None:
+        self.alerts.append(context["alert"])
+
+
+@pytest.fixture
+def told(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, str]]:
+    """The alerts that people got."""
+    monkeypatch.delenv("CONTEXTURE_MAIL_TO", raising=False)
+    Keeping.alerts.clear()
+    return Keeping.alerts
+
+
 def test_a_shrunk_source_waits_for_an_answer_where_it_is_asked_for(
-    storage: Storage, kafka: FakeTarget, submit: Any, asked: list[dict[str, Any]]
+    storage: Storage, kafka: FakeTarget, submit: Any, asked: list[dict[str, Any]], told: list[dict[str, str]]
 ) -> None:
     submit(StageResult(error=SHRUNK.as_dict()), 1)
     keep_vanishing(storage, "vehicles", "run1", count=12, held=20, limit=10, identities=['["a"]'])
     operator = StagePublicationOperator(task_id="stage", publication=ASKING, plan=PLAN)
-    running = {**context(), "task_instance": SimpleNamespace(id="ti")}
+    instance = SimpleNamespace(id="ti", dag_id="publish_vehicles", task_id="stage")
+    running = {**context(), "task_instance": instance}
 
     with pytest.raises(TaskAwaitingInput) as waiting:
         operator.execute(running)  # type: ignore[arg-type]
+    assert [alert["kind"] for alert in told] == ["waiting for an answer"]
+    assert 'Would be deleted: ["a"]' in told[0]["text"]
     assert (waiting.value.method_name, waiting.value.timeout) == ("go_on", timedelta(hours=2))
     (question,) = asked
     assert (question["ti_id"], question["options"]) == ("ti", ["Approve", "Reject"])

@@ -20,11 +20,14 @@ from builders.attempts import failed_send  # noqa: E402
 from builders.outboxes import NOON, outbox, publication, records  # noqa: E402
 from builders.page_browser import Browser  # noqa: E402
 from contexture.operations import ProducerStore, TransactionRow, TransactionStatus, VerificationRow  # noqa: E402
+from contexture.operations.page.standing import Question  # noqa: E402
 from contexture.outbox.attempts import AttemptLog  # noqa: E402
 from contexture.outbox.dead_letters import DeadLettered, keep_dead_letters  # noqa: E402
+from contexture.outbox.layout import run_name  # noqa: E402
 from contexture.outbox.lifecycle import Outboxes  # noqa: E402
 from contexture.outbox.state import State, StatePointer  # noqa: E402
 from contexture.outbox.storage import Storage  # noqa: E402
+from contexture.outbox.vanishing import keep_vanishing  # noqa: E402
 
 ATTACK = '"><script>alert(1)</script><img src=x onerror=alert(2)>'
 ATTACKS = ("<script>alert", "<img src=x")
@@ -559,3 +562,31 @@ def test_a_publication_whose_file_has_such_records_stop_it_says_so(home, browser
     assert "Dead letters</dt>" not in browser.get("publications/vehicles").text
     put_aside(home, tables, file="publish: {on_failure: stop}\n")
     assert "was put aside by the file as it was then" in browser.get("publications/vehicles/dead-letters").text
+
+
+def test_a_run_that_waits_for_an_answer_is_shown_with_what_it_asks_and_where(home, browser):
+    run_id = "manual__2026-03-01T12:00:00+00:00"
+    browser.airflow.questions["vehicles"] = Question(run_id, "stage", NOON + timedelta(hours=2))
+    keep_vanishing(home, "vehicles", run_name(run_id), count=40, held=50, limit=10, identities=[ATTACK, *"a" * 39])
+    address = (
+        'href="/dags/publish_vehicles/runs/manual__2026-03-01T12%3A00%3A00%2B00%3A00/tasks/stage/required_actions"'
+    )
+    for user in ("ana", "eve"):
+        overview = browser.get("", user=user).text
+        assert f'<a class="small" {address} data-leave>Answer in Airflow</a>' in overview
+        assert '<span class="state waiting">waiting for an answer</span>' in overview
+        text = browser.get("publications/vehicles", user=user).text
+        assert f'<a class="button" {address} data-leave>' in text
+        assert "40 of 50 identities would be deleted, if somebody says so until 2026-03-01 14:00 UTC" in text
+        assert "10 may go in one run; the first 30 of them" in text
+        assert text.count("<li><code>") == 30
+        assert not [attack for attack in ATTACKS if attack in text]
+        assert "&lt;script&gt;alert(1)" in text
+    assert browser.get("publications/vehicles", user="ben").status_code == 404
+    [first, _] = browser.get("api/status").json()["publications"][::-1]
+    assert (first["publication"], first["running"], first["standing"]) == ("vehicles", False, "waiting for an answer")
+
+
+def test_nothing_is_asked_where_no_run_waits(browser):
+    assert "Answer in Airflow" not in browser.get("").text
+    assert "Answer in Airflow" not in browser.get("publications/vehicles").text

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,8 +16,10 @@ from builders.outboxes import publication
 from contexture.errors import ConfigurationError
 from contexture.operations import Journal, ProducerStore
 from contexture.operations.alerts import AlertKind, kind_of
+from contexture.operations.failure_mail import compose
 from contexture.outbox.storage import Storage
 from contexture.outbox.vanishing import Vanishing, keep_vanishing
+from contexture_airflow.notifiers.question import question_of, tell_question
 from contexture_airflow.steps.shrinking import ShrinkDecision, asked_about, decide, decision_of, question
 
 SOURCE = publication().source.model_dump(exclude_defaults=True)
@@ -115,3 +119,42 @@ def test_without_an_approval_the_run_stops_as_ever(storage: Storage, event: dict
     assert decision_of(storage, "vehicles", "run1") is None
     rows = ProducerStore.of_home(storage.root).interventions("vehicles", limit=5)  # type: ignore[union-attr]
     assert [row.outcome for row in rows] == noted
+
+
+HOSTILE = '["<img src=x>","a\\nb"]'
+CONTEXT: Any = {
+    "task_instance": SimpleNamespace(id="ti1", dag_id="publish_vehicles", task_id="stage", log_url="http://a/log"),
+    "dag_run": SimpleNamespace(run_id="manual__2026-03-01T12:00:00+00:00"),
+}
+
+
+def test_the_alert_says_what_would_be_deleted_what_is_safe_and_how_to_answer_until_when() -> None:
+    asked = question_of(ASKING, vanishing(HOSTILE, "x\ny", *["z"] * 20), CONTEXT, datetime(2026, 3, 1, 12, tzinfo=UTC))
+    mail = compose(asked)
+
+    assert mail.subject == "[Contexture] vehicles: waiting for an answer"
+    assert mail.text.splitlines() == [
+        "The run manual__2026-03-01T12:00:00+00:00 of publication vehicles waits for an answer.",
+        "What happened: 2026-03-01 12:00:00Z: 12 of the 20 identities that were sent are gone from the source, and "
+        "10 may go in one run: it waits to be told whether they may be deleted",
+        f"Would be deleted: {HOSTILE}",
+        "Would be deleted: x\\u000ay",
+        *["Would be deleted: z"] * 8,
+        "Would be deleted: and 2 more",
+        "What is safe: Nothing of this run was sent and nothing deleted: it waits, and holds no slot. Without an "
+        "answer in time it fails, and deletes nothing.",
+        "What to do next: see whether the source is whole, and answer until 2026-03-01 14:00 UTC, with a reason "
+        "(Airflow shows the question under Browse, Required Actions, too): Approve deletes all 12 and goes on with "
+        "what was read; Reject, or no answer, deletes nothing, and the run fails",
+        "Answer here: http://localhost:8080/dags/publish_vehicles/runs/manual__2026-03-01T12%3A00%3A00%2B00%3A00/tasks/"
+        "stage/required_actions",
+        "The run: http://localhost:8080/dags/publish_vehicles/runs/manual__2026-03-01T12%3A00%3A00%2B00%3A00",
+        "The log of the task: http://a/log",
+    ]
+    assert "<img" not in mail.html
+    assert '/tasks/stage/required_actions">' in mail.html
+
+
+def test_nobody_told_is_no_reason_to_fail(storage: Storage, caplog: pytest.LogCaptureFixture) -> None:
+    tell_question(storage, ASKING, vanishing('["a"]'), {}, logging.getLogger(__name__))  # type: ignore[typeddict-item]
+    assert "could not be told" in caplog.text

@@ -45,6 +45,7 @@ class AlertMemory:
 
         Not again within the hour of the same run (its shards fail one after the other, for the same reason) or of the
         same happening in later runs. And not once of what heals itself, only when that happens again to another run.
+        Each question is told, once.
         """
         before = self._last(failure)
         if before is not None and before.sent and _is_same(before, failure):
@@ -69,8 +70,9 @@ class AlertMemory:
 
 
 def _is_same(told: Told, failure: Failure) -> bool:
-    return told.run_id == failure.run_id or told.about == _digest(failure)
+    same_run = told.run_id == failure.run_id and not failure.kind.is_told_each_time
+    return same_run or told.about == _digest(failure)
 
 
 def _digest(failure: Failure) -> str:
-    return sha256(failure.happened.encode()).hexdigest()[:20]
+    return sha256((failure.about or failure.happened).encode()).hexdigest()[:20]

@@ -22,6 +22,7 @@ class AlertKind(StrEnum):
     RETRIES_USED_UP = "retries used up"
     CRITICAL_EXPECTATION = "critical expectation failed"
     SHRINK_GUARD = "too much vanished"
+    QUESTION = "waiting for an answer"
     REPLICA_DIFFERS = "replica differs"
     LATE = "not published in time"
     DEAD_LETTERS = "records put aside"
@@ -32,6 +33,11 @@ class AlertKind(StrEnum):
     def heals_itself(self) -> bool:
         """Whether the next run is all that is needed, so that nobody need hear of it once."""
         return self is AlertKind.OVERTAKEN
+
+    @property
+    def is_told_each_time(self) -> bool:
+        """Whether a second one within the hour is another matter, however alike they are."""
+        return self is AlertKind.QUESTION
 
 
 _WAITS: Final = (
@@ -47,6 +53,8 @@ _SAFE: Final[Mapping[AlertKind, str]] = {
     "topics hold what earlier runs sent.",
     AlertKind.SHRINK_GUARD: "Nothing was sent and nothing deleted: the topics hold what earlier runs sent, also of "
     "what is missing in the source now.",
+    AlertKind.QUESTION: "Nothing of this run was sent and nothing deleted: it waits, and holds no slot. Without an "
+    "answer in time it fails, and deletes nothing.",
     AlertKind.REPLICA_DIFFERS: "Verifying only reads: neither topics nor state were changed by it.",
     AlertKind.DEAD_LETTERS: "Everything else of the run was sent. What was put aside is not taken for sent nor for "
     "deleted: the topics hold what they held of it before.",

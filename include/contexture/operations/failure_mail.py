@@ -1,4 +1,7 @@
-"""The text of an alert: what happened, what is safe, what waits, what to do. Never data, never a secret."""
+"""The text of an alert: what happened, what is safe, what waits, what to do. Never a secret.
+
+Nor data, but for one thing: who is asked whether entities may be deleted is told which.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +15,8 @@ from contexture.outbox.attempts import AttemptLog, SendAttempts
 from contexture.outbox.lifecycle import Outboxes
 from contexture.outbox.storage import Storage
 
-_BECAME = {AlertKind.DEAD_LETTERS: "has put records aside"}
-_ADDRESSES = ("The run", "The log of the task")
+_BECAME = {AlertKind.DEAD_LETTERS: "has put records aside", AlertKind.QUESTION: "waits for an answer"}
+_ADDRESSES = ("Answer here", "The run", "The log of the task")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,13 +31,16 @@ class PendingSend:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A task of a publication's run that failed for good, or a run that is late or has put records aside.
+    """A task of a publication's run that failed for good, or a run that is late, asks or has put records aside.
 
     Attributes:
         task: its id, with the shard if it has one; empty where the run is late, or has ended well but for this.
         happened: one sentence.
         next_step: what to do.
         run_url, log_url: pages of Airflow.
+        answer_url: the one where a question is answered.
+        samples: identities that a question is about.
+        about: what tells it from others that are told in the same words.
     """
 
     publication: str
@@ -47,6 +53,9 @@ class Failure:
     log_url: str
     pending: tuple[PendingSend, ...] = ()
     kind: AlertKind = AlertKind.RUN_FAILED
+    answer_url: str = ""
+    samples: tuple[str, ...] = ()
+    about: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,11 +108,12 @@ def _story(failure: Failure) -> Iterator[tuple[str, str]]:
     approved = any(each.status == "approved" for each in failure.pending)
     where = f"{failure.task}, " if failure.task else ""
     yield "What happened", f"{where}{failure.at:%Y-%m-%d %H:%M:%SZ}: {failure.happened}"
+    yield from (("Would be deleted", identity) for identity in failure.samples)
     yield "What is safe", what_is_safe(failure.kind, outbox_waits=approved)
     for each in failure.pending:
         yield from (("Pending", line) for line in _told(each))
     yield "What to do next", failure.next_step
-    for title, url in zip(_ADDRESSES, (failure.run_url, failure.log_url), strict=True):
+    for title, url in zip(_ADDRESSES, (failure.answer_url, failure.run_url, failure.log_url), strict=True):
         if url:
             yield title, url
 

@@ -50,6 +50,7 @@ class StagePublicationOperator(SparkSubmitOperator):
     def execute(self, context: Context) -> dict[str, Any]:  # type: ignore[override]
         """Returns the outbox: its id, sequence, number of records, shards with records, and report."""
         from contexture.errors import ConfigurationError
+        from contexture_airflow.notifiers.question import tell_question
         from contexture_airflow.operators.asking import ask_about_shrinking
         from contexture_airflow.steps.open import open_storage
         from contexture_airflow.steps.run import RunPlan
@@ -63,7 +64,9 @@ class StagePublicationOperator(SparkSubmitOperator):
             if vanishing is None:
                 raise
             self.log.warning("%s; the task waits for an answer, and gives its slot back until then", error.message)
-        raise ask_about_shrinking(context, self.publication, vanishing)
+        waits = ask_about_shrinking(context, self.publication, vanishing)
+        tell_question(storage, self.publication, vanishing, context, self.log)
+        raise waits
 
     def go_on(self, context: Context, event: Any = None) -> dict[str, Any]:
         """The same, when a person has decided whether more may be deleted than the limit says."""

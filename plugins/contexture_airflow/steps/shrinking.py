@@ -65,7 +65,7 @@ def question(publication: Publication, vanishing: Vanishing) -> str:
         f"**{vanishing.count}** of the {vanishing.held} identities that publication `{publication.name}` has sent are "
         f"gone from the source, and {vanishing.limit} may go in one run. The first of them:",
         "",
-        *(f"    {_harmless(each)}" for each in shown),
+        *(f"    {harmless(each)}" for each in shown),
         "",
         f"*{APPROVE}*: tombstones are sent for all {vanishing.count}, and the run goes on with what it has read. "
         f"*{REJECT}*, or no answer within {publication.source.shrink_limit.answer_hours} hours: nothing is sent, and "
@@ -117,7 +117,7 @@ def _row(publication: str, run_id: str, decision: ShrinkDecision) -> Interventio
     )
 
 
-def _harmless(identity: str) -> str:
-    """An identity on one line of a block of code: it comes from anybody."""
+def harmless(identity: str) -> str:
+    """An identity on one line, and not too long: it comes from anybody."""
     text = identity if len(identity) <= _LONGEST else f"{identity[:_LONGEST]}…"
     return "".join(each if each.isprintable() else f"\\u{ord(each):04x}" for each in text)

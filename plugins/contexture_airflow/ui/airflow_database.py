@@ -11,13 +11,15 @@ from airflow.api_fastapi.app import get_auth_manager
 from airflow.api_fastapi.auth.managers.models.resource_details import ConnectionDetails, DagAccessEntity, DagDetails
 from airflow.models.dag import DagModel
 from airflow.models.dagrun import DagRun
+from airflow.models.hitl import HITLDetail
 from airflow.models.taskinstance import TaskInstance
 from airflow.utils.session import create_session
-from airflow.utils.state import DagRunState
+from airflow.utils.state import DagRunState, TaskInstanceState
 from sqlalchemy import select
+from sqlalchemy.orm import Session
 
 from contexture.operations.page.detail import StepTime
-from contexture.operations.page.standing import DagFacts
+from contexture.operations.page.standing import DagFacts, Question
 from contexture_airflow.settings import publication_dag_id
 
 _PREFIX = publication_dag_id("")
@@ -62,8 +64,9 @@ class AirflowDatabase:
             )
             wanted = select(DagModel.dag_id, DagModel.is_paused, DagModel.next_dagrun_create_after)
             rows = session.execute(wanted.where(DagModel.dag_id.in_(ids))).all()
+            questions = _questions(session, ids)
         return {
-            dag_id.removeprefix(_PREFIX): DagFacts(paused=paused, active=dag_id in active, next_run_at=next_run_at)
+            dag_id.removeprefix(_PREFIX): DagFacts(paused, dag_id in active, next_run_at, questions.get(dag_id))
             for dag_id, paused, next_run_at in rows
         }
 
@@ -99,6 +102,20 @@ class AirflowDatabase:
         for row in rows:
             by_task[row.run_id, row.task_id].append(row)
         return _by_run(by_task)
+
+
+def _questions(session: Session, dag_ids: Sequence[str]) -> dict[str, Question]:
+    """What runs of the DAGs wait to be told, by DAG; of several the one that was asked first."""
+    task = TaskInstance
+    asked = (
+        select(task.dag_id, task.run_id, task.task_id, task.trigger_timeout)
+        .join(HITLDetail, HITLDetail.ti_id == task.id)
+        .where(task.state == TaskInstanceState.AWAITING_INPUT, task.dag_id.in_(dag_ids))
+        .where(HITLDetail.responded_at.is_(None))
+        .order_by(HITLDetail.created_at.desc())
+    )
+    rows = session.execute(asked)
+    return {dag_id: Question(run_id, task_id, until) for dag_id, run_id, task_id, until in rows}
 
 
 def _by_run(by_task: Mapping[tuple[str, str], Sequence[Any]]) -> dict[str, tuple[StepTime, ...]]:

@@ -19,6 +19,8 @@ from contexture_airflow.ui.reader import Number, Reading
 from contexture_airflow.ui.rendering import render
 from contexture_airflow.ui.sampling import sampled
 
+_IDENTITIES = 30
+
 router = APIRouter(default_response_class=HTMLResponse)
 
 
@@ -42,6 +44,7 @@ def show_publication(reader: Reading, name: str, done: str = "") -> str:
         may_act=reader.may_act(name),
         tested=[each for each in found.connections if reader.may_test(each)],
         done=ACTIONS.get(done),
+        shown=_IDENTITIES,
         verifies=reader.installation.airflow.has_dag(VERIFY_DAG),
     )
 

@@ -14,7 +14,7 @@ from contexture.operations import TransactionStatus, VerificationRow
 from contexture.operations.page.pictures import BARS, HEIGHT
 from contexture.operations.page.plots import COLUMN_WIDTH, COLUMNS
 from contexture.operations.page.plots import HEIGHT as HEIGHT_OF_PLOT
-from contexture.operations.page.standing import Standing
+from contexture.operations.page.standing import Question, Standing
 from contexture_airflow.settings import publication_dag_id
 from contexture_airflow.ui.mount import PREFIX
 
@@ -75,6 +75,10 @@ class Places:
         """The log of a task in Airflow; of one of several shards, by its index."""
         shard = "" if map_index is None else f"/mapped/{map_index}"
         return f"{self.dag(name, run_id)}/tasks/{quote(task, safe='')}{shard}"
+
+    def question(self, name: str, question: Question) -> str:
+        """The page of Airflow where a run's question is answered."""
+        return f"{self.log(name, question.run_id, question.task)}/required_actions"
 
     def login(self) -> str:
         """Airflow's login, which leads back to the page in its navigation."""

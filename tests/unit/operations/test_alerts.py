@@ -105,3 +105,14 @@ def test_a_memory_that_can_not_be_read_silences_nobody(memory: AlertMemory, tmp_
     (file,) = (tmp_path / "vehicles" / "alerts").iterdir()
     file.write_text("{")
     assert memory.is_due(failure())
+
+
+def test_each_question_is_told_once(memory: AlertMemory) -> None:
+    asked = [
+        failure(0, kind=AlertKind.QUESTION, about="ti1"),
+        failure(1, kind=AlertKind.QUESTION, about="ti1"),
+        # The run was cleared, and asks again; and so does the next run, in the same words.
+        failure(2, kind=AlertKind.QUESTION, about="ti2"),
+        failure(3, run="run2", kind=AlertKind.QUESTION, about="ti3"),
+    ]
+    assert told(memory, *asked) == [True, False, True, True]

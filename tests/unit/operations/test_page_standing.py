@@ -47,6 +47,7 @@ def waiting(*sends: Any, status: str = "approved") -> list[PendingSend]:
 
 
 FAILED = run("failed", failed_task="stage", message="no broker. Next: wait")
+ASKS = "12 of 20 identities would be deleted"
 USED_UP = failed_send("outbox2", attempt=11, state="used up", next_at=None)
 
 
@@ -128,3 +129,9 @@ def test_the_latest_run_is_at_the_right_and_the_longest_is_highest():
 
 def test_only_the_last_runs_are_drawn():
     assert len(bars([run()] * 100, NOON)) == BARS
+
+
+@pytest.mark.parametrize("dag", [ACTIVE, RESTING, None])
+def test_a_question_comes_before_what_else_is_going_on(dag: DagFacts | None) -> None:
+    assert judge(OWING, run("running"), waiting(USED_UP), dag, ASKS) == Judged(Standing.ASKING, ASKS)
+    assert list(Standing)[:2] == ["stopped", "waiting for an answer"]

@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from datetime import datetime
 
+from contexture.operations.page.asking import Asked
 from contexture.operations.page.paging import Paging
 from contexture.operations.page.pictures import BARS, Bar, bars
 from contexture.operations.page.put_aside import dead_letter_topic, put_aside
@@ -45,6 +46,7 @@ class PublicationLine:
         quarantined: entities or structures that the last concluded run held back; None when it is no longer kept.
         owes_full: why the next run sends everything.
         today: what was sent since midnight, UTC.
+        asked: what its run waits to be told.
         dead_letters: what can never be sent and was put aside, in all runs that are kept.
         dead_letter_topic: where it is put; None where it would stop the sending.
     """
@@ -70,6 +72,7 @@ class PublicationLine:
     last_verification: VerificationRow | None = None
     dead_letters: PutAside = NOTHING_PUT_ASIDE
     dead_letter_topic: str | None = None
+    asked: Asked | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +139,7 @@ def line(sources: Sources, found: Surveyed, last: Manifest | None) -> Publicatio
         last_verification=sources.tables.ask(lambda history: history.last_verification(name), None),
         dead_letters=put_aside(sources, name) or NOTHING_PUT_ASIDE,
         dead_letter_topic=dead_letter_topic(sources, name),
+        asked=found.asked,
     )
 
 

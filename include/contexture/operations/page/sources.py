@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from contexture.errors import ConfigurationError, DefectError
 from contexture.operations.failure_mail import PendingSend, pending_sends
+from contexture.operations.page.asking import Asked, asked
 from contexture.operations.page.standing import DagFacts, Judged, Standing, judge
 from contexture.operations.page.tables import Tables
 from contexture.operations.rows import RunRow
@@ -62,6 +63,7 @@ class Surveyed:
     latest: RunRow | None
     dag: DagFacts | None
     judged: Judged
+    asked: Asked | None = None
 
 
 def survey(sources: Sources, names: Iterable[str]) -> list[Surveyed]:
@@ -103,5 +105,8 @@ def manifest(storage: Storage, name: str, outbox: str | None) -> Manifest | None
 
 def _surveyed(sources: Sources, name: str, found: Stored, latest: RunRow | None) -> Surveyed:
     dag = sources.dags.get(name)
-    judged = judge(found.pointer, latest, found.pending, dag)
-    return Surveyed(name, found, latest, dag, judged if found.is_readable else Judged(Standing.STOPPED, _UNREADABLE))
+    if not found.is_readable:
+        return Surveyed(name, found, latest, dag, Judged(Standing.STOPPED, _UNREADABLE))
+    question = asked(sources.storage, name, sources.publications.get(name), dag, latest)
+    judged = judge(found.pointer, latest, found.pending, dag, question.told if question else None)
+    return Surveyed(name, found, latest, dag, judged, question)

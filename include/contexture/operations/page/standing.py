@@ -20,6 +20,7 @@ class Standing(StrEnum):
     """What a publication does, or why it does nothing."""
 
     STOPPED = "stopped"
+    ASKING = "waiting for an answer"
     OWING = "owing a resync"
     WAITING = "waiting to send"
     RUNNING = "running"
@@ -32,6 +33,20 @@ URGENCY = {standing: place for place, standing in enumerate(Standing)}
 
 
 @dataclass(frozen=True, slots=True)
+class Question:
+    """Where a run waits for a person's answer.
+
+    Attributes:
+        run_id, task: Airflow's.
+        until: when it is too late; None when that is not known.
+    """
+
+    run_id: str
+    task: str
+    until: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class DagFacts:
     """What Airflow knows of a publication's DAG.
 
@@ -39,11 +54,13 @@ class DagFacts:
         paused: whether it is suspended.
         active: whether a run of it is queued or running.
         next_run_at: when the next scheduled run may begin; None when none is planned.
+        question: what a run of it waits for; None when none does.
     """
 
     paused: bool
     active: bool
     next_run_at: datetime | None
+    question: Question | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +71,13 @@ class Judged:
     reason: str = ""
 
 
-def judge(pointer: StatePointer, latest: RunRow | None, pending: Sequence[PendingSend], dag: DagFacts | None) -> Judged:
+def judge(
+    pointer: StatePointer,
+    latest: RunRow | None,
+    pending: Sequence[PendingSend],
+    dag: DagFacts | None,
+    asked: str | None = None,
+) -> Judged:
     """Where a publication stands.
 
     Args:
@@ -62,7 +85,10 @@ def judge(pointer: StatePointer, latest: RunRow | None, pending: Sequence[Pendin
         latest: the run that began last; None when the operational tables tell none.
         pending: its outboxes that are not at their end.
         dag: what Airflow knows; None when it knows nothing, and the tables are believed.
+        asked: what a run of it waits to be told; None when none waits so.
     """
+    if asked is not None:
+        return Judged(Standing.ASKING, asked)
     urgent = most_urgent([send for outbox in pending for send in outbox.sends])
     if dag.active if dag else latest is not None and latest.state == "running":
         return Judged(Standing.RUNNING, _attempts(urgent))

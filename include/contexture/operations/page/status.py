@@ -76,8 +76,9 @@ class StatusReport(Document):
     """Whether a publication does its work, and how far it is.
 
     Attributes:
-        running: whether it tells what changes: its file is good, its DAG is not suspended, and nothing has stopped it.
-        standing: stopped, owing a resync, waiting to send, running (now), never run, or idle.
+        running: whether it tells what changes: its file is good, its DAG is not suspended, nothing has stopped it, and
+            it waits for nobody's answer.
+        standing: stopped, waiting for an answer, owing a resync, waiting to send, running (now), never run, or idle.
         reason: why; empty where the word says it all.
         suspended: whether its DAG is paused; None where Airflow was not asked.
         attempt, next_try_at: of the first pending outbox of which a send has failed.
@@ -115,7 +116,7 @@ def _status(sources: Sources, found: Surveyed) -> StatusReport:
     failing = next((each for each in pending if each.attempt is not None), None)
     last = manifest(sources.storage, found.name, found.stored.pointer.outbox)
     suspended = found.dag.paused if found.dag else None
-    is_stopped = found.judged.standing is Standing.STOPPED
+    is_stopped = found.judged.standing in {Standing.STOPPED, Standing.ASKING}
     return StatusReport(
         publication=found.name,
         running=found.name in sources.publications and not suspended and not is_stopped,

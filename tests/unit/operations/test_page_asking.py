@@ -1,0 +1,88 @@
+"""A run that waits for a person's answer is told as such, by Airflow or by its own files."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from builders.outboxes import NOON, publication
+from contexture.operations import ProducerStore
+from contexture.operations.page.overview import overview
+from contexture.operations.page.sources import Sources
+from contexture.operations.page.standing import DagFacts, Question
+from contexture.operations.page.status import StatusReport, statuses
+from contexture.operations.page.tables import Tables
+from contexture.outbox.layout import PublicationFolder, run_name
+from contexture.outbox.storage import Storage
+from contexture.outbox.vanishing import keep_vanishing
+
+RUN_ID = "scheduled__2026-03-01T12:00:00+00:00"
+RUN = run_name(RUN_ID)
+SOURCE = publication().source.model_dump(exclude_defaults=True)
+ASKING = publication(source={**SOURCE, "shrink_limit": {"beyond": "ask", "answer_hours": 2}})
+WAITS = DagFacts(False, True, None, Question(RUN_ID, "stage", NOON + timedelta(hours=2)))
+BUSY = DagFacts(False, True, None)
+
+
+@pytest.fixture
+def storage(tmp_path: Path) -> Storage:
+    made = Storage(str(tmp_path))
+    keep_vanishing(made, "vehicles", RUN, count=12, held=20, limit=10, identities=['["a"]'])
+    store = ProducerStore.of_home(made.root)
+    assert store is not None
+    store.run_started("vehicles", RUN, run_id=RUN_ID, mode="full", sequence=2)
+    return made
+
+
+def sources(storage: Storage, dag: DagFacts | None, file: object = ASKING) -> Sources:
+    store = ProducerStore.of_home(storage.root)
+    return Sources(storage, Tables(store), {"vehicles": file}, {"vehicles": dag} if dag else {}, NOON)  # type: ignore[dict-item]
+
+
+def status(storage: Storage, dag: DagFacts | None, file: object = ASKING) -> StatusReport:
+    (found,) = statuses(sources(storage, dag, file), ["vehicles"])
+    return found
+
+
+def test_what_airflow_waits_for_is_told_with_how_much_would_be_deleted_and_until_when(storage: Storage) -> None:
+    found = status(storage, WAITS)
+    assert (found.running, found.standing) == (False, "waiting for an answer")
+    assert found.reason == "12 of 20 identities would be deleted, if somebody says so until 2026-03-01 14:00 UTC"
+    (line,) = overview(sources(storage, WAITS)).lines
+    assert line.asked is not None
+    assert (line.asked.question.run_id, line.asked.question.task) == (RUN_ID, "stage")
+    assert line.asked.vanishing is not None
+    assert line.asked.vanishing.identities == ('["a"]',)
+
+
+def test_a_question_whose_files_are_gone_is_told_all_the_same(tmp_path: Path) -> None:
+    found = status(Storage(str(tmp_path / "empty")), WAITS)
+    assert found.standing == "waiting for an answer"
+    assert found.reason.startswith("more than source.shrink_limit allows would be deleted")
+
+
+def test_where_airflow_says_that_nobody_is_asked_it_runs(storage: Storage) -> None:
+    assert status(storage, BUSY).standing == "running"
+
+
+def test_without_airflow_the_files_of_the_run_tell(storage: Storage) -> None:
+    found = status(storage, None)
+    assert (found.standing, found.reason) == (
+        "waiting for an answer",
+        "12 of 20 identities would be deleted, if somebody says so",
+    )
+
+
+def test_without_airflow_it_asks_no_more_once_it_has_decided_failed_or_may_not(storage: Storage) -> None:
+    assert status(storage, None, publication()).standing == "running"
+    decision = PublicationFolder("vehicles").shrink_decision(RUN)
+    storage.write(decision, b"{}")
+    assert status(storage, None).standing == "running"
+    storage.remove(decision)
+    assert status(storage, None).standing == "waiting for an answer"
+    store = ProducerStore.of_home(storage.root)
+    assert store is not None
+    store.run_failed("vehicles", RUN_ID, task="stage", message="nobody answered in time")
+    assert status(storage, None).standing == "stopped"
