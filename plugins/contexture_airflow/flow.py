@@ -13,6 +13,8 @@ from contexture_airflow.settings import OWNER
 
 MODES = ("auto", "full", "changes")
 REPLAY_FROM = ("auto", "archive", "source")
+# Without the tick Airflow sends nothing of what the form of a backfill says, and the interval goes to live topics.
+BACKFILL_FORM = "In Airflow's form of a backfill it counts only with *Override parameters on existing runs* ticked"
 # As of the orders that it goes into; parsing a DAG file doesn't load them.
 TOPIC_PREFIX_PATTERN = r"^[A-Za-z0-9._-]{0,100}$"
 
@@ -59,7 +61,8 @@ def replay_params() -> dict[str, Param]:
             enum=list(REPLAY_FROM),
             title="Backfill: from where",
             description="archive: what was sent then; source: what the source itself keeps of that time (a registry's "
-            "log, a broker's history); auto: the archive where it holds the whole interval, else the source",
+            "log, a broker's history); auto: the archive where it holds the whole interval, else the source. "
+            f"{BACKFILL_FORM}",
         ),
         "replay_incomplete": Param(
             "refuse",
@@ -67,7 +70,7 @@ def replay_params() -> dict[str, Param]:
             enum=["refuse", "send"],
             title="Backfill: if something is missing",
             description="refuse: an interval that is there in part fails and lists what is missing; send: what is "
-            "there is sent",
+            f"there is sent. {BACKFILL_FORM}",
         ),
         "replay_outdated": Param(
             "skip",
@@ -75,14 +78,15 @@ def replay_params() -> dict[str, Param]:
             enum=["skip", "send"],
             title="Backfill: old values on compacted topics",
             description="skip: what the target holds newer is left out; send: old values come to lie on top of newer "
-            "ones",
+            f"ones. {BACKFILL_FORM}",
         ),
         "topic_prefix": Param(
             None,
             type=["null", "string"],
             pattern=TOPIC_PREFIX_PATTERN,
             title="Backfill: to other topics",
-            description="Stands before the name of every topic, so that the live ones are left alone; empty for none",
+            description="Stands before the name of every topic, so that the live ones are left alone; empty for none. "
+            f"{BACKFILL_FORM}",
         ),
     }
 
@@ -123,6 +127,6 @@ def run_params() -> dict[str, Param]:
             False,
             type="boolean",
             title="Dry run",
-            description="Stop after the quality gate, with a preview of topics and counts in its log",
+            description=f"Stop after the quality gate, with a preview of topics and counts in its log. {BACKFILL_FORM}",
         ),
     }

@@ -141,6 +141,12 @@ def test_the_form_of_a_run(found: Any) -> None:
     assert all(param["title"] and param["description"] for param in params.values())
 
 
+def test_the_form_says_what_a_backfill_takes_from_it_only_with_a_tick(found: Any) -> None:
+    params = found["dags"]["publish_vehicles"]["params"]
+    told = [name for name, param in params.items() if "*Override parameters on existing runs*" in param["description"]]
+    assert told == ["replay_from", "replay_incomplete", "replay_outdated", "topic_prefix", "dry_run"]
+
+
 def test_parsing_loads_nothing_heavy(found: Any) -> None:
     assert found["heavy"] == []
 

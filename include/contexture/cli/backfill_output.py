@@ -49,3 +49,5 @@ def _told(each: PlannedInterval) -> str:
             return "refused, for it can't be sent whole"
         case "nothing":
             return "nothing of it is archived"
+        case "not over":
+            return "not over yet, and Airflow leaves it out"

@@ -18,7 +18,7 @@ from contexture.outbox.storage import Storage
 from contexture.publications import Publication
 from contexture.publications.cron import intervals
 
-Outcome = Literal["archive", "source", "part of the archive", "refused", "nothing"]
+Outcome = Literal["archive", "source", "part of the archive", "refused", "nothing", "not over"]
 
 
 class PlannedInterval(Document):
@@ -27,7 +27,7 @@ class PlannedInterval(Document):
     Attributes:
         start, end: of the interval, its end excluded.
         outcome: where it would come from: the archive, what the source keeps, what is left of the archive; or that it
-            would be refused, or that there is nothing.
+            would be refused, that there is nothing, or that it is not over yet: Airflow leaves such intervals out.
         runs: archived runs.
         records: of these; on a replica as many at most.
         topics: records by topic, as they would be named.
@@ -63,7 +63,13 @@ class BackfillPlan(Document):
 
 
 def plan_backfill(
-    storage: Storage, publication: Publication, first: datetime, last: datetime, options: ReplayOptions
+    storage: Storage,
+    publication: Publication,
+    first: datetime,
+    last: datetime,
+    options: ReplayOptions,
+    *,
+    now: datetime,
 ) -> BackfillPlan:
     """What a backfill of a range would send.
 
@@ -72,6 +78,7 @@ def plan_backfill(
         publication: whose backfill.
         first, last: starts of the first and the last interval.
         options: how it is sent.
+        now: an interval that ends later is not over.
 
     Raises:
         ConfigurationError: the publication has no schedule, or the range no interval.
@@ -87,7 +94,10 @@ def plan_backfill(
             next_step="give --from and --to as starts of intervals, both included",
         )
     outboxes = Outboxes(storage, publication.name)
-    planned = tuple(_planned(outboxes, publication, interval, options) for interval in found)
+    planned = tuple(
+        _planned(outboxes, publication, interval, options) if interval[1] <= now else _not_over(interval)
+        for interval in found
+    )
     return BackfillPlan(
         publication=publication.name,
         replica=publication.topics.keep == "latest",
@@ -111,6 +121,12 @@ def _planned(
         records=sum(topics.values()),
         topics=topics,
         missing=archive.missing,
+    )
+
+
+def _not_over(interval: tuple[datetime, datetime]) -> PlannedInterval:
+    return PlannedInterval(
+        start=interval[0], end=interval[1], outcome="not over", runs=0, records=0, topics={}, missing=()
     )
 
 

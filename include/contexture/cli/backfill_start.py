@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -46,7 +46,7 @@ def planned(name: str, first: datetime, last: datetime, options: ReplayOptions) 
             f"there is no publication {name} in {folder}",
             next_step=f"choose among: {', '.join(sorted(found))}" if found else f"set {FOLDER_VARIABLE}",
         )
-    return plan_backfill(home.open_home(), found[name], first, last, options)
+    return plan_backfill(home.open_home(), found[name], first, last, options, now=datetime.now(UTC))
 
 
 def start(plan: BackfillPlan) -> int:

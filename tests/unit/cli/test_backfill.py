@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +82,20 @@ def test_what_is_missing_is_listed_and_refused(contexture: Command, storage: Sto
         "  missing: run 2, received between 2026-03-01 12:00:00 and 2026-03-01 12:30:00\n"
         "2026-03-01 13:00 to 2026-03-01 14:00: nothing of it is archived\n"
     )
+
+
+def test_an_interval_that_is_not_over_is_told_and_nothing_is_started(contexture: Command, storage: Storage) -> None:
+    hour = datetime.now(UTC).replace(minute=0, second=0, microsecond=0)
+    archived(storage, 1, hour - HOUR, "a")
+    archived(storage, 2, hour, "b")
+    dates = (f"{hour - HOUR:%Y-%m-%dT%H:%M}", f"{hour + HOUR:%Y-%m-%dT%H:%M}")
+
+    done = contexture("backfill", "vehicles", "--from", dates[0], "--to", dates[1])
+
+    assert (done.code, done.err) == (1, "")
+    window = f"{hour + HOUR:%Y-%m-%d %H:%M} to {hour + 2 * HOUR:%Y-%m-%d %H:%M}"
+    assert done.out.splitlines()[-1] == f"{window}: not over yet, and Airflow leaves it out"
+    assert "started" not in done.out
 
 
 def test_json_has_the_whole_of_it(contexture: Command, storage: Storage, tmp_path: Path) -> None:
