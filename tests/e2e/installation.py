@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -23,6 +24,8 @@ from contexture.sandbox.stack import Stack, StackOptions
 
 PATIENCE_SECONDS = 600.0
 """For what takes half a minute on a machine that does nothing else."""
+ANSWER_SECONDS = 120.0
+"""For one answer of Airflow's, which may come late on a machine that does much else."""
 
 Found = TypeVar("Found")
 
@@ -66,6 +69,11 @@ class Installation:
         run = until(lambda: _at(self.runs(dag_id, prefix), number), f"run {number} of {dag_id}", seconds)
         return self.stack.client.await_run(run.dag_id, run.run_id, seconds=seconds)
 
+    def last_log(self, run: DagRun, task: str) -> str:
+        """The log of the last try of a task: a backfill that takes a run over tries all of it again."""
+        path = f"/api/v2/dags/{run.dag_id}/dagRuns/{run.run_id}/taskInstances/{task}"
+        return self.log(run, task, try_number=self.ask("GET", path).json()["try_number"])
+
     def log(self, run: DagRun, task: str, *, try_number: int = 1) -> str:
         """The log of one try of a task."""
         return self.stack.client.log(run.dag_id, run.run_id, task, try_number=try_number)
@@ -92,12 +100,30 @@ class Installation:
         assert done.returncode == 0, f"{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
         return done.stdout + done.stderr
 
+    def contexture(self, *words: str) -> subprocess.CompletedProcess[str]:
+        """Contexture's own command line, as its operator has it on this machine."""
+        settings = self.stack.settings
+        access = {
+            "CONTEXTURE_AIRFLOW_URL": settings.url,
+            "CONTEXTURE_AIRFLOW_USER": settings.login.user,
+            "CONTEXTURE_AIRFLOW_PASSWORD": settings.login.password,
+        }
+        return subprocess.run(
+            [sys.executable, "-m", "contexture.cli", *words],
+            env={**settings.environment(), **access},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=300,
+        )
+
     def ask(self, method: str, path: str, body: Any = None) -> httpx.Response:
         """Asks Airflow's REST interface as a browser does: with the token of the user's login."""
         login, url = self.stack.settings.login, self.stack.settings.url
-        token = httpx.post(f"{url}/auth/token", json={"username": login.user, "password": login.password}).json()
+        who = {"username": login.user, "password": login.password}
+        token = httpx.post(f"{url}/auth/token", json=who, timeout=ANSWER_SECONDS).json()
         headers = {"Authorization": f"Bearer {token['access_token']}"}
-        return httpx.request(method, f"{url}{path}", json=body, headers=headers, timeout=30)
+        return httpx.request(method, f"{url}{path}", json=body, headers=headers, timeout=ANSWER_SECONDS)
 
     def import_errors(self) -> list[str]:
         """What Airflow shows as import errors."""

@@ -1,0 +1,268 @@
+"""Past intervals go to topics of their own, by `contexture backfill` and by REST, in an Airflow that runs.
+
+One installation for all tests of this file. Three runs of the ordinary kind come first:
+
+- in the first interval a first load, whose archive is gone by the time of the backfills, and a run with two changes;
+- in the second interval a run with two changes.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from contexture.kafka.replica import ReplicaRecord
+from contexture.outbox.conclusion import expire
+from contexture.outbox.lifecycle import Outboxes
+from contexture.outbox.state import State, StatePointer
+from contexture.sandbox.airflow.client import DagRun
+from e2e.buses import DAG, describe, drive, lines_told, records
+from e2e.installation import Installation, installation, until
+
+pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.long, pytest.mark.timeout(7200)]
+
+PATIENCE_SECONDS = 1500.0
+MINUTE = timedelta(minutes=1)
+HOUR = timedelta(hours=1)
+
+
+@dataclass
+class Story:
+    """What was seen of the backfills.
+
+    Attributes:
+        first, second: starts of the two intervals.
+        changed: when the second run received what it sent.
+        states: of the runs of each backfill, by interval.
+    """
+
+    platform: Installation
+    first: datetime
+    second: datetime
+    changed: datetime
+    before: list[ReplicaRecord]
+    pointer: StatePointer
+    dry: dict[str, Any]
+    refused: dict[str, Any]
+    begun_by_refused: int
+    sent: dict[str, Any] = field(default_factory=dict)
+    states: dict[str, dict[datetime, str]] = field(default_factory=dict)
+    logs: dict[str, str] = field(default_factory=dict)
+
+
+@pytest.fixture(scope="module")
+def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
+    """The ordinary runs, what would be sent again, and the backfills, told once for all tests."""
+    folder = tmp_path_factory.mktemp("backfill")
+    publications = folder / "publications"
+    publications.mkdir()
+    with installation(publications, folder / "home", entities=0) as platform:
+        drive(platform, one=1, two=2, three=3)
+        describe(platform, schedule="null", on_startup="none")
+        platform.stack.client.await_dags([DAG], seconds=PATIENCE_SECONDS)
+        first, changed, second = ordinary_runs(platform)
+        forget_the_first(platform)
+        found = looked_at(platform, first, changed, second)
+        by_command(found)
+        by_rest(found)
+        yield found
+
+
+def ordinary_runs(platform: Installation) -> tuple[datetime, datetime, datetime]:
+    """Three runs by hand, then the one that Airflow itself makes of the last interval once there is a schedule."""
+    first = minute(run(platform))
+    drive(platform, one=11, four=14)
+    changed = run(platform)
+    second = minute(changed) + MINUTE
+    wait_for(second)
+    drive(platform, one=21, two=22)
+    end = minute(run(platform)) + MINUTE
+    wait_for(end)
+    assert end - first < HOUR, "this machine is too slow for intervals that are minutes of an hour"
+    minutes = ",".join(str(minute) for minute in sorted(at.minute for at in (first, second, end)))
+    describe(platform, schedule=f'"{minutes} * * * *"', on_startup="none")
+    latest = platform.finished(DAG, prefix="scheduled__", number=1, seconds=PATIENCE_SECONDS)
+    assert latest.state == "success"
+    return first, changed, second
+
+
+def run(platform: Installation) -> datetime:
+    """One run by hand; gives when it received what it sent."""
+    started = platform.stack.client.trigger(DAG)
+    ended = platform.stack.client.await_run(DAG, started.run_id, seconds=PATIENCE_SECONDS)
+    assert ended.state == "success"
+    received = platform.published("buses")[-1].received_from
+    assert received is not None
+    return received.astimezone(UTC)
+
+
+def forget_the_first(platform: Installation) -> None:
+    """What retention does, as if the first run had been a day ago and the others had not."""
+    first, *_ = [each for each in Outboxes(platform.storage, "buses").all() if each.status == "concluded"]
+    just_later = first.steps[-1].at + timedelta(days=1, milliseconds=1)
+    assert expire(platform.storage, "buses", archive_days=1, now=just_later) == [first.outbox]
+
+
+def looked_at(platform: Installation, first: datetime, changed: datetime, second: datetime) -> Story:
+    """What is told before anything is started, and by a command that must not start it."""
+    # The interval that ends where the first one begins starts later than an hour before the second one.
+    dry = platform.contexture("backfill", "buses", *dates(second - HOUR + MINUTE, second), "--dry-run", "--json")
+    assert dry.returncode == 1, dry.stderr
+    refused = platform.contexture("backfill", "buses", *dates(first, second), "--topic-prefix", "again-", "--json")
+    assert refused.returncode == 1, refused.stderr
+    begun = platform.ask("GET", f"/api/v2/backfills?dag_id={DAG}").json()["total_entries"]
+    pointer = State(platform.storage, "buses").pointer()
+    told = json.loads(dry.stdout), json.loads(refused.stdout), begun
+    return Story(platform, first, second, changed, records(platform, "buses"), pointer, *told)
+
+
+def by_command(story: Story) -> None:
+    """Both intervals, the first without what is missing of it."""
+    options = ("--topic-prefix", "again-", "--incomplete", "send", "--json")
+    done = story.platform.contexture("backfill", "buses", *dates(story.first, story.second), *options)
+    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+    story.sent = json.loads(done.stdout)
+    await_backfill(story, "command", story.sent["backfill"])
+
+
+def by_rest(story: Story) -> None:
+    """First without sending anything, then to other topics; both take over what the command has run."""
+    dry = {"dry_run": True, "replay_incomplete": "send"}
+    await_backfill(story, "dry run", begun_by_rest(story, story.first, story.first, dry))
+    prefix = {"topic_prefix": "rest-"}
+    await_backfill(story, "rest", begun_by_rest(story, story.first, story.second, prefix))
+
+
+def begun_by_rest(story: Story, first: datetime, last: datetime, conf: dict[str, Any]) -> int:
+    """As the how-to has it, once Airflow has closed the backfill before it; gives its id."""
+    body = {
+        "dag_id": DAG,
+        "dag_run_conf": conf,
+        "from_date": first.isoformat(),
+        "to_date": last.isoformat(),
+        "max_active_runs": 1,
+        "reprocess_behavior": "completed",
+        "run_backwards": False,
+        "run_on_latest_version": True,
+    }
+    answer = story.platform.ask("POST", "/api/v2/backfills", body)
+    assert answer.status_code == 200, answer.text
+    return int(answer.json()["id"])
+
+
+def await_backfill(story: Story, name: str, backfill: int) -> None:
+    """Waits until Airflow has closed it, and keeps the states and logs of its runs."""
+    platform = story.platform
+
+    def closed() -> bool | None:
+        return True if platform.ask("GET", f"/api/v2/backfills/{backfill}").json()["completed_at"] else None
+
+    until(closed, f"end of the backfill of {name}", PATIENCE_SECONDS)
+    story.states[name] = {}
+    for start, each in backfilled(platform).items():
+        story.states[name][start] = each.state
+        for task in ("stage", "quality_gate"):
+            story.logs[f"{name} {task} {start:%H:%M}"] = platform.last_log(each, task)
+
+
+def backfilled(platform: Installation) -> dict[datetime, DagRun]:
+    """The runs that are backfills now, by the start of their intervals."""
+    items = platform.ask("GET", f"/api/v2/dags/{DAG}/dagRuns?limit=100").json()["dag_runs"]
+    starts = {item["dag_run_id"]: item["data_interval_start"] for item in items if item["run_type"] == "backfill"}
+    found = [each for each in platform.runs(DAG) if each.run_id in starts]
+    return {datetime.fromisoformat(starts[each.run_id]).astimezone(UTC): each for each in found}
+
+
+def dates(first: datetime, last: datetime) -> tuple[str, ...]:
+    return ("--from", f"{first:%Y-%m-%dT%H:%M}", "--to", f"{last:%Y-%m-%dT%H:%M}")
+
+
+def minute(at: datetime) -> datetime:
+    return at.replace(second=0, microsecond=0)
+
+
+def wait_for(moment: datetime) -> None:
+    time.sleep(max(0.0, (moment - datetime.now(UTC)).total_seconds() + 1))
+
+
+def outcomes(told: dict[str, Any]) -> list[tuple[str, int, int, dict[str, int]]]:
+    return [(each["outcome"], each["runs"], each["records"], each["topics"]) for each in told["intervals"]]
+
+
+def missing(story: Story) -> str:
+    return f"run 1, received before {story.changed:%Y-%m-%d %H:%M:%S}"
+
+
+def marks(told: list[ReplicaRecord]) -> dict[tuple[bytes | None, bytes | None], bytes | None]:
+    return {(record.key, record.value): dict(record.headers).get("contexture-backfill") for record in told}
+
+
+def test_a_dry_run_tells_each_interval_and_what_it_lacks(story: Story) -> None:
+    assert outcomes(story.dry) == [
+        ("nothing", 0, 0, {}),
+        ("refused", 1, 0, {}),
+        ("archive", 1, 2, {"buses": 2}),
+    ]
+    assert [each["missing"] for each in story.dry["intervals"]] == [[missing(story)], [missing(story)], []]
+    assert story.dry["backfill"] is None
+
+
+def test_an_interval_that_is_there_in_part_is_not_begun_unless_that_is_enough(story: Story) -> None:
+    assert outcomes(story.refused) == [("refused", 1, 0, {}), ("archive", 1, 2, {"again-buses": 2})]
+    assert (story.refused["backfill"], story.begun_by_refused) == (None, 0)
+
+
+def test_the_command_sends_what_there_is_to_the_topics_of_its_prefix(story: Story) -> None:
+    assert outcomes(story.sent) == [
+        ("part of the archive", 1, 2, {"again-buses": 2}),
+        ("archive", 1, 2, {"again-buses": 2}),
+    ]
+    assert story.states["command"] == {story.first: "success", story.second: "success"}
+    assert lines_told(records(story.platform, "again-buses")) == {"one": [11, 21], "two": [22], "four": [14]}
+
+
+def test_its_records_are_those_of_then_with_the_interval_as_their_mark(story: Story) -> None:
+    again = records(story.platform, "again-buses")
+    then = {(record.key, record.value): record.timestamp_ms for record in story.before}
+    assert {(record.key, record.value): record.timestamp_ms for record in again}.items() <= then.items()
+    intervals = {story.first.isoformat().encode(): 2, story.second.isoformat().encode(): 2}
+    told = list(marks(again).values())
+    assert {mark: told.count(mark) for mark in told} == intervals
+
+
+def test_a_run_tells_how_far_it_is_and_what_is_not_made_up(story: Story) -> None:
+    assert "run 2 is replayed, 1 of 1" in story.logs[f"command stage {story.first:%H:%M}"]
+    gate = story.logs[f"command quality_gate {story.first:%H:%M}"]
+    assert "to topics that begin with again-" in gate
+    assert f"missing, and not made up: {missing(story)}" in gate
+
+
+def test_a_dry_run_by_airflow_tells_what_a_replica_would_get_and_sends_nothing(story: Story) -> None:
+    assert story.states["dry run"][story.first] == "success"
+    gate = story.logs[f"dry run quality_gate {story.first:%H:%M}"]
+    # Bus one has a newer line; and no prefix is left of the backfill whose run this one takes over.
+    assert "1 records are left out, because the target holds something newer" in gate
+    assert "dry run: 1 records would go to 1 topics" in gate
+    assert "  buses: 1" in gate
+    assert "to topics that begin with" not in gate
+
+
+def test_a_backfill_by_rest_sends_whole_intervals_and_lists_what_others_lack(story: Story) -> None:
+    assert story.states["rest"] == {story.first: "failed", story.second: "success"}
+    stage = story.logs[f"rest stage {story.first:%H:%M}"]
+    assert f"buses lacks {missing(story)}" in stage
+    assert lines_told(records(story.platform, "rest-buses")) == {"one": [21], "two": [22]}
+
+
+def test_topics_and_state_of_ordinary_runs_are_left_alone(story: Story) -> None:
+    now = records(story.platform, "buses")
+    assert now == story.before
+    assert lines_told(now) == {"one": [1, 11, 21], "two": [2, 22], "three": [3], "four": [14]}
+    assert set(marks(now).values()) == {None}
+    assert State(story.platform.storage, "buses").pointer() == story.pointer
