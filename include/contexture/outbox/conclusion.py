@@ -1,17 +1,16 @@
-"""Ending a run: state moves on by one pointer, and what retention says goes.
+"""Ending a run: state moves on by one pointer.
 
 Concluding twice is harmless, and a process that dies in between leaves either the old state or the new one.
 """
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 from contexture.changes.attribute_types import AttributeTypes
 from contexture.outbox.dead_letters import DeadLettered, keep_dead_letters
 from contexture.outbox.inbox_claim import release
-from contexture.outbox.layout import PublicationFolder
-from contexture.outbox.lifecycle import ENDS, Outboxes
+from contexture.outbox.lifecycle import Outboxes
 from contexture.outbox.manifest import Manifest
 from contexture.outbox.retrying import mark_retried
 from contexture.outbox.state import FORMAT, State, StatePointer
@@ -67,30 +66,6 @@ def owe_full(storage: Storage, publication: str, reason: str) -> None:
     """Makes the next run of a publication send everything."""
     state = State(storage, publication)
     state.point(state.pointer().model_copy(update={"owes_full": reason}))
-
-
-def expire(storage: Storage, publication: str, *, archive_days: int, now: datetime) -> list[str]:
-    """Removes outboxes at their end, with all that belongs to their runs, when they are older than the archive."""
-    outboxes = Outboxes(storage, publication)
-    limit = now.astimezone(UTC) - timedelta(days=archive_days)
-    old = [item for item in outboxes.all() if item.status in ENDS and item.steps[-1].at < limit]
-    for item in old:
-        _remove(storage, outboxes.folder, item.outbox, outboxes.manifest(item.outbox).run)
-    return [item.outbox for item in old]
-
-
-def _remove(storage: Storage, folder: PublicationFolder, outbox: str, run: str) -> None:
-    # The status goes near the end: while it is there, a removal that was cut short is done again. The manifest, which
-    # that needs, goes after it.
-    for path in (
-        folder.landing(run),
-        folder.orders(run),
-        folder.quarantine(outbox),
-        folder.report(outbox),
-        folder.status(outbox),
-        folder.outbox(outbox),
-    ):
-        storage.remove(path)
 
 
 def _advance(

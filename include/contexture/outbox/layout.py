@@ -40,9 +40,13 @@ class PublicationFolder:
         """What prepare writes on the way; removed when the outbox stands."""
         return f"{self.publication}/work/{run}"
 
+    def runs(self) -> str:
+        """The orders of all runs that retention has left."""
+        return f"{self.publication}/runs"
+
     def orders(self, run: str) -> str:
         """What the scheduler and the stage job told each other."""
-        return f"{self.publication}/runs/{run}"
+        return f"{self.runs()}/{run}"
 
     def order(self, run: str) -> str:
         """What the stage job is asked to do."""

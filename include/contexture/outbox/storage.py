@@ -11,6 +11,7 @@ import re
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -114,6 +115,22 @@ class Storage:
     def folders(self, folder: str) -> list[str]:
         """Names of the folders in a folder, sorted."""
         return sorted(info.base_name for info in self._entries(folder, fs.FileType.Directory))
+
+    def written_at(self, folder: str) -> dict[str, datetime]:
+        """When each entry of a folder, or what lies below it, was written last by the storage's own clock.
+
+        Hidden files are among them; what holds no file, and what the storage tells no time of, is not.
+        """
+        with self.translating(folder):
+            selector = fs.FileSelector(self.path(folder), allow_not_found=True, recursive=True)
+            found = self.filesystem.get_file_info(selector)
+        above, newest = f"{self.path(folder).strip('/')}/", dict[str, datetime]()
+        for info in found:
+            if info.type == fs.FileType.File and info.mtime is not None:
+                # Filesystems do not agree on whether a path begins with a slash.
+                name = info.path.lstrip("/").removeprefix(above).partition("/")[0]
+                newest[name] = max(newest.get(name, info.mtime), info.mtime)
+        return newest
 
     def size(self, relative: str) -> int:
         """Bytes of one file."""

@@ -9,11 +9,12 @@ from pydantic import JsonValue
 from contexture.errors import ConfigurationError
 from contexture.kafka import LedgerEntry
 from contexture.kafka.arbitration import start_of
-from contexture.outbox.conclusion import conclude, expire
+from contexture.outbox.conclusion import conclude
 from contexture.outbox.dead_letters import DeadLettered, dead_letters_of
 from contexture.outbox.lifecycle import Outboxes
 from contexture.outbox.manifest import Manifest
 from contexture.outbox.reader import OutboxShardReader
+from contexture.outbox.retention import expire
 from contexture.outbox.storage import Storage
 from contexture.publications import Publication
 from contexture_airflow.metrics import count_concluded

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from builders.outboxes import NOON, publication, records
 from builders.states import Held, approved, held
 from contexture.errors import ConfigurationError
-from contexture.outbox.conclusion import conclude, expire, owe_full
+from contexture.outbox.conclusion import conclude, owe_full
 from contexture.outbox.layout import PublicationFolder
 from contexture.outbox.lifecycle import Outboxes
 from contexture.outbox.manifest import Manifest
@@ -227,40 +227,3 @@ def test_after_any_runs_the_state_is_what_they_told_and_knows_its_size(
                 expected[row.name] = row.content
         assert held(storage, "vehicles") == expected
         assert (pointer.identities, pointer.generation) == (len(expected), sequence)
-
-
-def test_what_ended_before_the_archive_begins_is_removed_with_all_that_belongs_to_it(storage: Storage):
-    old = approved(storage, VEHICLES, 1, [Held("car1")])
-    concluded(storage, old)
-    approved(storage, VEHICLES, 2, [Held("car2")])
-    for path in (FOLDER.landing(old.run), FOLDER.quarantine("outbox1"), FOLDER.report("outbox1")):
-        storage.write(f"{path}/part.parquet", b"")
-    now = datetime.now(UTC)
-
-    kept = expire(storage, "vehicles", archive_days=30, now=now + timedelta(days=29))
-    removed = expire(storage, "vehicles", archive_days=30, now=now + timedelta(days=31))
-
-    assert (kept, removed) == ([], ["outbox1"])
-    gone = (
-        FOLDER.outbox("outbox1"),
-        FOLDER.landing(old.run),
-        FOLDER.quarantine("outbox1"),
-        FOLDER.report("outbox1"),
-        FOLDER.orders(old.run),
-    )
-    assert [path for path in gone if storage.exists(path)] == []
-    assert [item.outbox for item in Outboxes(storage, "vehicles").all()] == ["outbox2"]
-    assert held(storage, "vehicles") == {"car1": "a"}
-
-
-def test_a_removal_that_was_cut_short_is_done_again_or_forgotten(tmp_path: Path):
-    later = datetime.now(UTC) + timedelta(days=31)
-    for changes in range(6):
-        storage = Storage(str(tmp_path / str(changes)))
-        concluded(storage, approved(storage, VEHICLES, 1, [Held("car1")]))
-        with pytest.raises(KilledError):
-            expire(FailingStorage(storage.root, changes), "vehicles", archive_days=30, now=later)
-
-        expire(storage, "vehicles", archive_days=30, now=later)
-
-        assert Outboxes(storage, "vehicles").all() == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from uuid import uuid4
 
@@ -44,6 +45,19 @@ def test_folders_and_files_are_listed_by_name_without_hidden_ones(storage: Stora
     assert storage.folders("f") == ["deep"]
     assert storage.files("nothing") == []
     assert storage.folders("nothing") == []
+
+
+def test_the_time_of_an_entry_is_that_of_what_was_written_last_below_it(storage: Storage):
+    before = datetime.now(UTC) - timedelta(seconds=5)
+    for name in ("f/a/one", "f/a/deep/two", "f/.hidden", "f/a/f/three"):
+        storage.write(name, b"")
+
+    found = storage.written_at("f")
+
+    # fsspec's memory knows no times.
+    assert set(found) == (set() if storage.root.startswith("fsspec") else {"a", ".hidden"})
+    assert all(before < at < datetime.now(UTC) + timedelta(seconds=5) for at in found.values())
+    assert storage.written_at("nothing") == {}
 
 
 def test_removing_takes_files_and_folders_and_what_is_not_there(storage: Storage):
