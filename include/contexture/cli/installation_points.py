@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import shutil
+import time
 from collections.abc import Callable, Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Final
 from uuid import uuid4
@@ -24,6 +26,7 @@ from contexture.outbox.storage import HOME_VARIABLE, Storage
 from contexture.publications import Publication, discover
 
 _LEAST_FREE_BYTES: Final = 1 << 30
+_CLOCK_SECONDS: Final = 10.0
 
 
 def installation_points(*, try_connections: bool, timeout_seconds: float) -> Iterator[Point]:
@@ -43,7 +46,14 @@ def installation_points(*, try_connections: bool, timeout_seconds: float) -> Ite
 def _storage() -> Found:
     storage = home.open_home()
     said = "" if os.environ.get(HOME_VARIABLE) else f" ({HOME_VARIABLE} is not set)"
-    _write_and_read(storage)
+    apart = _write_and_read(storage)
+    if abs(apart) > _CLOCK_SECONDS:
+        way = "behind" if apart < 0 else "ahead of"
+        return Found(
+            "doubtful",
+            f"{storage.root} can be written, and its clock is {abs(apart):.0f} s {way} this machine's",
+            "let both follow a time server: retention goes by the times of files",
+        )
     if "://" in storage.root:
         return Found("good", f"{storage.root} can be written{said}")
     free = shutil.disk_usage(storage.root).free
@@ -53,9 +63,12 @@ def _storage() -> Found:
     return Found("good", detail)
 
 
-def _write_and_read(storage: Storage) -> None:
-    """Does what every run does: a whole file in the place of another, read back, listed, removed."""
-    folder = f"doctor-{uuid4().hex[:12]}"
+def _write_and_read(storage: Storage) -> float:
+    """Does what every run does: a whole file in the place of another, read back, listed, removed.
+
+    Gives the seconds that the storage's clock is ahead of ours; what the writing took is no difference.
+    """
+    folder, before = f"doctor-{uuid4().hex[:12]}", time.time()
     for content in (b"first", b"second"):
         storage.write(f"{folder}/try", content)
     try:
@@ -64,8 +77,16 @@ def _write_and_read(storage: Storage) -> None:
                 f"{storage.root} does not give back what was just written",
                 next_step="use a file system or object store that shows a file once it is written",
             )
+        return _apart(storage.written_at(folder).get("try"), before, time.time())
     finally:
         storage.remove(folder)
+
+
+def _apart(at: datetime | None, before: float, after: float) -> float:
+    if at is None:
+        return 0.0
+    written = at.timestamp()
+    return min(written - before, 0.0) + max(written - after, 0.0)
 
 
 def _publications() -> Found:

@@ -1,7 +1,8 @@
-"""What `contexture doctor` looks at on the machine: Python, packages, Java, open files, ports, byte code."""
+"""What `contexture doctor` looks at on the machine: Python, packages, Java, open files, ports, clock, byte code."""
 
 from __future__ import annotations
 
+import ctypes
 import os
 import platform
 import resource
@@ -20,6 +21,9 @@ _OLDEST, _NEWEST = (3, 11), (3, 13)
 _FEWEST_FILES: Final = 4096
 """A common default of 1,024 is soon used up by a broker that keeps files open for every partition."""
 
+_CLOCK_UNKNOWN: Final = 5
+"""What Linux answers (TIME_ERROR) where nothing keeps its clock right."""
+
 # They replace files of pyspark's, or bring a version of it that doesn't fit.
 _IN_THE_WAY: Final = ("airflow-provider-great-expectations", "pyspark-connect")
 
@@ -33,6 +37,7 @@ def machine_points() -> tuple[Point, ...]:
         Point("Python of Spark", _spark_python),
         Point("open files", _open_files),
         Point("ports", _ports),
+        Point("clock", _clock),
         Point("byte code", _byte_code),
     )
 
@@ -116,6 +121,29 @@ def _ports() -> Found:
             f"this machine can not reach itself on 127.0.0.1: {error.strerror or type(error).__name__}",
             "let processes bind and reach 127.0.0.1: Spark's driver and its workers talk there",
         )
+
+
+def _clock() -> Found:
+    state = clock_state()
+    if state is None:
+        return Found("not looked at", "this system does not tell whether its clock is kept right")
+    if state == _CLOCK_UNKNOWN:
+        return Found(
+            "doubtful",
+            "nothing keeps this machine's clock right, as far as its system knows",
+            "let it follow a time server (chrony, systemd-timesyncd): certificates, tokens and retention go by it",
+        )
+    return Found("good", "it follows a time server")
+
+
+def clock_state() -> int | None:
+    """What Linux knows of its clock, in a container of the host's; None where it can't be asked."""
+    try:
+        # Nothing is set: the first member, which says what is to be changed, is 0.
+        state = int(ctypes.CDLL(None).adjtimex(ctypes.create_string_buffer(512)))
+    except (OSError, AttributeError):
+        return None
+    return state if state >= 0 else None
 
 
 def _byte_code() -> Found:
