@@ -39,6 +39,7 @@ OF_IMAGES = {
     "mongo": {"mongosh"},
     "fiware/orion": {"curl", "-dbURI"},
     "sdmxio/fmr-mysql": {"curl"},
+    "chrislusf/seaweedfs": {"server", "wget"},
     "contexture": {"bash", "umask", "python"},
 }
 # Installed by an extra of pyproject.toml rather than into the environment of the tests.
@@ -119,7 +120,7 @@ def test_the_main_services_are_there():
     assert set(SERVICES) == {
         *("kafka-1", "kafka-2", "kafka-3", "postgres", "redis", "spark-master", "spark-worker", "mongo", "orion"),
         *("airflow-init", "airflow-api-server", "airflow-scheduler", "airflow-dag-processor", "airflow-triggerer"),
-        *("airflow-worker", "registry"),
+        *("airflow-worker", "airflow-worker-2", "registry", "object-store"),
     }
 
 
@@ -145,7 +146,7 @@ def test_variables_are_those_of_the_example():
 
 def test_the_example_holds_no_secret_and_the_file_insists_on_each():
     secrets = {name: value for name, value in env_example().items() if re.search("KEY|SECRET|PASSWORD", name)}
-    assert len(secrets) == 6
+    assert len(secrets) == 7
     assert set(secrets.values()) == {""}
     for name in secrets:
         given = {found[2] for text in texts(COMPOSE) for found in VARIABLE.finditer(text) if found[1] == name}
@@ -155,6 +156,7 @@ def test_the_example_holds_no_secret_and_the_file_insists_on_each():
 def test_services_depend_on_services_that_can_become_so():
     for name, service in SERVICES.items():
         for other, how in service.get("depends_on", {}).items():
+            assert how.get("required", True) == ("profiles" not in SERVICES[other])
             if how["condition"] == "service_healthy":
                 assert "healthcheck" in SERVICES[other], (name, other)
             else:
@@ -261,7 +263,9 @@ def test_options_of_airflow_exist():
 
 def test_all_airflow_services_share_one_environment():
     first, *others = (
-        environment_of(name) for name in SERVICES if name.startswith("airflow-") and name != "airflow-init"
+        {key: value for key, value in environment_of(name).items() if key != "SPARK_LOCAL_HOSTNAME"}
+        for name in SERVICES
+        if name.startswith("airflow-") and name != "airflow-init"
     )
     assert all(other == first for other in others)
 
@@ -313,7 +317,27 @@ def test_the_pools_are_made_before_anything_is_scheduled():
 
 def test_spark_finds_its_way_back_to_the_driver():
     defaults = dict(line.split() for line in COMPOSE["configs"]["spark-defaults"]["content"].splitlines())
-    worker = SERVICES["airflow-worker"]
-    assert defaults["spark.driver.host"] == worker["hostname"]
-    (config,) = worker["configs"]
-    assert config["target"] == f"{environment_of('airflow-worker')['SPARK_CONF_DIR']}/spark-defaults.conf"
+    assert defaults["spark.driver.bindAddress"] == "0.0.0.0"
+    workers = {name: service for name, service in SERVICES.items() if service.get("command", [""])[-1] == "worker"}
+    assert set(workers) == {"airflow-worker", "airflow-worker-2"}
+    for name, worker in workers.items():
+        assert worker["hostname"] == environment_of(name)["SPARK_LOCAL_HOSTNAME"] == name
+        (config,) = worker["configs"]
+        assert config["target"] == f"{environment_of(name)['SPARK_CONF_DIR']}/spark-defaults.conf"
+
+
+def test_the_home_may_be_on_the_object_store_for_all_who_read_and_write_it():
+    (store,) = [name for name, service in SERVICES.items() if service.get("profiles") == ["s3"]]
+    for name in OURS - {"spark-master"}:
+        environment = environment_of(name)
+        assert environment["CONTEXTURE_HOME"] == "${CONTEXTURE_HOME:-/var/lib/contexture}"
+        assert environment["AWS_ENDPOINT_URL"] == f"http://{store}:8333"
+    identity = json.loads(COMPOSE["configs"]["object-store"]["content"])["identities"][0]
+    environment = environment_of("spark-worker")
+    assert identity["credentials"] == [
+        {"accessKey": environment["AWS_ACCESS_KEY_ID"], "secretKey": environment["AWS_SECRET_ACCESS_KEY"]}
+    ]
+
+
+def test_the_operational_tables_are_in_no_file_that_containers_share():
+    assert environment_of("airflow-worker")["CONTEXTURE_DATABASE"].startswith("postgresql+psycopg2://")
