@@ -24,20 +24,23 @@ from contexture_airflow.ui.installation import Installation
 from contexture_airflow.ui.mount import Page
 
 RESTING = DagFacts(paused=False, active=False, next_run_at=NOON + timedelta(minutes=5))
+PAUSED = DagFacts(paused=True, active=False, next_run_at=None)
 ORIGIN = "http://testserver"
 
 
 class FakeAirflow:
     """Airflow as its users see it: `ana` reads and does everything, `eve` reads everything, `ben` only the buses."""
 
-    def __init__(self, *names: str, dags: Sequence[str] = ()) -> None:
+    def __init__(self, *names: str, dags: Sequence[str] = (), paused: Sequence[str] = ()) -> None:
         self.names = names
         self.others = dags
+        self.paused = paused
         self.questions: dict[str, Question] = {}
 
     def dags(self, user: Any) -> Mapping[str, DagFacts]:
         seen = [name for name in self.names if user in {"ana", "eve"} or name == "buses"]
-        return {name: replace(RESTING, question=self.questions.get(name)) for name in seen}
+        facts = {name: PAUSED if name in self.paused else RESTING for name in seen}
+        return {name: replace(known, question=self.questions.get(name)) for name, known in facts.items()}
 
     def steps(self, publication: str, run_ids: Sequence[str]) -> Mapping[str, tuple[StepTime, ...]]:
         return {
@@ -83,9 +86,9 @@ def who_asks(request: Request) -> str:
 class Browser:
     """Asks an API server that mounts the page as Airflow does."""
 
-    def __init__(self, *names: str, root_path: str = "", dags: Sequence[str] = ()) -> None:
+    def __init__(self, *names: str, root_path: str = "", dags: Sequence[str] = (), paused: Sequence[str] = ()) -> None:
         self.api = FakeApi()
-        self.airflow = FakeAirflow(*names, dags=dags)
+        self.airflow = FakeAirflow(*names, dags=dags, paused=paused)
         page = application(Installation(self.airflow, lambda: NOON))
         page.dependency_overrides[get_user] = who_asks
         mounted = Starlette(

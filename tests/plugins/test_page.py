@@ -233,6 +233,21 @@ def test_the_overview_tells_what_stopped_and_why(hostile):
     assert line["reason"].startswith("shard 0, attempt 1 of 11, stopped: ")
 
 
+def test_what_is_suspended_is_counted_and_shown_alone(home):
+    browser = Browser("vehicles", "buses", paused=["buses"])
+    assert 'href="/contexture/?suspended=true">suspended 1</a>' in browser.get("").text
+    shown = browser.get("", suspended="true").text
+    assert "publications/buses" in shown
+    assert "publications/vehicles" not in shown
+    assert '<a href="/contexture/?suspended=true" aria-current="page">' in shown
+    document = browser.get("api/publications", suspended="true").json()
+    assert ([line["name"] for line in document["lines"]], document["suspended"]) == (["buses"], 1)
+
+
+def test_where_nothing_is_suspended_nothing_is_said_of_it(browser):
+    assert "suspended" not in browser.get("").text
+
+
 def test_a_publication_shows_its_configuration_with_its_defaults(browser):
     text = browser.get("publications/vehicles").text
     assert "<span>name: vehicles</span>" in text

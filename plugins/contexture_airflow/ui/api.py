@@ -19,9 +19,11 @@ router = APIRouter(prefix=f"{API}/publications")
 
 
 @router.get("")
-def tell_overview(reader: Reading, page: Number = 1, standing: Standing | None = None) -> Any:
+def tell_overview(
+    reader: Reading, page: Number = 1, standing: Standing | None = None, *, suspended: bool = False
+) -> Any:
     """All publications."""
-    return reader.overview(page, standing)
+    return reader.overview(page, standing, suspended)
 
 
 @router.get("/{name}")

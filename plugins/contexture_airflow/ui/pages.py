@@ -25,10 +25,12 @@ router = APIRouter(default_response_class=HTMLResponse)
 
 
 @router.get("/")
-def show_overview(reader: Reading, page: Number = 1, standing: Standing | None = None) -> str:
+def show_overview(
+    reader: Reading, page: Number = 1, standing: Standing | None = None, *, suspended: bool = False
+) -> str:
     """All publications."""
-    found = reader.overview(page, standing)
-    return render("overview", reader.places, overview=found, standing=standing)
+    found = reader.overview(page, standing, suspended)
+    return render("overview", reader.places, overview=found, standing=standing, suspended=suspended)
 
 
 @router.get("/publications/{name}")

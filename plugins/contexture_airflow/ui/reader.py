@@ -80,12 +80,13 @@ class Reader:
             raise HTTPException(404, "there is no such publication, or it is not yours to see")
         return name
 
-    def overview(self, page: int, standing: Standing | None) -> Overview:
+    def overview(self, page: int, standing: Standing | None, suspended: bool) -> Overview:
         """The publications of this reader."""
         # Whose a file is that can't be read is not known: its name is for those who see everything else.
         files = self.installation.files()
         sees_all = set(files.publications) <= set(self.sources.dags)
-        return overview(self.sources, page=page, standing=standing, bad_files=files.bad if sees_all else ())
+        bad_files = files.bad if sees_all else ()
+        return overview(self.sources, page=page, standing=standing, suspended=suspended, bad_files=bad_files)
 
     def steps(self, name: str, run: RunRow | None) -> tuple[detail.StepTime, ...]:
         """The steps of a run, where Airflow still knows them."""

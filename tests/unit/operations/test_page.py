@@ -78,6 +78,15 @@ def test_a_suspended_publication_has_no_next_run(storage):
     assert (line.paused, line.next_run_at) == (True, None)
 
 
+def test_what_is_suspended_is_counted_wherever_it_stands_and_found(storage, store):
+    store.run_failed("vehicles", "scheduled__1", task="stage", message="no broker")
+    known = sources(storage, store, vehicles=PAUSED, buses=PAUSED, trams=RESTING)
+    found = overview(known, suspended=True)
+    assert (found.suspended, [line.name for line in found.lines]) == (2, ["vehicles", "buses"])
+    assert [line.name for line in overview(known, standing=Standing.NEVER_RUN, suspended=True).lines] == ["buses"]
+    assert len(overview(known).lines) == 3
+
+
 def test_today_begins_at_midnight_and_counts_what_was_sent(storage, store):
     for row in (
         sent(0, hours_ago=13),

@@ -81,6 +81,7 @@ class Overview:
 
     Attributes:
         counts: how many publications stand where, over all pages.
+        suspended: how many are suspended, wherever they stand.
         bad_files: files that are no good publication, by name.
         tables_problem: why the operational tables tell nothing, if something is wrong.
     """
@@ -88,26 +89,35 @@ class Overview:
     lines: tuple[PublicationLine, ...]
     paging: Paging
     counts: dict[str, int]
+    suspended: int
     bad_files: tuple[str, ...]
     tables_problem: str | None
 
 
 def overview(
-    sources: Sources, *, page: int = 1, standing: Standing | None = None, bad_files: tuple[str, ...] = ()
+    sources: Sources,
+    *,
+    page: int = 1,
+    standing: Standing | None = None,
+    suspended: bool = False,
+    bad_files: tuple[str, ...] = (),
 ) -> Overview:
-    """The publications that Airflow's DAGs name, those that need a person first; of one standing if given.
+    """The publications that Airflow's DAGs name, those that need a person first.
+
+    Of one standing if given; only those that are suspended if that is asked for.
 
     Raises:
         RetriableError: the storage did not answer.
     """
     found = sorted(survey(sources, sources.dags), key=lambda each: (URGENCY[each.judged.standing], each.name))
-    shown = [each for each in found if standing in {None, each.judged.standing}]
+    wanted = [each for each in found if standing in {None, each.judged.standing}]
+    shown = [each for each in wanted if not suspended or _is_suspended(each)]
     paging = Paging.of(page, len(shown))
     on_page = shown[paging.offset : paging.end]
     last = manifests(sources.storage, on_page)
     lines = tuple(line(sources, each, concluded) for each, concluded in zip(on_page, last, strict=True))
     counts = Counter(each.judged.standing.value for each in found)
-    return Overview(lines, paging, dict(counts), bad_files, sources.tables.problem)
+    return Overview(lines, paging, dict(counts), sum(map(_is_suspended, found)), bad_files, sources.tables.problem)
 
 
 def line(sources: Sources, found: Surveyed, last: Manifest | None) -> PublicationLine:
@@ -141,6 +151,10 @@ def line(sources: Sources, found: Surveyed, last: Manifest | None) -> Publicatio
         dead_letter_topic=dead_letter_topic(sources, name),
         asked=found.asked,
     )
+
+
+def _is_suspended(found: Surveyed) -> bool:
+    return found.dag is not None and found.dag.paused
 
 
 def _pending(found: Surveyed) -> tuple[PendingLine, ...]:
