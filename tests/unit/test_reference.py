@@ -109,7 +109,7 @@ def test_every_decision_follows_the_template():
         assert headings == ["Context", "Decision", "Consequences"], path.name
 
 
-PUBLICATION = re.compile(r"^( *)```yaml\n(.*?^ *name: .*?)^ *```", re.MULTILINE | re.DOTALL)
+PUBLICATION = re.compile(r"^( *)```yaml\n((?:(?!^ *```).)*?^ *name: .*?)^ *```", re.MULTILINE | re.DOTALL)
 
 
 def examples() -> list[tuple[str, str]]:
@@ -122,6 +122,7 @@ def test_there_are_examples_of_publications():
         "README.md",
         "add-a-publication.md",
         "move-from-a-registry-producer.md",
+        "be-told-when-it-stops.md",
         "publish-structures.md",
         "read-an-ngsi-ld-broker.md",
         "tell-what-contexture-does.md",

@@ -26,7 +26,10 @@ COMMANDS = {
     "models": ("contexture.cli.models", "Copy JSON Schemas that entities are validated against."),
     "resync": ("contexture.cli.resync", "Start publications again, through Airflow."),
     "backfill": ("contexture.cli.backfill", "Send past intervals again, through Airflow; tell before what that is."),
-    "topics": ("contexture.cli.topics", "Compare topics with publications, or what topics of two clusters tell."),
+    "topics": (
+        "contexture.cli.topics",
+        "Read topics; compare them with publications, or with another cluster's.",
+    ),
     "upgrade": ("contexture.cli.upgrade", "Bring files and tables of an earlier version to the formats of this one."),
     "tables": ("contexture.cli.tables", "Fill the operational tables again."),
     "verify": ("contexture.cli.verify", "Read a publication's topics back and compare them with what was sent."),

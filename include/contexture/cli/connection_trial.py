@@ -42,8 +42,8 @@ def try_by_kind(
     if fields is None:
         raise ConfigurationError(
             f"there is no connection {connection_id!r} in the environment",
-            next_step=f"set {connections.variable_of(connection_id)} as Airflow has it "
-            "(what is kept in Airflow's database is not seen here)",
+            next_step=f"set {connections.variable_of(connection_id)} as Airflow has it; one that is kept in Airflow's "
+            "database or a secrets backend can be tested on the page Contexture in Airflow",
         )
     return try_fields(
         connection_id,

@@ -25,7 +25,8 @@ def settings_of(connection_id: str) -> ClientSettings:
     if fields is None or leads_to(fields.kind) != "kafka":
         raise ConfigurationError(
             f"there is no Kafka connection {connection_id!r} in the environment",
-            next_step=f"set {connections.variable_of(connection_id)} as Airflow has it, its conn_type kafka",
+            next_step=f"set {connections.variable_of(connection_id)} as Airflow has it, its conn_type kafka (what is "
+            "kept in Airflow's database or a secrets backend is not seen here)",
         )
     return settings(fields)
 

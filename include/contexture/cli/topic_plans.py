@@ -71,7 +71,7 @@ def wanted(storage: Storage, publications: Iterable[Publication]) -> dict[str, W
     found: dict[str, Wanted] = {}
     for publication in publications:
         want = found.setdefault(publication.publish.connection, Wanted())
-        for topic in _topics(storage, publication):
+        for topic in topics_of(storage, publication):
             want.specs.append(topic_spec(publication, topic))
             if publication.message.key != KEY_NONE:
                 want.keyed.add(topic)
@@ -86,8 +86,8 @@ def _publications(paths: Iterable[Path]) -> list[Publication]:
     return found
 
 
-def _topics(storage: Storage, publication: Publication) -> list[str]:
-    """What the file names, and what was sent to."""
+def topics_of(storage: Storage, publication: Publication) -> list[str]:
+    """The topics that a publication's file names, and those that it has sent to."""
     wanted = publication.topics
     routed = (topic for route in wanted.routes for topic in route.topics if _MADE_NAME not in topic)
     named = set(wanted.topics) | set(routed)

@@ -1,4 +1,4 @@
-"""`contexture topics`: how topics differ from what publications say, and what lies in them."""
+"""`contexture topics`: what lies in topics, and how they differ from what publications say."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _TOPICS = typer.Argument(help="Topics of both sides, or LEFT=RIGHT where their n
 
 @app.callback()
 def topics() -> None:
-    """Compare topics with what publications say, and what lies in them."""
+    """Read topics, and compare them with what publications say, or with each other."""
 
 
 _FILES = typer.Argument(metavar="[FILE…]", help="Publication files or folders; CONTEXTURE_PUBLICATIONS if none.")
@@ -60,6 +60,34 @@ def apply_topics(
     (topic_plans_output.print_json if as_json else topic_plans_output.print_text)(planned)
     left = any(len(each.made or ()) < len(each.plan.changes) for each in planned)
     raise typer.Exit(exit_codes.INVALID if left else exit_codes.OK)
+
+
+@app.command("read")
+def read_topics(
+    names: Annotated[list[str] | None, typer.Argument(metavar="[TOPIC…]", help="Topics.")] = None,
+    *,
+    publication: Annotated[str | None, typer.Option(help="The topics of this publication.")] = None,
+    connection: Annotated[
+        str | None, typer.Option(help="Id of the Kafka connection; the publication's, or kafka_default.")
+    ] = None,
+    last: Annotated[int, typer.Option(min=1, max=10_000, help="How many records, the newest.")] = 10,
+    timeout_seconds: Annotated[float, typer.Option("--timeout", min=1, help="Seconds without an answer.")] = 60.0,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON document for scripts.")] = False,
+) -> None:
+    """Show the newest records of topics, or of those that a publication has sent to: key, value and headers.
+
+    Only what is committed is shown, by the records' times, the newest last. Nothing is written, and no group is
+    joined. Records hold the source's data. The connection comes from the environment, as for
+    `contexture connection test`.
+
+    Exit codes: 0 read; 2 a topic, a publication or a connection isn't there, or may not be read; 3 brokers are away.
+    """
+    from contexture.cli import topic_reading, topic_reading_output
+
+    if not (names or publication):
+        raise typer.BadParameter("name topics, or give --publication")
+    found = topic_reading.newest(names or [], publication, connection, count=last, timeout_seconds=timeout_seconds)
+    (topic_reading_output.print_json if as_json else topic_reading_output.print_text)(found)
 
 
 @app.command("compare")

@@ -71,9 +71,8 @@ def up(
     from contexture.sandbox.stack import StackOptions
 
     ports = (airflow_port, broker_port, kafka_port)
-    raise typer.Exit(
-        run(StackOptions(own_publications(), home.absolute(), *ports, entities, registry_port, structures))
-    )
+    sources = (entities, registry_port, structures)
+    raise typer.Exit(run(StackOptions(own_publications(), home.absolute(), *ports, *sources, in_place=True)))
 
 
 @app.command("class-data")

@@ -30,7 +30,7 @@ class StackOptions:
     """What a stack is made of.
 
     Attributes:
-        publications: folder of publication files; it is copied, so that a demo may change the copies.
+        publications: folder of publication files.
         home: CONTEXTURE_HOME; it stays afterwards.
         airflow_port: port of the UI; a free one when 0.
         broker_port: port of the test context broker; a free one when 0.
@@ -41,6 +41,7 @@ class StackOptions:
         prepare: is given the copied publication files before Airflow sees them.
         dags: folder of DAG files; the project's when None.
         others: who may log in besides the administrator.
+        in_place: whether the publication files are read where they are; else from a copy, so that a demo may change it.
     """
 
     publications: Path
@@ -54,6 +55,7 @@ class StackOptions:
     prepare: Callable[[Path], None] = field(default=lambda folder: None)
     dags: Path | None = None
     others: tuple[Login, ...] = ()
+    in_place: bool = False
 
 
 class Stack:
@@ -88,9 +90,7 @@ class Stack:
         self._progress(f"using Java {runtime.version} ({runtime.origin})")
         self.folder = Path(tempfile.mkdtemp(prefix="contexture-"))
         self._stack.callback(shutil.rmtree, self.folder, ignore_errors=True)
-        self.publications = self.folder / "publications"
-        shutil.copytree(self.options.publications, self.publications)
-        self.options.prepare(self.publications)
+        self.publications = self.publication_files()
         self._progress("starting the test context broker")
         self.broker = self._stack.enter_context(TestBroker(self.options.broker_port))
         loaded = self.broker.load(seed_entities(self.options.entities))
@@ -100,6 +100,21 @@ class Stack:
         self.kafka = self._stack.enter_context(self._new_kafka())
         self._start_engines(runtime)
         self._start_airflow({**runtime.environment(), **class_data.record(runtime, self._progress)})
+
+    def publication_files(self) -> Path:
+        """The folder that Airflow reads."""
+        given = self.options.publications.absolute()
+        if not given.is_dir():
+            raise ConfigurationError(
+                f"there is no folder {given} for publication files",
+                next_step="make it, or correct CONTEXTURE_PUBLICATIONS",
+            )
+        if self.options.in_place:
+            return given
+        copies = self.folder / "publications"
+        shutil.copytree(given, copies)
+        self.options.prepare(copies)
+        return copies
 
     def _new_kafka(self) -> EmbeddedKafka:
         ports = (self.options.kafka_port,) if self.options.kafka_port else ()

@@ -83,6 +83,18 @@ def test_settings_of_another_airflow_or_spark_do_not_leak_in(
     assert "PYTHONDONTWRITEBYTECODE" not in environment
 
 
+def test_connections_of_the_caller_are_passed_on_but_never_in_place_of_the_sandbox_s_own(
+    settings: AirflowSettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AIRFLOW_CONN_CITY_BROKER", "http://broker.city:1026")
+    monkeypatch.setenv("AIRFLOW_CONN_CONTEXT_BROKER", "http://broker.city:1026")
+    environment = settings.environment()
+
+    assert environment["AIRFLOW_CONN_CITY_BROKER"] == "http://broker.city:1026"
+    assert json.loads(environment["AIRFLOW_CONN_CONTEXT_BROKER"])["host"] == "127.0.0.1"
+    assert settings.displaced == ("context_broker",)
+
+
 def test_secrets_are_new_at_each_start_and_the_same_for_all_services(settings: AirflowSettings) -> None:
     assert len(settings.environment()["AIRFLOW__API_AUTH__JWT_SECRET"]) == 64
     assert Login().password != Login().password

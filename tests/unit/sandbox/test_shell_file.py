@@ -47,6 +47,16 @@ def test_a_shell_that_sources_it_knows_files_airflow_and_connections(settings: A
     ]
 
 
+def test_airflow_s_own_command_line_speaks_to_the_sandbox_s_airflow(settings: AirflowSettings, tmp_path: Path) -> None:
+    with shell_file(tmp_path / "home", settings) as path:
+        wanted = '"$AIRFLOW_HOME" "$AIRFLOW__DATABASE__SQL_ALCHEMY_CONN" "$AIRFLOW__CORE__DAGS_FOLDER"'
+        script = f". '{path}'; printf '%s\\n' {wanted}"
+        told = subprocess.run(["/bin/sh", "-c", script], env={}, capture_output=True, text=True, check=True)
+
+    folder = tmp_path / "airflow"
+    assert told.stdout.splitlines() == [str(folder), f"sqlite:///{folder / 'airflow.db'}", str(tmp_path / "dags")]
+
+
 def test_the_command_is_found_before_all_else(settings: AirflowSettings, tmp_path: Path) -> None:
     with shell_file(tmp_path / "home", settings) as path:
         script = f". '{path}'; printf '%s' \"$PATH\""

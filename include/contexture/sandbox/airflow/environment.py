@@ -15,6 +15,9 @@ from contexture.sandbox.ports import LOOPBACK
 PARALLELISM = 4
 """Worker processes; the default of 32 are all forked at once."""
 
+CONNECTION = "AIRFLOW_CONN_"
+"""What the variables of Airflow connections begin with."""
+
 # Settings of another Airflow or Spark would change this one; without byte code every task would compile its imports.
 _NOT_INHERITED = ("AIRFLOW", "SPARK_", "PYTHONDONTWRITEBYTECODE")
 
@@ -74,15 +77,23 @@ class AirflowSettings:
         passwords.touch(mode=0o600)
         passwords.write_text(json.dumps({login.user: login.password for login in (self.login, *self.others)}))
 
+    @property
+    def displaced(self) -> tuple[str, ...]:
+        """The ids of connections of the caller's environment in whose place the sandbox has its own."""
+        return tuple(name for name in self.connections if f"{CONNECTION}{name.upper()}" in os.environ)
+
     def environment(self) -> dict[str, str]:
-        """All variables of Airflow's processes; secrets are nowhere else than here."""
+        """All variables of Airflow's processes; secrets are nowhere else than here.
+
+        Connections of the caller's environment are among them, but for those that the sandbox has itself: a demo never
+        sends to the Kafka of somebody who has one called like that.
+        """
         binaries = str(Path(sys.executable).parent)
-        inherited = {name: value for name, value in os.environ.items() if not name.startswith(_NOT_INHERITED)}
         return {
-            **inherited,
+            **{name: value for name, value in os.environ.items() if _is_inherited(name)},
             **self.java,
             **self._airflow(),
-            **{f"AIRFLOW_CONN_{name.upper()}": json.dumps(value) for name, value in self.connections.items()},
+            **{f"{CONNECTION}{name.upper()}": json.dumps(value) for name, value in self.connections.items()},
             "PATH": f"{binaries}{os.pathsep}{os.environ.get('PATH', '')}",
             "PYTHONPATH": os.pathsep.join(str(self.project / name) for name in ("include", "plugins", ".")),
             "PYTHONUNBUFFERED": "1",
@@ -128,6 +139,10 @@ class AirflowSettings:
             for section, options in sections.items()
             for name, value in options.items()
         }
+
+
+def _is_inherited(variable: str) -> bool:
+    return variable.startswith(CONNECTION) or not variable.startswith(_NOT_INHERITED)
 
 
 def _secret() -> str:

@@ -50,9 +50,12 @@ def up(options: StackOptions) -> int:
         narrator.console.print(f"  context broker  {stack.broker.url}/v2/entities")
         narrator.console.print(f"  registry        {stack.registry.url}/sdmx/v2/structure/*/*/*/*?detail=allstubs")
         narrator.console.print(f"  Kafka           {stack.kafka.bootstrap_servers}")
-        narrator.console.print(f"  publications    {stack.publications} (edit them while it runs)")
+        narrator.console.print(f"  publications    {stack.publications} (edit them while it runs; they stay)")
         narrator.console.print(f"  files           {options.home}")
         narrator.console.print(f"  commands        . {shell}   then, in that terminal: contexture status")
+        for name in stack.settings.displaced:
+            variable = f"AIRFLOW_CONN_{name.upper()}"
+            narrator.console.print(f"  {variable} of this terminal is not used: the sandbox has its own {name}")
         narrator.console.print("\n  Ctrl-C ends all of it.\n")
         _wait(stack)
     return 0

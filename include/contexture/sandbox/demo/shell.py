@@ -1,4 +1,4 @@
-"""What a second terminal has to know to use `contexture` beside a running sandbox: a file to be sourced."""
+"""What a second terminal has to know for `contexture` and `airflow` beside a running sandbox: a file to be sourced."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from pathlib import Path
 from contexture.sandbox.airflow import AirflowSettings
 
 FILE = "shell.env"
-_OF_COMMANDS = ("CONTEXTURE_HOME", "CONTEXTURE_PUBLICATIONS", "AIRFLOW_CONN_")
+# With the settings of Airflow its own command line speaks to this one, and not to an empty one in the home folder.
+_OF_COMMANDS = ("CONTEXTURE_HOME", "CONTEXTURE_PUBLICATIONS", "AIRFLOW", "PYTHONPATH")
 
 
 @contextmanager
