@@ -3,11 +3,26 @@
 from __future__ import annotations
 
 from fuzz.target import Target
-from fuzz.targets import answers, broker, events, migrating, publications, registry, stored
+from fuzz.targets import (
+    answers,
+    broker,
+    connections,
+    events,
+    migrating,
+    publications,
+    reception,
+    records,
+    registry,
+    registry_answers,
+    stored,
+)
 
 TARGETS: dict[str, Target] = {
     target.name: target
-    for group in (broker, answers, registry, publications, events, stored, migrating)
+    for group in (
+        *(broker, reception, answers, registry, registry_answers, publications, events, records, stored),
+        *(migrating, connections),
+    )
     for target in group.TARGETS
 }
 """By name."""

@@ -22,7 +22,7 @@ from fuzz.targets.broker import ENTITY, HISTORY, LINKED_ENTITY
 _CONNECTION = BrokerConnection("http://broker:1026", timeout_seconds=5.0)
 _SECONDS = count()
 # A second passes with each look at the clock, so that what only the deadline ends comes to its end.
-_PATIENCE = Patience(
+PATIENCE = Patience(
     attempts=2,
     first_wait_seconds=0.0,
     longest_wait_seconds=0.0,
@@ -31,12 +31,12 @@ _PATIENCE = Patience(
 )
 _DEADLINE_SECONDS = 600.0
 _START = datetime(2026, 1, 1, tzinfo=UTC)
-_DATE = {"Date": "Thu, 01 Jan 2026 12:00:00 GMT", "Content-Type": "application/json"}
-_COUNTED = {**_DATE, "Fiware-Total-Count": "2", "NGSILD-Results-Count": "2"}
+DATE = {"Date": "Thu, 01 Jan 2026 12:00:00 GMT", "Content-Type": "application/json"}
+_COUNTED = {**DATE, "Fiware-Total-Count": "2", "NGSILD-Results-Count": "2"}
 _PAGES = 20
 
 
-def _answering(data: bytes) -> httpx.MockTransport:
+def answering(data: bytes) -> httpx.MockTransport:
     """Answers the input to every question."""
     others, headers, body = taken_apart(data)
     status = int(others[0]) if others and others[0].isdigit() and len(others[0]) == 3 else 200
@@ -46,10 +46,13 @@ def _answering(data: bytes) -> httpx.MockTransport:
         for name, value in headers.items()
         if name.isascii() and name.isprintable() and name.lower() not in {"content-encoding", "transfer-encoding"}
     ]
-    return httpx.MockTransport(lambda _: httpx.Response(max(200, status), headers=sent, content=body))
+    if not any(name.lower() == b"content-length" for name, _ in sent):
+        sent.append((b"content-length", str(len(body)).encode()))
+    # A stream, for some clients read answers piece by piece.
+    return httpx.MockTransport(lambda _: httpx.Response(max(200, status), headers=sent, stream=httpx.ByteStream(body)))
 
 
-def _outcome(reading: object) -> object:
+def outcome(reading: object) -> object:
     """How a reading ended; only what isn't ours gets out."""
     try:
         return type(reading()).__name__  # type: ignore[operator]
@@ -61,46 +64,44 @@ def _outcome(reading: object) -> object:
 
 def _ngsiv2(data: bytes) -> object:
     query = EntityQuery(types=("car",), page_size=2)
-    with ContextBroker(_CONNECTION, "vehicles", patience=_PATIENCE, transport=_answering(data)) as broker:
+    with ContextBroker(_CONNECTION, "vehicles", patience=PATIENCE, transport=answering(data)) as broker:
         return (
-            _outcome(lambda: broker.count(query)),
-            _outcome(lambda: broker.time_at(query, 0)),
-            _outcome(lambda: list(islice(broker.walk(query, deadline_seconds=_DEADLINE_SECONDS), _PAGES))),
+            outcome(lambda: broker.count(query)),
+            outcome(lambda: broker.time_at(query, 0)),
+            outcome(lambda: list(islice(broker.walk(query, deadline_seconds=_DEADLINE_SECONDS), _PAGES))),
         )
 
 
 def _linked_data(data: bytes) -> object:
     query = EntityQuery(types=("car",), page_size=2)
-    with LinkedDataBroker(_CONNECTION, "vehicles", patience=_PATIENCE, transport=_answering(data)) as broker:
+    with LinkedDataBroker(_CONNECTION, "vehicles", patience=PATIENCE, transport=answering(data)) as broker:
         return (
-            _outcome(lambda: broker.count(query)),
-            _outcome(broker.types),
-            _outcome(lambda: list(islice(broker.walk(query, deadline_seconds=_DEADLINE_SECONDS), _PAGES))),
+            outcome(lambda: broker.count(query)),
+            outcome(broker.types),
+            outcome(lambda: list(islice(broker.walk(query, deadline_seconds=_DEADLINE_SECONDS), _PAGES))),
         )
 
 
 def _temporal(data: bytes) -> object:
     query = EntityQuery(types=("car",))
     stretch = Stretch(_START, _START + timedelta(milliseconds=4))
-    with HistoryBroker(_CONNECTION, "vehicles", patience=_PATIENCE, transport=_answering(data)) as broker:
-        return _outcome(
-            lambda: list(islice(broker.history(query, stretch, deadline_seconds=_DEADLINE_SECONDS), _PAGES))
-        )
+    with HistoryBroker(_CONNECTION, "vehicles", patience=PATIENCE, transport=answering(data)) as broker:
+        return outcome(lambda: list(islice(broker.history(query, stretch, deadline_seconds=_DEADLINE_SECONDS), _PAGES)))
 
 
 def _token(data: bytes) -> object:
-    with httpx.Client(transport=_answering(data)) as client:
+    with httpx.Client(transport=answering(data)) as client:
         keyrock = TokenGrant("keyrock", "http://idm/v1/auth/tokens", username="u", password="p")
         plain = TokenGrant("client_credentials", "http://idm/oauth2", client_id="c", client_secret="s")
-        tokens = [Tokens(grant, client, _PATIENCE.clock) for grant in (keyrock, plain)]
-        return tuple(_outcome(each.header) for each in tokens)
+        tokens = [Tokens(grant, client, PATIENCE.clock) for grant in (keyrock, plain)]
+        return tuple(outcome(each.header) for each in tokens)
 
 
 def _token_inputs() -> Mapping[str, bytes]:
     ends = b'{"token":{"expires_at":"2026-01-01T01:00:00Z"}}'
     return {
-        "plain": request(_DATE, b'{"access_token":"abc","expires_in":3600,"token_type":"bearer"}', 200),
-        "keyrock": request({**_DATE, "X-Subject-Token": "abc"}, ends, 201),
+        "plain": request(DATE, b'{"access_token":"abc","expires_in":3600,"token_type":"bearer"}', 200),
+        "keyrock": request({**DATE, "X-Subject-Token": "abc"}, ends, 201),
     }
 
 
@@ -108,8 +109,8 @@ def _inputs() -> Mapping[str, bytes]:
     return {
         "page": request(_COUNTED, b"[" + ENTITY + b"," + ENTITY.replace(b"car1", b"car2") + b"]", 200),
         "short": request(_COUNTED, b"[" + ENTITY + b"]", 200),
-        "refused": request({**_DATE, "Retry-After": "3"}, b'{"error":"x"}', 503),
-        "later": request({**_DATE, "Retry-After": "Thu, 01 Jan 2026 12:00:03 GMT"}, b"", 429),
+        "refused": request({**DATE, "Retry-After": "3"}, b'{"error":"x"}', 503),
+        "later": request({**DATE, "Retry-After": "Thu, 01 Jan 2026 12:00:03 GMT"}, b"", 429),
     }
 
 
@@ -118,7 +119,7 @@ def _linked_inputs() -> Mapping[str, bytes]:
     return {
         "page": request({**_COUNTED, "NGSILD-EntityMap": "urn:m:1"}, b"[" + LINKED_ENTITY + b"]", 200),
         "types": request(_COUNTED, b'{"id":"urn:t","type":"EntityTypeList","typeList":["car"]}', 200),
-        "problem": request({**_DATE, "Content-Length": "77"}, problem, 404),
+        "problem": request({**DATE, "Content-Length": "77"}, problem, 404),
     }
 
 

@@ -49,6 +49,7 @@ def _ml(version: str, encoding: str = "UTF-8") -> bytes:
     return text.encode(encoding)
 
 
+STRUCTURE = _ml("v3_0")
 _JSON = (
     b'{"meta":{"schema":"https://raw.githubusercontent.com/sdmx-twg/sdmx-json/master/structure-message/tools/schemas/'
     b'2.0.0/sdmx-json-structure-schema.json","id":"M1","test":false,"prepared":"2026-01-01T00:00:00Z",'
@@ -57,12 +58,14 @@ _JSON = (
     b'"codes":[{"id":"M","name":"Male"},{"id":"F","parent":"M","value":1.50}]}]}}'
 )
 _LATE = b'{"data":{"codelists":[{"id":"A","agencyID":"B"}]},"meta":{"id":"M"},"$schema":"x"}'
-_FUSION = (
+FUSION = (
     b'{"meta":{"id":"M1"},"Codelist":[{"id":"CL_SEX","agencyId":"SDMX","version":"1.0",'
     b'"urn":"urn:sdmx:org.sdmx.infomodel.codelist.Codelist=SDMX:CL_SEX(1.0)","items":[{"id":"M"}]}]}'
 )
-_URN = b"urn:sdmx:org.sdmx.infomodel.codelist.Codelist=SDMX:CL_A(1.0)"
-_FEED = (
+URN = "urn:sdmx:org.sdmx.infomodel.codelist.Codelist=SDMX:CL_A(1.0)"
+_URN = URN.encode()
+LOG = b'[{"ID":12,"Date":1767225600000,"Action":"Append","Type":"Structures"},{"id":"13","date":"1"}]'
+FEED = (
     b"<rss><channel><item><title>Transaction 12: Structures</title><transactionsAdded>" + _URN + b";" + _URN + b"2"
     b"</transactionsAdded><transactionsModified>" + _URN + b"</transactionsModified><transactionsDeleted/></item>"
     b"</channel></rss>"
@@ -147,7 +150,7 @@ def _ml_inputs() -> Mapping[str, bytes]:
 
 
 def _json_inputs() -> Mapping[str, bytes]:
-    own = {"2.0": _JSON, "fusion": _FUSION, "late": _LATE}
+    own = {"2.0": _JSON, "fusion": FUSION, "late": _LATE}
     return with_samples(own, "sdmx/json*/*.json", "sdmx/fusion/*.json")
 
 
@@ -157,20 +160,20 @@ def _small_inputs() -> Mapping[str, bytes]:
 
 def _log_inputs() -> Mapping[str, bytes]:
     return {
-        "rows": b'[{"ID":12,"Date":1767225600000,"Action":"Append","Type":"Structures"},{"id":"13","date":"1"}]',
+        "rows": LOG,
         "urns": b'["' + _URN + b'",{"URN":"' + _URN + b'"}]',
         "product": b'{"Version":"12.4.2","ReleaseDate":"2026-09-19"}',
     }
 
 
 def _packed_inputs() -> Mapping[str, bytes]:
-    packed, large = gzip.compress(_FUSION, mtime=0), gzip.compress(b" " * (128 << 20), 9, mtime=0)
+    packed, large = gzip.compress(FUSION, mtime=0), gzip.compress(b" " * (128 << 20), 9, mtime=0)
     gzipped = {"Content-Encoding": "gzip"}
     return {
         "one": request(gzipped, packed),
         "two": request(gzipped, packed + packed),
         "bomb": request(gzipped, large),
-        "plain": request({"Content-Encoding": "identity"}, _FUSION),
+        "plain": request({"Content-Encoding": "identity"}, FUSION),
     }
 
 
@@ -213,7 +216,7 @@ TARGETS = (
     Target("sdmx-json", "SDMX-JSON and Fusion-JSON", _artefacts(None), _json_inputs, "json", _JSON_WORDS),
     Target("sdmx-conversion", "structures that are converted", _conversion, _small_inputs, "xml", _XML_WORDS),
     Target("registry-log", "a registry's log, lists and product", _log, _log_inputs, "json", (b"date", b"id", b"urn")),
-    Target("registry-feed", "a registry's feed (RSS)", _feed, lambda: {"feed": _FEED}, "xml", _RSS_WORDS),
+    Target("registry-feed", "a registry's feed (RSS)", _feed, lambda: {"feed": FEED}, "xml", _RSS_WORDS),
     Target("packed", "packed answers", _packed, _packed_inputs, "bytes", (b"\x1f\x8b\x08", b"deflate", b"gzip")),
     Target("refusals", "refusals of a registry", _refusal, _refusal_inputs, "request", _DATE_WORDS),
 )

@@ -18,7 +18,8 @@ from contexture.kafka.errors import KafkaConfigurationError
 _SECONDS = 60
 _REASON = re.compile(r"^keytool error: (?:[\w.$]+(?:Exception|Error): )?(.*)$", re.MULTILINE)
 _KEY_ENTRY = re.compile(r"^(.*), \w{3} \d{1,2}, \d{4}, PrivateKeyEntry,", re.MULTILINE)
-_CERTIFICATE = re.compile(r"-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----\n?", re.DOTALL)
+# Without dashes in between: names of entries may hold beginnings without an end.
+_CERTIFICATE = re.compile(r"-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----\n?")
 # English, whatever the machine speaks; a password file is UTF-8; and a start is quick rather than the run.
 _JVM = (
     "-J-Duser.language=en",

@@ -8,9 +8,11 @@ Nothing secret is sent.
 
 from __future__ import annotations
 
+import re
 import socket
 import ssl
 import struct
+import time
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
@@ -20,11 +22,14 @@ from contexture.kafka.errors import KafkaConfigurationError
 from contexture.kafka.settings import ClientSettings
 
 _SECONDS: Final = 1.0
+_ANSWER_SECONDS: Final = 3.0
 _BROKERS: Final = 3
 _SASL_HANDSHAKE, _VERSION, _CORRELATION = 17, 1, 0x43545852
 _LONGEST_ANSWER: Final = 4096
 # Kafka's code for a login where none is asked for.
 _ILLEGAL_SASL_STATE: Final = 34
+# As RFC 4422, 3.1 has them; people read them in an error.
+_MECHANISM = re.compile(rb"[A-Z0-9_-]{1,20}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,32 +118,42 @@ def _mechanisms(connection: socket.socket) -> tuple[str, ...] | None:
     """How users log in, by a request for a mechanism that no broker has; None where the answer is none of Kafka's."""
     asked = b"contexture"
     request = struct.pack(">hhih", _SASL_HANDSHAKE, _VERSION, _CORRELATION, -1) + struct.pack(">h", len(asked)) + asked
-    with suppress(OSError, struct.error, UnicodeDecodeError):
+    until = time.monotonic() + _ANSWER_SECONDS
+    with suppress(OSError, struct.error):
         connection.sendall(struct.pack(">i", len(request)) + request)
-        (length,) = struct.unpack(">i", _read(connection, 4))
-        if not 10 <= length <= _LONGEST_ANSWER:
-            return None
-        answer = _read(connection, length)
+        (length,) = struct.unpack(">i", _read(connection, 4, until))
+        if 10 <= length <= _LONGEST_ANSWER:
+            return mechanisms_in(_read(connection, length, until))
+    return None
+
+
+def mechanisms_in(answer: bytes) -> tuple[str, ...] | None:
+    """How users log in, by an answer to the question; empty where nobody does, None where it is none of Kafka's."""
+    with suppress(struct.error):
         correlation, code, count = struct.unpack_from(">ihi", answer)
         if correlation == _CORRELATION:
             return () if code == _ILLEGAL_SASL_STATE else _texts(answer, 10, count)
     return None
 
 
-def _texts(answer: bytes, at: int, count: int) -> tuple[str, ...]:
+def _texts(answer: bytes, at: int, count: int) -> tuple[str, ...] | None:
     found = []
     for _ in range(count):
         (length,) = struct.unpack_from(">h", answer, at)
-        found.append(answer[at + 2 : at + 2 + length].decode())
+        text = answer[at + 2 : at + 2 + length] if length > 0 else b""
+        # A length below zero would lead back, for ever.
+        if not _MECHANISM.fullmatch(text):
+            return None
+        found.append(text.decode("ascii"))
         at += 2 + length
     return tuple(found)
 
 
-def _read(connection: socket.socket, count: int) -> bytes:
+def _read(connection: socket.socket, count: int, until: float) -> bytes:
     found = b""
     while len(found) < count:
-        more = connection.recv(count - len(found))
-        if not more:
+        # Who sends a byte now and then is not waited for byte by byte.
+        if time.monotonic() > until or not (more := connection.recv(count - len(found))):
             raise ConnectionResetError
         found += more
     return found

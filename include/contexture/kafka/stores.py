@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from contexture.kafka.errors import KafkaConfigurationError
+from contexture.kafka.key_derivation import MOST_ROUNDS, rounds_in
 from contexture.kafka.keytool import Keytool, KeytoolError
 
 if TYPE_CHECKING:
@@ -149,6 +150,9 @@ def _unreadable(store: Store, error: OSError) -> KafkaConfigurationError:
 
 def _pkcs12(content: bytes, password: str) -> PKCS12KeyAndCertificates | None:
     """What is in it; None when keytool has to say why it does not open, or can open it."""
+    if rounds_in(content) > MOST_ROUNDS:
+        # keytool takes no more than five million, and is ended after a minute.
+        return None
     from cryptography.exceptions import UnsupportedAlgorithm
     from cryptography.hazmat.primitives.serialization import pkcs12
 

@@ -15,6 +15,7 @@ import pytest
 
 from builders.outboxes import outbox, publication, records
 from contexture.errors import ConfigurationError, ContextureError, DefectError, RetriableError
+from contexture.kafka.keytool import Keytool
 from contexture.kafka.ledger_entry import LedgerEntry
 from contexture.messages.cloudevents import CloudEventError, decode
 from contexture.messages.structure_envelopes import message_in
@@ -270,3 +271,18 @@ def test_a_long_line_of_words_for_secrets_is_shown_soon() -> None:
     with soon():
         assert len(without_secrets("password" * 30_000)) == 4_001
     assert without_secrets("password: abc") == "password: ***"
+
+
+def test_beginnings_of_certificates_without_an_end_are_passed_over_soon(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program, answer = tmp_path / "bin" / "keytool", tmp_path / "answer"
+    program.parent.mkdir()
+    program.write_text(f"#!/bin/sh\ncat {answer}\n")
+    program.chmod(0o700)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    real = "-----BEGIN CERTIFICATE-----\nAA==\n-----END CERTIFICATE-----\n"
+    answer.write_text("Alias name: -----BEGIN CERTIFICATE-----\n" * 15_000 + real)
+
+    with soon(), Keytool() as keytool:
+        assert keytool.certificates(answer, "") == real

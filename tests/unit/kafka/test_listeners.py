@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from contexture.kafka import ClientSettings
+from contexture.kafka import ClientSettings, listeners
 from contexture.kafka.errors import KafkaConfigurationError
 from contexture.kafka.listeners import Spoken, listener, other_protocol
 from contexture.kafka.watch import ClientWatch
@@ -53,12 +53,34 @@ def handshake(code: int, *mechanisms: str, correlation: int = 0x43545852) -> byt
         (handshake(33, "PLAIN")[:-3], None),
         (struct.pack(">i", 2_000_000_000), None),
         (struct.pack(">iihi", 10, 0x43545852, 33, 5), None),
+        # Texts whose lengths lead back, and one that would write into a log what it likes.
+        (struct.pack(">iihih", 12, 0x43545852, 33, 2_000_000_000, -2), None),
+        (struct.pack(">iihihh", 14, 0x43545852, 33, 2_000_000_000, -3, -4), None),
+        (handshake(33, "PLAIN\nERROR all is lost"), None),
         (b"", None),
     ],
 )
 def test_only_an_answer_of_kafka_counts(answer, spoken):
     with answering(answer) as port:
         assert listener("127.0.0.1", port) == spoken
+
+
+def test_a_listener_that_sends_a_byte_now_and_then_is_given_up(monkeypatch):
+    monkeypatch.setattr(listeners, "_ANSWER_SECONDS", 0.2)
+    ours, theirs = socket.socketpair()
+    stop = threading.Event()
+
+    def drip() -> None:
+        theirs.sendall(struct.pack(">i", 4_000))
+        while not stop.wait(0.02):
+            theirs.sendall(b"x")
+
+    threading.Thread(target=drip, daemon=True).start()
+    started = time.monotonic()
+    with ours, theirs:
+        assert listeners._mechanisms(ours) is None
+        stop.set()
+    assert time.monotonic() - started < 5.0
 
 
 def test_where_nobody_listens_nothing_is_said():

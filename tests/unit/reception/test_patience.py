@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from threading import Thread
 
 import httpx
@@ -14,6 +15,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
+from contexture.reception import server as serving
 from contexture.reception.patience import PatientConnection
 from contexture.reception.server import ReceptionServer
 
@@ -25,6 +27,12 @@ async def answer(request: Request) -> PlainTextResponse:
 @pytest.fixture
 def address(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, int]]:
     monkeypatch.setattr(PatientConnection, "HEAD_SECONDS", 0.4)
+    with running() as address:
+        yield address
+
+
+@contextmanager
+def running() -> Iterator[tuple[str, int]]:
     server = ReceptionServer(Starlette(routes=[Route("/", answer, methods=["POST"])]), "127.0.0.1", 0)
     thread = Thread(target=server.run, daemon=True)
     thread.start()
@@ -93,3 +101,20 @@ def test_a_connection_may_be_used_again(address: tuple[str, int]) -> None:
         answers = [client.post(f"http://{address[0]}:{address[1]}/", content=b"abc").text for _ in range(3)]
 
     assert answers == ["3 bytes"] * 3
+
+
+def test_more_at_once_than_the_limit_are_turned_away_until_others_are_answered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(serving, "MAXIMUM_REQUESTS", 3)
+    # The one that is turned away counts too.
+    begun = b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\nConnection: close\r\n\r\nab"
+    with running() as address, ExitStack() as stack:
+        waiting = [stack.enter_context(socket.create_connection(address)) for _ in range(2)]
+        for connection in waiting:
+            connection.sendall(begun)
+        time.sleep(0.2)
+        assert httpx.post(f"http://{address[0]}:{address[1]}/", content=b"abc").status_code == 503
+
+        for connection in waiting:
+            connection.sendall(b"cd")
+        assert all(received(connection).endswith(b"4 bytes") for connection in waiting)
+        assert httpx.post(f"http://{address[0]}:{address[1]}/", content=b"abc").status_code == 200
