@@ -17,7 +17,7 @@ unexport PYTHONDONTWRITEBYTECODE
 export UV_PROJECT_ENVIRONMENT := $(VENV)
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 
-.PHONY: help install demo up test test-long test-laws test-quick cluster-test lint format bench faults fuzz check docs lock clean
+.PHONY: help install demo up test test-long test-laws test-quick cluster-test lint audit format bench faults fuzz check docs lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -59,11 +59,15 @@ cluster-test: install ## Celery, PostgreSQL, Redis, Spark standalone, three brok
 	@$(UV) sync --frozen --inexact --compile-bytecode --extra celery --group cluster
 	$(RUN) -m pytest --long tests/e2e/test_cluster.py -s
 
-lint: install ## ruff with the AIR rules, mypy strict on include/, the import rules
+lint: install ## ruff with the AIR rules, mypy strict on include/, the import rules, what `make audit` does
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy -p contexture
 	$(VENV)/bin/lint-imports --no-cache
+	$(RUN) -m audit
+
+audit: install ## known vulnerabilities of the pinned packages, secrets in the files of git (STRICT=1: no skips)
+	$(RUN) -m audit $(if $(STRICT),--strict)
 
 format: install ## let ruff write the code
 	$(VENV)/bin/ruff check --fix . ; $(VENV)/bin/ruff format .
