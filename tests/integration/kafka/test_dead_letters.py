@@ -11,6 +11,7 @@ from contexture.errors import RejectedError
 from contexture.kafka import ClientSettings, Ledger, Publisher, SenderNames, TopicSpec, ensure_topics, read_committed
 from contexture.kafka.clients import transactional_producer
 from contexture.kafka.dead_letter import DeadLetters
+from contexture.kafka.refused_records import refused_records
 from contexture.kafka.testing import MemoryShard, OutboxRow
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(120)]
@@ -88,6 +89,11 @@ def test_only_what_is_too_large_goes_to_the_dead_letters(kafka, name, refuses):
     # What the client does not take for its size, it does not take with more headers either.
     kept = [sending[n].value if refuses == "broker" else None for n in sorted(LARGE)]
     assert [letter.value for letter in letters] == kept
+    # As `contexture dead-letters` tells them.
+    read = sorted(refused_records(letters), key=lambda each: each.position)
+    assert [(each.topic, each.position, each.value_bytes) for each in read] == [
+        (name, n, 30_000) for n in sorted(LARGE)
+    ]
     assert target.left_out() == (240, 243, 599)
 
 
