@@ -53,6 +53,7 @@ def test_people_hear_how_many_records_lie_where(storage: Storage, server: MailSe
     text = mail.body
     assert "2 records can never be sent; they are in the topic contexture.dead-letter.vehicles" in text
     assert "has put records aside" in text
+    assert "What to do next:</b> read why with contexture dead-letters vehicles" in text
 
 
 def test_nobody_hears_of_a_run_without_dead_letters(storage: Storage, server: MailServer) -> None:

@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from contexture.publications import Publication
 
 _NEXT: Final = (
-    "read the headers contexture_refused_... there, raise the limit that they name or correct the source, then start a "
-    "run in mode full: it tries them again, and so does each run that reads them anew"
+    "read why with contexture dead-letters {publication} (or in the headers contexture_refused_... there), raise the "
+    "limit that is named or correct the source, then start a run in mode full: it tries them again, and so does each "
+    "run that reads them anew"
 )
 
 
@@ -53,7 +54,7 @@ def _tell(storage: Storage, publication: Publication, count: int, context: Conte
         task="",
         at=datetime.now(UTC),
         happened=f"{count} records can never be sent; they are in the topic {publication.dead_letter_topic}",
-        next_step=_NEXT,
+        next_step=_NEXT.format(publication=publication.name),
         run_url=f"{airflow_address()}/dags/{instance.dag_id}/runs/{quote(run_id)}",
         log_url=str(getattr(instance, "log_url", "") or ""),
         kind=AlertKind.DEAD_LETTERS,
