@@ -11,7 +11,8 @@ from contexture.cli.checking import DEFAULT_FOLDER, FOLDER_VARIABLE
 from contexture.cli.kafka_connections import settings_of
 from contexture.errors import ConfigurationError
 from contexture.kafka import Ledger, SenderNames
-from contexture.kafka.ledger_rebuild import RebuiltShard, planned_rebuild
+from contexture.kafka.ledger_by_records import RebuiltShard
+from contexture.kafka.ledger_rebuild import planned_rebuild
 from contexture.kafka.ledger_writing import write_rows
 from contexture.kafka.patience import Patience
 from contexture.outbox.ledger_seen import LedgerSeen, ledger_seen, note_ledger

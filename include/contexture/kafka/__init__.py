@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from contexture.kafka.attempts import AfterFailure
     from contexture.kafka.claims import ClaimReport, Claims
     from contexture.kafka.connection import ConnectionReport, test_connection
     from contexture.kafka.encoding import Delivered, Encode, encoded_values, one_after_the_other, partitioned
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from contexture.kafka.partitioner import partition_for, shards_for
     from contexture.kafka.ports import ShardReader
     from contexture.kafka.progress import Progress, SendProgress
-    from contexture.kafka.publisher import AfterFailure, Publisher
+    from contexture.kafka.publisher import Publisher
     from contexture.kafka.record_size import LARGEST_RECORD_BYTES, for_structures, structure_topic_config
     from contexture.kafka.replica import ReplicaRecord, read_committed
     from contexture.kafka.replica_reader import ReplicaReader
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     from contexture.kafka.topics import TopicSpec, TopicsReport, ensure_topics
 
 _MODULES = {
-    "AfterFailure": "publisher",
+    "AfterFailure": "attempts",
     "ClaimReport": "claims",
     "Claims": "claims",
     "BrokersAwayError": "errors",

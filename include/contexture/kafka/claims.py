@@ -11,12 +11,12 @@ from contexture.kafka.clients import transactional_producer
 from contexture.kafka.errors import SequenceTakenError
 from contexture.kafka.failures import SendAgainError
 from contexture.kafka.ledger_entry import LedgerEntry
+from contexture.kafka.opening import open_session
 from contexture.kafka.patience import Patience
 from contexture.kafka.ports import LedgerPort, OpenProducer
 from contexture.kafka.senders import SenderNames
 from contexture.kafka.session import Session
 from contexture.kafka.settings import ClientSettings
-from contexture.kafka.watch import ClientWatch
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,13 +140,12 @@ class Claims:
         return True
 
     def _session(self, shard: int) -> Session:
-        watch = ClientWatch()
-        return Session(
-            self._open_producer(self._settings, self._names.transactional_id(shard), watch),
-            watch,
+        return open_session(
+            self._settings,
+            self._names.transactional_id(shard),
             self._patience,
             ledger_topic=self._ledger.topic,
-            transaction_timeout_seconds=self._settings.transaction_timeout_seconds,
+            open_producer=self._open_producer,
         )
 
 

@@ -8,12 +8,11 @@ from contexture.errors import RetriableError
 from contexture.kafka.clients import transactional_producer
 from contexture.kafka.failures import SendAgainError
 from contexture.kafka.ledger_entry import LedgerEntry
+from contexture.kafka.opening import open_session
 from contexture.kafka.patience import Patience
 from contexture.kafka.ports import LedgerPort, OpenProducer
 from contexture.kafka.senders import SenderNames
-from contexture.kafka.session import Session
 from contexture.kafka.settings import ClientSettings
-from contexture.kafka.watch import ClientWatch
 
 
 def write_rows(
@@ -36,13 +35,12 @@ def write_rows(
     patience = patience or Patience(300.0)
     ledger.prepare(shards)
     for shard, entry in rows.items():
-        watch = ClientWatch()
-        session = Session(
-            open_producer(settings, names.transactional_id(shard), watch),
-            watch,
+        session = open_session(
+            settings,
+            names.transactional_id(shard),
             patience,
             ledger_topic=ledger.topic,
-            transaction_timeout_seconds=settings.transaction_timeout_seconds,
+            open_producer=open_producer,
         )
         try:
             session.initialise()

@@ -4,24 +4,22 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from typing import Final, cast
 
 import pyarrow as pa
 
-from contexture.errors import RejectedError, RetriableError
+from contexture.errors import RejectedError
 from contexture.kafka.clients import asked, call_errors, connect, error_in
-from contexture.kafka.error_table import Meaning, fenced, meaning, translated
-from contexture.kafka.failures import SendAgainError
+from contexture.kafka.error_table import Meaning, meaning, translated
 from contexture.kafka.patience import Patience
 from contexture.kafka.ports import Headers, KafkaErrorLike, MessageLike, TransactionalProducer
+from contexture.kafka.producer_calls import ProducerCalls
 from contexture.kafka.refused import naming_largest
 from contexture.kafka.rows import Row, produce_rows
 from contexture.kafka.watch import ClientWatch
 
 # Short enough that an answer on a callback (a wrong password) is seen soon; a call that timed out is called again.
 _CALL_SECONDS = 2.0
-_FULL_QUEUE_SECONDS = 0.05
 # A listing of 10,000 topics takes 0.14 s.
 _LISTING_SECONDS = 10.0
 _TOPICS_ASKED_FOR_SINGLY = 50
@@ -35,6 +33,7 @@ _DEFAULTS: Final[Row] = (None, None, None, -1, None, None, 0, None)
 _CALLBACK: Final = 4
 # Reports of records follow the failure of their transaction at once.
 _REPORT_SECONDS: Final = 5.0
+_REPORT_POLL_SECONDS: Final = 0.05
 
 
 class Session:
@@ -61,13 +60,12 @@ class Session:
     ) -> None:
         self._producer = producer
         self._watch = watch
-        self._patience = patience
         self._ledger_topic = ledger_topic
-        self._timeout_seconds = transaction_timeout_seconds
         self._clock = clock
-        self._began: float | None = None
-        self._outstanding = 0
         self._knows_all_topics = False
+        self._calls = ProducerCalls(
+            producer, watch, patience, transaction_timeout_seconds=transaction_timeout_seconds, clock=clock
+        )
 
     def initialise(self, topics: int = 0) -> None:
         """Fences earlier senders of this shard and settles what they left open.
@@ -85,7 +83,7 @@ class Session:
         # finds no broker connected and sleeps for half a second.
         if not self.meet(topics):
             connect(self._producer, self._ledger_topic, _CALL_SECONDS)
-        self._until_done(lambda: self._producer.init_transactions(_CALL_SECONDS), "starting the sender")
+        self._calls.until_done(lambda: self._producer.init_transactions(_CALL_SECONDS), "starting the sender")
 
     def meet(self, topics: int) -> bool:
         """Lets the client learn where all topics are, before it is given records for that many; True if it asked.
@@ -101,8 +99,8 @@ class Session:
 
     def begin(self) -> None:
         """Starts a transaction (a local call)."""
-        self._began = self._clock()
-        self._once(self._producer.begin_transaction, "beginning a transaction")
+        self._calls.began = self._clock()
+        self._calls.once(self._producer.begin_transaction, "beginning a transaction")
 
     def produce(self, rows: pa.RecordBatch, headers: Headers) -> None:
         """Hands rows of the open transaction to the client; waits while its queue is full.
@@ -110,8 +108,9 @@ class Session:
         Raises:
             RejectedError: the client refuses a record; nothing of the transaction may be committed.
         """
+        when_full = self._calls.when_full
         try:
-            self._once(lambda: produce_rows(self._producer, rows, headers, self._when_full), "sending records")
+            self._calls.once(lambda: produce_rows(self._producer, rows, headers, when_full), "sending records")
         except RejectedError as refused:
             raise naming_largest(refused, rows) from refused
 
@@ -138,27 +137,27 @@ class Session:
         try:
             asked(lambda: self._producer.produce(*call))  # type: ignore[arg-type]
         except BufferError:
-            self._once(lambda: self._when_full(call), "sending a record")
+            self._calls.once(lambda: self._calls.when_full(call), "sending a record")
         except call_errors() as failure:
             error = error_in(failure)
             if meaning(error) is not Meaning.REJECTED:
-                raise self._explained(error, "sending a record") from failure
+                raise self._calls.explained(error, "sending a record") from failure
             refused(_rejected(error, topic, by_broker=False))
-        self._take_reports()
+        self._calls.take_reports()
 
     def await_reports(self, enough: Callable[[], bool]) -> None:
         """Lets reports on records of a failed transaction come in, until they are enough or no more are to come."""
         until = self._clock() + _REPORT_SECONDS
         while not enough() and len(self._producer) and self._clock() < until:
-            self._take_reports(_FULL_QUEUE_SECONDS)
+            self._calls.take_reports(_REPORT_POLL_SECONDS)
 
     def produce_one(self, topic: str, *, key: bytes, value: bytes, partition: int) -> None:
         """Hands one record to the client (the ledger's row)."""
         row: Row = (topic, value, key, partition)
         try:
-            self._once(lambda: self._producer.produce(topic, value, key, partition), "sending the ledger's row")
+            self._calls.once(lambda: self._producer.produce(topic, value, key, partition), "sending the ledger's row")
         except BufferError:
-            self._once(lambda: self._when_full(row), "sending the ledger's row")
+            self._calls.once(lambda: self._calls.when_full(row), "sending the ledger's row")
 
     def commit(self) -> None:
         """Delivers what is outstanding and makes the transaction visible.
@@ -169,8 +168,8 @@ class Session:
             RejectedError: a record can never be sent.
             KafkaConfigurationError: a topic is missing or forbidden.
         """
-        self._until_done(lambda: self._producer.commit_transaction(_CALL_SECONDS), "committing a transaction")
-        self._began = None
+        self._calls.until_done(lambda: self._producer.commit_transaction(_CALL_SECONDS), "committing a transaction")
+        self._calls.began = None
 
     def abort_in(self, places: Sequence[tuple[str, int]]) -> None:
         """Aborts a transaction in some partitions; whatever this producer's id has undecided there is aborted with it.
@@ -186,119 +185,14 @@ class Session:
         self.begin()
         for topic, partition in places:
             self.produce_one(topic, key=_NOBODY, value=b"", partition=partition)
-        while len(self._producer):
-            self._take_reports(_FULL_QUEUE_SECONDS)
-            self._watch.raise_refusal("aborting a transaction")
-            self._raise_fatal("aborting a transaction")
-            self._patience.waited("no broker takes records", said_at_once=False)
-        self._patience.relieve()
-        self._until_done(lambda: self._producer.abort_transaction(_CALL_SECONDS), "aborting a transaction")
-        self._began = None
+        self._calls.await_empty("aborting a transaction")
+        self._calls.until_done(lambda: self._producer.abort_transaction(_CALL_SECONDS), "aborting a transaction")
+        self._calls.began = None
 
     def close(self) -> None:
         """Throws the producer away; an open transaction is aborted so that it holds back no reader."""
-        with suppress(*call_errors(), RuntimeError):
-            asked(self._producer.purge)
-        if self._began is not None:
-            with suppress(*call_errors(), RuntimeError):
-                asked(lambda: self._producer.abort_transaction(_GOODBYE_SECONDS))
-
-    def _until_done(self, call: Callable[[], None], doing: str) -> None:
-        while not self._done(call, doing):
-            self._take_reports()
-            self._watch.raise_refusal(doing)
-        self._patience.relieve()
-
-    def _done(self, call: Callable[[], None], doing: str) -> bool:
-        try:
-            asked(call)
-        except call_errors() as failure:
-            error = error_in(failure)
-            if meaning(error) is not Meaning.SAME_CALL_AGAIN:
-                raise self._explained(error, doing) from failure
-            self._wait(error)
-            return False
-        return True
-
-    def _once(self, call: Callable[[], None], doing: str) -> None:
-        try:
-            asked(call)
-        except call_errors() as failure:
-            raise self._explained(error_in(failure), doing) from failure
-
-    def _take_reports(self, seconds: float = 0) -> None:
-        """Lets callbacks be called; a fatal error is raised here by the client instead of being given to one."""
-        try:
-            asked(lambda: self._producer.poll(seconds))
-        except call_errors() as failure:
-            self._watch.on_error(error_in(failure))
-
-    def _raise_fatal(self, doing: str) -> None:
-        if self._watch.fatal is not None:
-            raise self._explained(self._watch.fatal, doing)
-
-    def _wait(self, error: KafkaErrorLike) -> None:
-        outstanding = len(self._producer)
-        if outstanding < self._outstanding:
-            self._patience.relieve()
-        self._outstanding = outstanding
-        self._patience.waited(self._watch.last_words(error))
-
-    def _when_full(self, row: Row) -> None:
-        while True:
-            outstanding = len(self._producer)
-            self._producer.poll(_FULL_QUEUE_SECONDS)
-            try:
-                self._producer.produce(*row)  # type: ignore[arg-type]
-            except BufferError as full:
-                self._watch.raise_refusal("sending records")
-                if not len(self._producer):
-                    raise _larger_than_queue(str(row[0])) from full
-                if len(self._producer) < outstanding:
-                    self._patience.relieve()
-                else:
-                    self._patience.waited("no broker takes records", said_at_once=False)
-            else:
-                return
-
-    def _explained(self, error: KafkaErrorLike, doing: str) -> Exception:
-        """What a failed call means, with the reasons that came by callback."""
-        self._take_reports()
-        cause, topic = self._watch.cause(error)
-        means = meaning(cause)
-        if means is Meaning.FENCED:
-            # The client calls its own transaction time-out a fencing: it is one only within the time-out.
-            return self._timed_out() if self._is_old() else fenced(f"{cause.name()}: {cause.str()}")
-        # A refusal that comes as a delivery report is the brokers'; the client's own is raised by the call.
-        told = translated(cause, doing, topic=topic, by_broker=self._watch.undelivered is not None)
-        if means in {Meaning.CONFIGURATION, Meaning.REJECTED, Meaning.FATAL}:
-            return told
-        is_old = self._is_old()
-        return SendAgainError(told, counted=not (means is Meaning.BROKERS_AWAY or is_old), outlived=is_old)
-
-    def _is_old(self) -> bool:
-        return self._began is not None and self._clock() - self._began >= self._timeout_seconds
-
-    def _timed_out(self) -> SendAgainError:
-        return SendAgainError(
-            RetriableError(
-                f"a transaction stayed open longer than transaction.timeout.ms ({self._timeout_seconds:.0f} s)",
-                next_step="send fewer records in a transaction (publish.transaction_records), or raise "
-                "transaction.timeout.ms of the connection",
-            ),
-            counted=False,
-            outlived=True,
-        )
+        self._calls.close(_GOODBYE_SECONDS)
 
 
 def _rejected(error: KafkaErrorLike, topic: str, *, by_broker: bool) -> RejectedError:
     return cast(RejectedError, translated(error, "sending a record", topic=topic, by_broker=by_broker))
-
-
-def _larger_than_queue(topic: str) -> RejectedError:
-    return RejectedError(
-        f"a record to topic {topic} is larger than the client's whole queue",
-        next_step="raise queue.buffering.max.kbytes of the Kafka connection above the largest record",
-        topic=topic,
-        status=2,
-    )

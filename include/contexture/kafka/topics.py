@@ -10,7 +10,8 @@ from contexture.errors import ConfigurationError
 from contexture.kafka.errors import KafkaConfigurationError
 from contexture.kafka.patience import Patience
 from contexture.kafka.settings import ClientSettings
-from contexture.kafka.topic_admin import ListedTopic, NewTopicOrder, TopicAdmin
+from contexture.kafka.topic_admin import NewTopicOrder, TopicAdmin
+from contexture.kafka.topic_listing import ListedTopic
 
 MAX_BROKER_PARTITIONS = 15_000
 """Partitions that a broker holds at most. Each takes two memory maps, or four where its first records are older than

@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
-from contexture.kafka.clients import transactional_producer
+from contexture.kafka.opening import open_session
 from contexture.kafka.patience import Patience
 from contexture.kafka.read_back import ReadBack, read_back
 from contexture.kafka.session import Session
 from contexture.kafka.settings import ClientSettings
 from contexture.kafka.topic_admin import TopicAdmin
-from contexture.kafka.watch import ClientWatch
 
 _KBYTE: Final = 1024
 _BYTES_A_SECOND: Final = 1_000_000
@@ -89,14 +88,7 @@ class TrialRecords:
         return Sent(before, read_back(self._settings, topic, start, key, seconds), after)
 
     def _session(self, topic: str, seconds: float) -> Session:
-        watch = ClientWatch()
-        return Session(
-            transactional_producer(self._settings, self._transactional_id, watch),
-            watch,
-            Patience(seconds),
-            ledger_topic=topic,
-            transaction_timeout_seconds=self._settings.transaction_timeout_seconds,
-        )
+        return open_session(self._settings, self._transactional_id, Patience(seconds), ledger_topic=topic)
 
 
 def _with_room(settings: ClientSettings, largest_bytes: int) -> ClientSettings:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from contexture.kafka import KafkaConfigurationError, TopicSpec
-from contexture.kafka.topic_admin import ListedTopic
+from contexture.kafka.topic_listing import ListedTopic
 from contexture.kafka.topics import check_room
 
 HELD = {"old": ListedTopic(partitions=10, replication_factor=2, usable=True)}

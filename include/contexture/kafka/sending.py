@@ -1,0 +1,200 @@
+"""One sending of a shard: clients one after the other, until all of it is in Kafka.
+
+The protocol (DESIGN section 7): fence earlier senders, read in the ledger how far the shard got, and from there put the
+records of each transaction and the ledger's next row into one Kafka transaction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from contexture.errors import ContextureError, RejectedError
+from contexture.kafka.arbitration import Start, start_of
+from contexture.kafka.attempts import AfterFailure, Attempts
+from contexture.kafka.equipment import Equipment
+from contexture.kafka.errors import BrokersAwayError
+from contexture.kafka.failures import SendAgainError
+from contexture.kafka.ledger_entry import LedgerEntry
+from contexture.kafka.ports import ShardReader
+from contexture.kafka.progress import SendProgress, Step
+from contexture.kafka.session import Session
+from contexture.kafka.setting_aside import SettingAside
+from contexture.kafka.settlement import Settlement
+from contexture.kafka.takeover import OwnRows
+from contexture.kafka.tally import ShardResult, Tally
+from contexture.kafka.transactions import Transactions
+from contexture.kafka.whole import check_end
+
+
+class Sending:
+    """One call of `Publisher.publish`, which says what is given and raised.
+
+    Args:
+        equipment: of the publication.
+        reader: the shard.
+        after_failure: decides about a failure that counts.
+        committed: is told each transaction that became visible.
+        skipped: is told how many transactions are in Kafka before anything is sent.
+    """
+
+    def __init__(
+        self,
+        equipment: Equipment,
+        reader: ShardReader,
+        after_failure: AfterFailure,
+        committed: Callable[[LedgerEntry], None],
+        skipped: Callable[[int], None],
+    ) -> None:
+        self._equipment = equipment
+        self._reader = reader
+        self._committed = committed
+        self._skipped = skipped
+        self._tally = Tally()
+        self._own = OwnRows()
+        self._aside = SettingAside(equipment.dead_letters, reader, equipment.requests)
+        self._transactions = Transactions(equipment, reader, self._tally, self._own, self._aside, self._note)
+        self._settlement = Settlement(
+            reader,
+            equipment.ledger,
+            equipment.hidden,
+            equipment.encoded,
+            equipment.clock,
+            equipment.sleep,
+            equipment.dead_letters,
+        )
+        self._attempts = Attempts(after_failure, equipment.patience, self._tell_again, equipment.sleep)
+        self._ended_well = False
+
+    def run(self) -> ShardResult:
+        """Sends what is not yet sent."""
+        started = self._equipment.clock()
+        finished = False
+        while not finished:
+            try:
+                finished = self._send()
+            except RejectedError as refused:
+                self._before_careful(refused)
+            except BrokersAwayError as failure:
+                self._attempts.count(failure)
+            except SendAgainError as failure:
+                self._before_again(failure)
+            else:
+                self._ended_well = True
+        result = self._tally.result(self._reader, self._equipment.clock() - started)
+        self.tell("done", f"sent {result.records_sent} records in {result.transactions} transactions")
+        return result
+
+    def tell(self, step: Step, detail: str) -> None:
+        """Lets people see what goes on."""
+        self._equipment.progress(
+            SendProgress(step, self._reader.shard, self._tally.position, self._reader.records, detail)
+        )
+
+    def _send(self) -> bool:
+        """Sends with one client; False when the rest needs another client."""
+        after_own, self._ended_well = self._ended_well, False
+        ledger, shard = self._equipment.ledger, self._reader.shard
+        ledger.prepare(self._equipment.shards)
+        # Another instance's sender is not fenced for nothing: it may be at what follows.
+        if self._reader.registry and self._is_all_told(ledger.read(shard)):
+            return True
+        if self._own.outlived:
+            self._own.check(ledger.hidden(shard) or ledger.read(shard))
+        careful, session = self._aside.is_careful, self._open_session()
+        try:
+            # While all topics are listed, brokers end the last client's transaction in as many of them: a client that
+            # begins before they have sleeps for half a second.
+            session.initialise(self._transactions.topics)
+            # What this sending left a moment ago with its last client is settled.
+            entry = ledger.settled(shard) if after_own else self._settled(session)
+            self._begin(self._start(entry), entry)
+            if careful and not self._aside.is_careful:
+                # The commit whose answer got lost did happen: the rest needs no such client.
+                return False
+            return self._tally.superseded or self._send_rest(session)
+        except RejectedError:
+            if self._aside.is_careful:
+                session.await_reports(lambda: self._aside.has_found)
+            raise
+        finally:
+            session.close()
+
+    def _open_session(self) -> Session:
+        shard = self._reader.shard
+        self.tell("connecting", f"starting sender {self._equipment.names.transactional_id(shard)}")
+        return self._equipment.open_session(shard, careful=self._aside.is_careful)
+
+    def _settled(self, session: Session) -> LedgerEntry | None:
+        """The ledger's row to go on from, once what an earlier transaction left undecided is ended."""
+        ledger, shard = self._equipment.ledger, self._reader.shard
+        entry, hidden = ledger.settled(shard), ledger.hidden(shard)
+        settlement = self._settlement
+        if hidden is not None and not settlement.is_repeated(hidden, self._start(entry)):
+            entry, hidden = hidden, None
+        start = self._start(entry)
+        if not start.superseded:
+            aborted = settlement.settle(session, start, hides_row=hidden is not None)
+            if aborted:
+                self.tell("connecting", f"aborted what an earlier transaction left in {len(aborted)} partitions")
+        return entry
+
+    def _is_all_told(self, entry: LedgerEntry | None) -> bool:
+        start = self._start(entry)
+        if not start.superseded and start.position < self._reader.records:
+            return False
+        self._begin(start, entry)
+        return True
+
+    def _start(self, entry: LedgerEntry | None) -> Start:
+        # Backfills do not supersede each other: each interval has a ledger key of its own.
+        return start_of(self._reader, entry, alone=self._equipment.names.backfill is not None)
+
+    def _begin(self, start: Start, entry: LedgerEntry | None) -> None:
+        self._own.found(entry)
+        self._tally.begun_at(start, entry)
+        self._aside.begin_at(self._tally.position)
+        if start.superseded:
+            self.tell("done", "a later outbox was sent already: nothing of this one is sent")
+            return
+        if start.transactions:
+            self._skipped(start.transactions)
+            self.tell("sending", _told(start))
+        self.tell("sending", f"sending from position {self._tally.position}")
+
+    def _send_rest(self, session: Session) -> bool:
+        before = self._tally.position
+        if not self._transactions.send(session):
+            return False
+        if self._tally.position > before:
+            self._settlement.await_visible()
+        check_end(self._tally.position, self._reader.records)
+        return True
+
+    def _note(self, entry: LedgerEntry) -> None:
+        """A transaction is committed."""
+        self._attempts.succeeded()
+        self._tally.committed(entry)
+        self._committed(entry)
+        for position in self._aside.positions:
+            self.tell("sending", f"position {position} went to the dead-letter topic: it can never be sent")
+        self.tell("sending", f"{entry.position} of {self._reader.records} records are committed")
+
+    def _before_careful(self, refused: ContextureError) -> None:
+        if not self._aside.learns(refused, self._tally.position, len(self._tally.dead_letters)):
+            raise refused
+        self._tell_again(f"doing the transaction again, to find what can't be sent: {refused.message}")
+
+    def _before_again(self, failure: SendAgainError) -> None:
+        if self._aside.has_found:
+            self._before_careful(failure.error)
+            return
+        self._own.outlived = failure.outlived
+        self._attempts.repeat(failure)
+
+    def _tell_again(self, why: str) -> None:
+        self.tell("again", why)
+
+
+def _told(start: Start) -> str:
+    whose = "by an earlier send" if start.own else "with another outbox"
+    return f"{start.transactions} transactions are in Kafka already, sent {whose}"

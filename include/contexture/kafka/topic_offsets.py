@@ -1,0 +1,100 @@
+"""Where the partitions of topics begin and end."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from contexture.kafka.admin_calls import BULK, CALL_SECONDS
+from contexture.kafka.clients import client_error, error_in
+from contexture.kafka.ports import KafkaErrorLike
+from contexture.kafka.topic_listing import VISIBLE_POLL_SECONDS, TopicListing
+
+if TYPE_CHECKING:
+    from confluent_kafka import TopicPartition
+    from confluent_kafka.admin import ListOffsetsResultInfo, OffsetSpec
+
+# Each listing is answered by any broker, and the one that answers may be the one that is behind.
+_LOOKS_FOR_A_TOPIC = 3
+
+
+class TopicOffsets(TopicListing):
+    """Offsets in the topics of a cluster."""
+
+    def ends(self, places: Sequence[tuple[str, int]], *, committed: bool) -> dict[tuple[str, int], int]:
+        """The offset after the last record of each partition.
+
+        Args:
+            places: topic and partition.
+            committed: up to the first open transaction (the last stable offset) instead of the very last record.
+        """
+        from confluent_kafka.admin import OffsetSpec
+
+        latest: Callable[[], OffsetSpec] = OffsetSpec.latest
+        return self._offsets(places, latest(), committed=committed)
+
+    def beginnings(self, places: Sequence[tuple[str, int]]) -> dict[tuple[str, int], int]:
+        """The offset of the first record of each partition: above 0 where records were removed from its beginning."""
+        from confluent_kafka.admin import OffsetSpec
+
+        earliest: Callable[[], OffsetSpec] = OffsetSpec.earliest
+        return self._offsets(places, earliest(), committed=False)
+
+    def offsets_at(self, places: Sequence[tuple[str, int]], moment: datetime) -> dict[tuple[str, int], int]:
+        """The offset of the first record of that time or later in each partition; its end where there is none."""
+        from confluent_kafka.admin import OffsetSpec
+
+        at: Callable[[int], OffsetSpec] = OffsetSpec.for_timestamp
+        milliseconds = round(moment.timestamp() * 1000)
+        found = self._offsets(places, at(milliseconds), committed=False)
+        later = [place for place, offset in found.items() if offset < 0]
+        return found | (self.ends(later, committed=False) if later else {})
+
+    def _offsets(
+        self, places: Sequence[tuple[str, int]], what: OffsetSpec, *, committed: bool
+    ) -> dict[tuple[str, int], int]:
+        from confluent_kafka import IsolationLevel, TopicPartition
+
+        level = IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED
+        found: dict[tuple[str, int], int] = {}
+        waiting, started = list(places), self._patience.now()
+        while waiting:
+            wanted, before = {TopicPartition(*place): what for place in waiting[:BULK]}, len(found)
+            answers = self._client.list_offsets(wanted, isolation_level=level, request_timeout=CALL_SECONDS)
+            for place, future in answers.items():
+                offset = self._offset(future, place, started)
+                if offset is not None:
+                    found[place.topic, place.partition] = offset
+            waiting = [place for place in waiting if place not in found]
+            if len(found) == before:
+                time.sleep(VISIBLE_POLL_SECONDS)
+        return found
+
+    def _offset(self, future: Future[ListOffsetsResultInfo], place: TopicPartition, started: float) -> int | None:
+        topic, partition = place.topic, place.partition
+        try:
+            offset = int(future.result().offset)
+        except client_error() as failure:
+            error = error_in(failure)
+            if not self._is_behind(error, topic, partition):
+                self._wait_or_raise(error, "finding offsets in", topic)
+                return None
+            # Brokers answer all the while, so only the time since the first question counts.
+            self._patience.waited_since(started, f"a broker does not know {topic} yet")
+            return None
+        self._patience.relieve()
+        return offset
+
+    def _is_behind(self, error: KafkaErrorLike, topic: str, partition: int) -> bool:
+        """Whether a broker has not heard yet of a partition that another one lists: each learns of it by itself."""
+        if error.name() != "UNKNOWN_TOPIC_OR_PART":
+            return False
+        for _ in range(_LOOKS_FOR_A_TOPIC):
+            found = self.listed(topic).get(topic)
+            if found is not None and partition < found.partitions:
+                return True
+            time.sleep(VISIBLE_POLL_SECONDS)
+        return False
