@@ -14,11 +14,11 @@ from contexture.outbox.manifest import LandingManifest, Manifest, ShardManifest
 from contexture.outbox.orders import StageOrder
 from contexture.outbox.replay import backfill_headers
 from contexture.outbox.replay_topics import check_topics
-from contexture.outbox.state import StatePointer
 from contexture.outbox.storage import Storage
 from spark_jobs.preparation.collisions import RULE as COLLISION
 from spark_jobs.preparation.counting import Counts
 from spark_jobs.preparation.planning import Plan
+from spark_jobs.preparation.run_facts import run_facts
 from spark_jobs.preparation.settings import Preparation
 
 
@@ -39,26 +39,13 @@ class Findings:
 
 def described(preparation: Preparation, landing: LandingManifest, findings: Findings) -> Manifest:
     """The manifest of the outbox whose shards lie on storage; writes its list of topics."""
-    order, planned, counts = preparation.order, findings.planned, findings.counts
+    planned, counts = findings.planned, findings.counts
     storage = Storage(preparation.home)
     warned, rejecting = _by_severity(preparation, findings.of_snapshot)
     return Manifest(
-        outbox=preparation.outbox,
-        publication=order.publication.name,
-        fingerprint=order.fingerprint,
-        sequence=order.sequence,
-        mode=order.mode,
-        run=order.run,
-        landing_digest=landing.digest,
-        received_from=landing.started_at,
-        received_to=landing.finished_at,
-        state_generation=StatePointer.model_validate_json(preparation.pointer_json).generation,
-        watermark=landing.watermark_to,
+        **run_facts(preparation, landing),
         shards=tuple(_shard(storage, preparation, row) for row in findings.shards),
         topics=_merge_topics(storage, preparation),
-        read=landing.rows - landing.present,
-        present=landing.present,
-        source_count=landing.source_count,
         accepted=counts.accepted,
         unchanged=counts.unchanged,
         quarantined=counts.quarantined,
@@ -70,13 +57,8 @@ def described(preparation: Preparation, landing: LandingManifest, findings: Find
         absent=planned.absent,
         collisions=planned.collisions,
         skipped_newer=planned.skipped_newer,
-        retried=landing.retried,
         of_snapshot=rejecting,
-        headers=_headers(order),
-        interval=order.interval if preparation.is_backfill else None,
-        replayed_from="source" if preparation.is_backfill else None,
-        topic_prefix=order.replay.topic_prefix,
-        sends_outdated=order.replay.sends_outdated,
+        headers=_headers(preparation.order),
     )
 
 

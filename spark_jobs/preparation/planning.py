@@ -13,31 +13,23 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
-from contexture.batches import plan as plan_batches
 from contexture.changes import Comparison, ShrinkGuard, Verdict, compare
 from contexture.ngsi.rules.catalogue import severities
-from contexture.outbox.lifecycle import Outboxes
-from contexture.outbox.orders import Retry
 from contexture.outbox.schemas import STATE
 from contexture.outbox.state import State, StatePointer
 from contexture.outbox.state_reader import StateReader
 from contexture.outbox.storage import Storage
 from contexture.outbox.vanishing import SHOWN, keep_vanishing
+from spark_jobs.preparation.batching import sent_events
 from spark_jobs.preparation.collisions import find_collisions, note_collisions, refusing
 from spark_jobs.preparation.conflicts import RULE as DUPLICATE
-from spark_jobs.preparation.event_plan import EventPlan
 from spark_jobs.preparation.marks import marked
-from spark_jobs.preparation.outdated import outdated, undone
+from spark_jobs.preparation.narrow_rows import narrow_rows, without_outdated
 from spark_jobs.preparation.settings import Preparation
 from spark_jobs.preparation.turns import Turns, latest_rows, shards_of
 
-NARROW = [
-    *("event", "verdict", "identity_hash", "entity_hash", "content_hash"),
-    *("modified_at", "expires_at", "received_at", "topic", "meaning", "notified"),
-]
 COMPARED = ["identity_hash", "entity_hash", "missing_since", "withheld", "expires_at"]
 HELD_ROWS = ("first_absent", "vanished", "removed", "returned", "withheld", "released", "rescheduled")
 """Fields of a comparison that number rows of state."""
@@ -91,7 +83,7 @@ def plan(preparation: Preparation, *, tells_absence: bool, confirmed_shrink: boo
     storage = Storage(preparation.home)
     pointer = StatePointer.model_validate_json(preparation.pointer_json)
     reader = State(storage, preparation.publication.name).reader(pointer)
-    snapshot, skipped = _without_outdated(storage, preparation, _snapshot(storage, preparation), reader)
+    snapshot, skipped = without_outdated(storage, preparation, narrow_rows(storage, preparation), reader)
     collisions = find_collisions(preparation.publication, snapshot, reader)
     note_collisions(storage, preparation, snapshot, collisions)
     collided = np.array([found.row for found in collisions if found.refused], dtype=np.int64)
@@ -104,7 +96,7 @@ def plan(preparation: Preparation, *, tells_absence: bool, confirmed_shrink: boo
     gone = touched.column("identity").take(pa.array(comparison.vanished))
     dropped = 0 if confirmed_shrink else _guarded(storage, preparation, vanishing, pointer.identities, gone)
     turns = _turns(preparation, reader, snapshot, comparison)
-    sent = _sent(storage, preparation, snapshot, comparison, turns)
+    sent = sent_events(storage, preparation, snapshot, comparison, turns)
     sent.save(storage, preparation.work)
     deleted = _gone(touched, comparison, turns)
     _write_deletions(storage, preparation, deleted)
@@ -150,39 +142,6 @@ def _guarded(storage: Storage, preparation: Preparation, vanishing: int, held: i
     return 0
 
 
-def _snapshot(storage: Storage, preparation: Preparation) -> Any:
-    """Narrow columns in order of events, the order in which everything downstream counts."""
-    path = storage.path(f"{preparation.work}/evaluated")
-    dataset = ds.dataset(path, filesystem=storage.filesystem, format="parquet")
-    table = dataset.to_table(columns=NARROW)
-    return table.sort_by("event").combine_chunks()
-
-
-def _without_outdated(
-    storage: Storage, preparation: Preparation, snapshot: Any, reader: StateReader
-) -> tuple[Any, int]:
-    """The snapshot without events of an earlier time that the target holds newer, and how many of these were accepted.
-
-    Such are those that are tried again, and on a replica those of a history.
-    """
-    if preparation.order.retry is not None:
-        rows = outdated(snapshot, reader, _last_sent(storage, preparation, preparation.order.retry))
-    elif preparation.skips_outdated:
-        rows = undone(snapshot, reader)
-    else:
-        return snapshot, 0
-    skipped = int((np.asarray(snapshot.column("verdict"))[rows] <= Verdict.UNCHANGED).sum())
-    return snapshot.take(pa.array(np.delete(np.arange(snapshot.num_rows), rows))), skipped
-
-
-def _last_sent(storage: Storage, preparation: Preparation, retry: Retry) -> int:
-    """The sequence of the last outbox that was sent when the retried events were refused."""
-    outboxes = Outboxes(storage, preparation.publication.name)
-    sequence = outboxes.manifest(retry.outbox).sequence
-    # Of an outbox that was never sent the next one took the number.
-    return sequence if outboxes.status(retry.outbox).status == "concluded" else sequence - 1
-
-
 def _compared(
     preparation: Preparation, snapshot: Any, held: Any, tells_absence: bool, as_of: datetime | None
 ) -> Comparison:
@@ -207,54 +166,6 @@ def _turns(preparation: Preparation, reader: StateReader, snapshot: Any, compari
     if not preparation.in_turn:
         return None
     return Turns.of(preparation, reader, snapshot, np.union1d(comparison.superseded, comparison.conflicting))
-
-
-def _sent(
-    storage: Storage, preparation: Preparation, snapshot: Any, comparison: Comparison, turns: Turns | None
-) -> EventPlan:
-    kept = np.asarray(pc.equal(snapshot.column("verdict"), Verdict.SEND)).copy()
-    final = np.ones(len(kept), dtype=bool)
-    kept[comparison.superseded] = False
-    kept[comparison.conflicting] = False
-    if turns is not None:
-        kept[turns.succession.looked_at] = final[turns.succession.looked_at] = False
-        kept[turns.succession.sent] = final[turns.succession.final] = True
-    sent = snapshot.select(["event", "received_at", "topic"]).filter(pa.array(kept))
-    events = sent.column("event").to_numpy()
-    cuts = [] if turns is None else np.searchsorted(np.flatnonzero(kept), turns.told_by)
-    batch, sub_batch, told = _batches(preparation, sent, cuts)
-    if turns is not None:
-        turns.save(storage, preparation, snapshot, told)
-    return EventPlan(events, batch, sub_batch, final[kept])
-
-
-def _batches(preparation: Preparation, sent: Any, cuts: Any) -> tuple[Any, Any, list[int]]:
-    """Batch and sub-batch of each event, and the batch that each deletion among them has for itself.
-
-    Args:
-        preparation: what is prepared.
-        sent: the events.
-        cuts: how many of them stand before each deletion; never falling.
-    """
-    topics = sent.column("topic").combine_chunks().dictionary_encode().indices.to_numpy().astype(np.int64)
-    arrived = sent.column("received_at").cast(pa.int64()).to_numpy()
-    batches = preparation.publication.batches
-    batch, sub_batch = np.empty(len(topics), np.int64), np.empty(len(topics), np.int64)
-    told: list[int] = []
-    start = following = 0
-    for cut in [*cuts, len(topics)]:
-        if cut > start:
-            planned = plan_batches(
-                arrived[start:cut],
-                topics[start:cut],
-                batch_size=batches.batch_size,
-                batch_timeout_seconds=batches.batch_timeout,
-            )
-            batch[start:cut], sub_batch[start:cut] = planned.batch + following, planned.sub_batch
-            start, following = cut, following + int(planned.batch[-1]) + 1
-        told.append(following)
-        following += 1
-    return batch, sub_batch, told[:-1]
 
 
 def _touched(reader: StateReader, held: Any, comparison: Comparison) -> tuple[Comparison, Any]:

@@ -12,9 +12,10 @@ from contexture.outbox.samples import Sample, Samples
 from contexture.outbox.storage import Storage
 from contexture.publications import Publication
 from spark_jobs.quality.data_docs import copy
+from spark_jobs.quality.expected import Expected
 from spark_jobs.quality.frames import AcceptedFrames
 from spark_jobs.quality.observations import Finding, finding
-from spark_jobs.quality.project import ATTRIBUTES, Outcome, project, without_rows
+from spark_jobs.quality.project import ATTRIBUTES, Outcome, Project, project, without_rows
 from spark_jobs.quality.report import Report, page
 from spark_jobs.quality.suite import suite
 from spark_jobs.quality.summary import RunSummary, StructureSummary
@@ -54,15 +55,7 @@ def judge(
     storage.remove("data_docs")
     expectations = suite(publication, of_snapshot=not summary.retried, in_turn=summary.notified > 0)
     with project() as gx:
-        outcomes = gx.judge_summary(summary.row(), expectations)
-        if summary.accepted:
-            outcomes += gx.judge_rows(summary.subject, rows, summary.reference_time, expectations)
-        else:
-            outcomes += [without_rows(each) for each in expectations if each.on == summary.subject.frame]
-        if summary.accepted and attributes is not None:
-            outcomes += gx.judge_attributes(attributes, summary.reference_time, expectations)
-        else:
-            outcomes += [without_rows(each) for each in expectations if each.on == ATTRIBUTES]
+        outcomes = _outcomes(gx, expectations, rows, attributes, summary)
         copy(gx.build_data_docs(), gx.validations, storage, "data_docs")
     findings = [finding(each, summary) for each in _in_order(outcomes, [each.name for each in expectations])]
     verdict = _verdict(outbox, findings)
@@ -73,6 +66,25 @@ def judge(
     storage.write("index.html", page(shown))
     storage.write("verdict.json", verdict.to_json())
     return verdict
+
+
+def _outcomes(
+    gx: Project,
+    expectations: Sequence[Expected],
+    rows: AcceptedFrames,
+    attributes: AcceptedFrames | None,
+    summary: RunSummary,
+) -> list[Outcome]:
+    outcomes = gx.judge_summary(summary.row(), expectations)
+    if summary.accepted:
+        outcomes += gx.judge_rows(summary.subject, rows, summary.reference_time, expectations)
+    else:
+        outcomes += [without_rows(each) for each in expectations if each.on == summary.subject.frame]
+    if summary.accepted and attributes is not None:
+        outcomes += gx.judge_attributes(attributes, summary.reference_time, expectations)
+    else:
+        outcomes += [without_rows(each) for each in expectations if each.on == ATTRIBUTES]
+    return outcomes
 
 
 def _samples(outbox: str, summary: RunSummary, findings: Sequence[Finding]) -> Samples:

@@ -15,8 +15,8 @@ from contexture.outbox.layout import SHARD_FILE
 from contexture.outbox.manifest import LandingManifest, Manifest, RegistryPart, ShardManifest
 from contexture.outbox.replay import backfill_headers
 from contexture.outbox.replay_topics import check_topics
-from contexture.outbox.state import StatePointer
 from contexture.outbox.storage import Storage
+from spark_jobs.preparation.run_facts import run_facts
 from spark_jobs.preparation.settings import Preparation
 from spark_jobs.structures.run_plan import RunPlan
 from spark_jobs.structures.snapshot_rules import broken_rules
@@ -34,49 +34,36 @@ def described(preparation: Preparation, landing: LandingManifest, planned: RunPl
         planned: what planning found.
         size: bytes of keys and values.
     """
-    order, plan = preparation.order, planned.plan
-    envelope = structure_envelope(order.publication)
-    verdicts = Counter(planned.rows.column("verdict").to_pylist())
+    order, envelope = preparation.order, structure_envelope(preparation.order.publication)
     warned, rejecting = broken_rules(preparation, landing, planned)
     return Manifest(
-        outbox=preparation.outbox,
-        publication=order.publication.name,
-        fingerprint=order.fingerprint,
-        sequence=order.sequence,
-        mode=order.mode,
-        run=order.run,
-        landing_digest=landing.digest,
-        received_from=landing.started_at,
-        received_to=landing.finished_at,
-        state_generation=StatePointer.model_validate_json(preparation.pointer_json).generation,
-        watermark=landing.watermark_to,
+        **run_facts(preparation, landing),
+        **_counts(planned),
         shards=(_shard(preparation, planned, size),),
         topics=_write_topics(preparation, planned),
-        read=landing.rows - landing.present,
-        present=landing.present,
-        source_count=landing.source_count,
-        accepted=verdicts[Verdict.SEND] + verdicts[Verdict.UNCHANGED],
-        unchanged=verdicts[Verdict.UNCHANGED],
-        quarantined=_by_rule(planned.rows.column("rules")),
-        quarantined_entities=verdicts[Verdict.QUARANTINED],
         warnings=dict(sorted((Counter(_by_rule(planned.rows.column("warnings"))) + Counter(warned)).items())),
-        repeated=plan.repeated,
-        upserts=plan.upserts,
-        deletes=plan.deletes,
-        absent=0,
-        retried=landing.retried,
         of_snapshot=rejecting,
         flush=order.mode == "full",
         baseline=order.baseline,
         headers=backfill_headers(order, envelope.constant if envelope is not None else ()),
-        skipped_newer=planned.skipped_newer,
-        interval=order.interval if preparation.is_backfill else None,
-        replayed_from="source" if preparation.is_backfill else None,
         missing=landing.missing,
-        topic_prefix=order.replay.topic_prefix,
-        sends_outdated=order.replay.sends_outdated,
         transcoded=tell_transcoded(preparation, planned.rows),
     )
+
+
+def _counts(planned: RunPlan) -> dict[str, Any]:
+    plan, verdicts = planned.plan, Counter(planned.rows.column("verdict").to_pylist())
+    return {
+        "accepted": verdicts[Verdict.SEND] + verdicts[Verdict.UNCHANGED],
+        "unchanged": verdicts[Verdict.UNCHANGED],
+        "quarantined": _by_rule(planned.rows.column("rules")),
+        "quarantined_entities": verdicts[Verdict.QUARANTINED],
+        "repeated": plan.repeated,
+        "upserts": plan.upserts,
+        "deletes": plan.deletes,
+        "absent": 0,
+        "skipped_newer": planned.skipped_newer,
+    }
 
 
 def _shard(preparation: Preparation, planned: RunPlan, size: int) -> ShardManifest:

@@ -93,16 +93,9 @@ def parse_entity(
     modified_at = _take_time(entity, "dateModified", shadowed)
     expires_at = _take_time(entity, "dateExpires", shadowed)
     path = _take_service_path(entity, service_path_hint, shadowed) or _ROOT
-    entity_id, entity_type = entity.get("id"), entity.get("type")
-    identity = ContextIdentity(
-        service,
-        path,
-        entity_id if isinstance(entity_id, str) else "",
-        entity_type if isinstance(entity_type, str) else "",
-    )
     attributes = _attributes(entity)
     return ParsedEntity(
-        identity,
+        _identity(service, path, entity),
         entity,
         attributes,
         created_at,
@@ -128,6 +121,16 @@ def _json_object(body: bytes) -> dict[str, object]:
 
 def _not_an_entity(message: str, rule: str) -> EntityError:
     return EntityError(message[:200], next_step="correct the entity in its source", rule=rule)
+
+
+def _identity(service: str, path: str, entity: dict[str, object]) -> ContextIdentity:
+    entity_id, entity_type = entity.get("id"), entity.get("type")
+    return ContextIdentity(
+        service,
+        path,
+        entity_id if isinstance(entity_id, str) else "",
+        entity_type if isinstance(entity_type, str) else "",
+    )
 
 
 def _attributes(entity: dict[str, object]) -> dict[str, object]:

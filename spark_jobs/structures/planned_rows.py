@@ -1,0 +1,108 @@
+"""The tables that a plan of structures becomes: rows as they are judged, records, and what goes to quarantine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import Any
+
+import pyarrow as pa
+
+from contexture.changes.structures import NO_CONTENT, PlannedRecord, PlannedTransaction, StructurePlan
+from spark_jobs.structures.columns import EVALUATED, PLANNED, QUARANTINED
+
+_OF_RECORD = [
+    *("event", "unit", "offset", "length", "size", "modified_at", "received_at"),
+    *("media_type", "content_hash"),
+    *("transcoded_from", "lost"),
+]
+
+
+def judged_rows(looked_at: Any, plan: StructurePlan) -> Any:
+    """The rows as planning has left them."""
+    events = looked_at.column("event").to_pylist()
+    refused = {each.event: each.rule for each in plan.refused}
+    verdicts = [int(plan.verdicts[event]) for event in events]
+    rules = [
+        refused.get(event, rule) for event, rule in zip(events, looked_at.column("rules").to_pylist(), strict=True)
+    ]
+    columns = {name: looked_at.column(name) for name in EVALUATED.names}
+    columns["verdict"] = pa.array(verdicts, pa.int32())
+    columns["rules"] = pa.array(rules, pa.string())
+    columns["topics"] = pa.array([plan.topics.get(event) for event in events], EVALUATED.field("topics").type)
+    return pa.table([columns[name] for name in EVALUATED.names], names=EVALUATED.names).cast(EVALUATED)
+
+
+def record_rows(looked_at: Any, plan: StructurePlan, moment: datetime) -> Any:
+    """The records in sending order, without their values; `moment` is the time of those that have none."""
+    places = {row["event"]: row for row in looked_at.select(_OF_RECORD).to_pylist()} if plan.transactions else {}
+    rows: list[dict[str, Any]] = []
+    structures = 0
+    for number, transaction in enumerate(plan.transactions):
+        added = list(_of_transaction(transaction, number, structures, places, moment))
+        structures = added[-1]["batch"] + 1
+        rows += added
+    return pa.Table.from_pylist(rows, schema=PLANNED)
+
+
+def _of_transaction(
+    transaction: PlannedTransaction,
+    number: int,
+    batch: int,
+    places: Mapping[int, Mapping[str, Any]],
+    moment: datetime,
+) -> Iterator[dict[str, Any]]:
+    """The records of one transaction; each structure is a batch of its own, and each of its topics a sub-batch."""
+    urn, sub_batch = None, 0
+    for record in transaction.records:
+        batch, sub_batch = (batch, sub_batch + 1) if urn == record.urn else (batch + (urn is not None), 0)
+        urn = record.urn
+        row = {} if record.event is None else places[record.event]
+        yield {
+            "topic": record.topic,
+            "key": record.urn.encode(),
+            "unit": row.get("unit"),
+            "offset": row.get("offset"),
+            "length": row.get("length"),
+            "size": row.get("size", 0),
+            "timestamp": row.get("modified_at") or row.get("received_at") or transaction.at or moment,
+            "transaction": number,
+            "batch": batch,
+            "sub_batch": sub_batch,
+            "source_transaction": transaction.id,
+            "media_type": row.get("media_type"),
+            "content_hash": row.get("content_hash") or (record.gone.content_hash if record.gone else NO_CONTENT),
+            "happened_at": row.get("modified_at") or transaction.at,
+            "occasion": _occasion(record, row),
+            "transcoded_from": row.get("transcoded_from"),
+            "lost": row.get("lost"),
+        }
+
+
+def _occasion(record: PlannedRecord, row: Mapping[str, Any]) -> str:
+    """What a change is told apart by where the registry gives neither a number nor a time; retries repeat it."""
+    if record.event is not None:
+        return f"{row['received_at'].isoformat()} {record.event}"
+    # Where it stood tells leaving a topic from the end that comes later.
+    return f"{record.gone.sequence} {' '.join(record.gone.topics)}" if record.gone else ""
+
+
+def quarantined_rows(looked_at: Any, plan: StructurePlan) -> Any:
+    """What row rules and planning refuse, and why."""
+    rows = [
+        {"event": row["event"], "unit": row["unit"], **error}
+        for row in looked_at.select(["event", "unit", "errors"]).to_pylist()
+        for error in row["errors"]
+    ]
+    units = dict(zip(looked_at.column("event").to_pylist(), looked_at.column("unit").to_pylist(), strict=True))
+    rows += [
+        {
+            "event": each.event,
+            "unit": units[each.event],
+            "rule": each.rule,
+            "severity": "error",
+            "message": each.message,
+        }
+        for each in plan.refused
+    ]
+    return pa.Table.from_pylist(sorted(rows, key=lambda row: int(row["event"])), schema=QUARANTINED)
