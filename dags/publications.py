@@ -56,12 +56,7 @@ def publish(publication: Publication) -> DAG:
         quality_gate = QualityGateOperator(
             **_task("quality_gate", QualityGateOperator, pools.BROKER), staged=stage.output
         )
-        shards = PublishOutboxOperator.partial(
-            **_task("publish", PublishOutboxOperator, pools.BROKER),
-            **_sender_limits(publication),
-            staged=stage.output,
-            map_index_template="shard {{ task.shard }}",
-        ).expand(shard=quality_gate.output)
+        shards = _publish(publication, staged=stage.output, shards=quality_gate.output)
         conclude = ConcludeOperator(
             **_task("conclude", ConcludeOperator, pools.BROKER),
             staged=stage.output,
@@ -79,6 +74,16 @@ def _stage(publication: Publication, plan: Any) -> BaseOperator:
         return StageOperationsOperator(**own, publication=publication, plan=plan)
     task = _task("stage", StagePublicationOperator, pools.SPARK)
     return StagePublicationOperator(**task, publication=publication, plan=plan)
+
+
+def _publish(publication: Publication, *, staged: Any, shards: Any) -> Any:
+    """One task for each shard that has something to send."""
+    return PublishOutboxOperator.partial(
+        **_task("publish", PublishOutboxOperator, pools.BROKER),
+        **_sender_limits(publication),
+        staged=staged,
+        map_index_template="shard {{ task.shard }}",
+    ).expand(shard=shards)
 
 
 def _timetable(schedule: str | None) -> CronDataIntervalTimetable | None:

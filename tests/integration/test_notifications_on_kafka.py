@@ -31,11 +31,12 @@ from contexture.sandbox.kafka import EmbeddedKafka
 from contexture_airflow.steps.attempting import attempts_of
 from contexture_airflow.steps.concluding import conclude_run
 from contexture_airflow.steps.gate import judge
+from contexture_airflow.steps.kafka_target import KafkaTarget
 from contexture_airflow.steps.run import Interval, RunRequest, Staged
 from contexture_airflow.steps.sending import send_shard
 from contexture_airflow.steps.settling import settle
 from contexture_airflow.steps.staging import answer, place_order
-from contexture_airflow.steps.target import KafkaTarget, Target
+from contexture_airflow.steps.target import Target
 from spark_jobs import stage
 
 pytestmark = pytest.mark.integration

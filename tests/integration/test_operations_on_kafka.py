@@ -20,13 +20,14 @@ from contexture.sandbox.kafka import EmbeddedKafka
 from contexture_airflow.steps.attempting import attempts_of
 from contexture_airflow.steps.concluding import conclude_run
 from contexture_airflow.steps.gate import judge
+from contexture_airflow.steps.kafka_target import KafkaTarget
 from contexture_airflow.steps.noting import open_journal
 from contexture_airflow.steps.run import Interval, RunRequest
 from contexture_airflow.steps.sending import send_shard
 from contexture_airflow.steps.settling import settle
 from contexture_airflow.steps.staging import place_order
 from contexture_airflow.steps.staging_operations import stage_operations
-from contexture_airflow.steps.target import KafkaTarget, Target
+from contexture_airflow.steps.target import Target
 
 pytestmark = pytest.mark.integration
 

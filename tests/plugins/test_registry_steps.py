@@ -22,9 +22,9 @@ from contexture.outbox.state import State
 from contexture.outbox.storage import Storage
 from contexture_airflow.steps.concluding import conclude_run
 from contexture_airflow.steps.gate import judge
+from contexture_airflow.steps.kafka_target import KafkaTarget
 from contexture_airflow.steps.run import RunPlan, RunRequest, Staged
 from contexture_airflow.steps.settling import settle
-from contexture_airflow.steps.target import KafkaTarget
 
 CODELISTS = structures()
 LOG = (Told(11, ("FREQ", "AREA")), Told(12, ("UNIT",)), Told(12, ("AREA",), deletions=True))

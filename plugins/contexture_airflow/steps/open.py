@@ -5,8 +5,9 @@ from __future__ import annotations
 from contexture.outbox.storage import Storage, home_uri
 from contexture.publications import Publication
 from contexture_airflow.connections import kafka_settings
+from contexture_airflow.steps.kafka_target import KafkaTarget
 from contexture_airflow.steps.run import Interval
-from contexture_airflow.steps.target import KafkaTarget, Report, Target, TargetFor
+from contexture_airflow.steps.target import Report, Target, TargetFor
 
 
 def open_storage() -> Storage:

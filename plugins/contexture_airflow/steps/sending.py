@@ -44,17 +44,9 @@ def send_shard(
     notes = notes or ShardNotes(NOWHERE, manifest, shard)
     notes.began()
     _expect_ledger(storage, manifest, target, attempts, notes)
+    shards, after = len(manifest.shards), attempts.after
     with _noted_failure(attempts, notes):
-        result = target.send(
-            Sending(
-                reader,
-                len(manifest.shards),
-                attempts.after,
-                committed=notes.committed,
-                skipped=notes.skipped,
-                bytes=reader.bytes,
-            )
-        )
+        result = target.send(Sending(reader, shards, after, notes.committed, notes.skipped, reader.bytes))
     attempts.sent()
     ledger_was_written(storage, manifest)
     notes.ended(result)

@@ -31,11 +31,12 @@ from contexture.outbox.storage import Storage
 from contexture_airflow.steps.attempting import attempts_of
 from contexture_airflow.steps.concluding import conclude_run
 from contexture_airflow.steps.gate import judge
+from contexture_airflow.steps.kafka_target import KafkaTarget
 from contexture_airflow.steps.noting import ShardNotes, open_journal
 from contexture_airflow.steps.run import RunRequest, Staged
 from contexture_airflow.steps.sending import send_shard
 from contexture_airflow.steps.settling import settle
-from contexture_airflow.steps.target import KafkaTarget, Sending
+from contexture_airflow.steps.target import Sending
 
 _spec = importlib.util.spec_from_file_location("sender_process", Path(__file__).with_name("sender_process.py"))
 assert _spec is not None

@@ -10,7 +10,7 @@ import pytest
 from builders.structure_publications import structures
 from contexture.kafka import ClientSettings
 from contexture.sandbox.kafka import EmbeddedKafka
-from contexture_airflow.steps.target import KafkaTarget
+from contexture_airflow.steps.kafka_target import KafkaTarget
 
 pytestmark = pytest.mark.integration
 
