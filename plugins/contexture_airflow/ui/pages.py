@@ -19,7 +19,7 @@ from contexture_airflow.ui.reader import Number, Reading
 from contexture_airflow.ui.rendering import render
 from contexture_airflow.ui.sampling import sampled
 
-_IDENTITIES = 30
+_IDENTITIES = 10
 
 router = APIRouter(default_response_class=HTMLResponse)
 
