@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from contexture.cli import home
+from contexture.cli import home, waiting
 from contexture.cli.checking import DEFAULT_FOLDER, FOLDER_VARIABLE
 from contexture.cli.kafka_connections import settings_of
 from contexture.errors import ConfigurationError
@@ -61,7 +61,7 @@ def rebuild(lost: LostLedger) -> None:
     """Writes it, and notes that it is the publication's ledger from now on."""
     publication, ledger = lost.publication, _ledger(lost.publication)
     rows = {each.shard: each.entry for each in lost.shards if each.entry is not None}
-    settings, patience = settings_of(publication.publish.connection), Patience(_WAIT_SECONDS)
+    settings, patience = settings_of(publication.publish.connection), _patience()
     write_rows(settings, _names(publication), ledger, rows, shards=len(lost.shards), patience=patience)
     seen, topic_id = ledger_seen(lost.storage, publication.name), ledger.topic_id()
     if seen is not None and topic_id is not None:
@@ -99,4 +99,8 @@ def _names(publication: Publication) -> SenderNames:
 
 
 def _ledger(publication: Publication) -> Ledger:
-    return Ledger(settings_of(publication.publish.connection), _names(publication), patience=Patience(_WAIT_SECONDS))
+    return Ledger(settings_of(publication.publish.connection), _names(publication), patience=_patience())
+
+
+def _patience() -> Patience:
+    return Patience(_WAIT_SECONDS, waiting.say)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from contexture.cli import home
+from contexture.cli import home, waiting
 from contexture.cli.checking import DEFAULT_FOLDER, FOLDER_VARIABLE
 from contexture.cli.kafka_connections import settings_of
 from contexture.errors import ConfigurationError
@@ -50,7 +50,10 @@ def plans(paths: Sequence[Path]) -> list[Planned]:
         BrokersAwayError: a cluster did not answer.
     """
     found = _wanted(paths).items()
-    return [Planned(each, plan_topics(settings_of(each), want.specs, frozenset(want.keyed))) for each, want in found]
+    return [
+        Planned(each, plan_topics(settings_of(each), want.specs, frozenset(want.keyed), progress=waiting.say))
+        for each, want in found
+    ]
 
 
 def applied(paths: Sequence[Path], *, grow_keyed: bool) -> list[Planned]:

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 # librdkafka would write every lost connection to standard error; what matters of it reaches the watch.
 _LOG = logging.getLogger("contexture.kafka.client")
 _LOG.setLevel(logging.CRITICAL)
+# Where nobody keeps logs, Python would write the rest to standard error: errors tell it.
+_LOG.addHandler(logging.NullHandler())
 _TLS = "_SSL"
 _KERBEROS = "No provider for SASL mechanism GSSAPI"
 
@@ -169,7 +171,7 @@ def _explain(watch: ClientWatch, settings: ClientSettings) -> None:
 def _unusable(problem: Exception, settings: ClientSettings) -> Exception:
     """The error of a client that can't be made; `from None`, for the client may quote what it was given."""
     said = error_in(problem).str() if isinstance(problem, client_error()) else str(problem)
-    text = settings.without_secrets(said)
+    text = settings.without_secrets(said).strip()
     if _KERBEROS in text:
         return _no_kerberos(settings)
     from contexture.kafka import tls_files, unknown_properties

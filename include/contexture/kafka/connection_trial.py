@@ -109,6 +109,8 @@ class Trial:
         if self._topic is None:
             self._records.initialise()
             return Verdict(None, "this user may use transactional ids; no topic to send to", "name one with --topic")
+        if self._given_topic is not None and self._given_topic not in self._topics().listed(self._given_topic):
+            return Verdict(False, f"topic {self._topic} is not there, or may not be seen", "name one that is there")
         self._sent = self._records.send(self._topic, b"contexture")
         return Verdict(True, f"committed and read back in {self._topic}, transactional id {self._transactional_id}")
 

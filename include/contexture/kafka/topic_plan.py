@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
@@ -10,7 +10,7 @@ from contexture.errors import ConfigurationError
 from contexture.kafka.patience import Patience
 from contexture.kafka.settings import ClientSettings
 from contexture.kafka.topic_admin import TopicAdmin
-from contexture.kafka.topics import TopicDrift, TopicSpec, by_name, drift_of
+from contexture.kafka.topics import UNKNOWN_SETTING, TopicDrift, TopicSpec, by_name, drift_of
 
 _WAIT_SECONDS = 60.0
 
@@ -31,6 +31,7 @@ _ADVICE: Mapping[Way, str] = {
     Way.CONFIGURE: "contexture topics apply",
 }
 _FEWER = "Kafka takes no partition away: make a new topic, or put the number it has into topics.partitions"
+_NO_SETTING = "the brokers have no such setting: correct topics.config"
 _REPLICAS = "move replicas with Kafka's kafka-reassign-partitions, or put their number into topics.replication_factor"
 
 
@@ -72,6 +73,8 @@ def change_for(drift: TopicDrift, *, keyed: bool) -> TopicChange:
     """
     if drift.setting == "replication_factor":
         return TopicChange(drift, Way.BY_HAND, _REPLICAS)
+    if drift.found == UNKNOWN_SETTING:
+        return TopicChange(drift, Way.BY_HAND, _NO_SETTING)
     if drift.setting != "partitions":
         return TopicChange(drift, Way.CONFIGURE, _ADVICE[Way.CONFIGURE])
     if int(drift.wanted) < int(drift.found):
@@ -81,7 +84,12 @@ def change_for(drift: TopicDrift, *, keyed: bool) -> TopicChange:
 
 
 def plan_topics(
-    settings: ClientSettings, specs: Iterable[TopicSpec], keyed: frozenset[str], *, wait_seconds: float = _WAIT_SECONDS
+    settings: ClientSettings,
+    specs: Iterable[TopicSpec],
+    keyed: frozenset[str],
+    *,
+    wait_seconds: float = _WAIT_SECONDS,
+    progress: Callable[[str], None] = lambda sentence: None,
 ) -> TopicsPlan:
     """Compares topics with what publications say; changes nothing.
 
@@ -90,6 +98,7 @@ def plan_topics(
         specs: the topics; a name may come several times when it is always the same.
         keyed: those whose records have keys.
         wait_seconds: how long brokers are waited for.
+        progress: gets a sentence now and then while they are.
 
     Raises:
         ConfigurationError: two publications want one topic in two ways.
@@ -97,7 +106,7 @@ def plan_topics(
         BrokersAwayError: nobody answers.
     """
     wanted = by_name(specs)
-    admin = TopicAdmin(settings, Patience(wait_seconds))
+    admin = TopicAdmin(settings, Patience(wait_seconds, progress))
     listed = admin.listed() if wanted else {}
     existing = [spec for name, spec in wanted.items() if name in listed]
     found = drift_of(admin, existing, listed) if existing else ()

@@ -16,6 +16,8 @@ from contexture.kafka.topic_listing import ListedTopic
 MAX_BROKER_PARTITIONS = 15_000
 """Partitions that a broker holds at most. Each takes two memory maps, or four where its first records are older than
 `segment.ms` (it then has two segments), and Linux allows a process 65,530 by default."""
+UNKNOWN_SETTING = "unknown"
+"""What is found of a setting that the brokers do not have."""
 _POLICY = {"latest": "compact", "history": "delete"}
 _WAIT_SECONDS = 300.0
 
@@ -178,6 +180,6 @@ def drift_of(admin: TopicAdmin, existing: list[TopicSpec], listed: Mapping[str, 
         if spec.replication_factor > 0:
             pairs["replication_factor"] = (str(spec.replication_factor), str(topic.replication_factor))
         for name, value in spec.full_config().items():
-            pairs[name] = (value, configs.get(spec.name, {}).get(name, "unknown"))
+            pairs[name] = (value, configs.get(spec.name, {}).get(name, UNKNOWN_SETTING))
         found += [TopicDrift(spec.name, name, want, have) for name, (want, have) in pairs.items() if want != have]
     return tuple(found)

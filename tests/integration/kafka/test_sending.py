@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
 import time
 import uuid
 
@@ -232,6 +236,26 @@ def test_a_connection_that_works(settings, kafka):
         "clean up",
     ]
     assert [topic for topic in TopicAdmin(settings, Patience(10)).listed() if "connection-test" in topic] == []
+
+
+def test_a_topic_that_is_not_there_is_told_by_the_test_of_a_connection(settings, name):
+    checks = {check.name: check for check in test_connection(settings, topic=name).checks}
+    assert (checks["transactions"].passed, checks["transactions"].detail) == (
+        False,
+        f"topic {name} is not there, or may not be seen",
+    )
+    assert checks["transactions"].seconds < 5
+
+
+def test_the_command_says_once_why_brokers_refuse_a_sender(kafka):
+    extra = {**kafka.client_settings(), "transaction.timeout.ms": 3_600_000}
+    environment = {**os.environ, "AIRFLOW_CONN_SLOW": json.dumps({"conn_type": "kafka", "extra": extra})}
+    command = [sys.executable, "-m", "contexture.cli", "connection", "test", "slow"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (1, "")
+    assert "transactions: failed" in done.stdout
+    assert done.stdout.count("INVALID_TRANSACTION_TIMEOUT") == 1
+    assert "next: lower transaction.timeout.ms to the brokers' transaction.max.timeout.ms" in done.stdout
 
 
 def test_a_connection_to_nowhere():

@@ -7,7 +7,7 @@ import pytest
 from contexture.errors import ConfigurationError
 from contexture.kafka import ClientSettings
 from contexture.kafka.topic_plan import TopicsPlan, Way, apply_plan, change_for
-from contexture.kafka.topics import TopicDrift
+from contexture.kafka.topics import UNKNOWN_SETTING, TopicDrift
 
 SETTINGS = ClientSettings.from_extra({"bootstrap.servers": "127.0.0.1:9"})
 
@@ -21,6 +21,7 @@ SETTINGS = ClientSettings.from_extra({"bootstrap.servers": "127.0.0.1:9"})
         ("partitions", "2", "4", False, Way.BY_HAND),
         ("replication_factor", "3", "1", False, Way.BY_HAND),
         ("cleanup.policy", "compact", "delete", True, Way.CONFIGURE),
+        ("no.such", "1", UNKNOWN_SETTING, True, Way.BY_HAND),
     ],
 )
 def test_each_difference_has_its_way(setting, wanted, found, keyed, way):
