@@ -1,20 +1,20 @@
-"""A run that is late is alerted to, as Airflow's executor calls it; one that failed or ended is not."""
+"""A run that is late is alerted to, as Airflow's triggerer calls it; one that failed or ended is not."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-import structlog
 
 pytestmark = pytest.mark.airflow
 
 pytest.importorskip("airflow.sdk")
 
-from airflow.sdk.execution_time.callback_supervisor import execute_callback  # noqa: E402
+from airflow.triggers.callback import CallbackTrigger  # noqa: E402
 
 from builders.outboxes import publication  # noqa: E402
 from contexture_airflow.notifiers.late import deadline  # noqa: E402
@@ -41,8 +41,12 @@ def miss(**changes: Any) -> None:
     stored = json.loads(json.dumps(found.callback.serialize()))
     run = {"dag_run_id": "manual__1", "dag_id": "publish_vehicles", "state": "running", "run_type": "manual"}
     context = {"dag_run": run | changes, "deadline": {"id": "x", "deadline_time": "2026-03-01T12:00:00Z"}}
-    kwargs = {**stored["kwargs"], "context": context}
-    assert execute_callback(stored["path"], kwargs, "", None, structlog.get_logger()) == (True, None)
+    trigger = CallbackTrigger(stored["path"], {**stored["kwargs"], "context": context})
+
+    async def states() -> list[str]:
+        return [str(event.payload["state"]) async for event in trigger.run()]
+
+    assert asyncio.run(states()) == ["running", "success"]
 
 
 def test_a_publication_that_wants_none_has_no_deadline() -> None:

@@ -7,7 +7,8 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
-from airflow.sdk import BaseNotifier, DeadlineAlert, DeadlineReference, SyncCallback
+from airflow.sdk import AsyncCallback, BaseNotifier, DeadlineAlert, DeadlineReference
+from asgiref.sync import sync_to_async
 
 from contexture_airflow.notifiers.telling import Audience, airflow_address, tell
 
@@ -41,15 +42,22 @@ def deadline(publication: Publication) -> DeadlineAlert | None:
     return DeadlineAlert(
         reference=DeadlineReference.DAGRUN_QUEUED_AT,
         interval=timedelta(minutes=minutes),
-        callback=SyncCallback(LateNotifier, told),
+        # In the triggerer: a callback that an executor calls is refused the connections of Airflow's database (3.3.2).
+        callback=AsyncCallback(tell_late, told),
         name=f"published within {minutes} minutes",
     )
+
+
+async def tell_late(context: Context, **told: Any) -> None:
+    """What Airflow's triggerer calls for a run that missed its deadline; `told` makes a `LateNotifier`."""
+    # Storage and mail server may let themselves be waited for, and the triggerer's loop must not.
+    await sync_to_async(LateNotifier(**told).notify, thread_sensitive=False)(context)
 
 
 class LateNotifier(BaseNotifier):
     """Alerts people that a run of a publication has not concluded in time.
 
-    For Airflow's deadlines, which call it once for each run that misses its own. Silent where the run has failed, for
+    For Airflow's deadlines, once for each run that misses its own. Silent where the run has failed, for
     that was told, where it has ended meanwhile, and for backfills, which nobody waits for.
 
     Args:
