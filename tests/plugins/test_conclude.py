@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -155,6 +155,26 @@ def test_notifications_of_a_superseded_outbox_are_there_for_the_next_run(storage
     kafka.stand(0, "a later one", 2, 1)
     assert conclude(storage, manifest, kafka) is None
     assert waiting(storage) == 1
+
+
+def test_what_retention_says_is_done_once_a_day(storage: Storage) -> None:
+    kafka, state, old = FakeTarget(), State(storage, "vehicles"), PublicationFolder("vehicles").outbox("outbox1")
+    later = datetime.now(UTC) + timedelta(days=31)
+
+    def run(sequence: int, now: datetime) -> None:
+        manifest = approved(storage, sequence, "car")
+        kafka.stand(0, manifest.outbox, sequence, 1)
+        staged = Staged(
+            publication="vehicles", run=manifest.run, outbox=manifest.outbox, sequence=sequence, records=1, shards=(0,)
+        )
+        conclude_run(storage, staged, kafka, lambda sentence: None, now=now)
+
+    run(1, datetime.now(UTC))
+    state.point(state.pointer().model_copy(update={"concluded_at": later}))
+    run(2, later)
+    assert storage.exists(old), "a run of that day has done it"
+    run(3, later)
+    assert not storage.exists(old)
 
 
 def test_runs_older_than_the_archive_are_removed(storage: Storage) -> None:

@@ -23,7 +23,7 @@ from contexture.operations import ProducerStore, TransactionRow, TransactionStat
 from contexture.operations.page.standing import Question  # noqa: E402
 from contexture.outbox.attempts import AttemptLog  # noqa: E402
 from contexture.outbox.dead_letters import DeadLettered, keep_dead_letters  # noqa: E402
-from contexture.outbox.layout import run_name  # noqa: E402
+from contexture.outbox.layout import PublicationFolder, run_name  # noqa: E402
 from contexture.outbox.lifecycle import Outboxes  # noqa: E402
 from contexture.outbox.state import State, StatePointer  # noqa: E402
 from contexture.outbox.storage import Storage  # noqa: E402
@@ -450,6 +450,7 @@ def large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Browser:
         (tmp_path / "publications" / f"{name}.yaml").write_text(FILE.format(name=name))
         outbox(home, owner.model_copy(update={"name": name}), 1, [records("a")])
         State(home, name).point(StatePointer(concluded_at=NOON, outbox="outbox1", sequence=1))
+    _hold_back(home, names[0])
     store = ProducerStore.of_home(home.root)
     assert store is not None
     store.producer_is(names[0], topics="t", format_name="ngsiv2", connection="kafka")
@@ -459,6 +460,16 @@ def large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Browser:
     monkeypatch.setenv("CONTEXTURE_PUBLICATIONS", str(tmp_path / "publications"))
     monkeypatch.delenv("CONTEXTURE_DATABASE", raising=False)
     return Browser(*names)
+
+
+def _hold_back(home: Storage, name: str) -> None:
+    """So many runs with something in quarantine as a schedule of five minutes makes in a week."""
+    folder = PublicationFolder(name)
+    status = Outboxes(home, name).status("outbox1")
+    for number in range(2, 2_000):
+        held = status.model_copy(update={"outbox": f"outbox{number}", "sequence": number})
+        home.write(folder.status(held.outbox), held.to_json())
+        Path(home.path(folder.quarantine(held.outbox))).mkdir(parents=True)
 
 
 def _fill(file: str, names: Sequence[str]) -> None:
@@ -507,6 +518,8 @@ def test_two_hundred_publications_and_a_hundred_thousand_transactions_are_quick(
         ("publications/publication-000/topics", {}),
         ("publications/publication-000/quality", {}),
         ("publications/publication-000/quarantine", {}),
+        ("publications/publication-000/quarantine", {"page": 150}),
+        ("publications/publication-000/samples", {}),
         ("publications/publication-000/report.html", {}),
         ("api/publications", {}),
         ("api/status/publication-000", {}),

@@ -15,6 +15,7 @@ from contexture.outbox.lifecycle import Outboxes
 from contexture.outbox.manifest import Manifest
 from contexture.outbox.reader import OutboxShardReader
 from contexture.outbox.retention import expire
+from contexture.outbox.state import State
 from contexture.outbox.storage import Storage
 from contexture.publications import Publication
 from contexture_airflow.metrics import count_concluded
@@ -53,15 +54,20 @@ def conclude_run(
 def conclude_outbox(
     storage: Storage, manifest: Manifest, publication: Publication, target: Target, *, now: datetime
 ) -> bool:
-    """Concludes an outbox whose records are all in Kafka, and removes what retention says; False if superseded."""
+    """Concludes an outbox whose records are all in Kafka; False if superseded.
+
+    The first time on a day (UTC), what retention says is removed: that takes a look at everything that is kept.
+    """
     dead_letters = _committed(storage, manifest, target)
     if dead_letters is None:
         reason = "a later outbox was sent before it"
         Outboxes(storage, manifest.publication).move(manifest.outbox, "abandoned", reason=reason)
         return False
+    before = State(storage, manifest.publication).pointer().concluded_at
     conclude(storage, manifest, cluster=target.cluster(), target=target.identity(), dead_letters=dead_letters)
     count_concluded(manifest, now, dead_letters.count)
-    expire(storage, manifest.publication, archive_days=publication.retention.archive_days, now=now)
+    if before is None or before.date() != now.date():
+        expire(storage, manifest.publication, archive_days=publication.retention.archive_days, now=now)
     return True
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 
 import pyarrow as pa
@@ -66,13 +67,14 @@ def quarantines(sources: Sources, name: str, *, page: int) -> Quarantines:
     Raises:
         RetriableError: the storage did not answer.
     """
-    outboxes = Outboxes(sources.storage, name)
+    storage, outboxes = sources.storage, Outboxes(sources.storage, name)
+    folders = storage.folders(f"{name}/quarantine")
     with ThreadPoolExecutor(_READERS) as readers:
-        found = readers.map(lambda each: _status(outboxes, each), sources.storage.folders(f"{name}/quarantine"))
-    known = sorted((each for each in found if each), key=lambda each: each.sequence, reverse=True)
+        sequences = list(readers.map(lambda each: _known_sequence(storage, name, each), folders))
+    known = sorted(((at, each) for at, each in zip(sequences, folders, strict=True) if at is not None), reverse=True)
     paging = Paging.of(page, len(known), _PAGE_SIZE)
-    shown = known[paging.offset : paging.end]
-    return Quarantines(tuple(held_back(sources.storage, name, each) for each in shown), paging)
+    shown = [_status(outboxes, each) for _, each in known[paging.offset : paging.end]]
+    return Quarantines(tuple(held_back(storage, name, each) for each in shown if each), paging)
 
 
 def held_back(storage: Storage, name: str, status: OutboxStatus) -> HeldBack:
@@ -113,6 +115,19 @@ def _identity(row: dict[str, Any]) -> str:
     # A structure has no path, but a URN for its id.
     names: Sequence[str] = ("id", "type") if row["path"] == "" else _IDENTITY
     return " ".join(str(row[name] or "?") for name in names)
+
+
+def _known_sequence(storage: Storage, name: str, outbox: str) -> int | None:
+    try:
+        return _sequence(storage, name, outbox)
+    except (ConfigurationError, DefectError):
+        return None
+
+
+@lru_cache(maxsize=100_000)
+def _sequence(storage: Storage, name: str, outbox: str) -> int:
+    # It never changes, and an archive of a month has thousands.
+    return Outboxes(storage, name).status(outbox).sequence
 
 
 def _status(outboxes: Outboxes, outbox: str) -> OutboxStatus | None:
