@@ -119,6 +119,8 @@ def _formats() -> Found:
     if outdated:
         shown = ", ".join(outdated)
         return Found("doubtful", f"files of an earlier format: {shown}", "run: contexture upgrade --dry-run")
+    if not names:
+        return Found("good", f"no publication has files in {storage.root} yet")
     return Found("good", f"the files of {len(names)} publications are of this Contexture's formats")
 
 

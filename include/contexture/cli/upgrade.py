@@ -59,6 +59,8 @@ def _print(found: Plan, *, dry_run: bool, as_json: bool) -> None:
     typer.echo(f"{found.storage.root}:")
     for line in lines:
         typer.echo(f"  {_told(line)}")
+    if not any(line.publication for line in lines):
+        typer.echo("  no publication has files there: is CONTEXTURE_HOME as Airflow has it?")
     typer.echo(_outcome(found, dry_run=dry_run))
 
 

@@ -57,6 +57,14 @@ def test_what_would_be_done_is_told_and_not_done(contexture, storage):
     assert rows(url(storage), "SELECT max(version) FROM schema_version") == [(2,)]
 
 
+def test_a_home_without_files_may_be_the_wrong_one(contexture, tmp_path, monkeypatch):
+    monkeypatch.setenv("CONTEXTURE_HOME", str(tmp_path / "misspelt"))
+    monkeypatch.delenv("CONTEXTURE_DATABASE", raising=False)
+    done = contexture("upgrade")
+    assert done.code == 0
+    assert "  no publication has files there: is CONTEXTURE_HOME as Airflow has it?" in done.out.splitlines()
+
+
 def test_it_is_done_once(contexture, storage):
     former_tables(url(storage), 2)
     first, second = contexture("upgrade"), contexture("upgrade")
