@@ -77,7 +77,7 @@ def test_up_shows_where_to_log_in_keeps_secrets_and_ends_with_ctrl_c(command, tm
     observer = Observer(up.process.pid)
     observer.start()
     up.await_text("Ctrl-C ends all of it", seconds=300)
-    wanted = forms(source_tokens(observer.pids))
+    wanted = forms(secrets_of_connections(observer.pids))
     watch = SecretWatch(up.process.pid, tmp_path, wanted)
     watch.start()
     await_file(tmp_path / "home", "*/state/CURRENT", seconds=500)
@@ -110,12 +110,15 @@ def await_file(folder: Path, pattern: str, *, seconds: float) -> None:
         time.sleep(1)
 
 
-def source_tokens(pids: set[int]) -> set[str]:
-    """The tokens of the sources' connections, from the environment of a process that has them."""
+def secrets_of_connections(pids: set[int]) -> set[str]:
+    """The secrets of the connections to sources and Kafka, from the environment of a process that has them."""
     found = set()
     for pid in alive(pids):
         for variable in environment(pid):
-            if variable.startswith(("AIRFLOW_CONN_CONTEXT_BROKER=", "AIRFLOW_CONN_REGISTRY=")):
-                found.add(json.loads(variable.split("=", 1)[1])["extra"]["headers"]["X-Auth-Token"])
-    assert len(found) == 2, "a process has the connections"
+            name, _, value = variable.partition("=")
+            if name in {"AIRFLOW_CONN_CONTEXT_BROKER", "AIRFLOW_CONN_REGISTRY"}:
+                found.add(json.loads(value)["extra"]["headers"]["X-Auth-Token"])
+            elif name == "AIRFLOW_CONN_KAFKA_DEFAULT":
+                found.add(json.loads(value)["extra"]["ssl.key.password"])
+    assert len(found) == 3, "a process has the connections"
     return found

@@ -161,13 +161,17 @@ class Stack:
         self.client.make_pools((name, slots, text) for name, (slots, text) in POOLS.items())
 
     def _connections(self) -> dict[str, dict[str, object]]:
-        # The test sources ask for no token; it is there so that tests can look for it where no secret may be.
+        # The test sources ask for no token, and there is no key: both are there so that tests can look for them where no
+        # secret may be.
         return {
             "context_broker": _http(self.broker.url, {"X-Auth-Token": secrets.token_urlsafe(24)}),
             "registry": _http(self.registry.url, {"X-Auth-Token": secrets.token_urlsafe(24)}),
-            "kafka_default": {"conn_type": "kafka", "extra": self.kafka.client_settings()},
+            "kafka_default": {"conn_type": "kafka", "extra": self._kafka_extra()},
             "spark_default": self._spark_connection(),
         }
+
+    def _kafka_extra(self) -> dict[str, object]:
+        return {**self.kafka.client_settings(), "ssl.key.password": secrets.token_urlsafe(24)}
 
 
 def _http(url: str, headers: dict[str, str]) -> dict[str, object]:
