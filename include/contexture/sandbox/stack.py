@@ -161,8 +161,8 @@ class Stack:
         self.client.make_pools((name, slots, text) for name, (slots, text) in POOLS.items())
 
     def _connections(self) -> dict[str, dict[str, object]]:
-        # The test sources ask for no token, and there is no key: both are there so that tests can look for them where no
-        # secret may be.
+        # The test sources ask for no token, and there is no key to open: both are there so that tests can look for them
+        # where no secret may be.
         return {
             "context_broker": _http(self.broker.url, {"X-Auth-Token": secrets.token_urlsafe(24)}),
             "registry": _http(self.registry.url, {"X-Auth-Token": secrets.token_urlsafe(24)}),
