@@ -18,8 +18,8 @@ from typing import Any
 import pytest
 
 from contexture.kafka.replica import ReplicaRecord
-from contexture.outbox.conclusion import expire
 from contexture.outbox.lifecycle import Outboxes
+from contexture.outbox.retention import expire
 from contexture.outbox.state import State, StatePointer
 from contexture.sandbox.airflow.client import DagRun
 from e2e.buses import DAG, describe, drive, lines_told, records
