@@ -14,7 +14,7 @@ from rich.console import Console
 from audit.__main__ import ROOT, Report, dependencies
 from audit.dependencies import Ask, Finding, UnansweredError, acceptances_in, asked, judged
 from audit.pins import Pin, pins_in, rounds
-from audit.registry import once_a_day
+from audit.registry import by_pip_audit, once_a_day
 
 TODAY = date(2026, 11, 22)
 CANARY = Pin("pip-audit", "2.10.1")
@@ -172,6 +172,36 @@ def test_pins_that_nobody_knows_are_named(tmp_path: Path) -> None:
 def test_what_is_no_answer_is_no_all_clear(answer: str) -> None:
     with pytest.raises(UnansweredError):
         asked([CANARY], CANARY, lambda pins: answer)
+
+
+def test_what_pip_audit_writes_is_read() -> None:
+    from packaging.version import Version
+    from pip_audit._format import JsonFormat
+    from pip_audit._service import ResolvedDependency, SkippedDependency, VulnerabilityResult
+
+    found = VulnerabilityResult.create(["PYSEC-1", "CVE-1", "GHSA-1"], "text", [Version("3.1.6")], None)
+    written = JsonFormat(output_desc=False, output_aliases=True).format(
+        {
+            ResolvedDependency("pip-audit", Version("2.10.1")): [],
+            ResolvedDependency("jinja2", Version("3.1.5")): [found],
+            SkippedDependency("numpy", "not found"): [],
+        },
+        [],
+    )
+
+    answers = asked([JINJA, Pin("numpy", "1.0"), CANARY], CANARY, lambda pins: written)
+
+    assert [str(each) for each in answers.findings] == ["jinja2 3.1.5: PYSEC-1 = CVE-1 = GHSA-1 (fixed in 3.1.6)"]
+    assert answers.unanswered == ("numpy 1.0: not found",)
+
+
+def test_a_registry_that_is_away_is_told_with_the_reason(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PIP_CACHE_DIR", str(tmp_path))
+    for name in ("HTTPS_PROXY", "https_proxy"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+
+    with pytest.raises(UnansweredError, match=r"could not ask the package registry: .*ProxyError"):
+        by_pip_audit([CANARY])
 
 
 def test_a_registry_is_asked_once_a_day_and_what_it_did_not_know_again(tmp_path: Path) -> None:
