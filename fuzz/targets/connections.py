@@ -88,10 +88,10 @@ def _extra(data: bytes) -> object:
         return "no JSON"  # Airflow reads it
     if not isinstance(extra, dict):
         return "no object"
-    ends = []
+    ends, host = [], str(extra.pop("host", "host"))
     for read in (broker_connection, registry_connection):
         try:
-            found = read("c", ConnectionFields("host", "http", "", 80, "user", "hush", extra))
+            found = read("c", ConnectionFields(host, "http", "", 80, "user", "hush", extra))
             ends.append((found.grant is None, type(found.verify).__name__))
         except ConfigurationError as error:
             if "hush" in str(error):
@@ -120,7 +120,7 @@ def _extras() -> Mapping[str, bytes]:
     return {
         "oauth2": b'{"authentication":"oauth2","token_url":"http://idm/t","client_id":"c","client_secret":"hush","scope":'
         b'"s","token_header":"X-T","timeout_seconds":5,"verify":false}',
-        "keyrock": b'{"authentication":"keyrock","token_url":"http://idm/t"}',
+        "keyrock": b'{"host":"https://broker.example.org:1026/v2","authentication":"keyrock","token_url":"http://idm/t"}',
         "plain": b'{"headers":{"X-A":"b"},"token":"hush","verify":"/etc/ca.pem","certificate":"/a.pem","flavour":"fmr",'
         b'"api":"v2","reply_bytes":1000}',
     }
@@ -140,7 +140,18 @@ _ANSWER_WORDS = (
     b", Jan 1, 2026, PrivateKeyEntry,",
     b"\n",
 )
-_EXTRA_WORDS = (b"oauth2", b"keyrock", b"basic", b"username", b"user_password", b"\\r\\nX: y", b"1e400")
+_EXTRA_WORDS = (
+    b"http://[",
+    b":99999",
+    b"//a:b@c",
+    b"oauth2",
+    b"keyrock",
+    b"basic",
+    b"username",
+    b"user_password",
+    b"\\r\\nX: y",
+    b"1e400",
+)
 
 TARGETS = (
     Target(

@@ -44,7 +44,10 @@ class AirflowAccess:
             user=variables.get(USER_VARIABLE, ""),
             password=variables.get(PASSWORD_VARIABLE, ""),
         )
-        address = urlsplit(access.url)
+        try:
+            address = urlsplit(access.url)
+        except ValueError:  # half of an IPv6 address
+            address = urlsplit("")
         if address.scheme not in {"http", "https"} or not address.hostname or "@" in address.netloc:
             raise ConfigurationError(
                 f"{URL_VARIABLE} is not the address of Airflow",

@@ -46,7 +46,7 @@ class TokenGrant:
             raise ConfigurationError(
                 f"authentication of no known kind (known: {', '.join(GRANTS)})", next_step=_NEXT_STEP
             )
-        if urlsplit(self.url).scheme not in {"http", "https"}:
+        if _scheme(self.url) not in {"http", "https"}:
             raise ConfigurationError("the token service's address is no HTTP address", next_step=_NEXT_STEP)
         lacking = [name for name in _NEEDED[self.kind] if not getattr(self, name)]
         if lacking:
@@ -64,6 +64,13 @@ class TokenGrant:
     def secrets(self) -> tuple[str, ...]:
         """What must be shown nowhere."""
         return tuple(value for value in (self.client_secret, self.password) if value)
+
+
+def _scheme(url: str) -> str:
+    try:
+        return urlsplit(url).scheme
+    except ValueError:  # half of an IPv6 address
+        return ""
 
 
 _NEEDED: dict[GrantKind, tuple[str, ...]] = {

@@ -90,11 +90,15 @@ def secrets(connection: HttpConnection) -> tuple[str, ...]:
 
 
 def _address(connection_id: str, fields: ConnectionFields, who: str) -> str:
-    given = urlsplit(fields.host if "://" in fields.host else f"//{fields.host}")
+    hint = f"give it the host (and port and schema) of {who}"
+    try:
+        given = urlsplit(fields.host if "://" in fields.host else f"//{fields.host}")
+        port = f":{fields.port}" if fields.port and given.port is None else ""
+    except ValueError:
+        raise _mistake(connection_id, "has a host that is none, or another port than 0 to 65535", hint) from None
     if not given.netloc:
-        raise _mistake(connection_id, "has no host", f"give it the host (and port and schema) of {who}")
+        raise _mistake(connection_id, "has no host", hint)
     scheme = given.scheme or fields.scheme or ("https" if fields.kind == "https" else "http")
-    port = f":{fields.port}" if fields.port and given.port is None else ""
     return f"{scheme}://{given.netloc}{port}{given.path.rstrip('/')}"
 
 

@@ -93,7 +93,7 @@ def stored_format(storage: Storage, kind: Kind, path: str) -> Stored | None:
     """
     try:
         read = json.loads(storage.read(path))
-    except (FileNotFoundError, ValueError):
+    except (FileNotFoundError, ValueError, RecursionError):
         # What is damaged is told by whoever needs it.
         return None
     if not isinstance(read, dict):

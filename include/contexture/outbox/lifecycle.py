@@ -13,7 +13,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Literal, TypeVar
 
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
 from contexture.errors import ConfigurationError, DefectError
 from contexture.outbox.document import Document, Versioned
@@ -54,7 +54,7 @@ class OutboxStatus(Versioned):
     format: int = 1
     outbox: str
     sequence: int
-    steps: tuple[Step, ...]
+    steps: tuple[Step, ...] = Field(min_length=1)
     attempts: int = 0
 
     @property

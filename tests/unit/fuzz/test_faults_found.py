@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from builders.outboxes import outbox, publication, records
+from contexture.cli.airflow import AirflowAccess
 from contexture.errors import ConfigurationError, ContextureError, DefectError, RetriableError
 from contexture.kafka.keytool import Keytool
 from contexture.kafka.ledger_entry import LedgerEntry
@@ -22,19 +23,23 @@ from contexture.messages.structure_envelopes import message_in
 from contexture.ngsi import BrokerConnection, ContextBroker, EntityQuery
 from contexture.ngsi.answers import retry_after_seconds
 from contexture.ngsi.authentication import TokenGrant
+from contexture.ngsi.connection_fields import ConnectionFields, broker_connection
 from contexture.ngsi.linked_data import LinkedDataBroker
 from contexture.ngsi.linked_data.temporal_paging import TemporalPaging
 from contexture.ngsi.linked_data.temporal_questions import range_end
+from contexture.ngsi.models.schemas import compiled
 from contexture.ngsi.tokens import Tokens
 from contexture.ngsi.transport import date_of
 from contexture.outbox.attempts import AttemptLog
+from contexture.outbox.formats import STATUS, stored_format
 from contexture.outbox.inbox_claim import release
 from contexture.outbox.layout import SHARD_FILE, PublicationFolder
 from contexture.outbox.ledger_seen import ledger_seen
+from contexture.outbox.lifecycle import Outboxes
 from contexture.outbox.reader import OutboxShardReader
 from contexture.outbox.state import State
 from contexture.outbox.storage import Storage
-from contexture.publications.name_files import NameMappings
+from contexture.publications.name_files import GroupingRules, NameMappings
 from contexture.publications.problems import without_secrets
 from contexture.sdmx.formats import json_format
 from contexture.sdmx.registries.answers import is_error_message
@@ -259,6 +264,45 @@ def test_a_group_of_thousands_of_digits_is_no_group(new: str) -> None:
     text = f'{{"serviceMappings":[{{"originalService":"a","newService":"{new}"}}]}}'
     with pytest.raises(ConfigurationError, match="there is no group"):
         NameMappings.from_json(text)
+
+
+@pytest.mark.parametrize("read", [GroupingRules.from_json, NameMappings.from_json])
+def test_a_number_of_thousands_of_digits_is_no_file_of_names(read: Callable[[str], object]) -> None:
+    with pytest.raises(ConfigurationError, match="a number of thousands of digits"):
+        read("9" * 5_000)
+
+
+def test_an_outbox_without_a_story_is_damaged(storage: Storage) -> None:
+    storage.write(FOLDER.status("a"), b'{"format":1,"outbox":"a","sequence":7,"steps":[],"attempts":0}')
+    with pytest.raises(DefectError, match="can not be read as OutboxStatus"):
+        Outboxes(storage, "vehicles").status("a")
+
+
+@pytest.mark.parametrize("url", ["//]", "http://[", "http://[::1"])
+def test_half_of_an_address_is_no_token_service(url: str) -> None:
+    with pytest.raises(ConfigurationError, match="the token service's address is no HTTP address"):
+        TokenGrant("keyrock", url, username="u", password="p")
+
+
+@pytest.mark.parametrize("host", ["http://[", "broker:99999", "broker:abc", "[::1"])
+def test_a_host_that_is_none_is_a_mistake_in_its_connection(host: str) -> None:
+    with pytest.raises(ConfigurationError, match="has a host that is none"):
+        broker_connection("broker", ConnectionFields(host, port=1026))
+
+
+def test_half_of_an_address_is_not_where_airflow_is() -> None:
+    with pytest.raises(ConfigurationError, match="is not the address of Airflow"):
+        AirflowAccess.from_environment({"CONTEXTURE_AIRFLOW_URL": "http://["})
+
+
+def test_a_document_nested_without_end_has_no_format(storage: Storage) -> None:
+    storage.write("deep.json", DEEP)
+    assert stored_format(storage, STATUS, "deep.json") is None
+
+
+def test_a_model_nested_without_end_is_no_schema() -> None:
+    with pytest.raises(ConfigurationError, match="is no JSON"):
+        compiled({"car": "car.json"}, {"car.json": DEEP.decode()})
 
 
 def test_a_back_reference_of_thousands_of_digits_is_no_reference() -> None:

@@ -103,7 +103,7 @@ def compiled(models: Mapping[str, str], documents: Mapping[str, str]) -> ModelSc
 def _parsed(name: str, text: str) -> dict[str, Any]:
     try:
         schema = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ConfigurationError(f"{name} is no JSON: {error}", next_step="correct quality.models") from None
     if not isinstance(schema, dict):
         raise ConfigurationError(f"{name} is no JSON Schema", next_step="correct quality.models")

@@ -39,6 +39,8 @@ def _document(text: str) -> object:
         return json.loads(written)
     except json.JSONDecodeError as error:
         raise _no_json(written, error) from None
+    except ValueError:
+        raise ConfigurationError("the file holds a number of thousands of digits", next_step="correct it") from None
     except RecursionError:
         raise ConfigurationError("the file is nested too deeply", next_step="correct it") from None
 
