@@ -2,31 +2,42 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
 LISTENING = "0A"
 LOOPBACK = frozenset({"0100007F", "00000000000000000000000001000000", "0000000000000000FFFF00000100007F"})
+# In /proc/<pid>/stat, counted from behind the name.
+_STATE, _PARENT, _START = 0, 1, 19
 
 
-def descendants(root: int) -> set[int]:
+@dataclass(frozen=True, slots=True)
+class Process:
+    """One process for ever: its number is given to another one when it has ended.
+
+    Attributes:
+        pid: its number.
+        started_ticks: when it was started, in clock ticks since the machine was.
+    """
+
+    pid: int
+    started_ticks: int
+
+
+def descendants(root: int) -> set[Process]:
     """The process and all that it and its children have started, also in sessions of their own."""
-    parents: dict[int, int] = {}
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            after_name = stat.read_text().rsplit(")", 1)[1].split()
-        except OSError:
-            continue
-        parents[int(stat.parent.name)] = int(after_name[1])
+    stats = {pid: stat for pid in _pids() if (stat := _stat(pid))}
     found = {root}
-    while more := {pid for pid, parent in parents.items() if parent in found} - found:
+    while more := {pid for pid, stat in stats.items() if int(stat[_PARENT]) in found} - found:
         found |= more
-    return found
+    return {Process(pid, int(stats[pid][_START])) for pid in found if pid in stats}
 
 
-def listeners(pids: set[int]) -> dict[tuple[str, int], int]:
+def listeners(processes: Iterable[Process]) -> dict[tuple[str, int], Process]:
     """Address (as the kernel writes it) and port of every listening TCP socket of these processes, with its process."""
-    owners = {inode: pid for pid in pids for inode in _socket_inodes(pid)}
-    found: dict[tuple[str, int], int] = {}
+    owners = {inode: process for process in processes for inode in _socket_inodes(process.pid)}
+    found: dict[tuple[str, int], Process] = {}
     for table in ("/proc/net/tcp", "/proc/net/tcp6"):
         for line in Path(table).read_text().splitlines()[1:]:
             fields = line.split()
@@ -36,32 +47,45 @@ def listeners(pids: set[int]) -> dict[tuple[str, int], int]:
     return found
 
 
-def alive(pids: set[int]) -> set[int]:
+def alive(processes: Iterable[Process]) -> set[Process]:
     """Those that still run (a finished process that nobody has asked after counts as ended)."""
-    return {pid for pid in pids if _state(pid) not in {None, "Z"}}
+    return {process for process in processes if _runs(process)}
 
 
-def command_line(pid: int) -> str:
-    """What a process was started with."""
+def command_line(process: Process) -> str:
+    """What a process was started with; nothing once it has ended."""
+    return _read(process, "cmdline").replace(b"\0", b" ").decode(errors="replace")
+
+
+def environment(process: Process) -> list[str]:
+    """The variables a process was started with; nothing once it has ended."""
+    return _read(process, "environ").decode(errors="replace").split("\0")
+
+
+def _runs(process: Process) -> bool:
+    stat = _stat(process.pid)
+    return bool(stat) and int(stat[_START]) == process.started_ticks and stat[_STATE] != "Z"
+
+
+def _read(process: Process, name: str) -> bytes:
     try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+        content = Path(f"/proc/{process.pid}/{name}").read_bytes()
     except OSError:
-        return ""
+        return b""
+    # Looked at after it was read: what has taken the number by then is another one's.
+    return content if _runs(process) else b""
 
 
-def environment(pid: int) -> list[str]:
-    """The variables a process was started with."""
+def _pids() -> list[int]:
+    return [int(folder.name) for folder in Path("/proc").glob("[0-9]*")]
+
+
+def _stat(pid: int) -> list[str]:
+    """What the kernel says of a process behind its name; empty when there is none."""
     try:
-        return Path(f"/proc/{pid}/environ").read_bytes().decode(errors="replace").split("\0")
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
     except OSError:
         return []
-
-
-def _state(pid: int) -> str | None:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
-    except OSError:
-        return None
 
 
 def _socket_inodes(pid: int) -> set[str]:

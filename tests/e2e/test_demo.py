@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from e2e.processes import LOOPBACK, alive, command_line, descendants, environment, listeners
+from e2e.processes import LOOPBACK, Process, alive, command_line, descendants, environment, listeners
 from e2e.secrets_left import SecretWatch, filled_tables, forms, places_with
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
@@ -21,7 +21,7 @@ class Observer(threading.Thread):
     def __init__(self, root: int) -> None:
         super().__init__(daemon=True)
         self.root = root
-        self.pids: set[int] = set()
+        self.processes: set[Process] = set()
         self.sockets: dict[tuple[str, int], str] = {}
         self.command_lines: set[str] = set()
         self._ended = threading.Event()
@@ -29,14 +29,18 @@ class Observer(threading.Thread):
     def run(self) -> None:
         while not self._ended.wait(0.5):
             now = descendants(self.root)
-            self.pids |= now
-            self.command_lines |= {command_line(pid) for pid in now}
-            for place, pid in listeners(now).items():
-                self.sockets.setdefault(place, command_line(pid))
+            self.processes |= now
+            self.command_lines |= {command_line(process) for process in now}
+            for place, process in listeners(now).items():
+                self.sockets.setdefault(place, command_line(process))
 
     def end(self) -> None:
         self._ended.set()
         self.join()
+
+    def left(self) -> dict[int, str]:
+        """What still runs of all that was seen, by its number."""
+        return {process.pid: command_line(process) for process in alive(self.processes)}
 
 
 @pytest.mark.timeout(1500)
@@ -65,7 +69,7 @@ def test_the_demo_publishes_reads_back_equal_and_leaves_nothing_behind(command, 
     assert not [line for line in observer.command_lines if "CONTEXTURE_SOURCE_CONNECTION" in line]
 
     time.sleep(2)
-    assert {pid: command_line(pid) for pid in alive(observer.pids)} == {}
+    assert observer.left() == {}
     assert [path for path in tmp_path.iterdir() if path.name.startswith("contexture-")] == []
     for publication in ("vehicles", "city", "structures"):
         assert list((tmp_path / "home" / publication / "report").glob("*/index.html"))
@@ -77,7 +81,7 @@ def test_up_shows_where_to_log_in_keeps_secrets_and_ends_with_ctrl_c(command, tm
     observer = Observer(up.process.pid)
     observer.start()
     up.await_text("Ctrl-C ends all of it", seconds=300)
-    wanted = forms(secrets_of_connections(observer.pids))
+    wanted = forms(secrets_of_connections(observer.processes))
     watch = SecretWatch(up.process.pid, tmp_path, wanted)
     watch.start()
     await_file(tmp_path / "home", "*/state/CURRENT", seconds=500)
@@ -98,7 +102,7 @@ def test_up_shows_where_to_log_in_keeps_secrets_and_ends_with_ctrl_c(command, tm
 
     assert up.interrupt(180) == 0, up.text[-3000:]
     time.sleep(2)
-    assert {pid: command_line(pid) for pid in alive(observer.pids)} == {}
+    assert observer.left() == {}
     assert [path for path in tmp_path.iterdir() if path.name.startswith("contexture-")] == []
 
 
@@ -110,11 +114,11 @@ def await_file(folder: Path, pattern: str, *, seconds: float) -> None:
         time.sleep(1)
 
 
-def secrets_of_connections(pids: set[int]) -> set[str]:
+def secrets_of_connections(processes: set[Process]) -> set[str]:
     """The secrets of the connections to sources and Kafka, from the environment of a process that has them."""
     found = set()
-    for pid in alive(pids):
-        for variable in environment(pid):
+    for process in alive(processes):
+        for variable in environment(process):
             name, _, value = variable.partition("=")
             if name in {"AIRFLOW_CONN_CONTEXT_BROKER", "AIRFLOW_CONN_REGISTRY"}:
                 found.add(json.loads(value)["extra"]["headers"]["X-Auth-Token"])
