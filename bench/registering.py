@@ -14,7 +14,8 @@ from bench.outbox_files import PUBLICATION
 from bench.senders import bench_kafka
 from bench.settings import Setting
 from bench.source_process import source_registry
-from bench.sourcing import SourceRun, Taken, Told
+from bench.sourcing import SourceRun
+from bench.steps import Taken, Told
 from contexture.outbox.manifest import LandingManifest, Manifest, Verdict
 from contexture.outbox.orders import StageOrder
 from contexture.publications import Publication

@@ -24,8 +24,8 @@ class Sizes:
         prepared_entities: in the snapshots of `prepare`, ascending.
         held_entities: in the states of `changes`, ascending.
         scaled_entities: in the snapshots of `scale`, ascending, even; half of each is prepared too.
-        source_entities: in the brokers of `source`, ascending, three or more multiples of five.
-        registry_structures: in the registries of `registry`, ascending, three or more.
+        source_entities: in the brokers of `source`, ascending, three or more multiples of five; one alone is a look.
+        registry_structures: in the registries of `registry`, ascending, three or more; one alone is a look.
         run_entities: in the whole run.
         single_core_items: names and entities of `encode`.
         split_codes: in the messages of `split`, in one list or in many.
@@ -60,8 +60,8 @@ QUICK = Sizes(
     prepared_entities=(1_000, 5_000),
     held_entities=(2_000, 10_000),
     scaled_entities=(1_000, 3_000),
-    source_entities=(500, 1_000, 3_000),
-    registry_structures=(20, 60, 200),
+    source_entities=(500,),
+    registry_structures=(60,),
     run_entities=100,
     single_core_items=20_000,
     split_codes=2_000,

@@ -7,11 +7,7 @@ entities go through, what each step costs by entity, and how much memory that ta
 from __future__ import annotations
 
 import shutil
-import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,10 +15,10 @@ from bench.measures import Measure
 from bench.outbox_files import PUBLICATION
 from bench.peak_memory import PeakMemory
 from bench.senders import Sender, bench_kafka
-from bench.sending import MEBIBYTE
 from bench.settings import Setting
 from bench.source_process import SERVICE, source_broker
 from bench.spark_session import spark_session
+from bench.steps import Taken, Told
 from contexture.kafka import ClientSettings, TopicSpec, ensure_topics
 from contexture.ngsi.connection import BrokerConnection
 from contexture.outbox.conclusion import conclude
@@ -40,24 +36,6 @@ from spark_jobs.pull import pull
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-STEPS = ("pull", "prepare", "judge", "publish", "conclude")
-
-
-@dataclass(slots=True)
-class Taken:
-    """What one size took: seconds of each step, and bytes at most of Spark with its workers, and of the sender."""
-
-    seconds: dict[str, float] = field(default_factory=dict)
-    stage_bytes: int = 0
-    sender_bytes: int = 0
-
-    @contextmanager
-    def step(self, name: str) -> Iterator[None]:
-        """Counts the block's seconds under `name`."""
-        began = time.perf_counter()
-        yield
-        self.seconds[name] = time.perf_counter() - began
 
 
 def source(setting: Setting) -> list[Measure]:
@@ -159,57 +137,6 @@ def _others() -> frozenset[int]:
     import psutil
 
     return frozenset(child.pid for child in psutil.Process().children())
-
-
-@dataclass(frozen=True, slots=True)
-class Told:
-    """How the figures of several sizes are told.
-
-    Attributes:
-        bench: its name.
-        noun: what there are many of.
-    """
-
-    bench: str
-    noun: str
-
-    def taken(self, setting: Setting, sizes: Sequence[int], take: Callable[[Setting, int], Taken]) -> dict[int, Taken]:
-        """What each size takes; the smallest one is taken once before, for what is done first in a process."""
-        setting.tell("warm-up, not counted")
-        take(setting, min(sizes))
-        taken: dict[int, Taken] = {}
-        for size in sizes:
-            taken[size] = take(setting, size)
-            shown = ", ".join(f"{name} {seconds:.1f} s" for name, seconds in taken[size].seconds.items())
-            setting.tell(f"{size:,} {self.noun}: {shown}")
-        return taken
-
-    def measures(self, taken: dict[int, Taken]) -> list[Measure]:
-        """A row for each step, and two about memory."""
-        few, many = (taken[size] for size in sorted(taken)[-2:])
-        stage = "stage (Spark, its workers, its driver)"
-        return [
-            *(self._step(name, taken) for name in STEPS),
-            self._memory(stage, taken, few.stage_bytes, many.stage_bytes),
-            self._memory("the sender", taken, few.sender_bytes, many.sender_bytes),
-        ]
-
-    def _step(self, name: str, taken: dict[int, Taken]) -> Measure:
-        sizes = sorted(taken)
-        many = sizes[-1]
-        costs = [(_beyond(name, taken, few, more),) for few, more in pairwise(sizes)]
-        what = f"{name} of {many:,} {self.noun} ({taken[many].seconds[name]:,.0f} s), each beyond {sizes[-2]:,}"
-        return Measure(self.bench, what, "us", costs[-1], costs[-2], f"each between {sizes[-3]:,} and {sizes[-2]:,}")
-
-    def _memory(self, what: str, taken: dict[int, Taken], few_bytes: int, many_bytes: int) -> Measure:
-        few, many = sorted(taken)[-2:]
-        ours, peer = (many_bytes / MEBIBYTE,), (few_bytes / MEBIBYTE,)
-        return Measure(self.bench, f"peak memory of {what}, {many:,} {self.noun}", "MiB", ours, peer, f"with {few:,}")
-
-
-def _beyond(name: str, taken: dict[int, Taken], few: int, more: int) -> float:
-    """Microseconds of one: what more of them cost beyond what few cost, so that fixed costs fall out."""
-    return (taken[more].seconds[name] - taken[few].seconds[name]) / (more - few) * 1_000_000
 
 
 def _publication() -> Publication:
