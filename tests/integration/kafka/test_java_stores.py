@@ -15,6 +15,7 @@ import pytest
 from builders.java_stores import in_jks, keys_in_pkcs12, trust_in_pkcs12
 from contexture.kafka import ClientSettings, KafkaConfigurationError
 from contexture.sandbox.certificates import Authority
+from e2e.processes import command_line, descendants
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(120)]
 
@@ -114,21 +115,16 @@ class Seen:
 
 @contextmanager
 def watched(folder: Path) -> Iterator[Seen]:
-    """Looks at all processes of this machine, and at the modes of all that lies in a folder, as often as it can."""
+    """Looks at all that this process starts, and at the modes of all that lies in a folder, as often as it can."""
     seen, over = Seen(), threading.Event()
 
     def look() -> None:
         while not over.is_set():
-            for process in [path.name for path in Path("/proc").iterdir()]:
-                if process.isdecimal():
-                    quietly(lambda process=process: note_command(process))
+            # Not at what others start: tests beside this one have stores of their own made.
+            below = [process for process in descendants(os.getpid()) if process.pid != os.getpid()]
+            seen.commands |= set(map(command_line, below))
             for path in folder.rglob("*"):
                 quietly(lambda path=path: seen.modes.add(stat.S_IMODE(path.stat().st_mode)))
-
-    def note_command(process: str) -> None:
-        command = Path(f"/proc/{process}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
-        if process != str(os.getpid()):
-            seen.commands.add(command)
 
     thread = threading.Thread(target=look)
     thread.start()
