@@ -42,9 +42,11 @@ up: install ## the same platform with Airflow's UI, until Ctrl-C (ports: AIRFLOW
 	  --kafka-port $(or $(KAFKA_PORT),0)
 
 test: install lint ## everything: lint, then all tests with the real broker, Spark and Airflow
-	@# What starts brokers and whole platforms comes last and one at a time: it measures waits, and kills.
+	@# Two lanes: a Spark session of the first would be taken for one of the second, which stops it. In the second,
+	@# whole platforms come first and one after the other (tests/conftest.py), beside the tests of Kafka.
 	@$(RUN) -m pytest $(SIDE_BY_SIDE) -n $(WORKERS) --dist loadfile; first=$$?; \
-	  $(RUN) -m pytest $(addprefix --ignore=,$(SIDE_BY_SIDE)) && exit $$first
+	  $(RUN) -m pytest $(addprefix --ignore=,$(SIDE_BY_SIDE)) -n $(WORKERS) --dist loadfile --no-loadscope-reorder \
+	  && exit $$first
 
 test-long: install ## the tests that `make test` leaves out, for they take many minutes or gigabytes
 	$(RUN) -m pytest --long -m long

@@ -2,14 +2,29 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import HealthCheck, settings
+from xdist.scheduler import LoadFileScheduling
 
 # Machines are shared: how long an example takes says nothing about the code.
 SHARED_MACHINE = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 # A check of a change answers for the change: the same examples each time. `make test-laws` looks for new ones.
 settings.register_profile("same examples", SHARED_MACHINE, derandomize=True)
 settings.register_profile("new examples", SHARED_MACHINE, print_blob=True)
+
+
+class PlatformsInTurn(LoadFileScheduling):
+    """Files beside each other, but all that start whole platforms in one process, one after the other."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return "platforms" if nodeid.startswith("tests/e2e/") else super()._split_scope(nodeid)
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> PlatformsInTurn | None:
+    # xdist's own groups (--dist loadgroup) are not seen with pytest 9.2: it keeps the ids of tests elsewhere.
+    return PlatformsInTurn(config, log) if config.getoption("dist") == "loadfile" else None
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
