@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from confluent_kafka.admin import (  # type: ignore[attr-defined]
     AclBinding,
+    AclBindingFilter,
     AclOperation,
     AclPermissionType,
     AdminClient,
@@ -33,6 +34,22 @@ def allow(kafka: EmbeddedKafka, user: str, kind: str, name: str, *operations: st
     client = administrator(kafka)
     for done in client.create_acls(bindings, request_timeout=20).values():
         done.result(20)
+
+
+def take(kafka: EmbeddedKafka, user: str, topic: str, operation: str) -> None:
+    """Takes from a user the right to do something with a topic."""
+    found = AclBindingFilter(
+        ResourceType.TOPIC,
+        topic,
+        ResourcePatternType.LITERAL,
+        user,
+        "*",
+        AclOperation[operation],
+        AclPermissionType.ALLOW,
+    )
+    client = administrator(kafka)
+    for done in client.delete_acls([found], request_timeout=20).values():
+        assert len(done.result(20)) == 1
 
 
 def allow_everything(kafka: EmbeddedKafka, user: str) -> None:

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -19,9 +19,10 @@ PROJECT = Path(__file__).resolve().parents[2]
 class Command:
     """A running `python -m contexture.sandbox …` and what it has printed so far."""
 
-    def __init__(self, *words: str, log: Path) -> None:
+    def __init__(self, *words: str, log: Path, variables: Mapping[str, str] | None = None) -> None:
         self.log = log
-        environment = {**os.environ, "COLUMNS": "200", "PYTHONUNBUFFERED": "1", "TMPDIR": str(log.parent)}
+        own = {"COLUMNS": "200", "PYTHONUNBUFFERED": "1", "TMPDIR": str(log.parent)}
+        environment = {**os.environ, **(variables or {}), **own}
         command = [sys.executable, "-m", "contexture.sandbox", *words]
         with log.open("wb") as output:
             self.process = subprocess.Popen(
@@ -63,10 +64,10 @@ def command(tmp_path: Path) -> Iterator[type[Command]]:
     started: list[Command] = []
 
     class Started(Command):
-        def __init__(self, *words: str) -> None:
-            super().__init__(*words, log=tmp_path / "output.log")
+        def __init__(self, *words: str, variables: Mapping[str, str] | None = None) -> None:
+            super().__init__(*words, log=tmp_path / f"output-{len(started)}.log", variables=variables)
             started.append(self)
 
     yield Started
-    for one in started:
+    for one in reversed(started):
         one.end()
