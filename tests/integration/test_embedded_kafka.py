@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -217,8 +218,15 @@ def test_a_broker_that_dies_says_why() -> None:
 
 def test_a_taken_port_is_named_as_the_reason(kafka: EmbeddedKafka) -> None:
     taken = int(kafka.bootstrap_servers.rpartition(":")[2])
+    assert kafka.running == (True,)
     with pytest.raises(ConfigurationError, match="Address already in use"):
         EmbeddedKafka(ports=[taken]).__enter__()
+
+
+def test_a_port_that_something_else_has_is_named_as_the_reason() -> None:
+    refused = pytest.raises(ConfigurationError, match="Address already in use")
+    with socket.create_server(("127.0.0.1", 0)) as silent, refused:
+        EmbeddedKafka(ports=[silent.getsockname()[1]]).__enter__()
 
 
 def test_other_than_one_or_three_brokers_are_refused() -> None:

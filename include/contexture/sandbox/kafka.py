@@ -127,7 +127,8 @@ class EmbeddedKafka:
         # What is waited for is the login; tests may give the brokers certificates that nobody trusts.
         unchecked = {"enable.ssl.certificate.verification": "false"} if self._security.tls else {}
         cluster = storage.cluster_id(self._nodes[0].data)
-        readiness.await_login({**self.client_settings(), **unchecked}, self._timeout_seconds, cluster=cluster)
+        login = {**self.client_settings(), **unchecked}
+        readiness.await_login(self._nodes, login, self._timeout_seconds, cluster=cluster)
 
     def stop(self, broker: int | None = None) -> None:
         """Ends one broker or all in good order (SIGTERM) and waits until they are gone."""

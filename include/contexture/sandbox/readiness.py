@@ -45,11 +45,11 @@ def await_brokers(nodes: Sequence[Node], timeout_seconds: float) -> None:
             _check(node, deadline)
 
 
-def await_login(settings: Mapping[str, str], timeout_seconds: float, *, cluster: str) -> None:
+def await_login(nodes: Sequence[Node], settings: Mapping[str, str], timeout_seconds: float, *, cluster: str) -> None:
     """Waits until a client with these settings is let in.
 
     Raises:
-        ConfigurationError: another cluster than the one of this id answers there.
+        ConfigurationError: a node died, or another cluster than the one of this id answers there.
         RetriableError: the time is over.
     """
     deadline = time.monotonic() + timeout_seconds
@@ -59,12 +59,8 @@ def await_login(settings: Mapping[str, str], timeout_seconds: float, *, cluster:
                 f"Address already in use: another Kafka answers at {settings['bootstrap.servers']}",
                 next_step="end it, or choose other ports",
             )
-        if time.monotonic() > deadline:
-            raise RetriableError(
-                f"the embedded Kafka let no client in within {timeout_seconds:.0f} s",
-                next_step="read broker.log in its folder",
-            )
-        time.sleep(_PAUSE_SECONDS)
+        for node in nodes:
+            _check(node, deadline)
 
 
 def add_users(bootstrap_servers: str, users: Mapping[str, str], mechanisms: Sequence[str]) -> None:

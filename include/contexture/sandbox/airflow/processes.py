@@ -69,6 +69,19 @@ class AirflowProcesses:
             if process is not None:
                 process.terminate(interrupt=True)
 
+    def kill(self, service: str) -> None:
+        """Kills a service (SIGKILL) and all tasks that it has started, as the end of its container does.
+
+        Args:
+            service: "api-server" or a name of `SERVICES`.
+        """
+        self._running.pop(service).kill()
+
+    def start_again(self, service: str, **further: str) -> None:
+        """Starts a service of `SERVICES` that was killed, with further variables in its environment."""
+        self._environment |= further
+        self._launch(service, dict(SERVICES)[service])
+
     @property
     def environment(self) -> Mapping[str, str]:
         """The variables of the services, with their secrets: for workers that belong to them."""
