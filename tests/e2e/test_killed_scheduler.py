@@ -80,4 +80,5 @@ def test_the_run_comes_to_its_end_by_itself(story: Story) -> None:
 
 def test_every_record_is_in_kafka_once(story: Story) -> None:
     assert (story.comparison.equal, story.comparison.different) == (True, 0)
-    assert [manifest.records > 0 for manifest in story.sent] == [True, True]
+    # A run of the start-up may lie between: it finds no change.
+    assert [manifest.records for manifest in story.sent if manifest.records] == [739, 739]
