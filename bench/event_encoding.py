@@ -28,18 +28,21 @@ _VARYING = ("id", "subject", "time")
 _MOMENT = datetime(2026, 3, 1, 8, tzinfo=UTC)
 _TIME = "2026-03-01T08:00:00Z"
 
+_Event = tuple[str, str, dict[str, object]]
+_Step = Callable[[str, str, dict[str, object]], object]
+
 
 def encode_events(setting: Setting) -> list[Measure]:
     """From attributes and a dictionary of data to headers and a value; nothing where the SDK isn't installed."""
     if find_spec("cloudevents") is None:
         setting.tell("CloudEvents are skipped: their peer, the package `cloudevents`, is not installed")
         return []
-    events = setting.sizes.single_core_items // _SHARE
-    data = [_streetlight(number) for number in range(events)]
-    return [measure for mode in TARGETS for measure in _measures(setting, mode, data)]
+    count = setting.sizes.single_core_items // _SHARE
+    events = [(_id(number), _subject(number), _streetlight(number)) for number in range(count)]
+    return [measure for mode in TARGETS for measure in _measures(setting, mode, events)]
 
 
-def _measures(setting: Setting, mode: Mode, data: list[dict[str, object]]) -> list[Measure]:
+def _measures(setting: Setting, mode: Mode, events: list[_Event]) -> list[Measure]:
     peer = _sdk(mode)
     found = []
     for what, step, target in (
@@ -47,50 +50,48 @@ def _measures(setting: Setting, mode: Mode, data: list[dict[str, object]]) -> li
         (f"CloudEvents {mode} by encode, data as a dictionary", _encode(mode), None),
     ):
         ours, theirs = alternate(
-            partial(_rate, step, data), partial(_rate, peer, data), setting.sizes.pairs, setting.tell
+            partial(_rate, step, events), partial(_rate, peer, events), setting.sizes.pairs, setting.tell
         )
         found.append(Measure("encode", what, "events/s", ours, theirs, "the SDK `cloudevents`", target))
     return found
 
 
-def _template(mode: Mode) -> Callable[[int, dict[str, object]], object]:
+def _template(mode: Mode) -> _Step:
     template = Template(_SHARED, _VARYING, mode)
 
-    def step(number: int, data: dict[str, object]) -> object:
-        subject = _subject(number)
-        return template.record((_id(number), subject, _MOMENT), data, key=subject)
+    def step(identity: str, subject: str, data: dict[str, object]) -> object:
+        return template.record((identity, subject, _MOMENT), data, key=subject)
 
     return step
 
 
-def _encode(mode: Mode) -> Callable[[int, dict[str, object]], object]:
-    def step(number: int, data: dict[str, object]) -> object:
-        subject = _subject(number)
-        event = {**_SHARED, "id": _id(number), "subject": subject, "time": _MOMENT, "data": data}
+def _encode(mode: Mode) -> _Step:
+    def step(identity: str, subject: str, data: dict[str, object]) -> object:
+        event = {**_SHARED, "id": identity, "subject": subject, "time": _MOMENT, "data": data}
         return encode(event, mode=mode, key=subject)
 
     return step
 
 
-def _sdk(mode: Mode) -> Callable[[int, dict[str, object]], object]:
+def _sdk(mode: Mode) -> _Step:
     from cloudevents.core.bindings import kafka
     from cloudevents.core.v1.event import CloudEvent
 
     write: Callable[[Any], object] = kafka.to_binary_event if mode == "binary" else kafka.to_structured_event
 
-    def step(number: int, data: dict[str, object]) -> object:
-        attributes = {**_SHARED, "id": _id(number), "subject": _subject(number), "time": _MOMENT}
+    def step(identity: str, subject: str, data: dict[str, object]) -> object:
+        attributes = {**_SHARED, "id": identity, "subject": subject, "time": _MOMENT}
         return write(CloudEvent(attributes, data))
 
     return step
 
 
-def _rate(step: Callable[[int, dict[str, object]], object], data: list[dict[str, object]]) -> float:
+def _rate(step: _Step, events: list[_Event]) -> float:
     # Time of the processor: neighbours on the same core then change little.
     began = time.process_time()
-    for number, one in enumerate(data):
-        step(number, one)
-    return len(data) / (time.process_time() - began)
+    for event in events:
+        step(*event)
+    return len(events) / (time.process_time() - began)
 
 
 def _id(number: int) -> str:

@@ -12,6 +12,7 @@ b'{"speed":5}'
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -38,6 +39,7 @@ from contexture.messages.cloudevents.record import (
     Mode,
     Record,
 )
+from contexture.messages.cloudevents.timestamps import utc_bytes
 from contexture.messages.cloudevents.values import CORE, PLAIN, content_type_of, json_of, text_of
 
 
@@ -96,9 +98,11 @@ class Template:
         if self._structured:
             return Record([STRUCTURED_HEADER], self.json_event(values, data), key_bytes(key))
         headers = self._attributes.copy()
-        for (_, label, is_plain, text), value in zip(self._texts, values, strict=True):
+        for (_, label, is_plain, may_be_time, text), value in zip(self._texts, values, strict=True):
             if is_plain and type(value) is str and value and value.isascii() and value.isprintable():
                 headers.append((label, value.encode()))
+            elif may_be_time and type(value) is datetime and value.tzinfo is UTC:
+                headers.append((label, utc_bytes(value)))
             elif value is not None:
                 headers.append((label, text(value).encode()))
             else:
@@ -115,9 +119,11 @@ class Template:
             CloudEventError: as `encode`.
         """
         written: list[bytes | None] = []
-        for (_, label, is_plain, text), value in zip(self._texts, values, strict=True):
+        for (_, label, is_plain, may_be_time, text), value in zip(self._texts, values, strict=True):
             if is_plain and type(value) is str and value and value.isascii() and value.isprintable():
                 written.append(value.encode())
+            elif may_be_time and type(value) is datetime and value.tzinfo is UTC:
+                written.append(utc_bytes(value))
             elif value is not None:
                 written.append(text(value).encode())
             else:
@@ -128,7 +134,7 @@ class Template:
     def json_event(self, values: Sequence[object], data: object = NO_DATA) -> bytes:
         """The value of the record of one event in structured mode; parameters as of `record`."""
         members = self._members.copy()
-        for (name, label, is_plain, json), value in zip(self._values, values, strict=True):
+        for (name, label, is_plain, _, json), value in zip(self._values, values, strict=True):
             if is_plain and type(value) is str and value and value.isascii() and value.isprintable():
                 members[name] = value
             elif value is not None:
@@ -153,13 +159,15 @@ class _Varying(NamedTuple):
     name: str
     label: str
     is_plain: bool
+    may_be_time: bool
     write: Callable[[object], Any]
 
     @classmethod
     def of(cls, name: str, write: Callable[[str, object], str | int]) -> _Varying:
         """The attribute, written as its own rules say or else by `write`."""
         is_plain = name not in CORE or name in PLAIN
-        return cls(name, header_name(name), is_plain, CORE.get(name) or partial(write, name))
+        may_be_time = name not in CORE or name == "time"
+        return cls(name, header_name(name), is_plain, may_be_time, CORE.get(name) or partial(write, name))
 
 
 def _check_names(constant: Mapping[str, object], varying: Sequence[str]) -> None:

@@ -51,12 +51,17 @@ def timestamp(moment: datetime) -> str | None:
     """A moment as RFC 3339 writes it: UTC as `Z`, other offsets kept; None where it has no offset of whole minutes."""
     if moment.tzinfo is UTC:
         # The same text as below, in a third of the time.
-        return orjson.dumps(moment, option=orjson.OPT_UTC_Z)[1:-1].decode()
+        return utc_bytes(moment).decode()
     offset = moment.utcoffset()
     if offset is None or offset.total_seconds() % 60:
         return None
     text = moment.isoformat()
     return f"{text[:-6]}Z" if text.endswith("+00:00") else text
+
+
+def utc_bytes(moment: datetime) -> bytes:
+    """A moment whose zone is `datetime.UTC`, as RFC 3339 writes it."""
+    return orjson.dumps(moment, None, orjson.OPT_UTC_Z)[1:-1]
 
 
 def _is_leap(year: int) -> bool:
