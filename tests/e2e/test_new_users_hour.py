@@ -92,6 +92,7 @@ class NewUser:
         """Gives a connection of the first terminal what is this user's own."""
         variable = f"AIRFLOW_CONN_{name.upper()}"
         given = json.loads(self.first.variables[variable])
+        # Both are mappings, as JSON has them: nothing says so to the checker.
         extra = {**given.get("extra", {}), **others.pop("extra", {})}  # type: ignore[dict-item]
         self.first.variables[variable] = json.dumps({**given, **others, "extra": extra})
 

@@ -104,6 +104,7 @@ class ProducerCalls:
             outstanding = len(self._producer)
             self._producer.poll(_FULL_QUEUE_SECONDS)
             try:
+                # A row holds the arguments by position; their types are lost in it.
                 self._producer.produce(*row)  # type: ignore[arg-type]
             except BufferError as full:
                 self._watch.raise_refusal("sending records")

@@ -52,6 +52,7 @@ class TopicAdmin(TopicOffsets, TopicConfigs):
                 for order in bulk
             ]
             self._settle(
+                # The default holds this bulk's topics; the checker can't infer the type of such a parameter.
                 lambda topics=topics: self._client.create_topics(topics, request_timeout=CALL_SECONDS),  # type: ignore[misc]
                 "making",
             )

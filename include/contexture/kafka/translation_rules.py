@@ -26,6 +26,7 @@ _ASSIGNORS: Final[Mapping[str, str]] = MappingProxyType(
 
 def _brokers(value: object, _: Given) -> Mapping[str, object]:
     several = isinstance(value, list | tuple) and all(isinstance(each, str) for each in value)
+    # `several` says that it is a list or a tuple, which the checker does not follow.
     return {"bootstrap.servers": ",".join(value) if several else value}  # type: ignore[arg-type]
 
 
