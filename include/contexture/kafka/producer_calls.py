@@ -46,6 +46,7 @@ class ProducerCalls:
         self._timeout_seconds = transaction_timeout_seconds
         self._clock = clock
         self._outstanding = 0
+        self._refused_topic: str | None = None
         self.began: float | None = None
 
     def until_done(self, call: Callable[[], None], doing: str) -> None:
@@ -70,6 +71,10 @@ class ProducerCalls:
             asked(call)
         except call_errors() as failure:
             raise self.explained(error_in(failure), doing) from failure
+
+    def refused(self, topic: str) -> None:
+        """Notes of which topic the record is that the client did not take: its error does not say."""
+        self._refused_topic = topic
 
     def take_reports(self, seconds: float = 0) -> None:
         """Lets callbacks be called; a fatal error is raised here by the client instead of being given to one."""
@@ -114,6 +119,9 @@ class ProducerCalls:
                     self._patience.relieve()
                 else:
                     self._patience.waited("no broker takes records", said_at_once=False)
+            except call_errors():
+                self.refused(str(row[0]))
+                raise
             else:
                 return
 
@@ -130,6 +138,8 @@ class ProducerCalls:
         self.take_reports()
         cause, topic = self._watch.cause(error)
         means = meaning(cause)
+        if cause is error and means is Meaning.CONFIGURATION:
+            topic = topic or self._refused_topic
         if means is Meaning.FENCED:
             # The client calls its own transaction time-out a fencing: it is one only within the time-out.
             return self._timed_out() if self._is_old() else fenced(f"{cause.name()}: {cause.str()}")

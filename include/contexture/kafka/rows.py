@@ -67,7 +67,11 @@ def pieces(batches: Iterable[pa.RecordBatch]) -> Iterator[Piece]:
 
 
 def produce_rows(
-    producer: TransactionalProducer, rows: pa.RecordBatch, headers: Headers, when_full: Callable[[Row], None]
+    producer: TransactionalProducer,
+    rows: pa.RecordBatch,
+    headers: Headers,
+    when_full: Callable[[Row], None],
+    refused: Callable[[str], None] = lambda topic: None,
 ) -> None:
     """Hands all rows to the client, in order.
 
@@ -76,6 +80,7 @@ def produce_rows(
         rows: of the outbox.
         headers: the constant ones.
         when_full: takes the row for which the client's queue had no room, and returns when it is in.
+        refused: is told the topic of the row that the client did not take, before what it raised is raised.
     """
     columns = _arguments(rows, headers)
     iterators = [iter(column) for column in columns]
@@ -86,8 +91,11 @@ def produce_rows(
             # The C loop of deque over map runs no bytecode between two records.
             deque(islice(calls, _POLL_EVERY), maxlen=0)
         except BufferError:
-            refused = rows.num_rows - length_hint(iterators[0]) - 1
-            when_full(tuple(next(column) if isinstance(column, repeat) else column[refused] for column in columns))
+            row = rows.num_rows - length_hint(iterators[0]) - 1
+            when_full(tuple(next(column) if isinstance(column, repeat) else column[row] for column in columns))
+        except Exception:
+            refused(str(columns[0][rows.num_rows - length_hint(iterators[0]) - 1]))
+            raise
         producer.poll(0)
         left = length_hint(iterators[0])
 

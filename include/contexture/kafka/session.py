@@ -108,9 +108,9 @@ class Session:
         Raises:
             RejectedError: the client refuses a record; nothing of the transaction may be committed.
         """
-        when_full = self._calls.when_full
+        when_full, refused = self._calls.when_full, self._calls.refused
         try:
-            self._calls.once(lambda: produce_rows(self._producer, rows, headers, when_full), "sending records")
+            self._calls.once(lambda: produce_rows(self._producer, rows, headers, when_full, refused), "sending records")
         except RejectedError as refused:
             raise naming_largest(refused, rows) from refused
 
@@ -141,6 +141,7 @@ class Session:
         except call_errors() as failure:
             error = error_in(failure)
             if meaning(error) is not Meaning.REJECTED:
+                self._calls.refused(topic)
                 raise self._calls.explained(error, "sending a record") from failure
             refused(_rejected(error, topic, by_broker=False))
         self._calls.take_reports()

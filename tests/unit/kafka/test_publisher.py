@@ -80,6 +80,21 @@ def undelivered(name, topic="cars"):
     return act
 
 
+@pytest.mark.parametrize("full", [False, True])
+def test_a_topic_that_the_client_knows_to_be_denied_is_named_though_the_client_does_not(cluster, publisher, full):
+    # Once brokers refused a topic, the client takes no record for it, and neither report nor log tells which it is.
+    def denied(producer):
+        raise failure("TOPIC_AUTHORIZATION_FAILED")
+
+    def queue_full(producer):
+        raise BufferError("Local: Queue full")
+
+    cluster.script["produce"] = [None, queue_full, denied] if full else [None, denied]
+    with pytest.raises(KafkaConfigurationError, match=r"\(topic buses\) failed: TOPIC_AUTHORIZATION_FAILED"):
+        publisher.publish(MemoryShard([OutboxRow("cars", b"k", b"v"), OutboxRow("buses", b"k", b"v")], shard=1))
+    assert cluster.committed == []
+
+
 def test_everything_is_sent_in_order_with_one_kafka_transaction_for_each_of_the_outbox(cluster, publisher):
     result = publisher.publish(MemoryShard(ROWS, shard=1, batch_rows=7))
     assert cluster.values("cars") == VALUES

@@ -7,10 +7,11 @@ import sys
 
 import pyarrow as pa
 import pytest
+from confluent_kafka import KafkaException
 
 from contexture.kafka.rows import pieces, produce_rows
 from contexture.kafka.testing import OutboxRow, record_batch
-from fakes.kafka_cluster import FakeCluster, Sent
+from fakes.kafka_cluster import FakeCluster, Sent, failure
 
 
 def sent_for(rows, headers=(), capacity=10**9):
@@ -37,6 +38,19 @@ def test_plain_rows():
         Sent("b", None, None),
         Sent("a", None, b"k"),
     ]
+
+
+def test_the_topic_of_the_row_that_the_client_does_not_take_is_told():
+    cluster, told = FakeCluster(), []
+    cluster.script["produce"] = [None, failure("TOPIC_AUTHORIZATION_FAILED")]
+    producer = cluster.open_producer(None, "tx.p.0", None)
+    producer.begin_transaction()
+    rows = record_batch([OutboxRow(topic, b"k", b"v") for topic in ("a", "b", "c")], 0)
+
+    with pytest.raises(KafkaException):
+        produce_rows(producer, rows, (), lambda _row: None, told.append)
+
+    assert told == ["b"]
 
 
 def test_constant_headers_come_with_every_record():
