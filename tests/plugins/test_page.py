@@ -19,6 +19,7 @@ pytest.importorskip("airflow.sdk")
 from builders.attempts import failed_send  # noqa: E402
 from builders.outboxes import NOON, outbox, publication, records  # noqa: E402
 from builders.page_browser import Browser  # noqa: E402
+from contexture.changes.attribute_types import AttributeTypes  # noqa: E402
 from contexture.operations import ProducerStore, TransactionRow, TransactionStatus, VerificationRow  # noqa: E402
 from contexture.operations.page.standing import Question  # noqa: E402
 from contexture.outbox.attempts import AttemptLog  # noqa: E402
@@ -465,10 +466,14 @@ def large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Browser:
 def _hold_back(home: Storage, name: str) -> None:
     """So many runs with something in quarantine as a schedule of five minutes makes in a week."""
     folder = PublicationFolder(name)
-    status = Outboxes(home, name).status("outbox1")
+    status, manifest = Outboxes(home, name).status("outbox1"), Outboxes(home, name).manifest("outbox1")
+    seen = AttributeTypes.of(("car", f"attribute{number}", "Number") for number in range(100))
     for number in range(2, 2_000):
         held = status.model_copy(update={"outbox": f"outbox{number}", "sequence": number})
         home.write(folder.status(held.outbox), held.to_json())
+        made = manifest.model_copy(update={"outbox": held.outbox, "sequence": number, "run": f"run{number}"})
+        home.write(folder.manifest(held.outbox), made.to_json())
+        home.write(folder.seen_types(held.outbox), seen.to_json())
         Path(home.path(folder.quarantine(held.outbox))).mkdir(parents=True)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Select, Table, func, select
@@ -16,12 +18,15 @@ from contexture.operations.rows import (
     as_intervention,
     as_run,
     as_transaction,
+    milliseconds,
 )
 from contexture.operations.statuses import TransactionStatus
 from contexture.operations.tables import ATTEMPTS, INTERVENTIONS, RUNS, TRANSACTIONS
 from contexture.operations.totals import Totals
 
 _PAGE = 50
+# SQLite takes 32,766 values in a statement; a report over everything may be about more runs.
+_NAMED_AT_ONCE = 1_000
 
 
 class History(Totals):
@@ -31,6 +36,25 @@ class History(Totals):
         """Runs, the latest first."""
         query = _of(select(RUNS), RUNS, publication).order_by(RUNS.c.started_ms.desc())
         return [as_run(row._mapping) for row in self._page(query, limit, offset)]
+
+    def runs_named(self, publication: str, names: Collection[str]) -> list[RunRow]:
+        """The runs of a publication by the names of their folders (`run_name`), in no order."""
+        query, wanted, found = _of(select(RUNS), RUNS, publication), sorted(names), []
+        for begin in range(0, len(wanted), _NAMED_AT_ONCE):
+            some = wanted[begin : begin + _NAMED_AT_ONCE]
+            found += self._page(query.where(RUNS.c.run.in_(some)), len(some), 0)
+        return [as_run(row._mapping) for row in found]
+
+    def failed_runs(
+        self, publication: str, *, since: datetime | None = None, until: datetime | None = None, limit: int = _PAGE
+    ) -> list[RunRow]:
+        """Runs that failed, the latest first; those that started within a time, of which `until` is no part."""
+        query = _of(select(RUNS), RUNS, publication).where(RUNS.c.state == "failed")
+        if since is not None:
+            query = query.where(RUNS.c.started_ms >= milliseconds(since))
+        if until is not None:
+            query = query.where(RUNS.c.started_ms < milliseconds(until))
+        return [as_run(row._mapping) for row in self._page(query.order_by(RUNS.c.started_ms.desc()), limit, 0)]
 
     def transactions(
         self,

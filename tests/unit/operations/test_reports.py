@@ -136,6 +136,14 @@ def test_a_damaged_outbox_does_not_hide_the_others(storage):
     assert [run.sequence for run in told(storage).runs] == [2]
 
 
+def test_the_last_runs_are_as_many_as_were_asked_for_though_some_are_damaged(storage):
+    for sequence in range(1, 6):
+        ran(storage, sequence)
+    for damaged in ("outbox3", "outbox5"):
+        storage.write(FOLDER.manifest(damaged), b"{")
+    assert [run.sequence for run in told(storage, Period(last=2)).runs] == [2, 4]
+
+
 def test_expectations_are_told_with_what_was_observed_and_how_often_they_failed(storage):
     ran(storage, 1, failed={"no nulls": "warning"})
     ran(storage, 2, failed={"no nulls": "warning", "in a set": "critical"})

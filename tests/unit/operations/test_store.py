@@ -104,6 +104,25 @@ def test_a_run_that_fails_before_it_is_planned_is_kept(store: ProducerStore) -> 
     assert (run.run_id, run.state, run.failed_task, run.mode) == ("manual__1", "failed", "settle", None)
 
 
+def test_runs_are_found_by_their_names_however_many_are_asked_for(store: ProducerStore) -> None:
+    for name, run in (("vehicles", "run1"), ("vehicles", "run2"), ("bikes", "run1")):
+        store.run_started(name, run, run_id=f"scheduled__{run}", mode="full", sequence=7)
+    names = {"run1", *(f"other{number}" for number in range(2_500))}
+    assert [(row.publication, row.run) for row in store.runs_named("vehicles", names)] == [("vehicles", "run1")]
+    assert store.runs_named("vehicles", ()) == []
+
+
+def test_failed_runs_come_by_the_time_they_started(store: ProducerStore) -> None:
+    store.run_started("vehicles", "run1", run_id="scheduled__1", mode="full", sequence=7)
+    for name in ("vehicles", "bikes"):
+        store.run_failed(name, "manual__1", task="settle", message="no broker")
+    [row] = store.failed_runs("vehicles")
+    assert (row.run_id, row.failed_task) == ("manual__1", "settle")
+    assert store.failed_runs("vehicles", since=row.started_at, until=row.started_at + timedelta(seconds=1)) == [row]
+    assert store.failed_runs("vehicles", until=row.started_at) == []
+    assert store.failed_runs("vehicles", since=row.started_at + timedelta(seconds=1)) == []
+
+
 def test_each_failed_send_is_kept(store: ProducerStore) -> None:
     store.attempt_is("vehicles", failed_send("outbox1", attempt=1))
     store.attempt_is("vehicles", failed_send("outbox1", attempt=2, state="used up", next_at=None, failed_at=NOON))

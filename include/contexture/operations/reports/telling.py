@@ -10,13 +10,13 @@ from typing import Final
 
 from pydantic import ValidationError
 
+from contexture.operations.history import History
 from contexture.operations.page.tables import Tables
-from contexture.operations.reports.choosing import KeptRun, chosen, kept_runs
+from contexture.operations.reports.choosing import KeptOutbox, KeptRun, chosen, kept_outboxes, last_runs
 from contexture.operations.reports.documents import Period, QualityReport, RunReport, StoppedRun
 from contexture.operations.reports.of_run import run_report
 from contexture.operations.reports.over_time import expectations, rules, totals
 from contexture.operations.reports.type_drift import TypesOfRun, type_drift
-from contexture.operations.rows import RunRow
 from contexture.outbox.layout import PublicationFolder
 from contexture.outbox.lifecycle import Outboxes
 from contexture.outbox.orders import StageOrder
@@ -24,7 +24,7 @@ from contexture.outbox.storage import Storage
 from contexture.publications import Publication
 
 _READERS: Final = 8
-_ROWS: Final = 10_000
+_COMPARED: Final = 200
 _STOPPED: Final = 100
 _MANY: Final = {"ngsi": "entities", "sdmx": "structures", "operations": "events"}
 
@@ -45,10 +45,12 @@ def quality_report(sources: ReportSources, publication: str, period: Period) -> 
         ConfigurationError: it is about one run, and that is not kept.
         RetriableError: the storage did not answer.
     """
-    kept = kept_runs(Outboxes(sources.storage, publication))
-    wanted = chosen(kept, period)
-    rows = sources.tables.ask(lambda history: history.runs(publication, limit=_ROWS), ())
-    runs = _told(sources.storage, kept, wanted, {row.run: row.run_id for row in rows})
+    outboxes = Outboxes(sources.storage, publication)
+    kept = kept_outboxes(outboxes)
+    wanted = chosen(outboxes, kept, period)
+    names = {run.manifest.run for run in wanted}
+    rows = sources.tables.ask(lambda history: history.runs_named(publication, names), ())
+    runs = _told(outboxes, kept, wanted, {row.run: row.run_id for row in rows})
     owner = _publication(sources.storage, wanted)
     return QualityReport.model_validate(
         {
@@ -61,22 +63,24 @@ def quality_report(sources: ReportSources, publication: str, period: Period) -> 
             "runs": runs,
             "rules": rules(runs),
             "expectations": expectations(runs),
-            "stopped": _stopped(rows, wanted, period),
+            "stopped": sources.tables.ask(lambda history: _stopped(history, publication, wanted, period), ()),
             "tables_problem": sources.tables.problem,
         }
     )
 
 
 def _told(
-    storage: Storage, kept: Sequence[KeptRun], wanted: Sequence[KeptRun], run_ids: Mapping[str, str]
+    outboxes: Outboxes, kept: Sequence[KeptOutbox], wanted: Sequence[KeptRun], run_ids: Mapping[str, str]
 ) -> tuple[RunReport, ...]:
     if not wanted:
         return ()
-    types = type_drift(storage, kept[: kept.index(wanted[-1]) + 1])
+    first = wanted[0]
+    earlier = [each for each in kept if (each.prepared_at, each.sequence) < (first.prepared_at, first.status.sequence)]
+    types = type_drift(outboxes.storage, [*last_runs(outboxes, earlier, _COMPARED), *wanted])
 
     def tell(run: KeptRun) -> RunReport:
         found: TypesOfRun | None = types.get(run.manifest.outbox)
-        return run_report(storage, run, run_ids.get(run.manifest.run), found)
+        return run_report(outboxes.storage, run, run_ids.get(run.manifest.run), found)
 
     with ThreadPoolExecutor(_READERS) as readers:
         told = list(readers.map(tell, wanted))
@@ -93,21 +97,15 @@ def _with_changes(runs: Sequence[RunReport]) -> Sequence[RunReport]:
     return told
 
 
-def _stopped(rows: Sequence[RunRow], wanted: Sequence[KeptRun], period: Period) -> tuple[StoppedRun, ...]:
+def _stopped(history: History, publication: str, wanted: Sequence[KeptRun], period: Period) -> tuple[StoppedRun, ...]:
+    if period.run is not None:
+        return ()
     since = period.since or (wanted[0].prepared_at if wanted and len(wanted) == period.last else None)
-    failed = (
-        row
-        for row in rows
-        if row.state == "failed"
-        and period.run is None
-        and (since is None or row.started_at >= since)
-        and (period.until is None or row.started_at < period.until)
-    )
-    told = (
+    failed = history.failed_runs(publication, since=since, until=period.until, limit=_STOPPED)
+    return tuple(
         StoppedRun(run_id=row.run_id, started_at=row.started_at, failed_task=row.failed_task, message=row.message)
         for row in failed
     )
-    return tuple(told)[:_STOPPED]
 
 
 def _publication(storage: Storage, wanted: Sequence[KeptRun]) -> Publication | None:
