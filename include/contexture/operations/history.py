@@ -6,7 +6,7 @@ from collections.abc import Collection
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Select, Table, func, select
+from sqlalchemy import Row, Select, Table, func, select
 
 from contexture.operations.rows import (
     AttemptRow,
@@ -39,7 +39,8 @@ class History(Totals):
 
     def runs_named(self, publication: str, names: Collection[str]) -> list[RunRow]:
         """The runs of a publication by the names of their folders (`run_name`), in no order."""
-        query, wanted, found = _of(select(RUNS), RUNS, publication), sorted(names), []
+        query, wanted = _of(select(RUNS), RUNS, publication), sorted(names)
+        found: list[Row[Any]] = []
         for begin in range(0, len(wanted), _NAMED_AT_ONCE):
             some = wanted[begin : begin + _NAMED_AT_ONCE]
             found += self._page(query.where(RUNS.c.run.in_(some)), len(some), 0)
