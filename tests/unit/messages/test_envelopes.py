@@ -8,6 +8,7 @@ from typing import Any
 import orjson
 import pytest
 
+from builders.event_schema import faults_of
 from builders.outboxes import publication
 from contexture.errors import DefectError
 from contexture.events import AttributeName, ContextIdentity, identity_key
@@ -75,6 +76,11 @@ def test_a_deletion_is_a_binary_event_without_data_in_both_modes(kind):
 def test_a_binary_value_is_the_body_and_a_structured_one_holds_it_with_its_literals():
     assert upsert(made("binary")).value == VALUE
     assert upsert(made("structured")).value.endswith(b',"data":' + VALUE + b"}")
+
+
+@pytest.mark.parametrize("form", ["ngsiv2", "ngsiv1", "ngsi-ld"])
+def test_a_structured_event_is_valid_by_the_schema_of_the_json_format(form):
+    assert faults_of(upsert(made("structured", form)).value) == []
 
 
 def test_only_what_varies_has_a_column():

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from builders.event_schema import faults_of
 from builders.outboxes import publication
 from builders.structure_runs import registry_publication
 from contexture.messages.cloudevents import CloudEventError, decode
@@ -73,6 +74,11 @@ def test_a_deletion_is_a_binary_event_without_data_in_both_modes(kind):
 
     assert len(str(found.pop("id"))) == 32
     assert found == {**ATTRIBUTES, "type": "contexture.sdmx.structure.delete"}
+
+
+@pytest.mark.parametrize("media_type", [XML, JSON, FUSION, EDI])
+def test_a_structured_event_is_valid_by_the_schema_of_the_json_format(media_type):
+    assert faults_of(made("structured").event(content(media_type=media_type), b'{"a":1}')) == []
 
 
 def test_only_what_varies_has_a_column():

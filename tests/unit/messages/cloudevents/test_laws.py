@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import orjson
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from builders.cloud_events import EVENT
+from builders.event_schema import faults_of
 from contexture.messages.cloudevents import CloudEventError, Template, decode, encode
 from contexture.messages.cloudevents.timestamps import is_timestamp, timestamp
 
@@ -71,6 +74,32 @@ def test_what_is_read_can_be_sent_again_and_is_the_same_then(event):
         read = decode(sent.headers, None, sent.value)
         again = encode(read, mode=mode)
         assert decode(again.headers, None, again.value) == read
+
+
+@given(events(TEXT | INTEGERS | st.booleans() | st.binary(max_size=5), NO_DATA | JSON_DATA | TEXT_DATA | BYTES))
+def test_k08_a_structured_event_is_valid_by_the_schema_of_the_json_format(event):
+    assert faults_of(encode(event, mode="structured").value) == []
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        {"id": ""},
+        {"id": None},
+        {"source": "a b"},
+        {"time": "2026-01-01"},
+        {"dataschema": "no/scheme"},
+        {"Upper": "x"},
+        {"number": 2**31},
+        {"number": 1.5},
+        {"list": []},
+        {"data_base64": "a"},
+        {"data": 1, "data_base64": ""},
+    ],
+)
+def test_k08_the_schema_knows_what_is_no_event(fault):
+    assert faults_of(orjson.dumps(EVENT)) == []
+    assert faults_of(orjson.dumps({**EVENT, **fault})) != []
 
 
 @given(events(TEXT | INTEGERS, NO_DATA | JSON_DATA | TEXT_DATA | BYTES), st.data())
