@@ -1,4 +1,4 @@
-"""Lineage of a concluded run, from its source to its topics, for Airflow's OpenLineage provider.
+"""Lineage of concluded outboxes, from their source to their topics, for Airflow's OpenLineage provider.
 
 The provider asks operators for it, and only where it is installed and has somewhere to tell it to: it is an extra
 (`contexture[openlineage]`). Topics are named as OpenLineage wants it (`kafka://broker:port`); it has no names for
@@ -7,26 +7,32 @@ context brokers and registries, which are named by the address of their connecti
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 from contexture.outbox.lifecycle import Outboxes
 from contexture.outbox.storage import Storage
 from contexture_airflow.connections import kafka_settings, source_connection
-from contexture_airflow.steps.run import Staged
 from contexture_airflow.steps.sending import staged_publication, topic_counts
 
 if TYPE_CHECKING:
     from airflow.providers.openlineage.extractors import OperatorLineage
 
+    from contexture.outbox.manifest import Manifest
     from contexture.publications import Publication
 
 MOST_TOPICS: Final = 500
 """How many topics one event names; those with most records come first."""
 
+_OWN: Final = ("contexture", "operations")
 
-def lineage_of(storage: Storage, staged: Staged) -> OperatorLineage | None:
-    """The source that a run read and the topics it sent to, with their numbers of records; None if nothing was sent.
+
+def lineage_of(storage: Storage, publication: str, outboxes: Iterable[str]) -> OperatorLineage:
+    """The sources of a publication's outboxes and the topics they went to, with their numbers of records.
+
+    An outbox that is not concluded, or has no records, adds nothing: a dry run sends nowhere.
 
     Raises:
         ConfigurationError: a connection is missing or can not be used.
@@ -39,29 +45,39 @@ def lineage_of(storage: Storage, staged: Staged) -> OperatorLineage | None:
     )
     from airflow.providers.openlineage.extractors import OperatorLineage
 
-    manifest = Outboxes(storage, staged.publication).manifest(staged.outbox)
-    if not manifest.records:
-        return None
-    publication = staged_publication(storage, staged.publication, staged.run)
-    namespace, name = source_name(publication)
-    brokers = kafka_namespace(kafka_settings(publication.publish.connection).bootstrap_servers)
-    counts = sorted(topic_counts(storage, manifest).items(), key=lambda each: (-each[1], each[0]))
+    sources: dict[tuple[str, str], None] = {}
+    sent: Counter[tuple[str, str]] = Counter()
+    for manifest in _concluded(Outboxes(storage, publication), outboxes):
+        staged = staged_publication(storage, publication, manifest.run)
+        sources[source_name(staged)] = None
+        brokers = kafka_namespace(kafka_settings(staged.publish.connection).bootstrap_servers)
+        sent.update({(brokers, topic): records for topic, records in topic_counts(storage, manifest).items()})
+    largest = sorted(sent.items(), key=lambda each: (-each[1], each[0]))[:MOST_TOPICS]
     return OperatorLineage(
-        inputs=[Dataset(namespace=namespace, name=name)],
+        inputs=[Dataset(namespace=namespace, name=name) for namespace, name in sources],
         outputs=[
             OutputDataset(
                 namespace=brokers,
                 name=topic,
                 outputFacets={"outputStatistics": OutputStatisticsOutputDatasetFacet(rowCount=records)},
             )
-            for topic, records in counts[:MOST_TOPICS]
+            for (brokers, topic), records in largest
         ],
     )
+
+
+def no_lineage() -> OperatorLineage:
+    """What is told where there is nothing to tell; of None the provider complains in the task's log."""
+    from airflow.providers.openlineage.extractors import OperatorLineage
+
+    return OperatorLineage()
 
 
 def source_name(publication: Publication) -> tuple[str, str]:
     """Namespace and name of what a publication reads: where it is, and what of it."""
     source = publication.source
+    if source.kind == "operations":
+        return _OWN
     address = urlsplit(source_connection(source.connection, source.kind).address)
     namespace = f"{address.scheme}://{address.hostname}{f':{address.port}' if address.port else ''}"
     if source.kind == "sdmx":
@@ -75,3 +91,9 @@ def kafka_namespace(bootstrap_servers: str) -> str:
     servers = sorted(server.strip() for server in bootstrap_servers.split(",") if server.strip())
     first = servers[0].rsplit("://", 1)[-1]
     return f"kafka://{first}" if ":" in first else f"kafka://{first}:9092"
+
+
+def _concluded(outboxes: Outboxes, names: Iterable[str]) -> Iterator[Manifest]:
+    for name in names:
+        if outboxes.status(name).status == "concluded" and (manifest := outboxes.manifest(name)).records:
+            yield manifest

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import threading
-from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -19,12 +17,17 @@ pytest.importorskip("airflow.providers.openlineage")
 from airflow.providers.common.compat.sdk import TaskInstanceState  # noqa: E402
 from airflow.providers.openlineage.extractors import ExtractorManager, OperatorLineage  # noqa: E402
 from airflow.providers.openlineage.plugins.adapter import OpenLineageAdapter  # noqa: E402
-from airflow.sdk import Asset  # noqa: E402
+from airflow.sdk import Asset, BaseOperator  # noqa: E402
 
-from builders.outboxes import outbox, publication, records  # noqa: E402
+from builders.fake_target import FakeTarget  # noqa: E402
+from builders.outboxes import NOON, Record, outbox, publication, records  # noqa: E402
+from contexture.outbox.lifecycle import Outboxes, Status  # noqa: E402
 from contexture.outbox.storage import Storage  # noqa: E402
 from contexture_airflow.lineage import MOST_TOPICS, kafka_namespace, source_name  # noqa: E402
 from contexture_airflow.operators.conclude import ConcludeOperator  # noqa: E402
+from contexture_airflow.operators.settle import SettleOperator  # noqa: E402
+from contexture_airflow.steps import open as opening  # noqa: E402
+from fakes.collectors import LineageCollector  # noqa: E402
 
 SetConnection = Callable[..., None]
 STAGED = {"publication": "vehicles", "run": "run1", "outbox": "outbox1", "sequence": 1, "records": 3, "shards": [0]}
@@ -40,40 +43,36 @@ def storage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, set_connection: Set
 
 
 @pytest.fixture
-def collected(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[dict[str, Any]]]:
-    """The events that a collector of lineage received."""
-    events: list[dict[str, Any]] = []
-
-    class Collector(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            events.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
-            self.send_response(201)
-            self.send_header("Content-Length", "0")
-            self.end_headers()
-
-        def log_message(self, *_: object) -> None:
-            """Silent."""
-
-    with HTTPServer(("127.0.0.1", 0), Collector) as server:
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
-        thread.start()
-        transport = {"type": "http", "url": f"http://127.0.0.1:{server.server_port}"}
-        monkeypatch.setenv("AIRFLOW__OPENLINEAGE__TRANSPORT", json.dumps(transport))
-        yield events
-        server.shutdown()
-        thread.join()
+def collector(monkeypatch: pytest.MonkeyPatch) -> Iterator[LineageCollector]:
+    with LineageCollector() as started:
+        monkeypatch.setenv("AIRFLOW__OPENLINEAGE__TRANSPORT", started.transport)
+        yield started
 
 
-def extracted(state: TaskInstanceState = TaskInstanceState.SUCCESS) -> OperatorLineage:
-    """What the provider takes from the last task of a run."""
-    task = ConcludeOperator(task_id="conclude", staged=STAGED, published=Asset("published"))
+def concluded(storage: Storage, sequence: int, shards: Sequence[Sequence[Record]], **changes: Any) -> None:
+    """An outbox that is in Kafka."""
+    manifest = outbox(storage, publication(**changes), sequence, shards)
+    for status in ("approved", "concluded"):
+        Outboxes(storage, manifest.publication).move(manifest.outbox, status, reason="test")
+
+
+def extracted(
+    state: TaskInstanceState = TaskInstanceState.SUCCESS, task: BaseOperator | None = None
+) -> OperatorLineage:
+    """What the provider takes from a task, by default from the last one of a run."""
+    task = task or ConcludeOperator(task_id="conclude", staged=STAGED, published=Asset("published"))
     run: Any = SimpleNamespace(run_id="run", dag_id="publish_vehicles")
-    task_instance: Any = SimpleNamespace(task_id="conclude", dag_id="publish_vehicles", run_id="run")
+    task_instance: Any = SimpleNamespace(task_id=task.task_id, dag_id="publish_vehicles", run_id="run")
     return ExtractorManager().extract_metadata(run, task, state, task_instance)
 
 
-def test_a_collector_receives_the_source_and_the_topics(storage: Storage, collected: list[dict[str, Any]]) -> None:
-    outbox(storage, publication(), 1, [[*records("a", "b"), *records("c", topic="vans")]])
+def topics(lineage: OperatorLineage) -> list[tuple[str, int]]:
+    """The topics that are named, with their numbers of records."""
+    return [(each.name, each.outputFacets["outputStatistics"].rowCount) for each in lineage.outputs]
+
+
+def test_a_collector_receives_the_source_and_the_topics(storage: Storage, collector: LineageCollector) -> None:
+    concluded(storage, 1, [[*records("a", "b"), *records("c", topic="vans")]])
 
     lineage = extracted()
     OpenLineageAdapter().complete_task(
@@ -88,7 +87,7 @@ def test_a_collector_receives_the_source_and_the_topics(storage: Storage, collec
         job_description=None,
     )
 
-    [event] = collected
+    [event] = collector.events
     assert [(each["namespace"], each["name"]) for each in event["inputs"]] == [
         ("http://orion.example.org:1026", "vehicles/4wheels")
     ]
@@ -100,25 +99,67 @@ def test_a_collector_receives_the_source_and_the_topics(storage: Storage, collec
 
 
 def test_a_run_that_failed_tells_of_no_topics(storage: Storage) -> None:
-    outbox(storage, publication(), 1, [records("a")])
+    concluded(storage, 1, [records("a")])
 
     assert extracted(TaskInstanceState.FAILED).outputs == []
 
 
 def test_a_run_that_sent_nothing_tells_of_no_topics(storage: Storage) -> None:
-    outbox(storage, publication(), 1, [[]])
+    concluded(storage, 1, [[]])
 
-    assert extracted().outputs == []
+    assert (extracted().inputs, extracted().outputs) == ([], [])
+
+
+@pytest.mark.parametrize("status", ["rejected", "abandoned"])
+def test_a_dry_run_or_one_that_was_overtaken_tells_of_no_topics(storage: Storage, status: Status) -> None:
+    outbox(storage, publication(), 1, [records("a")])
+    Outboxes(storage, "vehicles").move("outbox1", status, reason="test")
+
+    # Its last task is skipped, and the provider asks a skipped task as it does one that went well.
+    assert (extracted(TaskInstanceState.SKIPPED).inputs, extracted(TaskInstanceState.SKIPPED).outputs) == ([], [])
+
+
+def test_the_provider_finds_nothing_to_complain_about(storage: Storage, caplog: pytest.LogCaptureFixture) -> None:
+    concluded(storage, 1, [[]])
+
+    extracted()
+    extracted(TaskInstanceState.FAILED)
+
+    assert [record.message for record in caplog.records if "openlineage" in record.name.lower()] == []
+
+
+def test_the_run_that_finished_what_another_left_tells_of_its_topics(
+    storage: Storage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(opening, "targets", lambda report: FakeTarget())
+    for sequence, rows in ((1, records("a", "b")), (2, [*records("c"), *records("d", topic="vans")])):
+        outbox(storage, publication(), sequence, [rows])
+        Outboxes(storage, "vehicles").move(f"outbox{sequence}", "approved", reason="test")
+    outbox(storage, publication(), 3, [records("e", topic="never")])
+    task = SettleOperator(task_id="settle", publication=publication())
+
+    assert topics(extracted(TaskInstanceState.RUNNING, task)) == []
+    run: Any = SimpleNamespace(run_id="later", run_type="manual", data_interval_start=NOON, data_interval_end=NOON)
+    task.execute({"params": {"mode": "auto"}, "dag_run": run})
+
+    assert topics(extracted(task=task)) == [("cars", 3), ("vans", 1)]
+    assert [each.name for each in extracted(task=task).inputs] == ["vehicles/4wheels"]
 
 
 def test_no_more_topics_than_an_event_can_carry_are_told(storage: Storage) -> None:
     rows = [record for number in range(MOST_TOPICS + 9) for record in records("a", topic=f"topic{number:04}")]
-    outbox(storage, publication(), 1, [[*rows, *records("b", topic="topic0505")]])
+    concluded(storage, 1, [[*rows, *records("b", topic="topic0505")]])
 
     outputs = extracted().outputs
 
     assert len(outputs) == MOST_TOPICS
     assert outputs[0].name == "topic0505", "the one with most records comes first"
+
+
+def test_what_contexture_itself_did_is_a_source_of_its_own() -> None:
+    events = publication(name="operations", source={"kind": "operations"}, topics={"topics": ["events"]}, batches={})
+
+    assert source_name(events) == ("contexture", "operations")
 
 
 def test_a_registry_is_named_by_its_address(set_connection: SetConnection) -> None:

@@ -57,13 +57,17 @@ class ConcludeOperator(BaseOperator):
         context["outlet_events"][self.published].extra = counts
         return dict(counts)
 
-    def get_openlineage_facets_on_complete(self, task_instance: Any) -> OperatorLineage | None:
+    def get_openlineage_facets_on_complete(self, task_instance: Any) -> OperatorLineage:
         """Source and topics of the run; called by Airflow's OpenLineage provider, where it is installed."""
         from contexture_airflow.lineage import lineage_of
         from contexture_airflow.steps.open import open_storage
         from contexture_airflow.steps.run import Staged
 
-        return lineage_of(open_storage(), Staged.received(self.staged))
+        staged = Staged.received(self.staged)
+        return lineage_of(open_storage(), staged.publication, [staged.outbox])
 
-    def get_openlineage_facets_on_failure(self, task_instance: Any) -> None:
+    def get_openlineage_facets_on_failure(self, task_instance: Any) -> OperatorLineage:
         """Nothing: what is not concluded tells of no topics."""
+        from contexture_airflow.lineage import no_lineage
+
+        return no_lineage()

@@ -10,6 +10,7 @@ from contexture_airflow.context import run_request
 from contexture_airflow.operators.attempted import attempted
 
 if TYPE_CHECKING:
+    from airflow.providers.openlineage.extractors import OperatorLineage
     from airflow.sdk import Context
 
     from contexture.publications import Publication
@@ -28,6 +29,7 @@ class SettleOperator(BaseOperator):
     def __init__(self, *, publication: Publication, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.publication = publication
+        self._settled: tuple[str, ...] = ()
 
     def execute(self, context: Context) -> dict[str, Any]:
         """Returns the plan of the run."""
@@ -46,5 +48,13 @@ class SettleOperator(BaseOperator):
         storage, request, report = open_storage(), run_request(context), self.log.info
         with open_journal(storage, self.log.warning) as journal:
             plan = settle(storage, self.publication, request, targets(report), report, journal)
+        self._settled = plan.settled
         tell_dead_letters(storage, self.publication, plan.settled, context, self.log)
         return dict(plan.handed())
+
+    def get_openlineage_facets_on_complete(self, task_instance: Any) -> OperatorLineage:
+        """Source and topics of what was finished; called by Airflow's OpenLineage provider, where it is installed."""
+        from contexture_airflow.lineage import lineage_of
+        from contexture_airflow.steps.open import open_storage
+
+        return lineage_of(open_storage(), self.publication.name, self._settled)
