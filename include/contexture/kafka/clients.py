@@ -12,6 +12,7 @@ from contexture.errors import ContextureError
 from contexture.kafka.allocation import merge_freed_pieces_at_once
 from contexture.kafka.error_table import misconfigured
 from contexture.kafka.errors import KafkaConfigurationError
+from contexture.kafka.forks import leave_clients_to_their_process
 from contexture.kafka.ports import KafkaErrorLike, ListsTopics, TransactionalProducer
 from contexture.kafka.settings import ClientSettings, Option
 from contexture.kafka.watch import CERTIFICATE_ALERT, ClientWatch
@@ -87,7 +88,7 @@ def transactional_producer(
     from confluent_kafka import Producer
 
     merge_freed_pieces_at_once()
-    _explain(watch, settings)
+    _prepare(watch, settings)
     callbacks = {"error_cb": watch.on_error, "on_delivery": watch.on_delivery, "logger": _Listening(watch)}
     # Success is reported only to whoever asks: it costs time for every record.
     reports = {"delivery.report.only.error": watch.delivered is None}
@@ -108,7 +109,7 @@ def reader(
     """A new consumer that reports to `watch`, for explicit partitions and offsets unless its `own` options say more."""
     from confluent_kafka import Consumer
 
-    _explain(watch, settings)
+    _prepare(watch, settings)
     common = settings.consumer(isolation=isolation)
     options: dict[str, object] = {**common, **own, "error_cb": watch.on_error}
     try:
@@ -130,7 +131,7 @@ def admin(settings: ClientSettings, watch: ClientWatch) -> AdminClient:
     """A new admin client that reports to `watch`."""
     from confluent_kafka.admin import AdminClient
 
-    _explain(watch, settings)
+    _prepare(watch, settings)
     options: dict[str, Any] = {**settings.admin(), "error_cb": watch.on_error}
     try:
         return AdminClient(options, logger=_LOG)
@@ -148,6 +149,12 @@ class _Listening:
         """For the client: the last part is the text."""
         self._watch.on_log(str(parts[-1]) if parts else message)
         _LOG.log(level, message, *parts)
+
+
+def _prepare(watch: ClientWatch, settings: ClientSettings) -> None:
+    """What every client needs before it is made."""
+    leave_clients_to_their_process()
+    _explain(watch, settings)
 
 
 def _explain(watch: ClientWatch, settings: ClientSettings) -> None:
