@@ -15,6 +15,7 @@ from typing import Annotated, cast
 import typer
 from rich.console import Console
 
+from bench.engines.taking import PARTS
 from bench.machine import Machine, this_machine
 from bench.measures import Measure
 from bench.report import markdown, terminal_table, write_between_markers, write_json
@@ -32,8 +33,12 @@ BENCHES = {
     "source": "bench.sourcing",
     "registry": "bench.registering",
     "run": "bench.running",
+    "engines": "bench.engines.taking",
 }
 """Where the function of each bench is; a module is imported when its bench is due."""
+
+APART = frozenset({"engines"})
+"""Taken by name alone: it needs servers that `make cluster-test` installs."""
 
 
 def main(
@@ -42,27 +47,33 @@ def main(
     topics: Annotated[
         list[int] | None, typer.Option(help="Instead of the numbers of `topics`; may be given again.")
     ] = None,
+    engine: Annotated[
+        list[str] | None, typer.Option(help=f"Of `engines` one of {', '.join(PARTS)}; may be given again.")
+    ] = None,
     json_file: Annotated[Path | None, typer.Option("--json", help="Gets all figures.")] = None,
     write: Annotated[Path | None, typer.Option(help="A page whose table is rewritten.")] = None,
 ) -> None:
     """Measures Contexture against its peers: ratios of what is done in turn on this machine, now."""
-    chosen = only or list(BENCHES)
-    _refuse_impossible(chosen, quick=quick, write=write)
+    chosen = only or [name for name in BENCHES if name not in APART]
+    _refuse_unknown("bench", chosen, BENCHES)
+    _refuse_unknown("engine", engine or (), PARTS)
+    if quick and write:
+        raise typer.BadParameter("a quick run gives no figures to write")
     progress = Console(stderr=True, highlight=False, soft_wrap=True)
     machine, moment = this_machine(), datetime.now(UTC)
     for name, value in machine.lines():
         progress.print(f"{name}: {value}")
     sizes = QUICK if quick else Sizes()
-    measures = _take(chosen, replace(sizes, topics=tuple(topics)) if topics else sizes, progress)
+    asked = {"topics": tuple(topics or ()), "engines": tuple(engine or ())}
+    sizes = replace(sizes, **{name: value for name, value in asked.items() if value})
+    measures = _take(chosen, sizes, progress)
     _hand_over(measures, machine, moment, json_file=json_file, write=write)
 
 
-def _refuse_impossible(chosen: Iterable[str], *, quick: bool, write: Path | None) -> None:
-    unknown = [name for name in chosen if name not in BENCHES]
+def _refuse_unknown(kind: str, chosen: Iterable[str], known: Iterable[str]) -> None:
+    unknown = [name for name in chosen if name not in known]
     if unknown:
-        raise typer.BadParameter(f"there is no bench {', '.join(unknown)}; there are {', '.join(BENCHES)}")
-    if quick and write:
-        raise typer.BadParameter("a quick run gives no figures to write")
+        raise typer.BadParameter(f"there is no {kind} {', '.join(unknown)}; there are {', '.join(known)}")
 
 
 def _take(chosen: Iterable[str], sizes: Sizes, progress: Console) -> list[Measure]:

@@ -34,7 +34,7 @@ def run(setting: Setting) -> list[Measure]:
         dags=_dags(project, setting.folder),
     )
     with Stack(options, setting.tell) as stack:
-        stack.broker.load(_cars(entities))
+        stack.broker.load(cars(entities))
         dag_id = f"publish_{PUBLICATION}"
         stack.client.await_dags([dag_id, EMPTY_DAG])
         ours = partial(_seconds, stack, setting.tell, dag_id, {"mode": "full", "reason": "bench"})
@@ -97,8 +97,9 @@ def _dags(project: Path, folder: Path) -> Path:
     return both
 
 
-def _cars(entities: int) -> list[SeedEntity]:
+def cars(entities: int) -> list[SeedEntity]:
+    """So many of the test broker's cars, which the publication reads."""
     kinds, recorded = 6, 13
     seeds = seed_entities(entities * kinds + recorded)
-    cars = (one for one in seeds if (one.service, one.service_path) == CARS and one.entity["type"] == "car")
-    return list(islice(cars, entities))
+    of_fleet = (one for one in seeds if (one.service, one.service_path) == CARS and one.entity["type"] == "car")
+    return list(islice(of_fleet, entities))

@@ -1,7 +1,7 @@
 """One sender in a process of its own: `python -m bench.sender HOME OUTBOX SHARD SENDER BOOTSTRAP_SERVERS`.
 
 Says `ready`, waits for a line, sends a shard of the outbox as a publish task does, and prints one JSON line: records,
-seconds, peak memory.
+seconds, peak memory, processor seconds.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import resource
 import sys
+import time
 from pathlib import Path
 
 from bench.outbox_files import PUBLICATION
@@ -33,8 +34,14 @@ def main(arguments: list[str]) -> None:
     sys.stdout.write("ready\n")
     sys.stdout.flush()
     sys.stdin.readline()
+    before = time.process_time()
     result = Publisher(settings, names, shards=shards).publish(reader)
-    answer = {"records": result.records_sent, "seconds": result.seconds, "peak_bytes": peak_bytes()}
+    answer = {
+        "records": result.records_sent,
+        "seconds": result.seconds,
+        "peak_bytes": peak_bytes(),
+        "processor_seconds": time.process_time() - before,
+    }
     sys.stdout.write(json.dumps(answer) + "\n")
     sys.stdout.flush()
 

@@ -34,19 +34,28 @@ class Sent:
         records: of all.
         seconds: from the moment at which all were ready to the last one's end.
         peak_bytes: the largest resident memory of one.
+        processor_seconds: of all, from that moment on; 0 for programs that don't tell.
     """
 
     records: int
     seconds: float
     peak_bytes: int
+    processor_seconds: float = 0.0
 
 
 @dataclass(slots=True)
 class Sender:
-    """Starts our senders, each time as a publication that has never sent before."""
+    """Starts our senders, each time as a publication that has never sent before.
 
-    home: Path
+    Attributes:
+        home: of the outboxes.
+        kafka: what they send to.
+        copies: of the topic that is made for a load.
+    """
+
+    home: Path | str
     kafka: EmbeddedKafka
+    copies: int = 1
     _numbers: Iterator[int] = field(default_factory=count)
 
     def records_per_second(self, load: Load) -> float:
@@ -56,7 +65,7 @@ class Sender:
 
     def send(self, load: Load) -> Sent:
         """Sends a load's outbox to a fresh topic, with a sender for each shard."""
-        renew_topic(self.kafka)
+        renew_topic(self.kafka, self.copies)
         sent = self.send_outbox(load.outbox, f"bench-{next(self._numbers)}", shards=load.shards)
         if sent.records != load.records:
             raise RuntimeError(f"{sent.records} of {load.records} records were sent")
@@ -84,7 +93,8 @@ class Sender:
         finally:
             _end(processes)
         records = sum(answer["records"] for answer in answers)
-        return Sent(records, seconds, max(answer["peak_bytes"] for answer in answers))
+        processor_seconds = sum(answer.get("processor_seconds", 0.0) for answer in answers)
+        return Sent(records, seconds, max(answer["peak_bytes"] for answer in answers), processor_seconds)
 
 
 def _pipe(pipe: IO[str] | None) -> IO[str]:
@@ -111,18 +121,18 @@ def _end(processes: list[subprocess.Popen[str]]) -> None:
 
 
 @contextmanager
-def bench_kafka(setting: Setting) -> Iterator[EmbeddedKafka]:
-    """The broker both sides send to; the JVM compiles as it would in production."""
+def bench_kafka(setting: Setting, brokers: int = 1) -> Iterator[EmbeddedKafka]:
+    """The brokers both sides send to, one or three; the JVM compiles as it would in production."""
     setting.tell("starting Kafka")
     # The sandbox's quick compiler is for short lives; later options win.
     options = ("-XX:TieredStopAtLevel=4", "-XX:+UseG1GC", "-XX:-UseSerialGC")
     # Kafka's own; the sandbox's is for brokers that are killed, and too short for one that makes thousands of topics.
     config = {"broker.session.timeout.ms": "9000", "broker.heartbeat.interval.ms": "2000"}
-    with EmbeddedKafka(heap="1g", jvm_options=options, broker_config=config, progress=setting.tell) as kafka:
+    with EmbeddedKafka(brokers, heap="1g", jvm_options=options, broker_config=config, progress=setting.tell) as kafka:
         yield kafka
 
 
-def renew_topic(kafka: EmbeddedKafka) -> None:
+def renew_topic(kafka: EmbeddedKafka, copies: int = 1) -> None:
     """An empty topic."""
     settings = ClientSettings.from_extra(kafka.client_settings())
     admin = AdminClient(settings.admin())
@@ -133,4 +143,4 @@ def renew_topic(kafka: EmbeddedKafka) -> None:
         if time.monotonic() > deadline:
             raise RuntimeError(f"topic {TOPIC} was not deleted")
         time.sleep(0.1)
-    ensure_topics(settings, [TopicSpec(TOPIC, PARTITIONS, 1, {"file.delete.delay.ms": "1000"})])
+    ensure_topics(settings, [TopicSpec(TOPIC, PARTITIONS, copies, {"file.delete.delay.ms": "1000"})])

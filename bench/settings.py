@@ -30,6 +30,15 @@ class Sizes:
         single_core_items: names and entities of `encode`.
         split_codes: in the messages of `split`, in one list or in many.
         split_memory_bytes: about so many in the message whose splitting is held to its memory.
+        engines: which parts of `engines` are taken.
+        engine_pairs: how often each pair of `engines` is measured.
+        engine_entities: in the brokers that `engines` stages on Spark, few and many; multiples of five.
+        store_entities: the same for runs with their home on an object store.
+        engine_records: in each outbox that `engines` sends.
+        engine_topics: of one partition, made to see what a broker opens for each.
+        engine_publications: that run beside each other on Airflow's workers, of as many cars as `engine_cars`.
+        engine_cars: in the source of those.
+        rest_seconds: for which the platform is watched while nothing runs.
     """
 
     pairs: int = 5
@@ -48,6 +57,15 @@ class Sizes:
     single_core_items: int = 200_000
     split_codes: int = 50_000
     split_memory_bytes: int = 290_000_000
+    engines: tuple[str, ...] = ("spark", "store", "kafka", "airflow")
+    engine_pairs: int = 3
+    engine_entities: tuple[int, int] = (10_000, 100_000)
+    store_entities: tuple[int, int] = (1_000, 10_000)
+    engine_records: int = 1_000_000
+    engine_topics: int = 500
+    engine_publications: int = 4
+    engine_cars: int = 100
+    rest_seconds: int = 30
 
 
 QUICK = Sizes(
@@ -66,6 +84,13 @@ QUICK = Sizes(
     single_core_items=20_000,
     split_codes=2_000,
     split_memory_bytes=3_000_000,
+    engine_pairs=1,
+    engine_entities=(500, 1_000),
+    store_entities=(100, 500),
+    engine_records=100_000,
+    engine_topics=50,
+    engine_publications=2,
+    rest_seconds=5,
 )
 """Shows that a bench works; says nothing about speed."""
 

@@ -66,6 +66,16 @@ class SourceRun:
     entities: int
     taken: Taken = field(default_factory=Taken)
 
+    @property
+    def home(self) -> str:
+        """The address of its files."""
+        return str(self.folder / "home")
+
+    @property
+    def sender_name(self) -> str:
+        """What Kafka knows its sender by."""
+        return f"source-{self.entities}"
+
     def stage(self, url: str, setting: Setting) -> Manifest:
         """Pull, prepare and the checkpoint in a new session of Spark."""
         with spark_session(self.folder) as spark, PeakMemory(_others()) as memory:
@@ -77,11 +87,11 @@ class SourceRun:
     def publish(self, manifest: Manifest, kafka: EmbeddedKafka) -> None:
         """Topics, a sender in a process of its own, and the next state."""
         Outboxes(self._storage, PUBLICATION).move(manifest.outbox, "approved", reason="bench")
-        sender = Sender(self.folder / "home", kafka)
+        sender = Sender(self.home, kafka)
         with self.taken.step("publish"):
             specs = [TopicSpec(name, 2, 1) for name in topic_counts(self._storage, manifest)]
             ensure_topics(ClientSettings.from_extra(kafka.client_settings()), specs)
-            sent = sender.send_outbox(manifest.outbox, f"source-{self.entities}")
+            sent = sender.send_outbox(manifest.outbox, self.sender_name)
         self.taken.sender_bytes = sent.peak_bytes
         with self.taken.step("conclude"):
             conclude(self._storage, manifest, cluster=None, target=None)
@@ -118,7 +128,7 @@ class SourceRun:
 
     @property
     def _storage(self) -> Storage:
-        return Storage(str(self.folder / "home"))
+        return Storage(self.home)
 
     def _order(self) -> StageOrder:
         publication = self._publication()

@@ -64,8 +64,7 @@ class ObjectStore:
     def __enter__(self) -> ObjectStore:
         program = installed(self._progress)
         options = ProcessOptions(log=self._log)
-        words = [program, "-H", LOOPBACK, "-p", str(self.port)]
-        self.process = start_server("the object store", words, options, port=self.port)
+        self.process = start_server("the object store", self._command(program), options, port=self.port)
         httpx.put(f"{self.url}/{BUCKET}", timeout=60).raise_for_status()
         return self
 
@@ -73,6 +72,9 @@ class ObjectStore:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.process.kill()
+
+    def _command(self, program: Path) -> list[str | Path]:
+        return [program, "-H", LOOPBACK, "-p", str(self.port)]
 
 
 def installed(progress: Callable[[str], None]) -> Path:

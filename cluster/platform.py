@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from cluster.celery import CeleryWorkers
 from cluster.object_store import ObjectStore
 from cluster.postgres import PostgresServer
@@ -37,14 +39,20 @@ class ClusterPlatform(Stack):
         settings = {"min.insync.replicas": str(MIN_IN_SYNC)}
         return EmbeddedKafka(BROKERS, broker_config=settings, heap="384m", progress=self._progress)
 
+    def _new_postgres(self, log: Path) -> PostgresServer:
+        return PostgresServer(log)
+
+    def _new_store(self, log: Path) -> ObjectStore:
+        return ObjectStore(log, self._progress)
+
     def _start_engines(self, runtime: Java) -> None:
         logs = self.folder / "services"
         self._progress("starting PostgreSQL")
-        self.postgres = self._stack.enter_context(PostgresServer(logs / "postgres.log"))
+        self.postgres = self._stack.enter_context(self._new_postgres(logs / "postgres.log"))
         self._progress("starting Redis")
         self.redis = self._stack.enter_context(RedisServer(self.folder / "redis", logs / "redis.log"))
         self._progress("starting an S3 server")
-        self.store = self._stack.enter_context(ObjectStore(logs / "object-store.log", self._progress))
+        self.store = self._stack.enter_context(self._new_store(logs / "object-store.log"))
         self._progress("starting Spark's master and workers")
         folder = self.folder / "spark"
         folders = SparkFolders(logs, folder / "work", folder / "scratch", folder / "conf")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 import shutil
 import subprocess
+from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
@@ -32,12 +33,18 @@ _SETTINGS = {
 
 
 class PostgresServer:
-    """A new PostgreSQL on a free port of 127.0.0.1 with a password of its own; a context manager."""
+    """A new PostgreSQL on a free port of 127.0.0.1 with a password of its own; a context manager.
 
-    def __init__(self, log: Path) -> None:
+    Args:
+        log: its log.
+        further: settings beside its own, in PostgreSQL's names.
+    """
+
+    def __init__(self, log: Path, further: Mapping[str, str] | None = None) -> None:
         self.port = free_port()
         self._password = secrets.token_urlsafe(18)
         self._log = log
+        self._settings = {**_SETTINGS, **(further or {})}
         self._account = unprivileged()
         # Not in the platform's folder, which other users can't enter.
         self._folder = self._account.folder("contexture-postgres-")
@@ -81,7 +88,7 @@ class PostgresServer:
             )
 
     def _start(self, programs: Path) -> ChildProcess:
-        settings = [word for name, value in _SETTINGS.items() for word in ("-c", f"{name}={value}")]
+        settings = [word for name, value in self._settings.items() for word in ("-c", f"{name}={value}")]
         words = [programs / "postgres", "-D", self._folder / "data", "-p", str(self.port), *settings]
         options = ProcessOptions(log=self._log, folder=self._folder, remove=(self._folder,))
         return start_server("PostgreSQL", self._account.command(words), options, port=self.port)

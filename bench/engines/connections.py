@@ -1,0 +1,69 @@
+"""How many connections each part of a platform has to PostgreSQL and Redis, as these see them, at most."""
+
+from __future__ import annotations
+
+import threading
+from types import TracebackType
+
+import psutil
+
+from bench.engines.counted_platform import CountedPlatform
+from bench.engines.database import Databases, by_owner, queue_clients
+from cluster.moments import descendants
+
+_SECONDS = 2.0
+
+
+class ConnectionWatch:
+    """Looks now and then while the block runs.
+
+    Attributes:
+        most: connections at most, by what they lead to (a database's name, or `redis`) and who has them.
+        together: of all to PostgreSQL, at most.
+    """
+
+    def __init__(self, platform: CountedPlatform, databases: Databases) -> None:
+        self.most: dict[tuple[str, str], int] = {}
+        self.together = 0
+        self._platform = platform
+        self._databases = databases
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+
+    def __enter__(self) -> ConnectionWatch:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._ended.set()
+        self._thread.join()
+
+    def to(self, server: str, owner: str) -> int:
+        """At most, of a part whose name begins so."""
+        return max((number for (to, who), number in self.most.items() if to == server and who == owner), default=0)
+
+    def _watch(self) -> None:
+        while not self._ended.wait(_SECONDS):
+            clients = self._databases.clients()
+            queued = queue_clients(self._platform.redis.url)
+            owners = self._owners()
+            self.together = max(self.together, len(clients))
+            for database in {name for name, _ in clients}:
+                self._note(database, by_owner((port for name, port in clients if name == database), owners))
+            self._note("redis", by_owner(queued, owners))
+
+    def _note(self, server: str, seen: dict[str, int]) -> None:
+        for owner, number in seen.items():
+            self.most[server, owner] = max(self.most.get((server, owner), 0), number)
+
+    def _owners(self) -> dict[int, str]:
+        """Who has the local ports of this machine: each Celery worker by its name, and the other parts."""
+        roots = {name: (worker.pid,) for name, worker in self._platform.workers.running.items()}
+        parts = {name: pids for name, pids in self._platform.parts.items() if not name.startswith("Celery")}
+        processes = {
+            process: name for name, pids in (parts | roots).items() for pid in pids for process in descendants(pid)
+        }
+        found = psutil.net_connections("tcp")
+        return {each.laddr.port: processes[each.pid] for each in found if each.laddr and each.pid in processes}
