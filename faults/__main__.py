@@ -12,7 +12,7 @@ from rich.console import Console
 
 from contexture.sandbox.kafka import EmbeddedKafka
 from faults.matrix import BROKER_CONFIG, NAMES, cells, run_all
-from faults.report import complaints, tables, write_json
+from faults.report import complaints, disturbances, tables, write_json
 from faults.trial import Outcome
 
 # A matrix of this size must also have aimed well.
@@ -44,7 +44,7 @@ def main(
         cell, word = outcome.cell, "clean" if outcome.is_clean else "[red]not clean[/red]"
         stamp = f"[dim]{time.monotonic() - started:5.0f} s[/dim] {len(done):4} of {len(planned)}"
         progress.print(f"{stamp}  {cell.scenario}, {cell.moment}: {word}, {outcome.seconds:.1f} s")
-        for line in complaints([outcome]):
+        for line in [*complaints([outcome]), *disturbances([outcome])]:
             progress.print(line, markup=False)
 
     with EmbeddedKafka(broker_config=BROKER_CONFIG) as kafka:
@@ -60,6 +60,8 @@ def _hand_over(outcomes: list[Outcome], seed: int, seconds: float, json_file: Pa
         output.print(table)
     inside = sum(outcome.kills_inside for outcome in outcomes)
     output.print(f"{len(outcomes)} runs with seed {seed} in {seconds:.0f} s; {inside} kills inside a transaction")
+    for line in disturbances(outcomes):
+        output.print(line, style="yellow", markup=False, soft_wrap=True)
     told = complaints(outcomes)
     if len(outcomes) >= _WHOLE_MATRIX and inside < _KILLS_INSIDE:
         told.append(f"only {inside} kills were inside a transaction; a whole matrix has at least {_KILLS_INSIDE}")

@@ -21,6 +21,8 @@ _CONFIG = {
     "delete.retention.ms": "100",
 }
 _ROUND_SECONDS = 2.0
+# The first round of a broker that is busy with much else.
+_FIRST_ROUND_SECONDS = 60.0
 
 
 @dataclass
@@ -30,10 +32,15 @@ class CompactingLedger:
     settings: ClientSettings
     topic: str
 
-    def await_round(self) -> None:
-        """Waits until something more was removed, but not for long: there may be nothing to remove."""
-        before, until = self.removed(), time.monotonic() + _ROUND_SECONDS
-        while self.removed() == before and time.monotonic() < until:
+    def await_round(self, *, has_more: bool = False) -> None:
+        """Waits until something more was removed, but not for long: there may be nothing to remove.
+
+        Args:
+            has_more: there is something to remove; if nothing ever was, it is waited for longer.
+        """
+        before, began = self.removed(), time.monotonic()
+        limit = _FIRST_ROUND_SECONDS if has_more and not before else _ROUND_SECONDS
+        while self.removed() == before and time.monotonic() - began < limit:
             time.sleep(0.2)
 
     def removed(self) -> int:

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any
 
+import psutil
+
 from faults.moments import Moment
 from faults.probe import said
 from faults.sender import SendOrder, send
@@ -65,8 +67,9 @@ class Sender:
         return self._listen_until("holding")
 
     def go(self) -> None:
-        """Lets it go on from where it holds."""
-        self._pipe.send(("go",))
+        """Lets it go on from where it holds; for one that is gone, its ending says what became of it."""
+        with suppress(OSError):
+            self._pipe.send(("go",))
 
     def kill(self) -> Moment | None:
         """Kills it; where it stood by its own last word."""
@@ -79,9 +82,16 @@ class Sender:
         """Stops it as a machine that is suspended does (SIGSTOP)."""
         self._signal(signal.SIGSTOP)
 
-    def resume(self) -> None:
-        """Lets a stopped one run on (SIGCONT)."""
+    def resume(self) -> bool:
+        """Lets a stopped one run on (SIGCONT).
+
+        Returns:
+            Whether it was stopped until now. It may have ended before it could be stopped, and others may wake it: when
+            the shell ends that started all this, the system wakes what is stopped.
+        """
+        was_stopped = self._is_stopped()
         self._signal(signal.SIGCONT)
+        return was_stopped
 
     def ending(self) -> Ending:
         """Waits for its end.
@@ -104,9 +114,16 @@ class Sender:
             self._process.join()
         self._pipe.close()
 
+    def _is_stopped(self) -> bool:
+        try:
+            return psutil.Process(self._process.pid).status() == psutil.STATUS_STOPPED
+        except psutil.NoSuchProcess:
+            return False
+
     def _signal(self, number: signal.Signals) -> None:
-        if self._process.pid is not None:
-            os.kill(self._process.pid, number)
+        with suppress(ProcessLookupError):
+            if self._process.pid is not None and self.is_alive:
+                os.kill(self._process.pid, number)
 
     def _listen_until(self, word: str) -> bool:
         """Hears what it says up to a word (True) or to its end (False)."""

@@ -13,7 +13,7 @@ from rich.table import Table
 from faults.moments import INSIDE, MOMENTS
 from faults.trial import Outcome
 
-COLUMNS = ("scenario", "runs", "lost", "doubled", "reordered", "strange", "kills", "inside", "problems")
+COLUMNS = ("scenario", "runs", "lost", "doubled", "reordered", "strange", "kills", "inside", "disturbed", "problems")
 
 
 def by_scenario(outcomes: Sequence[Outcome]) -> list[tuple[str, ...]]:
@@ -45,10 +45,15 @@ def tables(outcomes: Sequence[Outcome]) -> list[Table]:
     return [scenarios, moments]
 
 
+def disturbances(outcomes: Iterable[Outcome]) -> list[str]:
+    """A line for each run that something from outside disturbed: it found nothing wrong, and shows less."""
+    return [f"{_named(outcome)}: {outcome.disturbed}" for outcome in outcomes if outcome.disturbed]
+
+
 def complaints(outcomes: Iterable[Outcome]) -> list[str]:
     """A line for each run that was not clean, with what repeats it."""
     return [
-        f"run {outcome.cell.number} ({outcome.cell.scenario}, {outcome.cell.moment}; seed {outcome.cell.seed}): "
+        f"{_named(outcome)}: "
         f"{'; '.join([*outcome.problems, *([] if outcome.verdict.is_clean else [str(outcome.verdict)])])}"
         for outcome in outcomes
         if not outcome.is_clean
@@ -70,12 +75,18 @@ def write_json(file: Path, outcomes: Sequence[Outcome], seed: int, seconds: floa
                 **asdict(outcome.verdict),
                 "kills": dict(outcome.kills),
                 "problems": list(outcome.problems),
+                "disturbed": outcome.disturbed,
                 "seconds": round(outcome.seconds, 2),
             }
             for outcome in outcomes
         ],
     }
     file.write_text(json.dumps(document, indent=1) + "\n")
+
+
+def _named(outcome: Outcome) -> str:
+    cell = outcome.cell
+    return f"run {cell.number} ({cell.scenario}, {cell.moment}; seed {cell.seed})"
 
 
 def _row(name: str, outcomes: Sequence[Outcome]) -> tuple[str, ...]:
@@ -88,6 +99,7 @@ def _row(name: str, outcomes: Sequence[Outcome]) -> tuple[str, ...]:
         sum(verdict.strange for verdict in verdicts),
         sum(sum(outcome.kills.values()) for outcome in outcomes),
         sum(outcome.kills_inside for outcome in outcomes),
+        sum(bool(outcome.disturbed) for outcome in outcomes),
         sum(len(outcome.problems) for outcome in outcomes),
     )
     return (name, *map(str, figures))

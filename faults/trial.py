@@ -52,6 +52,7 @@ class Outcome:
         kills: at which moments senders were killed, by the senders' own words.
         problems: what else was not as it must be, such as a sender that ended otherwise.
         seconds: how long it took.
+        disturbed: why the run shows less than it was to show; empty when nothing came between.
     """
 
     cell: Cell
@@ -59,6 +60,7 @@ class Outcome:
     kills: Mapping[Moment, int]
     problems: tuple[str, ...]
     seconds: float
+    disturbed: str = ""
 
     @property
     def is_clean(self) -> bool:
@@ -82,6 +84,7 @@ class Trial:
         problems: what was not as it must be.
         timeout_ms: how long a transaction may stay open.
         most_records: after how many records of a transaction a sender holds at most.
+        disturbed: what came between, from outside of the run.
     """
 
     cell: Cell
@@ -90,6 +93,7 @@ class Trial:
     problems: list[str] = field(default_factory=list)
     timeout_ms: int = _TIMEOUT_MS
     most_records: int = 6
+    disturbed: str = ""
 
     def __post_init__(self) -> None:
         self.random = self.cell.random()
@@ -171,7 +175,7 @@ class Trial:
         """Reads the topics back and judges."""
         verdict = judge(required, read_topics(self.bootstrap, self.topics), allowed)
         seconds = time.monotonic() - self._started
-        return Outcome(self.cell, verdict, dict(self.kills), tuple(self.problems), seconds)
+        return Outcome(self.cell, verdict, dict(self.kills), tuple(self.problems), seconds, self.disturbed)
 
 
 @contextmanager

@@ -6,7 +6,7 @@ from collections import Counter
 
 from faults.matrix import NAMES, cells
 from faults.moments import INSIDE, MOMENTS, Moment
-from faults.report import by_scenario, complaints
+from faults.report import by_scenario, complaints, disturbances, tables
 from faults.trial import Cell, Outcome
 from faults.verdict import Verdict
 
@@ -37,7 +37,19 @@ def test_what_was_not_clean_is_told_with_what_repeats_it() -> None:
     assert complaints([clean, wrong]) == [
         "run 1 (paused, in commit; seed 7): odd; Verdict(lost=3, doubled=0, reordered=0, strange=0)"
     ]
-    assert by_scenario([clean, wrong])[-1] == ("all", "2", "3", "0", "0", "0", "3", "2", "1")
+    assert by_scenario([clean, wrong])[-1] == ("all", "2", "3", "0", "0", "0", "3", "2", "0", "1")
+
+
+def test_a_run_that_was_disturbed_is_counted_and_named_and_is_not_wrong() -> None:
+    cell = Cell(2, "paused", Moment.MID_PRODUCE, 7)
+    disturbed = Outcome(cell, Verdict(), {}, (), 1.0, "a sender ran on that was to be stopped")
+
+    assert disturbances([Outcome(cell, Verdict(), {}, (), 1.0), disturbed]) == [
+        "run 2 (paused, mid produce; seed 7): a sender ran on that was to be stopped"
+    ]
+    assert complaints([disturbed]) == []
+    assert by_scenario([disturbed])[-1] == ("all", "1", "0", "0", "0", "0", "0", "0", "1", "0")
+    assert [column.header for column in tables([disturbed])[0].columns][-2:] == ["disturbed", "problems"]
 
 
 def test_only_what_lies_between_a_record_and_the_call_of_commit_is_inside() -> None:
