@@ -22,7 +22,8 @@ from contexture.kafka.settings import ClientSettings
 if TYPE_CHECKING:
     from cryptography import x509
 
-_SECONDS: Final = 3.0
+# Somebody listens there, or the client had heard nothing; a busy broker takes its time for a handshake.
+_SECONDS: Final = 10.0
 _ADDRESS = re.compile(r"ssl://(.+?):(\d+)/", re.IGNORECASE)
 _EXPIRED, _NOT_YET = 10, 9
 _OTHER_HOST: Final = frozenset({62, 63, 64})

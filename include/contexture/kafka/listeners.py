@@ -21,8 +21,9 @@ from contexture.kafka.addresses import parts
 from contexture.kafka.errors import KafkaConfigurationError
 from contexture.kafka.settings import ClientSettings
 
-_SECONDS: Final = 1.0
-_ANSWER_SECONDS: Final = 3.0
+_CONNECT_SECONDS: Final = 1.0
+# Of a handshake, and of an answer: a busy broker is slow to give either.
+_ANSWER_SECONDS: Final = 5.0
 _BROKERS: Final = 3
 _SASL_HANDSHAKE, _VERSION, _CORRELATION = 17, 1, 0x43545852
 _LONGEST_ANSWER: Final = 4096
@@ -95,7 +96,8 @@ def _mismatch(address: str, ours: str, spoken: Spoken, doing: str) -> KafkaConfi
 
 def _asked(host: str, port: int, *, tls: bool) -> Spoken | None:
     try:
-        with socket.create_connection((host, port), timeout=_SECONDS) as plain:
+        with socket.create_connection((host, port), timeout=_CONNECT_SECONDS) as plain:
+            plain.settimeout(_ANSWER_SECONDS)
             if not tls:
                 mechanisms = _mechanisms(plain)
                 return None if mechanisms is None else Spoken(False, mechanisms)

@@ -16,9 +16,10 @@ from contexture.errors import ConfigurationError
 DATABASE_VARIABLE = "CONTEXTURE_DATABASE"
 DEFAULT_FILE = "operations.sqlite"
 
-# A send must not wait for the tables: whoever is blocked longer gives up and says so.
-_BUSY_SECONDS: Final = 1.0
-_MIGRATION_SECONDS: Final = 5.0
+# Whoever is blocked longer gives up and says so. Sends do not wait meanwhile: what they tell is written beside them. On
+# a busy machine several writers of one SQLite file take more than a second.
+_BUSY_SECONDS: Final = 5.0
+_MIGRATION_SECONDS: Final = 30.0
 # libpq takes no less.
 _CONNECT_SECONDS: Final = 2
 

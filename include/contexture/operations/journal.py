@@ -13,7 +13,8 @@ from contexture.operations.store import ProducerStore
 Note = Callable[[ProducerStore], object]
 
 _WAITING_NOTES = 1_000
-_CLOSE_SECONDS = 2.0
+# The work is done by then: a database that is only slow shall not lose what it was told of it.
+_CLOSE_SECONDS = 15.0
 _IDLE_SECONDS = 0.05
 
 

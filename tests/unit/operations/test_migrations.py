@@ -153,7 +153,7 @@ def test_processes_that_upgrade_at_once_do_it_once(url: str) -> None:
     former_tables(url, 1)
     code = "import sys; from contexture.operations import ProducerStore; print(len(ProducerStore(sys.argv[1]).runs()))"
     started = [subprocess.Popen([sys.executable, "-c", code, url], stdout=subprocess.PIPE, text=True) for _ in range(4)]
-    assert [(process.communicate(timeout=60)[0], process.returncode) for process in started] == [("1\n", 0)] * 4
+    assert [(process.communicate(timeout=240)[0], process.returncode) for process in started] == [("1\n", 0)] * 4
     assert current_revision(open_engine(make_url(url))) == HEAD
 
 
