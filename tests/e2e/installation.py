@@ -39,6 +39,21 @@ def installation(
         yield Installation(stack)
 
 
+@contextmanager
+def installation_below(folder: Path, *, entities: int, **files: str) -> Iterator[Installation]:
+    """The same with its publications and its home below a folder; it starts with these publication files, by name."""
+    write(folder / "publications", **files)
+    with installation(folder / "publications", folder / "home", entities=entities) as started:
+        yield started
+
+
+def write(publications: Path, **files: str) -> None:
+    """Writes publication files, by name."""
+    publications.mkdir(exist_ok=True)
+    for name, text in files.items():
+        (publications / f"{name}.yaml").write_text(text)
+
+
 @dataclass
 class Installation:
     """Contexture with everything behind it, in the hands of its operator."""
@@ -95,7 +110,7 @@ class Installation:
             capture_output=True,
             text=True,
             check=False,
-            timeout=120,
+            timeout=300,
         )
         assert done.returncode == 0, f"{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
         return done.stdout + done.stderr

@@ -12,7 +12,7 @@ import pytest
 from contexture.kafka import read_committed
 from contexture.operations import ProducerStore
 from contexture.sandbox.airflow.client import DagRun
-from e2e.installation import PATIENCE_SECONDS, Installation, installation, until
+from e2e.installation import PATIENCE_SECONDS, Installation, installation_below, until
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.long, pytest.mark.timeout(2400)]
 
@@ -46,11 +46,7 @@ class Story:
 @pytest.fixture(scope="module")
 def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
     """Most cars go; the second run that misses them asks."""
-    folder = tmp_path_factory.mktemp("approval")
-    publications = folder / "publications"
-    publications.mkdir()
-    (publications / "cars.yaml").write_text(CARS)
-    with installation(publications, folder / "home", entities=ENTITIES) as platform:
+    with installation_below(tmp_path_factory.mktemp("approval"), entities=ENTITIES, cars=CARS) as platform:
         platform.stack.client.await_dags(["publish_cars"])
         loaded = len(live(platform)) if run(platform) else 0
         remove_cars(platform)

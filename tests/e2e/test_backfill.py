@@ -23,7 +23,7 @@ from contexture.outbox.retention import expire
 from contexture.outbox.state import State, StatePointer
 from contexture.sandbox.airflow.client import DagRun
 from e2e.buses import DAG, describe, drive, lines_told, records
-from e2e.installation import Installation, installation, until
+from e2e.installation import Installation, installation_below, until
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.long, pytest.mark.timeout(7200)]
 
@@ -59,10 +59,7 @@ class Story:
 @pytest.fixture(scope="module")
 def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
     """The ordinary runs, what would be sent again, and the backfills, told once for all tests."""
-    folder = tmp_path_factory.mktemp("backfill")
-    publications = folder / "publications"
-    publications.mkdir()
-    with installation(publications, folder / "home", entities=0) as platform:
+    with installation_below(tmp_path_factory.mktemp("backfill"), entities=0) as platform:
         drive(platform, one=1, two=2, three=3)
         describe(platform, schedule="null", on_startup="none")
         platform.stack.client.await_dags([DAG], seconds=PATIENCE_SECONDS)

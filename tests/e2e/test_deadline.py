@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from contexture.sandbox.airflow.client import DagRun
-from e2e.installation import PATIENCE_SECONDS, Installation, installation, until
+from e2e.installation import PATIENCE_SECONDS, Installation, installation_below, until
 from fakes.mail_server import MailServer, Received
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.long, pytest.mark.timeout(1800)]
@@ -41,10 +41,7 @@ class Story:
 def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
     """A run whose source answers so slowly that it is still under way after its minute."""
     folder = tmp_path_factory.mktemp("deadline")
-    publications = folder / "publications"
-    publications.mkdir()
-    (publications / "cars.yaml").write_text(CARS)
-    with MailServer() as server, installation(publications, folder / "home", entities=60) as platform:
+    with MailServer() as server, installation_below(folder, entities=60, cars=CARS) as platform:
         # In Airflow's database, as most connections are: whoever calls the notifier has to find it there.
         add_mail_connection(platform, server.port)
         platform.stack.client.await_dags(["publish_cars"])

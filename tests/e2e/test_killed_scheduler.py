@@ -13,7 +13,7 @@ from contexture.outbox.manifest import Manifest
 from contexture.sandbox.airflow.client import DagRun, TaskInstance
 from contexture.sandbox.demo.comparison import Comparison, compare
 from contexture.sandbox.demo.outage import LedgerWatch, Seen
-from e2e.installation import Installation, installation
+from e2e.installation import Installation, installation_below
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.long, pytest.mark.timeout(3600)]
 
@@ -39,13 +39,10 @@ class Story:
 @pytest.fixture(scope="module")
 def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
     """A first load, then a full run whose scheduler ends when the first transaction is committed."""
-    folder = tmp_path_factory.mktemp("killed-scheduler")
-    publications = folder / "publications"
-    publications.mkdir()
     # Two entities in a transaction: a send that takes seconds.
     city = re.sub(r"(?m)^schedule:.*$", "schedule: null", SHIPPED.read_text())
-    (publications / "city.yaml").write_text(city.replace("batch_size: 10", "batch_size: 2"))
-    with installation(publications, folder / "home", entities=ENTITIES) as platform:
+    city = city.replace("batch_size: 10", "batch_size: 2")
+    with installation_below(tmp_path_factory.mktemp("killed-scheduler"), entities=ENTITIES, city=city) as platform:
         client = platform.stack.client
         client.await_dags([DAG], seconds=PATIENCE_SECONDS)
         first = client.trigger(DAG, {"mode": "full"})

@@ -21,7 +21,7 @@ from contexture.outbox.lifecycle import Outboxes
 from contexture.sandbox.airflow.client import DagRun
 from contexture.sandbox.demo.comparison import Comparison, compare
 from e2e.buses import DAG, describe, drive, lines_told, records
-from e2e.installation import Installation, installation
+from e2e.installation import Installation, installation_below
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.long, pytest.mark.timeout(7200)]
 
@@ -49,13 +49,10 @@ class Story:
 def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
     """Two databases of one installation, and the first one again, told once for all tests."""
     folder = tmp_path_factory.mktemp("lost-airflow")
-    publications = folder / "publications"
-    publications.mkdir()
-    home = folder / "home"
-    with installation(publications, home, entities=0) as platform:
+    with installation_below(folder, entities=0) as platform:
         before = with_first_database(platform)
         sent = sent_told(platform)
-        lose_databases(platform, home, folder / "copy")
+        lose_databases(platform, folder / "home", folder / "copy")
         platform.stack.airflow.start()
         after = with_new_database(platform)
         rebuilt = platform.contexture("tables", "rebuild", "buses")

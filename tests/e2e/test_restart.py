@@ -18,7 +18,7 @@ from contexture.kafka import read_committed
 from contexture.outbox.manifest import Manifest
 from contexture.sandbox.airflow.client import DagRun
 from contexture.sandbox.demo.comparison import Comparison, compare
-from e2e.installation import PATIENCE_SECONDS, Installation, cron_of_minutes, installation, until
+from e2e.installation import PATIENCE_SECONDS, Installation, cron_of_minutes, installation_below, until, write
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(1800)]
 
@@ -74,11 +74,8 @@ class Story:
 def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
     """Two starts of one installation, told once for all tests."""
     folder = tmp_path_factory.mktemp("restart")
-    publications = folder / "publications"
-    publications.mkdir()
-    write(publications, cars=CARS, history=HISTORY)
-    write(publications, removed=SILENT.replace("NAME", "removed"), broken=SILENT.replace("NAME", "broken"))
-    with installation(publications, folder / "home", entities=ENTITIES) as platform:
+    files = {"cars": CARS, "history": HISTORY} | {name: SILENT.replace("NAME", name) for name in ("removed", "broken")}
+    with installation_below(folder, entities=ENTITIES, **files) as platform:
         first_start(platform)
         platform.stop()
         first_load = platform.published("history")[0].received_from
@@ -175,11 +172,6 @@ def as_backfill(platform: Installation, known: DagRun) -> DagRun | None:
     """A run that Airflow has made a backfill of, when that has come to its end."""
     run = platform.stack.client.run(known.dag_id, known.run_id)
     return run if run.run_type == "backfill" and run.finished else None
-
-
-def write(folder: Path, **files: str) -> None:
-    for name, text in files.items():
-        (folder / f"{name}.yaml").write_text(text)
 
 
 def minute(at: datetime) -> datetime:

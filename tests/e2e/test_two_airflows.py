@@ -20,7 +20,7 @@ from contexture.sandbox.airflow.client import DagRun
 from contexture.sandbox.ports import free_port
 from contexture.sandbox.registry import seed_codelist
 from contexture.sandbox.stack import Stack
-from e2e.installation import PATIENCE_SECONDS, installation
+from e2e.installation import PATIENCE_SECONDS, installation_below
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.long, pytest.mark.timeout(1800)]
 
@@ -71,10 +71,7 @@ def another(stack: Stack, folder: Path) -> Iterator[Instance]:
 
 
 def test_each_transaction_of_the_registry_is_in_kafka_once_and_in_order(tmp_path: Path) -> None:
-    publications = tmp_path / "publications"
-    publications.mkdir()
-    (publications / "codelists.yaml").write_text(FILE)
-    with installation(publications, tmp_path / "home", entities=0) as platform:
+    with installation_below(tmp_path, entities=0, codelists=FILE) as platform:
         stack = platform.stack
         stack.registry.submit(seed_codelist(1, codes=1))
         with another(stack, tmp_path / "second") as second:

@@ -39,7 +39,7 @@ class EmbeddedKafka:
         ports: Iterable[int] = (),
         heap: str = "512m",
         jvm_options: tuple[str, ...] = (),
-        start_timeout_seconds: float = 90.0,
+        start_timeout_seconds: float = 240.0,
         progress: ivy.Progress | None = None,
     ) -> None:
         """Prepares a cluster; nothing runs before `start` or the `with` block.

@@ -61,7 +61,7 @@ class AirflowClient:
             body = {"name": name, "slots": slots, "description": description, "include_deferred": False}
             self._request("POST", "/api/v2/pools", json=body, allowed=(409,))
 
-    def await_dags(self, dag_ids: Iterable[str], *, seconds: float = 120) -> None:
+    def await_dags(self, dag_ids: Iterable[str], *, seconds: float = 300) -> None:
         """Waits until all these DAGs are known.
 
         Raises:
@@ -122,7 +122,7 @@ class AirflowClient:
         return answer.text
 
     def await_run(
-        self, dag_id: str, run_id: str, *, seconds: float = 300, watch: Callable[[DagRun], None] = lambda run: None
+        self, dag_id: str, run_id: str, *, seconds: float = 900, watch: Callable[[DagRun], None] = lambda run: None
     ) -> DagRun:
         """Waits for the end of a run; `watch` sees it about once a second.
 

@@ -27,10 +27,10 @@ class LedgerWatch:
 
         self._consumer = Consumer(settings.consumer())
         topic = f"contexture.ledger.{publication}"
-        partitions = self._consumer.list_topics(topic, timeout=10).topics[topic].partitions
+        partitions = self._consumer.list_topics(topic, timeout=60).topics[topic].partitions
         places = [TopicPartition(topic, number) for number in partitions]
         for place in places:
-            place.offset = self._consumer.get_watermark_offsets(place, timeout=10)[1]
+            place.offset = self._consumer.get_watermark_offsets(place, timeout=60)[1]
         self._consumer.assign(places)
 
     def await_first_transaction(self, *, timeout_seconds: float) -> Seen:

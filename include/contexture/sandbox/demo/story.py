@@ -24,7 +24,7 @@ ENTITIES = 3000
 UPDATES = 10
 STRUCTURES = 100
 PUBLICATIONS = ("vehicles", "city", "structures")
-RESYNC_SECONDS = 180
+RESYNC_SECONDS = 300
 CHANGED_CODELIST = 7
 DELETED_DATAFLOW = "urn:sdmx:org.sdmx.infomodel.datastructure.Dataflow=CITY:DF_00009_9(1.0)"
 
@@ -152,7 +152,7 @@ class Story:
         self._run("structures", "the registry changed")
         self._tell_last("structures")
 
-    def _create_backfill(self, minute: datetime, *, seconds: float = 60) -> int:
+    def _create_backfill(self, minute: datetime, *, seconds: float = 300) -> int:
         deadline = time.monotonic() + seconds
         while True:
             try:
@@ -163,7 +163,7 @@ class Story:
                     raise
                 time.sleep(2)
 
-    def _await_backfill_run(self, *, seconds: float = 60) -> DagRun:
+    def _await_backfill_run(self, *, seconds: float = 300) -> DagRun:
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
             runs = [run for run in self.stack.client.runs("publish_city") if run.run_type == "backfill"]
@@ -173,7 +173,7 @@ class Story:
         raise RetriableError("Airflow has not started the backfill", next_step="look at Browse, Backfills in the UI")
 
     def _kill_kafka(self, watch: LedgerWatch) -> None:
-        seen = watch.await_first_transaction(timeout_seconds=120)
+        seen = watch.await_first_transaction(timeout_seconds=600)
         self.stack.kafka.kill()
         self.narrator.line(
             f"[bold]Kafka was killed[/bold] when {seen.position} records of shard {seen.shard} were committed"
