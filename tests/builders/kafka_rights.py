@@ -33,7 +33,7 @@ def allow(kafka: EmbeddedKafka, user: str, kind: str, name: str, *operations: st
     ]
     client = administrator(kafka)
     for done in client.create_acls(bindings, request_timeout=20).values():
-        done.result(20)
+        done.result(60)
 
 
 def take(kafka: EmbeddedKafka, user: str, topic: str, operation: str) -> None:
@@ -49,7 +49,7 @@ def take(kafka: EmbeddedKafka, user: str, topic: str, operation: str) -> None:
     )
     client = administrator(kafka)
     for done in client.delete_acls([found], request_timeout=20).values():
-        assert len(done.result(20)) == 1
+        assert len(done.result(60)) == 1
 
 
 def allow_everything(kafka: EmbeddedKafka, user: str) -> None:
@@ -63,7 +63,7 @@ def make_topics(kafka: EmbeddedKafka, *names: str, **config: str) -> None:
     client, settings = administrator(kafka), {name.replace("_", "."): value for name, value in config.items()}
     topics = [NewTopic(name, 1, 1, config=settings) for name in names]
     for done in client.create_topics(topics, request_timeout=20).values():
-        done.result(20)
+        done.result(60)
 
 
 def administrator(kafka: EmbeddedKafka) -> AdminClient:

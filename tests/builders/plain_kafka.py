@@ -15,7 +15,7 @@ from contexture.sandbox.kafka import EmbeddedKafka
 def made_topic(kafka: EmbeddedKafka, partitions: int = 1, **config: str) -> str:
     name = f"events-{uuid4().hex[:8]}"
     admin = AdminClient(kafka.client_settings())
-    admin.create_topics([NewTopic(name, partitions, 1, config=config)])[name].result(30)
+    admin.create_topics([NewTopic(name, partitions, 1, config=config)])[name].result(60)
     return name
 
 
@@ -23,7 +23,7 @@ def produce(kafka: EmbeddedKafka, topic: str, *records: Record) -> None:
     producer = Producer({**kafka.client_settings(), "linger.ms": 0})
     for record in records:
         producer.produce(topic, record.value, record.key, headers=cast(Any, record.headers))
-    assert producer.flush(30) == 0
+    assert producer.flush(60) == 0
 
 
 def consumed(kafka: EmbeddedKafka, topic: str) -> list[Message]:

@@ -68,7 +68,7 @@ class Pieces(httpx.SyncByteStream):
 
 def connection(url: str, **settings: object) -> RegistryConnection:
     """The connection to a test registry."""
-    return RegistryConnection(url, **{"timeout_seconds": 5.0, **settings})
+    return RegistryConnection(url, **{"timeout_seconds": 60.0, **settings})
 
 
 def told(transactions: tuple[RegistryTransaction, ...]) -> list[tuple[int, str, list[str], list[str]]]:

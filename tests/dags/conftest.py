@@ -51,6 +51,7 @@ def parsed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         "all": {"publications": str(few), "file": str(DAGS), "dag_id": None},
         "task": {"publications": str(many), "file": str(DAGS / "publications.py"), "dag_id": "publish_p007"},
         "many": {"publications": str(many), "file": str(DAGS / "publications.py"), "dag_id": None},
+        "bare": {"publications": str(many), "file": str(Path(__file__).with_name("bare.py")), "dag_id": None},
         "scheduled": {
             "publications": str(few),
             "file": str(DAGS / "verify_replica.py"),
@@ -66,7 +67,7 @@ def parsed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         capture_output=True,
         text=True,
         check=False,
-        timeout=120,
+        timeout=280,
     )
     assert done.returncode == 0, done.stderr[-3000:]
     return dict(zip(scenarios, json.loads(done.stdout.rsplit("\n", 1)[1]), strict=True))

@@ -152,14 +152,15 @@ def test_parsing_loads_nothing_heavy(found: Any) -> None:
 
 
 def test_parsing_opens_no_connection(parsed: Any) -> None:
-    assert [scenario["connections"] for scenario in parsed.values()] == [0, 0, 0, 0]
+    assert [scenario["connections"] for scenario in parsed.values()] == [0, 0, 0, 0, 0]
 
 
 def test_a_task_reads_its_own_publication_only(parsed: Any) -> None:
     assert list(parsed["task"]["dags"]) == ["publish_p007"]
 
 
-def test_two_hundred_publications_parse_in_under_three_seconds(parsed: Any) -> None:
-    assert len(parsed["many"]["dags"]) == 200
-    assert parsed["many"]["errors"] == {}
-    assert parsed["many"]["seconds"] < 3.0
+def test_two_hundred_publications_cost_a_few_times_what_as_many_bare_dags_cost(parsed: Any) -> None:
+    assert len(parsed["many"]["dags"]) == len(parsed["bare"]["dags"]) == 200
+    assert parsed["many"]["errors"] == parsed["bare"]["errors"] == {}
+    # 7.5 times as much when this was written: 1.8 s. How fast the machine is says nothing about the code.
+    assert parsed["many"]["seconds"] < 15 * parsed["bare"]["seconds"]

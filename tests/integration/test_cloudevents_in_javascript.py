@@ -19,7 +19,7 @@ from contexture.events import StructureIdentity
 from contexture.messages.cloudevents import Mode, Record, encode
 from contexture.messages.cloudevents.changes import Occasion, structure_attributes
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(240)]
+pytestmark = pytest.mark.integration
 
 NOON = "2026-03-01T12:00:00.000Z"
 TOLD: dict[str, object] = {

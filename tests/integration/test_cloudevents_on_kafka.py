@@ -22,7 +22,7 @@ from contexture.sandbox.context_broker import SeedEntity, TestBroker
 from contexture.sandbox.kafka import EmbeddedKafka
 from spark_jobs import phases
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(240)]
+pytestmark = pytest.mark.integration
 
 EAGER = {
     "cleanup.policy": "compact",
@@ -44,7 +44,7 @@ def eager() -> Iterator[EmbeddedKafka]:
         yield cluster
 
 
-def awaited(condition: Callable[[], bool], *, seconds: float = 90) -> None:
+def awaited(condition: Callable[[], bool], *, seconds: float = 180) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "compaction did not come to it"
@@ -144,7 +144,7 @@ def test_a_publication_in_an_envelope_keeps_a_replica_of_events(
 ) -> None:
     monkeypatch.setattr(phases, "start_session", lambda _name: Lasting(spark))
     with TestBroker() as broker:
-        connection = BrokerConnection(broker.url, timeout_seconds=5)
+        connection = BrokerConnection(broker.url, timeout_seconds=60)
         monkeypatch.setenv("CONTEXTURE_SOURCE_CONNECTION", connection.to_json())
         runs = Cars(tmp_path, eager)
         owner = runs.publication(kind)

@@ -160,7 +160,7 @@ def replay() -> Iterator[Replay]:
 
 
 def _await(condition: Any) -> None:
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 60
     while not condition() and time.monotonic() < deadline and ON_THIS_MACHINE:
         time.sleep(0.01)
 

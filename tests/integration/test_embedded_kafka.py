@@ -30,7 +30,7 @@ def new_topic(settings: dict[str, str], *, copies: int = 1) -> str:
     name = f"topic-{uuid.uuid4().hex[:8]}"
     admin = AdminClient(settings)
     created = admin.create_topics([NewTopic(name, num_partitions=1, replication_factor=copies)])
-    created[name].result(20)
+    created[name].result(60)
     return name
 
 
@@ -39,7 +39,7 @@ def send(settings: dict[str, str], topic: str, *values: bytes) -> None:
     producer = Producer({**settings, "acks": "all", "message.timeout.ms": "20000"})
     for value in values:
         producer.produce(topic, value, on_delivery=lambda error, _: failures.append(error) if error else None)
-    assert producer.flush(20) == 0
+    assert producer.flush(60) == 0
     assert failures == []
 
 
@@ -47,7 +47,7 @@ def read(settings: dict[str, str], topic: str, count: int) -> list[bytes | None]
     consumer = Consumer({**settings, "group.id": "reader", "enable.auto.commit": False})
     consumer.assign([TopicPartition(topic, 0, 0)])
     values: list[bytes | None] = []
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while len(values) < count and time.monotonic() < deadline:
         message = consumer.poll(0.5)
         if message is not None and not message.error():
@@ -56,7 +56,7 @@ def read(settings: dict[str, str], topic: str, count: int) -> list[bytes | None]
     return values
 
 
-def wait_until(condition: Callable[[], bool], seconds: float = 15) -> bool:
+def wait_until(condition: Callable[[], bool], seconds: float = 60) -> bool:
     deadline = time.monotonic() + seconds
     while not condition() and time.monotonic() < deadline:
         time.sleep(0.05)
@@ -106,11 +106,11 @@ def test_what_is_produced_can_be_consumed(kafka: EmbeddedKafka) -> None:
 def test_an_aborted_transaction_is_hidden_from_read_committed_readers(kafka: EmbeddedKafka) -> None:
     topic = new_topic(kafka.client_settings())
     producer = Producer({**kafka.client_settings(), "transactional.id": topic})
-    producer.init_transactions(20)
+    producer.init_transactions(60)
     for value, finish in ((b"aborted", producer.abort_transaction), (b"committed", producer.commit_transaction)):
         producer.begin_transaction()
         producer.produce(topic, value)
-        producer.flush(20)
+        producer.flush(60)
         finish(20)
     assert read({**kafka.client_settings(), "isolation.level": "read_committed"}, topic, 1) == [b"committed"]
 
@@ -153,11 +153,11 @@ def test_a_sender_waits_out_a_restart(own_kafka: EmbeddedKafka) -> None:
     topic = new_topic(own_kafka.client_settings())
     producer = Producer({**own_kafka.client_settings(), "enable.idempotence": True, "log_level": 0})
     producer.produce(topic, b"before")
-    assert producer.flush(20) == 0
+    assert producer.flush(60) == 0
     own_kafka.kill()
     producer.produce(topic, b"while away")
     own_kafka.start()
-    assert producer.flush(30) == 0
+    assert producer.flush(60) == 0
     assert read(own_kafka.client_settings(), topic, 2) == [b"before", b"while away"]
 
 
@@ -203,9 +203,9 @@ def test_ctrl_c_ends_the_command_line_s_kafka() -> None:
         assert owner.stderr is not None
         servers = owner.stdout.readline().strip()
         folder = Path(owner.stderr.readline().split("its folder is ")[1].split(";")[0])
-        assert AdminClient({"bootstrap.servers": servers}).list_topics(timeout=10).brokers
+        assert AdminClient({"bootstrap.servers": servers}).list_topics(timeout=60).brokers
         os.killpg(owner.pid, signal.SIGINT)
-        assert owner.wait(20) == 0
+        assert owner.wait(90) == 0
     assert not folder.exists()
     with pytest.raises(KafkaException):
         AdminClient({"bootstrap.servers": servers, "log_level": 0}).list_topics(timeout=1)
@@ -244,7 +244,7 @@ def test_three_brokers_go_on_without_one() -> None:
         send(settings, topic, b"one away")
         cluster.start()
         assert cluster.running == (True, True, True)
-        assert len(AdminClient(settings).list_topics(timeout=10).brokers) == 3
+        assert len(AdminClient(settings).list_topics(timeout=60).brokers) == 3
         assert read(settings, topic, 2) == [b"all there", b"one away"]
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from faults.matrix import NAMES
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(280)]
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
 
 PROJECT = Path(__file__).parents[2]
 

@@ -100,7 +100,7 @@ def test_processes_that_fetch_at_once_share_one_folder(tmp_path: Path) -> None:
     pins = pin_file(tmp_path)
     command = [sys.executable, "-c", FETCH, str(pins)]
     processes = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(3)]
-    outputs = [process.communicate(timeout=60)[0] for process in processes]
+    outputs = [process.communicate(timeout=240)[0] for process in processes]
     assert [process.returncode for process in processes] == [0, 0, 0]
     assert sorted(outputs) == ["", "", "fetching small-1.0.jar\n"]
     assert len(cached_jars(tmp_path)) == 1

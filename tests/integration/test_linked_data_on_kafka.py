@@ -68,7 +68,7 @@ def city(tmp_path: Path, kafka: EmbeddedKafka, spark: Any, monkeypatch: pytest.M
     with TestBroker() as broker:
         face = broker.speak_linked_data("scorpio")
         face.load([CAR], tenant="City", at="2026-01-01T00:00:00Z")
-        connection = BrokerConnection(broker.url, timeout_seconds=5)
+        connection = BrokerConnection(broker.url, timeout_seconds=60)
         monkeypatch.setenv("CONTEXTURE_SOURCE_CONNECTION", connection.to_json())
         yield City(tmp_path, kafka, face)
 

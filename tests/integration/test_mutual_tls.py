@@ -31,7 +31,7 @@ class SecuredBroker:
     seen: list[str] = field(default_factory=list)
 
     def connection(self, **given: Any) -> BrokerConnection:
-        return BrokerConnection(self.url, **{"verify": str(self.folder / "ca.pem"), "timeout_seconds": 5.0, **given})
+        return BrokerConnection(self.url, **{"verify": str(self.folder / "ca.pem"), "timeout_seconds": 60.0, **given})
 
 
 @pytest.fixture

@@ -117,7 +117,7 @@ def broker(monkeypatch: pytest.MonkeyPatch) -> Iterator[TestBroker]:
     monkeypatch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
     monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
     with TestBroker() as started:
-        connection = BrokerConnection(started.url, timeout_seconds=5)
+        connection = BrokerConnection(started.url, timeout_seconds=60)
         monkeypatch.setenv("CONTEXTURE_SOURCE_CONNECTION", connection.to_json())
         yield started
 

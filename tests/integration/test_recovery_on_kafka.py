@@ -89,7 +89,7 @@ def city(tmp_path: Path, kafka: EmbeddedKafka, spark: Any, monkeypatch: pytest.M
     monkeypatch.setattr(phases, "start_session", lambda _name: Lasting(spark))
     with TestBroker() as broker:
         broker.load(car(number) for number in range(3))
-        connection = BrokerConnection(broker.url, timeout_seconds=5)
+        connection = BrokerConnection(broker.url, timeout_seconds=60)
         monkeypatch.setenv("CONTEXTURE_SOURCE_CONNECTION", connection.to_json())
         made = City(tmp_path / "home", kafka, broker)
         (tmp_path / "publications").mkdir()

@@ -53,7 +53,7 @@ def city(tmp_path: Path, kafka: EmbeddedKafka, spark: Any, monkeypatch: pytest.M
     monkeypatch.setattr(phases, "start_session", lambda _name: Lasting(spark))
     with TestBroker() as broker:
         broker.load(car(number, speed) for number, speed in enumerate([10, "11", 12]))
-        connection = BrokerConnection(broker.url, timeout_seconds=5)
+        connection = BrokerConnection(broker.url, timeout_seconds=60)
         monkeypatch.setenv("CONTEXTURE_SOURCE_CONNECTION", connection.to_json())
         yield City(tmp_path, kafka)
 

@@ -88,7 +88,7 @@ class City:
         producer = Producer(self.brokers)
         for key, value, partition in records:
             producer.produce(self.topic, value=value, key=key, partition=partition)
-        assert producer.flush(30) == 0
+        assert producer.flush(60) == 0
 
     def verified(self) -> Verification:
         return verify(self.storage, self.publication, KafkaTopics(self.settings, self.publication))
@@ -241,12 +241,12 @@ def opened(kafka: EmbeddedKafka) -> Iterator[Any]:
     from confluent_kafka import Producer
 
     producer = Producer({**kafka.client_settings(), "transactional.id": f"open-{uuid4().hex[:8]}"})
-    producer.init_transactions(30)
+    producer.init_transactions(60)
 
     def produce(topic: str, key: bytes, value: bytes, partition: int) -> None:
         producer.begin_transaction()
         producer.produce(topic, value=value, key=key, partition=partition)
-        producer.flush(30)
+        producer.flush(60)
 
     yield produce
-    producer.abort_transaction(30)
+    producer.abort_transaction(60)

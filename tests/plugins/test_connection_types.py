@@ -55,7 +55,7 @@ for each in HookMetaService.hook_meta_data():
         print(each.connection_type, each.hook_name, *list(each.extra_fields)[:2], sep="|")
 print(sorted({"contexture_airflow.hooks", "contexture.kafka", "confluent_kafka"} & set(sys.modules)))
 """
-    told = subprocess.run([sys.executable, "-c", listed], capture_output=True, text=True, timeout=120, check=False)
+    told = subprocess.run([sys.executable, "-c", listed], capture_output=True, text=True, timeout=280, check=False)
     assert told.returncode == 0, told.stderr
     assert told.stdout.splitlines()[-4:] == [
         "contexture_kafka|Kafka (Contexture)|security.protocol|sasl.mechanism",

@@ -156,7 +156,7 @@ def broker():
 
 def held_by(broker: TestBroker, *entities: dict[str, object]) -> BrokerConnection:
     broker.load(SeedEntity("vehicles", "/4wheels", each) for each in entities)
-    return BrokerConnection(broker.url, timeout_seconds=5)
+    return BrokerConnection(broker.url, timeout_seconds=60)
 
 
 def test_notifications_are_told_in_turn_and_only_the_last_of_each_entity_is_held(runs: Callable[..., Runs]) -> None:

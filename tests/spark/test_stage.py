@@ -93,7 +93,7 @@ class Stage:
 def broker(monkeypatch: pytest.MonkeyPatch) -> Iterator[TestBroker]:
     with TestBroker() as started:
         started.load(car(number) for number in range(3))
-        connection = BrokerConnection(started.url, headers={"authorization": SECRET}, timeout_seconds=5)
+        connection = BrokerConnection(started.url, headers={"authorization": SECRET}, timeout_seconds=60)
         monkeypatch.setenv("CONTEXTURE_SOURCE_CONNECTION", connection.to_json())
         yield started
 

@@ -1,6 +1,7 @@
 """A sender that can be killed: sends one shard and says on standard output when it is inside a transaction.
 
-Run as `python sender_process.py BOOTSTRAP PUBLICATION SHARD SHARDS TOPIC RECORDS TRANSACTION_RECORDS PAUSE_SECONDS`.
+Run as `python sender_process.py BOOTSTRAP PUBLICATION SHARD SHARDS TOPIC RECORDS TRANSACTION_RECORDS PAUSE_SECONDS
+DWELLS_FROM`.
 """
 
 from __future__ import annotations
@@ -31,10 +32,17 @@ def shard_rows(shard: int, topic: str, records: int, transaction_records: int) -
 
 
 class TellingProducer:
-    """Says `inside` after the first record of a transaction, `committing` and `committed`; dwells inside."""
+    """Says `inside` after the first record of a transaction, `committing` and `committed`; dwells inside.
 
-    def __init__(self, producer, pause_seconds: float) -> None:
+    Args:
+        producer: the client.
+        pause_seconds: how long it dwells.
+        dwells_from: from which transaction on.
+    """
+
+    def __init__(self, producer, pause_seconds: float, dwells_from: int = 1) -> None:
         self._producer, self._pause_seconds, self._first = producer, pause_seconds, False
+        self._dwells_from, self._begun = dwells_from, 0
 
     def __getattr__(self, name):
         return getattr(self._producer, name)
@@ -44,14 +52,15 @@ class TellingProducer:
 
     def begin_transaction(self) -> None:
         self._producer.begin_transaction()
-        self._first = True
+        self._first, self._begun = True, self._begun + 1
 
     def produce(self, *row) -> None:
         self._producer.produce(*row)
         if self._first:
             self._first = False
             tell("inside")
-            time.sleep(self._pause_seconds)
+            if self._begun >= self._dwells_from:
+                time.sleep(self._pause_seconds)
 
     def commit_transaction(self, timeout: float) -> None:
         tell("committing")
@@ -64,13 +73,13 @@ def tell(word: str) -> None:
 
 
 def main(arguments: list[str]) -> None:
-    bootstrap, publication, shard, shards, topic, records, transaction_records, pause = arguments
+    bootstrap, publication, shard, shards, topic, records, transaction_records, pause, dwells_from = arguments
     publisher = Publisher(
         ClientSettings.from_extra({"bootstrap.servers": bootstrap}),
         SenderNames(publication),
         shards=int(shards),
         broker_wait_seconds=60.0,
-        open_producer=lambda *call: TellingProducer(transactional_producer(*call), float(pause)),
+        open_producer=lambda *call: TellingProducer(transactional_producer(*call), float(pause), int(dwells_from)),
     )
     rows = shard_rows(int(shard), topic, int(records), int(transaction_records))
     publisher.publish(MemoryShard(rows, shard=int(shard), batch_rows=700))

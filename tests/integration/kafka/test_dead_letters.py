@@ -14,7 +14,7 @@ from contexture.kafka.dead_letter import DeadLetters
 from contexture.kafka.refused_records import refused_records
 from contexture.kafka.testing import MemoryShard, OutboxRow
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(120)]
+pytestmark = pytest.mark.integration
 
 COUNT = 600
 LARGE = {240, 243, 599}
@@ -144,7 +144,7 @@ class DyingProducer:
         self._deaths.append(1)
         if len(self._deaths) == self._after[0]:
             if self._after[1]:
-                self._producer.commit_transaction(30)
+                self._producer.commit_transaction(60)
             self._dead = True
             raise Killed
         self._producer.commit_transaction(timeout)

@@ -28,7 +28,7 @@ from contexture.kafka.testing import MemoryShard
 from contexture.sandbox.kafka import EmbeddedKafka
 from contexture.sandbox.listeners import Security
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
 
 SENDER = Path(__file__).with_name("sender_process.py")
 _spec = importlib.util.spec_from_file_location("sender_process", SENDER)
@@ -40,6 +40,8 @@ TRANSACTION_RECORDS = 100
 # Kills that fell between a first record and the call of commit; those within commit come on top.
 KILLS_INSIDE_OF_A_SHARD = 10
 KILLS_AT_MOST = 25
+# Long beside the time that a kill takes on a busy machine, or most kills would come too late.
+DWELL_SECONDS = 0.3
 
 
 class KilledSender:
@@ -54,24 +56,24 @@ class KilledSender:
     def run(self):
         while self.kills["inside"] < KILLS_INSIDE_OF_A_SHARD and self.kills.total() < KILLS_AT_MOST:
             self.kill_one()
-        with self.start(pause_seconds=0.0) as sender:
-            self.finished = sender.communicate(timeout=120)[0].split()[-1] == b"done"
+        with self.start() as sender:
+            self.finished = sender.communicate(timeout=300)[0].split()[-1] == b"done"
 
     def kill_one(self):
         """Kills in the second or third transaction, some time after its first record; notes what it was doing."""
-        with self.start(pause_seconds=0.03) as sender:
-            inside = self.random.randint(2, 3)
+        inside = self.random.randint(2, 3)
+        with self.start(inside, DWELL_SECONDS) as sender:
             for line in sender.stdout:
                 inside -= line == b"inside\n"
                 if not inside:
                     break
-            time.sleep(self.random.uniform(0.0, 0.035))
+            time.sleep(self.random.uniform(0.0, 1.1 * DWELL_SECONDS))
             sender.kill()
             rest = sender.stdout.read().split()
         self.kills[(rest or [b"inside"])[-1].decode()] += 1
 
-    def start(self, pause_seconds):
-        command = [sys.executable, str(SENDER), *self.arguments, str(pause_seconds)]
+    def start(self, dwells_from=1, pause_seconds=0.0):
+        command = [sys.executable, str(SENDER), *self.arguments, str(pause_seconds), str(dwells_from)]
         return subprocess.Popen(command, stdout=subprocess.PIPE, bufsize=0)
 
 
@@ -124,14 +126,14 @@ def test_a_broker_restart_in_mid_send_loses_and_doubles_nothing(ending, security
 
         thread = threading.Thread(target=send)
         thread.start()
-        assert halfway.wait(60)
+        assert halfway.wait(180)
         if ending == "kill":
             cluster.kill()
             time.sleep(1.0)
             cluster.start()
         else:
             cluster.restart()
-        thread.join(180)
+        thread.join(300)
         assert results[0].records_sent == RECORDS
         assert_once_and_in_order(settings, "restarted", shards=(0,))
 
@@ -163,9 +165,9 @@ def test_of_two_senders_one_is_fenced_and_nothing_is_doubled(kafka):
 
     first = threading.Thread(target=send, args=(tell,))
     first.start()
-    assert underway.wait(30)
+    assert underway.wait(180)
     send(lambda progress: None)
-    first.join(60)
+    first.join(180)
     fenced, sent = sorted(outcomes, key=lambda outcome: not isinstance(outcome, FencedError))
     assert isinstance(fenced, FencedError)
     assert sent.records_skipped >= 500

@@ -17,7 +17,7 @@ from contexture.kafka import ClientSettings, KafkaConfigurationError
 from contexture.sandbox.certificates import Authority
 from e2e.processes import command_line, descendants
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(120)]
+pytestmark = pytest.mark.integration
 
 STORE, KEY, TRUST = "störe-hush", "këy-hush", "trust-hush"
 

@@ -25,7 +25,7 @@ from contexture_airflow.steps.noting import ShardNotes, open_journal
 from contexture_airflow.steps.run import Staged
 from contexture_airflow.steps.sending import send_shard
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(240)]
+pytestmark = pytest.mark.integration
 
 MEGABYTE = 1_000_000
 SENT, PENDING = TransactionStatus.SENT, TransactionStatus.PENDING

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 
 import pytest
 
+from builders.at_once import AT_ONCE_SECONDS, at_once
 from builders.java_stores import in_jks, trust_in_pkcs12
 from builders.kafka_rights import allow, allow_everything, make_topics
 from contexture.errors import ConfigurationError
@@ -26,13 +27,13 @@ from contexture.sandbox.kafka import EmbeddedKafka
 from contexture.sandbox.listeners import Security
 from fakes.token_service import TokenService, token_service
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(180)]
+pytestmark = pytest.mark.integration
 
 ANNA, BERT = 'open "sesame" \\ 1', "bert-hush"
 SECRET = "client-hush"
 STORE = "store-hush"
 JAVA = "org.apache.kafka.common.security"
-AT_ONCE_SECONDS = 10
+TRIAL_SECONDS = 60.0
 
 
 @pytest.fixture(scope="module")
@@ -68,8 +69,8 @@ def as_user(secured: EmbeddedKafka, **options: object) -> dict[str, object]:
     return {**secured.client_settings("anna"), **named}
 
 
-def tried(extra: Mapping[str, object]) -> ConnectionReport:
-    return test_connection(ClientSettings.from_extra(extra), timeout_seconds=30)
+def tried(extra: Mapping[str, object], seconds: float = TRIAL_SECONDS) -> ConnectionReport:
+    return test_connection(ClientSettings.from_extra(extra), timeout_seconds=seconds)
 
 
 def failures(report: ConnectionReport) -> list[tuple[str, str]]:
@@ -139,10 +140,8 @@ def test_a_token_opens_the_cluster(secured, tokens):
 
 @pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"])
 def test_a_wrong_password_is_told_at_once(secured, mechanism):
-    started = time.monotonic()
-    with pytest.raises(ConfigurationError) as caught:
+    with at_once(), pytest.raises(ConfigurationError) as caught:
         send(secured, "bert-1", {"sasl.mechanism": mechanism, "sasl.password": "wrong-hush"})
-    assert time.monotonic() - started < AT_ONCE_SECONDS
     assert "_AUTHENTICATION" in caught.value.message
     assert "check user, password and sasl.mechanism" in caught.value.next_step
     assert "hush" not in str(caught.value)
@@ -155,9 +154,8 @@ def test_a_wrong_client_secret_is_told_at_once(secured, tokens):
         "sasl.oauthbearer.client.id": "robot",
         "sasl.oauthbearer.client.secret": "wrong-hush",
     }
-    started = time.monotonic()
-    report = tried(extra)
-    assert time.monotonic() - started < AT_ONCE_SECONDS
+    with at_once():
+        report = tried(extra, seconds=4 * AT_ONCE_SECONDS)
     [(name, detail)] = failures(report)
     assert name == "authentication"
     assert "_AUTHENTICATION" in detail
@@ -190,10 +188,8 @@ def test_who_may_do_what_a_publication_needs_can_send(secured):
     ],
 )
 def test_a_denied_topic_or_transactional_id_is_told_at_once(secured, topic, prefix, code, advice):
-    started = time.monotonic()
-    with pytest.raises(ConfigurationError) as caught:
+    with at_once(), pytest.raises(ConfigurationError) as caught:
         send(secured, topic, prefix=prefix)
-    assert time.monotonic() - started < AT_ONCE_SECONDS
     assert code in caught.value.message
     assert advice in caught.value.next_step
 
@@ -225,15 +221,13 @@ def test_denied_operations_on_topics_are_told_by_their_names(secured):
 
 def test_a_denied_group_is_told_at_once(secured):
     settings = ClientSettings.from_extra({**secured.client_settings("bert"), "group.id": "theirs"})
-    started = time.monotonic()
-    with pytest.raises(ConfigurationError, match=r"READ on the group named by group\.id"):
+    with at_once(), pytest.raises(ConfigurationError, match=r"READ on the group named by group\.id"):
         list(read_committed(settings, ["bert-1"]))
-    assert time.monotonic() - started < AT_ONCE_SECONDS
 
 
 def test_who_may_not_make_topics_is_told_and_can_name_one(secured):
     bert = ClientSettings.from_extra(secured.client_settings("bert"))
-    report = test_connection(bert, timeout_seconds=30)
+    report = test_connection(bert, timeout_seconds=TRIAL_SECONDS)
     checks = {check.name: check for check in report.checks}
     assert (report.passed, checks["create topics"].passed) == (False, False)
     assert "TOPIC_AUTHORIZATION_FAILED" in checks["create topics"].detail
@@ -241,7 +235,7 @@ def test_who_may_not_make_topics_is_told_and_can_name_one(secured):
     assert checks["transactions"].passed is None
     assert "may use transactional ids" in checks["transactions"].detail
 
-    named = {check.name: check for check in test_connection(bert, timeout_seconds=30, topic="bert-1").checks}
+    named = {check.name: check for check in test_connection(bert, timeout_seconds=TRIAL_SECONDS, topic="bert-1").checks}
     assert [named[name].passed for name in ("transactions", "message size")] == [True, True]
     assert "clean up" not in named
 
@@ -249,7 +243,7 @@ def test_who_may_not_make_topics_is_told_and_can_name_one(secured):
 def test_no_secret_shows_in_logs_or_output_however_much_the_client_tells(secured, caplog, capfd):
     caplog.set_level(logging.DEBUG)
     extra = {**secured.client_settings("bert"), "debug": "all"}
-    test_connection(ClientSettings.from_extra(extra), timeout_seconds=30, topic="bert-1")
+    test_connection(ClientSettings.from_extra(extra), timeout_seconds=TRIAL_SECONDS, topic="bert-1")
     with pytest.raises(ConfigurationError) as caught:
         send(secured, "bert-1", {"sasl.password": "wrong-hush", "debug": "all"})
     told = capfd.readouterr()
@@ -259,7 +253,7 @@ def test_no_secret_shows_in_logs_or_output_however_much_the_client_tells(secured
 
 def test_a_record_larger_than_the_topic_takes_is_told_with_both_limits(secured):
     make_topics(secured, "narrow", max_message_bytes="5000")
-    report = test_connection(ClientSettings.from_extra(as_user(secured)), timeout_seconds=30, topic="narrow")
+    report = test_connection(ClientSettings.from_extra(as_user(secured)), timeout_seconds=TRIAL_SECONDS, topic="narrow")
     [(name, detail)] = failures(report)
     assert name == "message size"
     assert "message.max.bytes of the connection is 1000000, max.message.bytes of the topic 5000" in detail

@@ -31,7 +31,7 @@ from contexture_airflow.steps.sending import send_shard
 from contexture_airflow.steps.settling import settle
 from contexture_airflow.steps.target import Target
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(120)]
+pytestmark = pytest.mark.integration
 
 CARS = """
 name: {name}
@@ -78,7 +78,7 @@ class Instance:
         admin = AdminClient(self.kafka.client_settings())
         name = SenderNames(self.name).ledger_topic
         admin.delete_topics([name])[name].result()
-        while name in admin.list_topics(timeout=10).topics:
+        while name in admin.list_topics(timeout=60).topics:
             pass
 
     def rows(self) -> dict[int, tuple[str, int, int]]:

@@ -36,7 +36,7 @@ def leaders(cluster: EmbeddedKafka, topic: str) -> list[int]:
     """Which brokers, from 0, lead a topic's partitions; -1 for none."""
     admin, partitions = AdminClient(cluster.client_settings()), {}
     while not partitions:  # A broker that has just come back does not know the topic yet.
-        partitions = admin.list_topics(topic, timeout=10).topics[topic].partitions
+        partitions = admin.list_topics(topic, timeout=60).topics[topic].partitions
     return [max(-1, int(partitions[number].leader) - 1) for number in sorted(partitions)]
 
 
@@ -63,7 +63,7 @@ def send(settings: ClientSettings, name: str, load: Load) -> ShardResult:
 def transactional(settings: ClientSettings, name: str) -> Producer:
     """A sender of the shard, as a process that dies leaves one behind."""
     producer = Producer(settings.producer(SenderNames(name).transactional_id(0)))
-    producer.init_transactions(30)
+    producer.init_transactions(60)
     producer.begin_transaction()
     return producer
 
@@ -72,7 +72,7 @@ def produce(producer: Producer, load: Load, records: range) -> None:
     for number in records:
         row = load.shards[0].rows[number]
         producer.produce(row.topic, row.value, row.key, headers=list(row.headers))
-    assert producer.flush(20) == 0
+    assert producer.flush(60) == 0
 
 
 def await_leaders(cluster: EmbeddedKafka, topic: str, *, away: bool) -> None:
@@ -129,10 +129,10 @@ def test_what_kafka_forgot_to_commit_becomes_visible_with_the_next_commit(cluste
     produce(producer, load, range(10))
     row = first_row(load)
     producer.produce(ledger.topic, row, ledger.key(0), 0)
-    assert producer.flush(20) == 0
+    assert producer.flush(60) == 0
     cluster.kill(broker)
     await_leaders(cluster, topic, away=True)
-    producer.commit_transaction(20)
+    producer.commit_transaction(60)
     cluster.start()
     await_leaders(cluster, topic, away=False)
 

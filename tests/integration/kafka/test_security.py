@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
+from builders.at_once import at_once
 from contexture.kafka import (
     ClientSettings,
     KafkaConfigurationError,
@@ -19,7 +18,7 @@ from contexture.kafka.testing import MemoryShard, OutboxRow
 from contexture.sandbox.kafka import EmbeddedKafka
 from contexture.sandbox.listeners import Security
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(120)]
+pytestmark = pytest.mark.integration
 
 
 @pytest.fixture(scope="module")
@@ -39,20 +38,16 @@ def test_a_known_user_may_do_everything(secured):
 
 def test_a_wrong_password_is_told_at_once(secured):
     wrong = {**secured.client_settings("anna"), "sasl.password": "hush-hush"}
-    started = time.monotonic()
-    with pytest.raises(KafkaConfigurationError, match="check user, password") as caught:
+    with at_once(), pytest.raises(KafkaConfigurationError, match="check user, password") as caught:
         Publisher(ClientSettings.from_extra(wrong), SenderNames("p"), shards=1).publish(shard())
-    assert time.monotonic() - started < 20
     assert "hush-hush" not in str(caught.value)
 
 
 def test_an_unknown_authority_is_told_at_once(secured):
     unknown = {**secured.client_settings("anna")}
     unknown.pop("ssl.ca.location")
-    started = time.monotonic()
-    with pytest.raises(KafkaConfigurationError, match=r"ssl\.ca\.location"):
+    with at_once(), pytest.raises(KafkaConfigurationError, match=r"ssl\.ca\.location"):
         Publisher(ClientSettings.from_extra(unknown), SenderNames("p"), shards=1).publish(shard())
-    assert time.monotonic() - started < 20
 
 
 @pytest.mark.parametrize(
@@ -72,10 +67,8 @@ def test_another_protocol_than_the_brokers_speak_is_told_at_once(kafka, secured,
         extra = {name: value for name, value in extra.items() if not name.startswith("sasl.")}
     servers = (kafka if where == "open" else secured).bootstrap_servers
     settings = ClientSettings.from_extra({**extra, "bootstrap.servers": servers, "security.protocol": protocol})
-    started = time.monotonic()
-    with pytest.raises(KafkaConfigurationError) as caught:
+    with at_once(), pytest.raises(KafkaConfigurationError) as caught:
         Publisher(settings, SenderNames("p"), shards=1).publish(shard())
-    assert time.monotonic() - started < 20
     assert f"the broker at {servers} {told}" in caught.value.message
     wanted = "PLAINTEXT" if where == "open" else "SASL_SSL, and sasl.mechanism to one of SCRAM-SHA-512"
     assert caught.value.next_step.startswith(f"set security.protocol to {wanted}, or name the port")

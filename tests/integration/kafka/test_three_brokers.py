@@ -31,13 +31,13 @@ def cluster() -> Iterator[EmbeddedKafka]:
 def leader(cluster: EmbeddedKafka, topic: str) -> int:
     """Which broker, from 0, leads a topic's first partition."""
     admin = AdminClient(cluster.client_settings())
-    return int(admin.list_topics(topic, timeout=10).topics[topic].partitions[0].leader) - 1
+    return int(admin.list_topics(topic, timeout=60).topics[topic].partitions[0].leader) - 1
 
 
 def await_all_replicas(cluster: EmbeddedKafka, topics: list[str]) -> None:
     admin, deadline = AdminClient(cluster.client_settings()), time.monotonic() + 120
     while time.monotonic() < deadline:
-        listed = admin.list_topics(timeout=10).topics
+        listed = admin.list_topics(timeout=60).topics
         if all(len(part.isrs) == 3 for topic in topics for part in listed[topic].partitions.values()):
             return
         time.sleep(0.5)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -10,6 +9,7 @@ from pathlib import Path
 import pytest
 from cryptography.hazmat.primitives import serialization
 
+from builders.at_once import at_once
 from builders.java_stores import in_jks, keys_in_pkcs12, trust_in_pkcs12
 from contexture.kafka import ClientSettings, KafkaConfigurationError, Publisher, SenderNames, test_connection
 from contexture.kafka.testing import MemoryShard, OutboxRow
@@ -17,9 +17,8 @@ from contexture.sandbox.certificates import Authority
 from contexture.sandbox.kafka import EmbeddedKafka
 from contexture.sandbox.listeners import Security
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(180)]
+pytestmark = pytest.mark.integration
 
-AT_ONCE_SECONDS = 10
 YESTERDAY = datetime.now(UTC) - timedelta(days=1)
 
 
@@ -42,15 +41,13 @@ def both_sides(root: Authority, tmp_path_factory: pytest.TempPathFactory) -> Ite
 def failure(extra: dict[str, object]) -> KafkaConfigurationError:
     """The error of a publisher, which must come at once."""
     publisher = Publisher(ClientSettings.from_extra(extra), SenderNames("p"), shards=1)
-    started = time.monotonic()
-    with pytest.raises(KafkaConfigurationError) as caught:
+    with at_once(), pytest.raises(KafkaConfigurationError) as caught:
         publisher.publish(MemoryShard([OutboxRow("t", b"k", b"v")]))
-    assert time.monotonic() - started < AT_ONCE_SECONDS
     return caught.value
 
 
 def works(extra: dict[str, object]) -> bool:
-    return test_connection(ClientSettings.from_extra(extra), timeout_seconds=30).passed
+    return test_connection(ClientSettings.from_extra(extra), timeout_seconds=60).passed
 
 
 def test_certificates_in_pem_open_the_cluster(both_sides):

@@ -35,7 +35,7 @@ def topics(kafka: EmbeddedKafka, monkeypatch: pytest.MonkeyPatch) -> None:
     producer.produce("compare-new", line(1, 7, moment=3), key=b"car1")
     producer.produce("compare-new", line(2, 6, moment=3), key=b"car2")
     producer.produce("compare-other", line(2, 8), key=b"car2")
-    producer.flush(30)
+    producer.flush(60)
 
 
 def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *arguments: str) -> tuple[int, Any]:

@@ -59,7 +59,7 @@ def test_topics_are_brought_to_what_a_publication_says(kafka, folder, capsys, mo
 
     code, told = run(capsys, monkeypatch, "apply", file)
     assert (code, "confirm with --grow-keyed" in told) == (2, True)
-    admin = TopicAdmin(settings, Patience(30))
+    admin = TopicAdmin(settings, Patience(60))
     assert admin.listed()["plan-a"].partitions == 2
     assert admin.configs(["plan-b"])["plan-b"]["cleanup.policy"] == "delete"
 

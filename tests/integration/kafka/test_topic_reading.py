@@ -18,7 +18,7 @@ from contexture.outbox.state import State
 from contexture.outbox.storage import Storage
 from contexture.sandbox.kafka import EmbeddedKafka
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(180)]
+pytestmark = pytest.mark.integration
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def made(settings: ClientSettings, topic: str, partitions: int = 1) -> str:
 
 def sender(kafka: EmbeddedKafka, name: str) -> Producer:
     producer = Producer({"bootstrap.servers": kafka.bootstrap_servers, "transactional.id": name})
-    producer.init_transactions(30)
+    producer.init_transactions(60)
     return producer
 
 
@@ -44,11 +44,11 @@ def told(producer: Producer, topic: str, *records: tuple[int, bytes | None], com
     producer.begin_transaction()
     for moment, value in records:
         producer.produce(topic, value, key=f"k{moment}", timestamp=moment, headers={"h": b"1"})
-    producer.flush(30)
+    producer.flush(60)
     if commit:
-        producer.commit_transaction(30)
+        producer.commit_transaction(60)
     else:
-        producer.abort_transaction(30)
+        producer.abort_transaction(60)
 
 
 def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *arguments: str) -> tuple[int, Any]:
@@ -81,10 +81,10 @@ def test_an_open_transaction_is_neither_shown_nor_waited_for(kafka, settings):
     told(producer, topic, (1, b"a"))
     producer.begin_transaction()
     producer.produce(topic, b"open", timestamp=2)
-    producer.flush(30)
+    producer.flush(60)
 
-    assert [record.value for record in newest_records(settings, [topic], 5, timeout_seconds=5)] == [b"a"]
-    producer.abort_transaction(30)
+    assert [record.value for record in newest_records(settings, [topic], 5, timeout_seconds=30)] == [b"a"]
+    producer.abort_transaction(60)
 
 
 def test_the_command_shows_keys_values_headers_and_deletions(kafka, settings, capsys, monkeypatch):

@@ -47,7 +47,7 @@ def serving(file: Path, *options: str, **variables: str) -> Iterator[str]:
             yield url.strip()
         finally:
             process.send_signal(signal.SIGINT)
-            process.wait(timeout=20)
+            process.wait(timeout=90)
 
 
 def post(url: str, token: str | None = None) -> int:

@@ -89,10 +89,10 @@ def test_every_package_of_the_object_store_is_pinned_by_hash() -> None:
 
 
 def test_a_process_is_found_below_the_one_that_started_it() -> None:
-    script = "import subprocess, sys, time; subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'])"
-    with subprocess.Popen([sys.executable, "-c", f"{script}; time.sleep(60)"]) as parent:
+    script = "import subprocess, sys, time; subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'])"
+    with subprocess.Popen([sys.executable, "-c", f"{script}; time.sleep(600)"]) as parent:
         try:
-            child = await_found(lambda: min(descendants(parent.pid) - {parent.pid}, default=None), "child", 30)
+            child = await_found(lambda: min(descendants(parent.pid) - {parent.pid}, default=None), "child", 90)
             assert owner_of(child, {"other": 999_999_999, "ours": parent.pid}) == "ours"
             assert memory_mib(parent.pid) > memory_mib(child) > 0
             assert owner_of(os.getppid(), {"ours": parent.pid}) is None

@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -49,18 +50,26 @@ def test_the_schema_refuses_an_unknown_key_and_takes_one_text_for_a_list():
     assert not validator.is_valid({"name": "a", "source": source, "topic": {}})
 
 
-def test_two_hundred_files_are_read_in_less_than_a_second(tmp_path):
+def test_two_hundred_files_cost_a_few_times_what_reading_their_yaml_costs(tmp_path):
     text = (FOLDER / "vehicles.yaml").read_text(encoding="utf-8")
     for number in range(200):
         (tmp_path / f"p{number}.yaml").write_text(text.replace("name: vehicles", f"name: p{number}"), encoding="utf-8")
-    # Best of three: the machine may be busy with something else.
-    assert min(_seconds_to_load(tmp_path) for _ in range(3)) < 1.0
+    texts = [file.read_text(encoding="utf-8") for file in sorted(tmp_path.glob("*.yaml"))]
+    assert len(load_publications(tmp_path)) == 200
+
+    read = _processor_seconds(lambda: [yaml.load(text, yaml.CSafeLoader) for text in texts])
+    # 2.5 times as long when this was written: a tenth of a second.
+    assert _processor_seconds(lambda: load_publications(tmp_path)) < 10 * read
 
 
-def _seconds_to_load(folder: Path) -> float:
-    start = time.perf_counter()
-    assert len(load_publications(folder)) == 200
-    return time.perf_counter() - start
+def _processor_seconds(work: Callable[[], object]) -> float:
+    """The least of five: the machine is shared, and of any speed."""
+    took = []
+    for _ in range(5):
+        start = time.process_time()
+        work()
+        took.append(time.process_time() - start)
+    return min(took)
 
 
 def test_importing_publications_loads_nothing_heavy():

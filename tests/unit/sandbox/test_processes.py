@@ -19,7 +19,7 @@ INTERRUPTIBLE = """
 import time
 try:
     print("ready", flush=True)
-    time.sleep(60)
+    time.sleep(600)
 except KeyboardInterrupt:
     print("bye")
 """
@@ -34,20 +34,20 @@ def alive(process: int) -> bool:
     return state not in "ZX"
 
 
-def wait_until(condition: Callable[[], bool], seconds: float = 10) -> bool:
+def wait_until(condition: Callable[[], bool], seconds: float = 60) -> bool:
     deadline = time.monotonic() + seconds
     while not condition() and time.monotonic() < deadline:
         time.sleep(0.02)
     return condition()
 
 
-def shell(script: str, log: Path, *, grace_seconds: float = 5.0) -> ChildProcess:
+def shell(script: str, log: Path, *, grace_seconds: float = 60.0) -> ChildProcess:
     return ChildProcess(["sh", "-c", script], ProcessOptions(log=log, grace_seconds=grace_seconds))
 
 
 def test_its_output_is_in_the_log_and_its_exit_code_is_known(tmp_path: Path) -> None:
     child = shell("echo out; echo error >&2; exit 3", tmp_path / "log")
-    assert child.wait(10) == 3
+    assert child.wait(60) == 3
     assert (child.running, child.exit_code) == (False, 3)
     assert child.log_tail() == "out\nerror"
     assert child.log_tail(1) == "error"
@@ -56,17 +56,17 @@ def test_its_output_is_in_the_log_and_its_exit_code_is_known(tmp_path: Path) -> 
 def test_it_runs_in_the_given_folder_with_the_given_environment(tmp_path: Path) -> None:
     options = ProcessOptions(log=tmp_path / "log", environment={"PATH": "/usr/bin:/bin", "A": "b"}, folder=tmp_path)
     child = ChildProcess(["sh", "-c", 'echo "$A$HOME"; pwd'], options)
-    child.wait(10)
+    child.wait(60)
     assert child.log_tail() == f"b\n{tmp_path}"
 
 
 def test_it_ends_when_asked(tmp_path: Path) -> None:
-    with shell("exec sleep 60", tmp_path / "log") as child:
+    with shell("exec sleep 600", tmp_path / "log") as child:
         assert child.terminate() == 128 + signal.SIGTERM
 
 
 def test_it_can_be_interrupted_instead(tmp_path: Path) -> None:
-    child = ChildProcess([sys.executable, "-c", INTERRUPTIBLE], ProcessOptions(log=tmp_path / "log"))
+    child = ChildProcess([sys.executable, "-c", INTERRUPTIBLE], ProcessOptions(log=tmp_path / "log", grace_seconds=60))
     assert wait_until(lambda: child.log_tail() == "ready")
     assert child.terminate(interrupt=True) == 0
     assert child.log_tail() == "ready\nbye"
@@ -79,7 +79,7 @@ def test_it_is_killed_when_it_does_not_end_in_time(tmp_path: Path) -> None:
 
 
 def test_what_it_started_ends_with_it(tmp_path: Path) -> None:
-    child = shell("setsid sleep 60 & echo $!; wait", tmp_path / "log")
+    child = shell("setsid sleep 600 & echo $!; wait", tmp_path / "log")
     assert wait_until(lambda: child.log_tail() != "")
     grandchild = int(child.log_tail())
     assert alive(grandchild)
@@ -88,13 +88,13 @@ def test_what_it_started_ends_with_it(tmp_path: Path) -> None:
 
 
 def test_it_has_a_session_of_its_own(tmp_path: Path) -> None:
-    with shell("exec sleep 60", tmp_path / "log") as child:
+    with shell("exec sleep 600", tmp_path / "log") as child:
         session = int(Path(f"/proc/{child.pid}/stat").read_text().rpartition(")")[2].split()[3])
         assert session == child.pid
 
 
 def test_waiting_too_long_is_an_error(tmp_path: Path) -> None:
-    with shell("exec sleep 60", tmp_path / "log") as child, pytest.raises(RetriableError, match="still runs after"):
+    with shell("exec sleep 600", tmp_path / "log") as child, pytest.raises(RetriableError, match="still runs after"):
         child.wait(0.1)
 
 
@@ -112,7 +112,7 @@ options = ProcessOptions(log=folder / "log", grace_seconds=0.2, remove=(folder,)
 child = ChildProcess(["sh", "-c", sys.argv[2]], options)
 while "ready" not in child.log_tail(): time.sleep(0.02)
 print(child.pid, flush=True)
-time.sleep(60)
+time.sleep(600)
 """
 
 
@@ -130,7 +130,7 @@ def test_it_and_its_folder_go_when_the_owner_dies(tmp_path: Path, death: signal.
 
 
 def test_it_goes_also_when_its_guardian_is_killed(tmp_path: Path) -> None:
-    with shell("exec sleep 60", tmp_path / "log") as child:
+    with shell("exec sleep 600", tmp_path / "log") as child:
         guardian = int(Path(f"/proc/{child.pid}/stat").read_text().rpartition(")")[2].split()[1])
         os.kill(guardian, signal.SIGKILL)
         assert wait_until(lambda: not alive(child.pid))

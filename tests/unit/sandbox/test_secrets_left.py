@@ -44,9 +44,9 @@ def test_files_columns_and_tables_that_hold_it_are_named(tmp_path: Path) -> None
 def test_the_watch_sees_command_lines_and_files_of_a_moment(tmp_path: Path) -> None:
     watch = SecretWatch(os.getpid(), tmp_path, WANTED, every_seconds=0.1)
     watch.start()
-    with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(30)", SECRET]) as process:
+    with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(120)", SECRET]) as process:
         (tmp_path / "properties").write_text(f"token={SECRET}")
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 90
         while len(watch.found) < 2 and time.monotonic() < deadline:
             time.sleep(0.05)
         process.kill()
