@@ -74,7 +74,7 @@ def add_users(bootstrap_servers: str, users: Mapping[str, str], mechanisms: Sequ
             UserScramCredentialUpsertion(name, kind, password.encode()) for name, password in users.items()
         ]
         for done in admin.alter_user_scram_credentials(changes).values():
-            done.result(timeout=30)
+            done.result(timeout=120)
 
 
 def _check(node: Node, deadline: float) -> None:
