@@ -13,6 +13,7 @@ import pytest
 from contexture.kafka import read_committed
 from contexture.operations import ProducerStore, TransactionStatus
 from contexture.operations.pools import POOLS
+from contexture.operations.transaction_filter import TransactionFilter
 from contexture.outbox.state import State
 from contexture.outbox.storage import Storage
 from contexture.sandbox.airflow import AirflowClient, AirflowProcesses
@@ -53,7 +54,7 @@ class Instance:
         """What its own tables say was sent: the registry's ids, and whether they are deletions."""
         store = ProducerStore.of_home(str(self.home))
         assert store is not None
-        rows = store.transactions("codelists", status=TransactionStatus.SENT, limit=100)
+        rows = store.transactions("codelists", which=TransactionFilter(status=TransactionStatus.SENT), limit=100)
         return sorted((row.source_transaction, bool(row.source_deletions)) for row in rows)
 
 

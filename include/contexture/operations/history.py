@@ -23,6 +23,7 @@ from contexture.operations.rows import (
 from contexture.operations.statuses import TransactionStatus
 from contexture.operations.tables import ATTEMPTS, INTERVENTIONS, RUNS, TRANSACTIONS
 from contexture.operations.totals import Totals
+from contexture.operations.transaction_filter import ALL_TRANSACTIONS, TransactionFilter
 
 _PAGE = 50
 # SQLite takes 32,766 values in a statement; a report over everything may be about more runs.
@@ -61,15 +62,13 @@ class History(Totals):
         self,
         publication: str | None = None,
         *,
-        status: TransactionStatus | None = None,
+        which: TransactionFilter = ALL_TRANSACTIONS,
         with_dead_letters: bool = False,
         limit: int = _PAGE,
         offset: int = 0,
     ) -> list[TransactionRow]:
-        """Transactions, the latest first; of one status if given, and those alone that put records aside."""
-        query = _of(select(TRANSACTIONS), TRANSACTIONS, publication)
-        if status is not None:
-            query = query.where(TRANSACTIONS.c.status == int(status))
+        """Transactions, the latest first; on request those alone that put records aside."""
+        query = _of(select(TRANSACTIONS), TRANSACTIONS, publication).where(*which.conditions())
         if with_dead_letters:
             query = query.where(TRANSACTIONS.c.dead_letters > 0)
         order = (TRANSACTIONS.c.updated_ms.desc(), TRANSACTIONS.c.shard, TRANSACTIONS.c.number.desc())

@@ -21,6 +21,7 @@ from contexture.operations.rows import (
 )
 from contexture.operations.statuses import TransactionStatus
 from contexture.operations.tables import RUNS, TRANSACTIONS, VERIFICATIONS
+from contexture.operations.transaction_filter import ALL_TRANSACTIONS, TransactionFilter
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,10 +107,13 @@ class Totals(TableAccess):
             tried_again = connection.scalar(full)
         return PutAside(int(letters), int(count), moment(last), tried_again is None or tried_again <= last)
 
-    def transaction_counts(self, publication: str) -> dict[TransactionStatus, int]:
+    def transaction_counts(
+        self, publication: str, which: TransactionFilter = ALL_TRANSACTIONS
+    ) -> dict[TransactionStatus, int]:
         """How many transactions of a publication have each status; nothing for a status that none has."""
         table = TRANSACTIONS.c
-        query = select(table.status, func.count()).where(table.publication == publication).group_by(table.status)
+        chosen = (table.publication == publication, *which.conditions())
+        query = select(table.status, func.count()).where(*chosen).group_by(table.status)
         with self._reading() as connection:
             return {TransactionStatus(status): int(count) for status, count in connection.execute(query)}
 

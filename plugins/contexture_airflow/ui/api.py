@@ -6,12 +6,12 @@ from typing import Any
 
 from fastapi import APIRouter
 
-from contexture.operations import TransactionStatus
 from contexture.operations.page import detail
 from contexture.operations.page.held_back import quarantines
 from contexture.operations.page.put_aside import dead_letter_page
 from contexture.operations.page.quality import quality_over_time
 from contexture.operations.page.standing import Standing
+from contexture_airflow.ui.choosing_transactions import Asked
 from contexture_airflow.ui.reader import Number, Reading
 
 API: str = "/api"
@@ -33,9 +33,9 @@ def tell_publication(reader: Reading, name: str) -> Any:
 
 
 @router.get("/{name}/transactions")
-def tell_transactions(reader: Reading, name: str, page: Number = 1, status: TransactionStatus | None = None) -> Any:
-    """Its transactions."""
-    return detail.transactions(reader.sources, reader.publication(name), status=status, page=page)
+def tell_transactions(reader: Reading, name: str, which: Asked, page: Number = 1) -> Any:
+    """Those of its transactions that are asked for."""
+    return detail.transactions(reader.sources, reader.publication(name), which, page=page)
 
 
 @router.get("/{name}/runs")

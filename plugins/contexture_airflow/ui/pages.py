@@ -5,7 +5,6 @@ from __future__ import annotations
 from fastapi import APIRouter
 from fastapi.responses import HTMLResponse, Response
 
-from contexture.operations import TransactionStatus
 from contexture.operations.page import detail
 from contexture.operations.page.held_back import quarantines
 from contexture.operations.page.put_aside import dead_letter_page
@@ -13,6 +12,7 @@ from contexture.operations.page.quality import quality_over_time
 from contexture.operations.page.standing import Standing
 from contexture_airflow.settings import VERIFY_DAG
 from contexture_airflow.ui.actions import ACTIONS
+from contexture_airflow.ui.choosing_transactions import Asked, address
 from contexture_airflow.ui.documents import report_file, verification_file
 from contexture_airflow.ui.drifting import SHOWN, drift
 from contexture_airflow.ui.reader import Number, Reading
@@ -52,10 +52,10 @@ def show_publication(reader: Reading, name: str, done: str = "") -> str:
 
 
 @router.get("/publications/{name}/transactions")
-def show_transactions(reader: Reading, name: str, page: Number = 1, status: TransactionStatus | None = None) -> str:
-    """Its transactions."""
-    found = detail.transactions(reader.sources, reader.publication(name), status=status, page=page)
-    return render("transactions", reader.places, name=name, transactions=found)
+def show_transactions(reader: Reading, name: str, which: Asked, page: Number = 1) -> str:
+    """Those of its transactions that are asked for."""
+    found = detail.transactions(reader.sources, reader.publication(name), which, page=page)
+    return render("transactions", reader.places, name=name, transactions=found, asked=address(which))
 
 
 @router.get("/publications/{name}/runs")

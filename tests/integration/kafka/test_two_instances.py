@@ -15,6 +15,7 @@ import pytest
 
 from contexture.kafka import ClientSettings, Ledger, SenderNames, read_committed
 from contexture.operations import ProducerStore, TransactionStatus
+from contexture.operations.transaction_filter import TransactionFilter
 from contexture.outbox.lifecycle import Outboxes
 from contexture.outbox.state import State
 from contexture.outbox.storage import Storage
@@ -106,7 +107,7 @@ def assert_instance_knows_it(home: Path, name: str, last: int) -> None:
     assert {status.status for status in Outboxes(storage, name).all()} <= {"concluded", "rejected"}
     store = ProducerStore.of_home(str(home))
     assert store is not None
-    sent = store.transactions(name, status=TransactionStatus.SENT, limit=1_000)
+    sent = store.transactions(name, which=TransactionFilter(status=TransactionStatus.SENT), limit=1_000)
     log = instance_process.registry_log(last)
     assert {(row.source_transaction, row.source_deletions) for row in sent} == {
         (each.id, each.deletions) for each in log

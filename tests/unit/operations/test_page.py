@@ -18,6 +18,7 @@ from contexture.operations.page.sources import Sources
 from contexture.operations.page.standing import DagFacts, Standing
 from contexture.operations.page.tables import Tables
 from contexture.operations.totals import Volume
+from contexture.operations.transaction_filter import ALL_TRANSACTIONS, TransactionFilter
 from contexture.outbox.attempts import AttemptLog
 from contexture.outbox.lifecycle import Outboxes
 from contexture.outbox.state import State, StatePointer
@@ -182,11 +183,25 @@ def test_transactions_come_by_page_and_by_status(storage, store):
         store.transaction_is(sent(number))
     store.transaction_is(sent(120, status=TransactionStatus.BROKER_ERROR))
     given = sources(storage, store, vehicles=RESTING)
-    third = detail.transactions(given, "vehicles", status=None, page=3)
+    third = detail.transactions(given, "vehicles", ALL_TRANSACTIONS, page=3)
     assert (len(third.rows), third.paging.total) == (21, 121)
-    refused = detail.transactions(given, "vehicles", status=TransactionStatus.BROKER_ERROR, page=1)
+    broken = TransactionFilter(status=TransactionStatus.BROKER_ERROR)
+    refused = detail.transactions(given, "vehicles", broken, page=1)
     assert [row.number for row in refused.rows] == [120]
     assert refused.statuses == {0: 0, 1: 120, 2: 0, 3: 1, 4: 0}
+
+
+def test_statuses_are_counted_among_what_the_other_filters_leave(storage, store):
+    for number in range(3):
+        store.transaction_is(sent(number, hours_ago=number))
+    store.transaction_is(sent(3, hours_ago=3, status=TransactionStatus.BROKER_ERROR))
+    given = sources(storage, store, vehicles=RESTING)
+    which = TransactionFilter(status=TransactionStatus.SENT, until=NOON)
+    found = detail.transactions(given, "vehicles", which, page=9)
+    assert [row.number for row in found.rows] == [1, 2]
+    assert (found.paging.number, found.paging.total) == (1, 2)
+    assert found.statuses == {0: 0, 1: 2, 2: 0, 3: 1, 4: 0}
+    assert found.which == which
 
 
 def test_runs_are_told_with_the_steps_that_airflow_knows(storage, store):

@@ -23,6 +23,7 @@ from contexture.operations import ProducerStore, TransactionRow, TransactionStat
 from contexture.operations.database import database_url, open_engine
 from contexture.operations.producer_settings import properties_of
 from contexture.operations.totals import PutAside
+from contexture.operations.transaction_filter import TransactionFilter
 
 PASSWORD = "s3cret-of-the-database"
 
@@ -71,9 +72,9 @@ def test_transactions_come_by_page_and_by_status(store: ProducerStore) -> None:
         store.transaction_is(transaction(number))
     store.transaction_is(transaction(5, TransactionStatus.PENDING))
     store.transaction_is(transaction(0, publication="bikes"))
-    sent = TransactionStatus.SENT
+    sent = TransactionFilter(status=TransactionStatus.SENT)
     assert [row.number for row in store.transactions("vehicles", limit=2)] == [5, 4]
-    assert [row.number for row in store.transactions("vehicles", status=sent, limit=2, offset=1)] == [3, 2]
+    assert [row.number for row in store.transactions("vehicles", which=sent, limit=2, offset=1)] == [3, 2]
 
 
 def test_the_sums_of_a_publication(store: ProducerStore) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow.parquet as pq
 
@@ -14,6 +14,7 @@ from contexture.operations.page.put_aside import of_outbox
 from contexture.operations.page.sources import Sources, manifest, survey
 from contexture.operations.rows import InterventionRow, RunRow, TransactionRow
 from contexture.operations.statuses import TransactionStatus
+from contexture.operations.transaction_filter import ALL_TRANSACTIONS, TransactionFilter
 from contexture.outbox.layout import PublicationFolder
 from contexture.outbox.manifest import Manifest
 from contexture.outbox.storage import Storage
@@ -80,12 +81,17 @@ class Detail:
 
 @dataclass(frozen=True, slots=True)
 class Transactions:
-    """A page of transactions, the latest first; `statuses` counts them all, `status` is the filter."""
+    """A page of transactions, the latest first.
+
+    Attributes:
+        statuses: how many of each status there are, whichever status is asked for.
+        which: those that were asked for.
+    """
 
     rows: tuple[TransactionRow, ...]
     paging: Paging
     statuses: Mapping[TransactionStatus, int]
-    status: TransactionStatus | None
+    which: TransactionFilter
     tables_problem: str | None
 
 
@@ -174,15 +180,15 @@ def configuration(sources: Sources, name: str) -> tuple[UnderstoodKey, ...]:
     return tuple(_covered(key) for key in understood(publication)) if publication else ()
 
 
-def transactions(sources: Sources, name: str, *, status: TransactionStatus | None, page: int) -> Transactions:
-    """A page of a publication's transactions; of one status if given."""
-    statuses = _statuses(sources, name)
-    total = sum(statuses.values()) if status is None else statuses[status]
+def transactions(sources: Sources, name: str, which: TransactionFilter, *, page: int) -> Transactions:
+    """A page of those of a publication's transactions that are asked for."""
+    statuses = _statuses(sources, name, replace(which, status=None))
+    total = sum(statuses.values()) if which.status is None else statuses[which.status]
     paging = Paging.of(page, total)
     rows = sources.tables.ask(
-        lambda history: history.transactions(name, status=status, limit=paging.size, offset=paging.offset), ()
+        lambda history: history.transactions(name, which=which, limit=paging.size, offset=paging.offset), ()
     )
-    return Transactions(tuple(rows), paging, statuses, status, sources.tables.problem)
+    return Transactions(tuple(rows), paging, statuses, which, sources.tables.problem)
 
 
 def run_rows(sources: Sources, name: str, *, page: int) -> tuple[Sequence[RunRow], Paging]:
@@ -229,8 +235,10 @@ def _covered(key: UnderstoodKey) -> UnderstoodKey:
     return UnderstoodKey(key.depth, key.key, value, key.is_default)
 
 
-def _statuses(sources: Sources, name: str) -> dict[TransactionStatus, int]:
-    counts: dict[TransactionStatus, int] = sources.tables.ask(lambda history: history.transaction_counts(name), {})
+def _statuses(sources: Sources, name: str, which: TransactionFilter = ALL_TRANSACTIONS) -> dict[TransactionStatus, int]:
+    counts: dict[TransactionStatus, int] = sources.tables.ask(
+        lambda history: history.transaction_counts(name, which), {}
+    )
     return {status: counts.get(status, 0) for status in TransactionStatus}
 
 
