@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 import httpx
 
+from builders.terminal import Terminal
 from contexture.outbox.lifecycle import Outboxes
 from contexture.outbox.manifest import Manifest
 from contexture.outbox.storage import Storage
@@ -134,11 +135,22 @@ class Installation:
 
     def ask(self, method: str, path: str, body: Any = None) -> httpx.Response:
         """Asks Airflow's REST interface as a browser does: with the token of the user's login."""
+        headers = {"Authorization": f"Bearer {self.token()}"}
+        url = f"{self.stack.settings.url}{path}"
+        return httpx.request(method, url, json=body, headers=headers, timeout=ANSWER_SECONDS)
+
+    def token(self) -> str:
+        """What Airflow's login gives the user."""
         login, url = self.stack.settings.login, self.stack.settings.url
         who = {"username": login.user, "password": login.password}
-        token = httpx.post(f"{url}/auth/token", json=who, timeout=ANSWER_SECONDS).json()
-        headers = {"Authorization": f"Bearer {token['access_token']}"}
-        return httpx.request(method, f"{url}{path}", json=body, headers=headers, timeout=ANSWER_SECONDS)
+        answer = httpx.post(f"{url}/auth/token", json=who, timeout=ANSWER_SECONDS)
+        return str(answer.json()["access_token"])
+
+    def terminal(self, folder: Path) -> Terminal:
+        """A terminal of its operator, for commands as pages have them."""
+        terminal = Terminal(folder, AIRFLOW=self.stack.settings.url, TOKEN=self.token())
+        terminal.variables |= self.stack.settings.environment()
+        return terminal
 
     def import_errors(self) -> list[str]:
         """What Airflow shows as import errors."""

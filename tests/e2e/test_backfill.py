@@ -9,6 +9,7 @@ One installation for all tests of this file. Three runs of the ordinary kind com
 from __future__ import annotations
 
 import json
+import shutil
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -17,6 +18,8 @@ from typing import Any
 
 import pytest
 
+from builders.pages import block
+from builders.terminal import Terminal
 from contexture.kafka.replica import ReplicaRecord
 from contexture.outbox.lifecycle import Outboxes
 from contexture.outbox.retention import expire
@@ -25,8 +28,15 @@ from contexture.sandbox.airflow.client import DagRun
 from e2e.buses import DAG, describe, drive, lines_told, records
 from e2e.installation import Installation, installation_below, until
 
-pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.long, pytest.mark.timeout(7200)]
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.slow,
+    pytest.mark.long,
+    pytest.mark.timeout(7200),
+    pytest.mark.skipif(shutil.which("curl") is None, reason="the documented commands need curl"),
+]
 
+PAGE = "how-to/backfill.md"
 PATIENCE_SECONDS = 1500.0
 MINUTE = timedelta(minutes=1)
 HOUR = timedelta(hours=1)
@@ -43,6 +53,7 @@ class Story:
     """
 
     platform: Installation
+    terminal: Terminal
     first: datetime
     second: datetime
     changed: datetime
@@ -65,7 +76,7 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
         platform.stack.client.await_dags([DAG], seconds=PATIENCE_SECONDS)
         first, changed, second = ordinary_runs(platform)
         forget_the_first(platform)
-        found = looked_at(platform, first, changed, second)
+        found = looked_at(platform, platform.terminal(tmp_path_factory.mktemp("terminal")), first, changed, second)
         by_command(found)
         by_rest(found)
         yield found
@@ -106,7 +117,9 @@ def forget_the_first(platform: Installation) -> None:
     assert expire(platform.storage, "buses", archive_days=1, now=just_later) == [first.outbox]
 
 
-def looked_at(platform: Installation, first: datetime, changed: datetime, second: datetime) -> Story:
+def looked_at(
+    platform: Installation, terminal: Terminal, first: datetime, changed: datetime, second: datetime
+) -> Story:
     """What is told before anything is started, and by a command that must not start it."""
     # The interval that ends where the first one begins starts later than an hour before the second one.
     dry = platform.contexture("backfill", "buses", *dates(second - HOUR + MINUTE, second), "--dry-run", "--json")
@@ -116,7 +129,7 @@ def looked_at(platform: Installation, first: datetime, changed: datetime, second
     begun = platform.ask("GET", f"/api/v2/backfills?dag_id={DAG}").json()["total_entries"]
     pointer = State(platform.storage, "buses").pointer()
     told = json.loads(dry.stdout), json.loads(refused.stdout), begun
-    return Story(platform, first, second, changed, records(platform, "buses"), pointer, *told)
+    return Story(platform, terminal, first, second, changed, records(platform, "buses"), pointer, *told)
 
 
 def by_command(story: Story) -> None:
@@ -138,19 +151,18 @@ def by_rest(story: Story) -> None:
 
 def begun_by_rest(story: Story, first: datetime, last: datetime, conf: dict[str, Any]) -> int:
     """As the how-to has it, once Airflow has closed the backfill before it; gives its id."""
-    body = {
-        "dag_id": DAG,
-        "dag_run_conf": conf,
-        "from_date": first.isoformat(),
-        "to_date": last.isoformat(),
-        "max_active_runs": 1,
-        "reprocess_behavior": "completed",
-        "run_backwards": False,
-        "run_on_latest_version": True,
-    }
-    answer = story.platform.ask("POST", "/api/v2/backfills", body)
-    assert answer.status_code == 200, answer.text
-    return int(answer.json()["id"])
+    script = of_the_story(story, block(PAGE, "curl -X POST"), first, last)
+    assert '"dag_run_conf": {}' in script
+    answer = story.terminal.run(script.replace('"dag_run_conf": {}', f'"dag_run_conf": {json.dumps(conf)}')).stdout
+    return int(json.loads(answer)["id"])
+
+
+def of_the_story(story: Story, script: str, first: datetime, last: datetime) -> str:
+    """A page's script with the story's DAG and dates."""
+    at = {"2026-11-20T08:00": first, "2026-11-20T09:00": last}
+    for documented, moment in at.items():
+        script = script.replace(documented, f"{moment:%Y-%m-%dT%H:%M}")
+    return script.replace("publish_city", DAG)
 
 
 def await_backfill(story: Story, name: str, backfill: int) -> None:
@@ -255,6 +267,12 @@ def test_a_backfill_by_rest_sends_whole_intervals_and_lists_what_others_lack(sto
     stage = story.logs[f"rest stage {story.first:%H:%M}"]
     assert f"buses lacks {missing(story)}" in stage
     assert lines_told(records(story.platform, "rest-buses")) == {"one": [21], "two": [22]}
+
+
+def test_airflow_s_command_line_knows_the_intervals_of_the_same_backfill(story: Story) -> None:
+    script = of_the_story(story, block(PAGE, "airflow backfill create"), story.first, story.second)
+    told = story.terminal.run(f"{script.strip()} --dry-run").stdout.partition("Runs to be attempted:")[2]
+    assert [f"{moment:%Y-%m-%d %H:%M}" in told for moment in (story.first, story.second)] == [True, True]
 
 
 def test_topics_and_state_of_ordinary_runs_are_left_alone(story: Story) -> None:

@@ -7,11 +7,9 @@ Kafka is one with users and access control, and the user may do what `docs/refer
 from __future__ import annotations
 
 import json
-import os
 import re
 import shlex
 import shutil
-import subprocess
 import time
 from collections.abc import Callable, Iterator
 from functools import cached_property
@@ -22,12 +20,13 @@ import httpx
 import pytest
 
 from builders.kafka_rights import allow, take
+from builders.pages import block
+from builders.terminal import Terminal
 from contexture.cli.airflow import Airflow, AirflowAccess
 from contexture.errors import ConfigurationError
 from contexture.sandbox.kafka import EmbeddedKafka
 from contexture.sandbox.listeners import Security
 from contexture.sandbox.ports import free_port
-from e2e.documentation import block
 from e2e.installation import PATIENCE_SECONDS, until
 from fakes.mail_server import MailServer
 
@@ -43,37 +42,6 @@ ADD, EXPECT, TOLD = "how-to/add-a-publication.md", "how-to/add-an-expectation.md
 USER, PASSWORD = "city", "hush-of-the-city"
 POLL_SECONDS = 2.0
 STATION1 = '["city","/transport","station1","BikeHireDockingStation"]'
-
-
-class Terminal:
-    """A shell in a folder, with the variables that were set there."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.variables = dict(os.environ)
-
-    def set(self, script: str) -> None:
-        """Runs a script and keeps the variables that it exports."""
-        told = self.run(f"set -e\n{script}\nenv -0")
-        self.variables = dict(each.split("=", 1) for each in told.stdout.split("\0") if "=" in each)
-
-    def run(self, script: str, *, code: int = 0) -> subprocess.CompletedProcess[str]:
-        """Runs a script, which ends as expected."""
-        done = subprocess.run(
-            ["bash", "-c", script],
-            cwd=self.folder,
-            env=self.variables,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=PATIENCE_SECONDS,
-        )
-        assert done.returncode == code, f"{script}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
-        return done
-
-    def json(self, script: str, *, code: int = 0) -> Any:
-        """What a command answers with `--json`."""
-        return json.loads(self.run(f"{script} --json", code=code).stdout)
 
 
 class NewUser:

@@ -53,8 +53,8 @@ def rebuild_state(
     with opened(publication, topics, only_differences=only_differences, report=tell) as (rebuilding, found):
         if not as_json:
             _print(found)
-        asked = yes or (not as_json and bool(found.found) and typer.confirm("Write state?"))
-        writes = bool(found.found) and not dry_run and asked
+        wanted = bool(found.found) and not dry_run
+        writes = wanted and (yes or (not as_json and typer.confirm("Write state?")))
         if writes:
             rebuilding.write(only_differences=only_differences)
     if as_json:

@@ -4,32 +4,20 @@ from __future__ import annotations
 
 import json
 import sys
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 import pytest
-from confluent_kafka.admin import AdminClient
 
+from builders.kafka_runs import Instance
 from builders.outboxes import outbox, publication, records
 from builders.registry_outboxes import Told, registry_outbox, structures
 from contexture.cli import main
-from contexture.kafka import ClientSettings, Ledger, SenderNames, read_committed
+from contexture.kafka import read_committed
 from contexture.kafka.errors import LedgerLostError
-from contexture.outbox.lifecycle import Outboxes
-from contexture.outbox.manifest import Manifest
-from contexture.outbox.storage import Storage
 from contexture.publications import Publication
 from contexture.sandbox.kafka import EmbeddedKafka
-from contexture_airflow.steps.attempting import attempts_of
-from contexture_airflow.steps.concluding import conclude_run
-from contexture_airflow.steps.gate import judge
-from contexture_airflow.steps.kafka_target import KafkaTarget
-from contexture_airflow.steps.run import Interval, RunRequest, Staged
-from contexture_airflow.steps.sending import send_shard
-from contexture_airflow.steps.settling import settle
-from contexture_airflow.steps.target import Target
 
 pytestmark = pytest.mark.integration
 
@@ -45,45 +33,6 @@ source: {{kind: sdmx, connection: registry, select: ["*"]}}
 topics: {{naming: fixed, topics: [{topic}], keep: latest}}
 message: {{format: sdmx}}
 """
-
-
-class Instance:
-    """The steps of one publication's runs, and the command line beside them."""
-
-    def __init__(self, kafka: EmbeddedKafka, folder: Path, owner: Publication) -> None:
-        self.kafka, self.owner, self.name = kafka, owner, owner.name
-        self.storage = Storage(str(folder / "home"))
-        self.settings = ClientSettings.from_extra(kafka.client_settings())
-        self.outboxes = Outboxes(self.storage, owner.name)
-
-    def target(self, owner: Publication, interval: Interval | None) -> Target:
-        return KafkaTarget(self.settings, owner, interval)
-
-    def judged(self, manifest: Manifest) -> list[int]:
-        return judge(self.storage, _staged(manifest), dry_run=False, target_for=self.target, report=_silent)
-
-    def sent(self, manifest: Manifest, shard: int) -> int:
-        attempts = attempts_of(self.outboxes, manifest.outbox, shard, self.owner)
-        return send_shard(self.storage, manifest, shard, self.target(self.owner, None), attempts).records_sent
-
-    def ran(self, manifest: Manifest) -> None:
-        for shard in self.judged(manifest):
-            self.sent(manifest, shard)
-        conclude_run(self.storage, _staged(manifest), self.target, _silent, now=datetime.now(UTC))
-
-    def settled(self) -> None:
-        settle(self.storage, self.owner, RunRequest(run_id=uuid4().hex), self.target, _silent)
-
-    def lose_ledger(self) -> None:
-        admin = AdminClient(self.kafka.client_settings())
-        name = SenderNames(self.name).ledger_topic
-        admin.delete_topics([name])[name].result()
-        while name in admin.list_topics(timeout=60).topics:
-            pass
-
-    def rows(self) -> dict[int, tuple[str, int, int]]:
-        entries = Ledger(self.settings, SenderNames(self.name)).entries()
-        return {shard: (entry.outbox, entry.sequence, entry.position) for shard, entry in entries.items()}
 
 
 @pytest.fixture
@@ -173,18 +122,3 @@ def test_a_registrys_log_goes_on_after_the_last_transaction_in_the_topic(
 
     found = [(record.key, record.value) for record in read_committed(registry.settings, [topic])]
     assert found == [record for told in log for record in told.records()]
-
-
-def _staged(manifest: Manifest) -> Staged:
-    return Staged(
-        publication=manifest.publication,
-        run=manifest.run,
-        outbox=manifest.outbox,
-        sequence=manifest.sequence,
-        records=manifest.records,
-        shards=(),
-    )
-
-
-def _silent(sentence: str) -> None:
-    pass

@@ -86,6 +86,9 @@ def test_it_is_written_when_a_person_says_so(read: Written, arguments: tuple[str
 
 
 def test_a_dry_run_asks_nothing(read: Written) -> None:
+    said = called("--dry-run")
+    assert said.endswith("nothing was written\n")
+    assert "Write state?" not in said
     assert called("--dry-run", "--yes").endswith("nothing was written\n")
     assert read.asked == []
 

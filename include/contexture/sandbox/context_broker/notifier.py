@@ -44,6 +44,7 @@ def notification(subscription: Subscription, tenant: str, change: Change, correl
             "Content-Type": "application/json; charset=utf-8",
             "Fiware-Correlator": f"{correlator}; cbnotif={number}",
             "Ngsiv2-AttrsFormat": subscription.attrs_format,
+            **subscription.own_headers,
         },
     )
 

@@ -36,7 +36,12 @@ class Subscription:
     @property
     def url(self) -> str:
         """Where notifications go."""
-        return str(_mapping(self.notification.get("http"))["url"])
+        return str(_receiver(self.notification)["url"])
+
+    @property
+    def own_headers(self) -> dict[str, str]:
+        """What `httpCustom` adds to the headers of each notification."""
+        return {str(name): str(value) for name, value in _mapping(_receiver(self.notification).get("headers")).items()}
 
     @property
     def attrs_format(self) -> str:
@@ -97,7 +102,7 @@ class Subscription:
             "attrs": _listed(given.get("attrs")),
             "onlyChangedAttrs": given.get("onlyChangedAttrs", False),
             "attrsFormat": self.attrs_format,
-            **{name: given[name] for name in ("http", "metadata") if name in given},
+            **{name: given[name] for name in ("http", "httpCustom", "metadata") if name in given},
             **_second("lastFailure", self.last_failure_us),
             **_second("lastSuccess", self.last_success_us),
             **code,
@@ -120,7 +125,7 @@ class Subscriptions:
         subject, notification = given.get("subject"), given.get("notification")
         if not isinstance(subject, dict) or not _listed(subject.get("entities")):
             raise bad_request("no subject specified")
-        if not isinstance(notification, dict) or "url" not in _mapping(notification.get("http")):
+        if not isinstance(notification, dict) or "url" not in _receiver(notification):
             raise bad_request("no notification specified")
         if notification.get("attrsFormat", "normalized") not in FORMATS:
             raise bad_request("invalid attrsFormat (accepted values: normalized, keyValues, values, simplified...)")
@@ -136,6 +141,11 @@ class Subscriptions:
     def concerned(self, tenant: str, change: Change) -> list[Subscription]:
         """Those that are to be told of a change."""
         return [one for one in self._by_tenant.get(tenant, {}).values() if one.concerns(change)]
+
+
+def _receiver(notification: Mapping[str, object]) -> Mapping[str, object]:
+    """Who is notified: `http`, or `httpCustom` with headers of its own."""
+    return _mapping(notification.get("http")) or _mapping(notification.get("httpCustom"))
 
 
 def _mapping(value: object) -> Mapping[str, object]:

@@ -1,0 +1,85 @@
+"""The steps of a publication's runs on a real Kafka, from an outbox that a test has made."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from uuid import uuid4
+
+from confluent_kafka.admin import AdminClient
+
+from contexture.kafka import ClientSettings, Ledger, SenderNames
+from contexture.outbox.lifecycle import Outboxes
+from contexture.outbox.manifest import Manifest
+from contexture.outbox.storage import Storage
+from contexture.publications import Publication
+from contexture.sandbox.kafka import EmbeddedKafka
+from contexture_airflow.steps.attempting import attempts_of
+from contexture_airflow.steps.concluding import conclude_run
+from contexture_airflow.steps.gate import judge
+from contexture_airflow.steps.kafka_target import KafkaTarget
+from contexture_airflow.steps.run import Interval, RunRequest, Staged
+from contexture_airflow.steps.sending import send_shard
+from contexture_airflow.steps.settling import settle
+from contexture_airflow.steps.target import Target
+
+
+class Instance:
+    """The steps of one publication's runs, and the command line beside them."""
+
+    def __init__(self, kafka: EmbeddedKafka, folder: Path, owner: Publication) -> None:
+        self.kafka, self.owner, self.name = kafka, owner, owner.name
+        self.storage = Storage(str(folder / "home"))
+        self.settings = ClientSettings.from_extra(kafka.client_settings())
+        self.outboxes = Outboxes(self.storage, owner.name)
+
+    def target(self, owner: Publication, interval: Interval | None) -> Target:
+        """Kafka, for the steps."""
+        return KafkaTarget(self.settings, owner, interval)
+
+    def judged(self, manifest: Manifest) -> list[int]:
+        """What the gate does; gives the shards to send."""
+        return judge(self.storage, _staged(manifest), dry_run=False, target_for=self.target, report=_silent)
+
+    def sent(self, manifest: Manifest, shard: int) -> int:
+        """Sends a shard; gives how many records."""
+        attempts = attempts_of(self.outboxes, manifest.outbox, shard, self.owner)
+        return send_shard(self.storage, manifest, shard, self.target(self.owner, None), attempts).records_sent
+
+    def ran(self, manifest: Manifest) -> None:
+        """All steps that follow on stage."""
+        for shard in self.judged(manifest):
+            self.sent(manifest, shard)
+        conclude_run(self.storage, _staged(manifest), self.target, _silent, now=datetime.now(UTC))
+
+    def settled(self) -> None:
+        """What a run does first."""
+        settle(self.storage, self.owner, RunRequest(run_id=uuid4().hex), self.target, _silent)
+
+    def lose_ledger(self) -> None:
+        """Removes the ledger's topic."""
+        admin = AdminClient(self.kafka.client_settings())
+        name = SenderNames(self.name).ledger_topic
+        admin.delete_topics([name])[name].result()
+        while name in admin.list_topics(timeout=60).topics:
+            pass
+
+    def rows(self) -> dict[int, tuple[str, int, int]]:
+        """Outbox, sequence and position of each shard, as the ledger has them."""
+        entries = Ledger(self.settings, SenderNames(self.name)).entries()
+        return {shard: (entry.outbox, entry.sequence, entry.position) for shard, entry in entries.items()}
+
+
+def _staged(manifest: Manifest) -> Staged:
+    return Staged(
+        publication=manifest.publication,
+        run=manifest.run,
+        outbox=manifest.outbox,
+        sequence=manifest.sequence,
+        records=manifest.records,
+        shards=(),
+    )
+
+
+def _silent(sentence: str) -> None:
+    pass

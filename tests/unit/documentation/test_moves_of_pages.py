@@ -1,0 +1,66 @@
+"""What the pages say to type where something else was before: Cygnus, an earlier Contexture, models of others."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from builders.homes import former_home
+from builders.pages import block
+from builders.tables import former_tables
+
+CYGNUS, UPGRADE, MODELS = "how-to/move-from-cygnus.md", "how-to/upgrade.md", "how-to/validate-with-models.md"
+CLUSTER = "how-to/move-to-a-cluster.md"
+AGENT = """\
+a.sinks = kafka
+a.sinks.kafka.type = com.telefonica.iot.cygnus.sinks.NGSIKafkaSink
+a.sinks.kafka.enable_grouping = true
+a.sinks.kafka.enable_name_mappings = true
+"""
+RULES = (
+    '# rules\n{"grouping_rules": [{"id": 1, "fields": ["entityType"], "regex": "car", "destination": "cars", '
+    '"fiware_service_path": "/all"}]}'
+)
+SCHEMA = {"$id": "https://models.example/Weather/schema.json", "properties": {"type": {"enum": ["WeatherObserved"]}}}
+VEHICLES = "name: vehicles\nsource: {kind: ngsi, connection: context_broker, service: vehicles}\n"
+
+
+def test_an_agent_of_cygnus_becomes_publications_that_pass_the_check(terminal):
+    (terminal.folder / "agent_1.conf").write_text(AGENT)
+    (terminal.folder / "grouping_rules.conf").write_text(RULES)
+    (terminal.folder / "name_mappings.conf").write_text('{"serviceMappings": []}')
+    terminal.run(block(CYGNUS, "contexture import cygnus"))
+    assert "kafka.yaml: right" in terminal.run("contexture check publications").stdout
+
+
+def test_a_home_of_the_first_release_is_brought_up_as_the_page_shows(terminal):
+    storage = former_home("first-release", terminal.folder)
+    former_tables(f"sqlite:///{storage.root}/operations.sqlite", 2)
+    (terminal.folder / "publications" / "vehicles.yaml").write_text(VEHICLES)
+    terminal.variables["CONTEXTURE_HOME"] = storage.root
+    looked, upgraded, examined = block(UPGRADE, "contexture upgrade --dry-run").strip().splitlines()
+    shown = block(UPGRADE, "/srv/contexture:").replace("/srv/contexture", storage.root)
+    # There is no Kafka here.
+    shown = shown.replace("Kafka: format 1", "Kafka: not looked at: AIRFLOW_CONN_KAFKA_DEFAULT is not set here")
+    assert terminal.run(looked, code=1).stdout.startswith(shown)
+    assert terminal.run(upgraded).stdout.splitlines()[-1] == "done"
+    points = json.loads(terminal.run(f"{examined} --json || true").stdout)["points"]
+    assert next(point["verdict"] for point in points if point["name"] == "formats") == "good"
+
+
+def test_a_model_is_copied_with_its_attribution(terminal):
+    file = terminal.folder / "smart-data-models" / "dataModel.Weather" / "WeatherObserved" / "schema.json"
+    file.parent.mkdir(parents=True)
+    file.write_text(json.dumps(SCHEMA))
+    terminal.run(block(MODELS, "contexture models vendor"))
+    copied = terminal.folder / "include/publications/models"
+    assert {"NOTICE.md", "vendored.json"} <= {path.name for path in copied.iterdir()}
+    # Where the page's example looks for it.
+    named = block(MODELS, "models: {WeatherObserved").partition("WeatherObserved: ")[2].partition("}")[0]
+    assert (copied.parent / named).is_file()
+
+
+def test_pools_are_written_for_airflow(terminal):
+    terminal.run(block(CLUSTER, "contexture pools > pools.json\n"))
+    pools = json.loads(Path(terminal.folder, "pools.json").read_text())
+    assert sorted(pools) == ["contexture_broker", "contexture_source", "contexture_spark"]
