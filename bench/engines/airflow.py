@@ -4,21 +4,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bench.engines.connections import ConnectionWatch
+from bench.engines.attending import attended
 from bench.engines.counted_platform import CountedPlatform, write_publications
 from bench.engines.database import Databases, Stock
 from bench.engines.rounds import Round, Rounds
 from bench.engines.spark import BENCH
-from bench.engines.watching import MemoryWatch
 from bench.measures import Measure, alternate
 from bench.running import cars
 from bench.settings import Setting
-from cluster.moments import memory_mib
 from cluster.postgres import DATABASES
 from contexture.sandbox.stack import StackOptions
 
 KIBIBYTE = 1024
-CELERY, DRIVER, TASK = "the Celery worker", "Spark's driver", "a task's processes"
 
 
 def airflow(setting: Setting) -> list[Measure]:
@@ -49,7 +46,7 @@ class _Airflow:
         self._setting.tell("warm-up: topics, ledgers and first states are made")
         self._rounds.taken("full")
         resting = [self._rounds.rest() for _ in range(self._setting.sizes.engine_pairs)]
-        seen = self._watched()
+        seen = attended(self._rounds)
         before = self._rounds.databases.stock()
         speed = self._speed()
         unchanged = [self._rounds.taken("changes")]
@@ -84,33 +81,6 @@ class _Airflow:
             shares = tuple(each.processor[part] / each.seconds * 100 for each in resting)
             rows.append(Measure(BENCH, f"Airflow: share of a core of {part} at rest", "%", shares))
         return rows
-
-    def _watched(self) -> list[Measure]:
-        """Memory of the workers' processes, and connections, while a round runs that is not timed."""
-        workers = [worker.pid for worker in self._platform.workers.running.values()]
-        self._setting.tell("memory and connections")
-        resting = tuple(map(memory_mib, workers))
-        watch = ConnectionWatch(self._platform, self._rounds.databases)
-        with MemoryWatch(workers, kind_of) as memory, watch:
-            self._rounds.taken("full")
-        return [
-            Measure(BENCH, "Airflow: memory of a Celery worker of two slots at rest", "MiB", resting),
-            *(
-                Measure(BENCH, f"Airflow: peak memory of one process: {kind}", "MiB", (mib,))
-                for kind, mib in sorted(memory.largest.items())
-            ),
-            *self._connections(watch),
-        ]
-
-    def _connections(self, watch: ConnectionWatch) -> list[Measure]:
-        rows = [
-            Measure(BENCH, f"Airflow: connections at most of {owner} to {server}", "connections", (number,))
-            for (server, owner), number in sorted(watch.most.items())
-        ]
-        return [
-            *rows,
-            Measure(BENCH, "Airflow: connections to PostgreSQL at once, all", "connections", (watch.together,)),
-        ]
 
     def _stored(self, grown: dict[str, Stock], rounds: int) -> list[Measure]:
         """Rows and bytes that a run leaves, over all rounds."""
@@ -157,8 +127,3 @@ class _Airflow:
             ),
             Measure(BENCH, f"S3: bytes read by {told}", "KiB", tuple(one.sent / runs / KIBIBYTE for one, runs in each)),
         ]
-
-
-def kind_of(command: str) -> str | None:
-    """What a process of a Celery worker is."""
-    return command[:60] or None

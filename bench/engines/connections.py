@@ -40,10 +40,6 @@ class ConnectionWatch:
         self._ended.set()
         self._thread.join()
 
-    def to(self, server: str, owner: str) -> int:
-        """At most, of a part whose name begins so."""
-        return max((number for (to, who), number in self.most.items() if to == server and who == owner), default=0)
-
     def _watch(self) -> None:
         while not self._ended.wait(_SECONDS):
             clients = self._databases.clients()

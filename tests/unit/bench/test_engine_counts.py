@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+from bench.engines import attending
+from bench.engines.attending import by_part
 from bench.engines.counted_store import Traffic
 from bench.engines.database import Stock, by_owner, ports_of
 from bench.engines.kafka import LEDGER, log_bytes
@@ -97,3 +99,17 @@ def test_sparks_processes_are_known_by_their_command_lines() -> None:
     assert kind_of("java org.apache.spark.executor.CoarseGrainedExecutorBackend --cores 1") == EXECUTORS
     assert kind_of("/venv/bin/python -m pyspark.daemon pyspark.worker") == EXECUTORS
     assert kind_of("java org.apache.spark.deploy.worker.Worker spark://127.0.0.1:1") is None
+
+
+def test_a_workers_processes_are_known_by_their_titles() -> None:
+    assert attending.kind_of("[celeryd: worker-1@host:MainProcess] -active- (celery worker)") == attending.WORKER
+    assert attending.kind_of("airflow supervisor: 01a2") == attending.SUPERVISOR
+    assert attending.kind_of("airflow worker -- 01a2") == attending.TASK
+    assert attending.kind_of("java org.apache.spark.deploy.SparkSubmit spark_jobs/stage.py") == attending.DRIVER_JVM
+    assert attending.kind_of("python /project/spark_jobs/stage.py --order file") == attending.DRIVER_PYTHON
+    assert attending.kind_of("bash") is None
+
+
+def test_one_worker_stands_for_all_of_them() -> None:
+    most = {("redis", "worker-1"): 5, ("redis", "worker-2"): 7, ("redis", "Airflow's scheduler"): 2}
+    assert by_part(most) == {("redis", "a Celery worker"): 7, ("redis", "Airflow's scheduler"): 2}
