@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import threading
 import time
 from pathlib import Path
 
+import httpx
 import pytest
 
 from builders.pages import block
@@ -140,6 +142,20 @@ def type_in_a_second_terminal(printed: str, folder: Path, publication: str) -> N
         .replace("contexture doctor", "contexture doctor || true")
     ).stdout
     assert "last concluded: full run 1" in told
+    if shutil.which("curl") is None:
+        return
+    url, user, password = (terminal.variables[f"CONTEXTURE_AIRFLOW_{name}"] for name in ("URL", "USER", "PASSWORD"))
+    who = {"username": user, "password": password}
+    terminal.variables["TOKEN"] = httpx.post(f"{url}/auth/token", json=who, timeout=60).json()["access_token"]
+    asked = block("how-to/look-at-publications.md", "curl -H").replace("https://airflow.example", url)
+    assert publication in {each["name"] for each in json.loads(terminal.run(asked).stdout)["lines"]}
+    report = block("how-to/report-data-quality.md", "curl -H").replace("https://airflow.example", url)
+    terminal.run(report.replace("vehicles", publication))
+    assert json.loads((folder / "report.json").read_text())["publication"] == publication
+    # A connection that is not stored is tested as it is given; nobody listens there.
+    tried = block("how-to/test-connections.md", "curl -X POST").replace("https://airflow.example", url)
+    answer = json.loads(terminal.run(tried.replace("kafka_default", "untold").replace("broker-1", "127.0.0.1")).stdout)
+    assert (answer["status"], "server 127.0.0.1:9092: failed" in answer["message"]) == (False, True)
 
 
 def await_file(folder: Path, pattern: str, *, seconds: float) -> Path:

@@ -173,7 +173,7 @@ def start(own: OwnAirflow) -> None:
     assert own.ask("/api/v2/importErrors").json()["import_errors"] == []
     pools = {pool["name"] for pool in own.ask("/api/v2/pools").json()["pools"]}
     assert pools >= {"contexture_broker", "contexture_source", "contexture_spark"}
-    assert own.ask("/contexture/api/publications").json()["publications"] == []
+    assert own.ask("/contexture/api/publications").json()["lines"] == []
 
 
 def publish(own: OwnAirflow, broker: TestBroker, kafka: EmbeddedKafka) -> None:
