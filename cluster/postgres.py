@@ -5,10 +5,12 @@ from __future__ import annotations
 import secrets
 import shutil
 import subprocess
+import time
 from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 from cluster.accounts import Account, unprivileged
 from cluster.servers import START_SECONDS, start_server
@@ -58,7 +60,11 @@ class PostgresServer:
             programs = _programs(self._folder, self._account)
             self._initialise(programs)
             self.process = self._start(programs)
-            self._make_databases()
+            try:
+                self._make_databases()
+            except BaseException:
+                self.process.kill()
+                raise
         except BaseException:
             self._remove()
             raise
@@ -94,9 +100,7 @@ class PostgresServer:
         return start_server("PostgreSQL", self._account.command(words), options, port=self.port)
 
     def _make_databases(self) -> None:
-        import psycopg2
-
-        connection = psycopg2.connect(self.url("postgres", "postgresql"), connect_timeout=int(START_SECONDS))
+        connection = self._connect()
         try:
             connection.autocommit = True
             with connection.cursor() as cursor:
@@ -104,6 +108,19 @@ class PostgresServer:
                     cursor.execute(f"CREATE DATABASE {name}")
         finally:
             connection.close()
+
+    def _connect(self) -> Any:
+        """A connection to the server, which listens before it takes any."""
+        import psycopg2
+
+        deadline = time.monotonic() + START_SECONDS
+        while True:
+            try:
+                return psycopg2.connect(self.url("postgres", "postgresql"), connect_timeout=int(START_SECONDS))
+            except psycopg2.OperationalError as refused:
+                if "starting up" not in str(refused) or time.monotonic() > deadline:
+                    raise
+                time.sleep(0.1)
 
     def _remove(self) -> None:
         shutil.rmtree(self._folder, ignore_errors=True)

@@ -18,7 +18,9 @@ from sqlalchemy import Connection, text
 from contexture.operations.database import HEAD, revision_of
 from contexture.operations.tables_found import FORMER_TABLE, LAST_FORMER, former_version, later_tables
 
-_LOCK_OF_POSTGRESQL: Final = 7_402_001
+LOCK_OF_POSTGRESQL: Final = 7_402_001
+"""The advisory lock of whoever brings the tables up."""
+
 # Alembic's steps find their connection through a variable of the process.
 _ONE_AT_A_TIME: Final = Lock()
 
@@ -33,7 +35,9 @@ def bring_up(connection: Connection) -> None:
         ConfigurationError: the tables are of a later version.
     """
     if connection.dialect.name == "postgresql":
-        connection.execute(text(f"SELECT pg_advisory_xact_lock({_LOCK_OF_POSTGRESQL})"))
+        # A step over long tables takes what it takes; locks are still waited for no longer than elsewhere.
+        connection.execute(text("SET LOCAL statement_timeout = 0"))
+        connection.execute(text(f"SELECT pg_advisory_xact_lock({LOCK_OF_POSTGRESQL})"))
     with _ONE_AT_A_TIME:
         config = _config(connection)
         if revision_of(connection) is None:
