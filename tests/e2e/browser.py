@@ -7,6 +7,7 @@ import shutil
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -34,6 +35,8 @@ Found = TypeVar("Found")
 
 def missing() -> str:
     """Why there is no browser; empty when there is one."""
+    if find_spec("selenium") is None:
+        return "selenium not installed"
     programs = [name for name in ("chromium", "chromedriver") if shutil.which(name) is None]
     return f"{' and '.join(programs)} not installed (Debian: chromium, chromium-driver)" if programs else ""
 
@@ -90,6 +93,11 @@ class Browser:
             if name:
                 self.follow(name)
 
+    def open_airflow(self, path: str) -> None:
+        """Opens a page of Airflow's own."""
+        self.driver.switch_to.default_content()
+        self.driver.get(f"{self._url}/{path}")
+
     def follow(self, text: str) -> None:
         """Clicks on a link whose text begins like this, and waits for its page."""
         before = self.find("html").id
@@ -102,6 +110,23 @@ class Browser:
         self.find("input[name=reason]").send_keys(reason)
         self.find("form button[type=submit]").click()
         self._until(lambda: self.driver.find_element("css selector", "html").id != before or None, "next page")
+
+    def press(self, selector: str, text: str = "", *, place: int = 0) -> None:
+        """Clicks on one of the elements whose text begins like this, by its place among them, once that can be done."""
+        self._until(lambda: self._pressed(selector, text, place), f"{selector} {text!r} to press")
+
+    def write(self, selector: str, text: str) -> None:
+        """Types a text in the place of what a field holds."""
+        from selenium.webdriver.common.keys import Keys
+
+        field = self.find(selector)
+        field.send_keys(Keys.CONTROL, "a")
+        field.send_keys(text)
+        assert field.get_attribute("value") == text
+
+    def await_gone(self, selector: str) -> None:
+        """Waits until no element matches a selector."""
+        self._until(lambda: True if self._first(selector) is None else None, f"end of {selector}")
 
     def find(self, selector: str) -> WebElement:
         """The first element that a selector matches, once it is there."""
@@ -150,6 +175,15 @@ class Browser:
     def _linked(self, text: str) -> WebElement | None:
         links = self.driver.find_elements("css selector", "main a")
         return next((link for link in links if link.text.startswith(text)), None)
+
+    def _pressed(self, selector: str, text: str, place: int) -> bool | None:
+        found = self.driver.find_elements("css selector", selector)
+        fitting = [each for each in found if each.is_displayed() and each.text.startswith(text)]
+        if len(fitting) <= place or not fitting[place].is_enabled():
+            return None
+        # What lies over it just now is an error of the driver's, and waited for.
+        fitting[place].click()
+        return True
 
     def _first(self, selector: str) -> WebElement | None:
         return next(iter(self.driver.find_elements("css selector", selector)), None)

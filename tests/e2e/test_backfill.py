@@ -1,4 +1,4 @@
-"""Past intervals go to topics of their own, by `contexture backfill` and by REST, in an Airflow that runs.
+"""Past intervals go to topics of their own: by `contexture backfill`, by REST and by the form of an Airflow that runs.
 
 One installation for all tests of this file. Three runs of the ordinary kind come first:
 
@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -25,6 +26,9 @@ from contexture.outbox.lifecycle import Outboxes
 from contexture.outbox.retention import expire
 from contexture.outbox.state import State, StatePointer
 from contexture.sandbox.airflow.client import DagRun
+from e2e.backfill_form import begin_backfill
+from e2e.browser import browser
+from e2e.browser import missing as missing_browser
 from e2e.buses import DAG, describe, drive, lines_told, records
 from e2e.installation import Installation, installation_below, until
 
@@ -79,6 +83,8 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
         found = looked_at(platform, platform.terminal(tmp_path_factory.mktemp("terminal")), first, changed, second)
         by_command(found)
         by_rest(found)
+        if not missing_browser():
+            by_form(found, tmp_path_factory.mktemp("browser"))
         yield found
 
 
@@ -147,6 +153,22 @@ def by_rest(story: Story) -> None:
     await_backfill(story, "dry run", begun_by_rest(story, story.first, story.first, dry))
     prefix = {"topic_prefix": "rest-"}
     await_backfill(story, "rest", begun_by_rest(story, story.first, story.second, prefix))
+
+
+def by_form(story: Story, folder: Path) -> None:
+    """The second interval, by a person who fills in the form of Airflow's own page."""
+    platform, before = story.platform, begun(story.platform)
+    with browser(platform.stack.settings.url, folder) as window:
+        window.log_in(platform.stack.settings.login)
+        begin_backfill(window, DAG, story.second, story.second, topic_prefix="form-")
+        new = until(lambda: begun(platform) - before or None, "backfill of the form", PATIENCE_SECONDS)
+    (backfill,) = new
+    await_backfill(story, "form", backfill)
+
+
+def begun(platform: Installation) -> set[int]:
+    """The backfills that there are."""
+    return {each["id"] for each in platform.ask("GET", f"/api/v2/backfills?dag_id={DAG}").json()["backfills"]}
 
 
 def begun_by_rest(story: Story, first: datetime, last: datetime, conf: dict[str, Any]) -> int:
@@ -273,6 +295,15 @@ def test_airflow_s_command_line_knows_the_intervals_of_the_same_backfill(story: 
     script = of_the_story(story, block(PAGE, "airflow backfill create"), story.first, story.second)
     told = story.terminal.run(f"{script.strip()} --dry-run").stdout.partition("Runs to be attempted:")[2]
     assert [f"{moment:%Y-%m-%d %H:%M}" in told for moment in (story.first, story.second)] == [True, True]
+
+
+@pytest.mark.skipif(bool(missing_browser()), reason=missing_browser() or "there is a browser")
+def test_a_backfill_by_airflow_s_form_sends_what_was_typed_into_it(story: Story) -> None:
+    assert story.states["form"][story.second] == "success"
+    assert "to topics that begin with form-" in story.logs[f"form quality_gate {story.second:%H:%M}"]
+    again = records(story.platform, "form-buses")
+    assert lines_told(again) == {"one": [21], "two": [22]}
+    assert set(marks(again).values()) == {story.second.isoformat().encode()}
 
 
 def test_topics_and_state_of_ordinary_runs_are_left_alone(story: Story) -> None:

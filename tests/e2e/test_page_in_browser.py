@@ -30,7 +30,6 @@ pytestmark = [
     pytest.mark.timeout(1800),
     pytest.mark.skipif(bool(missing()), reason=missing() or "there is a browser"),
 ]
-pytest.importorskip("selenium")
 
 ATTACK = "\"><script>document.title='taken'</script><img src=x onerror=\"document.title='taken'\">"
 VIEWER, OPERATOR = Login("vera", role="viewer"), Login("olaf", role="op")
@@ -101,6 +100,7 @@ def tell(story: Story, window: Browser) -> Story:
     window.picture("confirm-shrink")
     story.runs["confirm-shrink"] = confirmed(story, window, "they were sold")
     look_back(story, window)
+    administer(story, window)
     return story
 
 
@@ -122,6 +122,10 @@ def look_at_data(story: Story, window: Browser) -> None:
         story.titles.append(window.driver.title)
     window.follow("Compare with the brokers")
     story.texts["drift"] = window.text
+    window.open("cars", "Transactions")
+    window.find("input[name=outbox]").send_keys(story.platform.published("cars")[-1].outbox[:12])
+    window.press("button", "Filter")
+    story.texts["one outbox"] = window.await_text("Show all")
 
 
 def suspend_and_test(story: Story, window: Browser) -> None:
@@ -179,6 +183,15 @@ def look_back(story: Story, window: Browser) -> None:
     window.open("cars", "Quality")
     window.picture("quality-dark")
     window.theme("light")
+
+
+def administer(story: Story, window: Browser) -> None:
+    """The installation's own user acts like an operator."""
+    window.log_in(story.platform.stack.settings.login)
+    window.open("cars", "Suspend")
+    window.confirm("closed for the winter")
+    story.texts["admin's page"] = window.await_text("Suspend: done.")
+    story.paused.append(story.platform.ask("GET", f"/api/v2/dags/{DAG}").json()["is_paused"])
 
 
 def acted(story: Story, window: Browser, action: str, reason: str) -> DagRun:
@@ -242,7 +255,12 @@ def test_what_is_gone_is_deleted_once_somebody_has_seen_it_and_confirmed(story: 
 
 
 def test_suspending_and_resuming_pause_the_dag(story: Story) -> None:
-    assert story.paused == [True, False]
+    assert story.paused == [True, False, True]
+
+
+def test_an_admin_acts_in_their_own_name(story: Story) -> None:
+    [line] = [line for line in story.texts["admin's page"].splitlines() if "closed for the winter" in line]
+    assert " admin " in line
 
 
 @pytest.mark.parametrize("connection", ["context_broker", "kafka_default"])
@@ -274,6 +292,12 @@ def test_names_batches_topics_and_quality_are_shown(story: Story) -> None:
     assert "Batches" in story.texts["Samples"]
     assert "0 settings differ" in story.texts["drift"]
     assert "Events read" in story.texts["Quality"]
+
+
+def test_transactions_are_found_by_the_beginning_of_their_outbox(story: Story) -> None:
+    outbox = story.platform.published("cars")[0].outbox[:12]
+    assert outbox in story.texts["one outbox"]
+    assert "No transaction" not in story.texts["one outbox"]
 
 
 def test_what_was_done_stands_on_the_page_with_who_and_why(story: Story) -> None:
