@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from bench.engines.attending import attended
@@ -16,6 +17,9 @@ from cluster.postgres import DATABASES
 from contexture.sandbox.stack import StackOptions
 
 KIBIBYTE = 1024
+WORKERS = 2
+Pair = tuple[Round, Round]
+"""A round of full runs, and one of runs with nothing to send."""
 
 
 def airflow(setting: Setting) -> list[Measure]:
@@ -23,7 +27,8 @@ def airflow(setting: Setting) -> list[Measure]:
     folder = setting.folder / "publications"
     names = write_publications(folder, setting.sizes.engine_publications)
     # The home is on the object store; this one stays unused.
-    with CountedPlatform(StackOptions(folder, Path("unused")), setting.tell) as platform:
+    platform = CountedPlatform(StackOptions(folder, Path("unused")), setting.tell)
+    with platform:
         platform.broker.load(cars(setting.sizes.engine_cars))
         platform.client.await_dags([f"publish_{name}" for name in names])
         databases = Databases(platform.postgres)
@@ -38,7 +43,7 @@ class _Airflow:
         self._setting = setting
         self._rounds = rounds
         self._platform = rounds.platform
-        self._found: list[Round] = []
+        self._found: dict[int, list[Round]] = {}
         self._told = f"{setting.sizes.engine_cars} entities"
 
     def measures(self) -> list[Measure]:
@@ -49,38 +54,34 @@ class _Airflow:
         seen = attended(self._rounds)
         before = self._rounds.databases.stock()
         speed = self._speed()
-        unchanged = [self._rounds.taken("changes")]
+        pairs = list(zip(self._found[WORKERS], self._unchanged(), strict=True))
         grown = {name: now.since(before[name]) for name, now in self._rounds.databases.stock().items()}
+        rounds = sum(map(len, self._found.values())) + len(pairs)
         return [
             speed,
-            *self._processor(resting, unchanged),
+            *processor(self._told, pairs, resting),
             *seen,
-            *self._stored(grown, len(self._found) + len(unchanged)),
-            *self._asked(resting, unchanged),
+            *self._stored(grown, rounds),
+            *asked(self._told, pairs, resting),
         ]
 
     def _speed(self) -> Measure:
         def rate(workers: int) -> float:
             self._platform.set_workers(workers)
-            self._found.append(self._rounds.taken("full"))
-            return self._found[-1].runs_a_minute
+            self._found.setdefault(workers, []).append(self._rounds.taken("full"))
+            return self._found[workers][-1].runs_a_minute
 
         number = self._setting.sizes.engine_publications
         what = f"Airflow: full runs of {number} publications of {self._told} at once, 2 Celery workers of two slots"
-        figures = alternate(lambda: rate(2), lambda: rate(1), self._setting.sizes.engine_pairs, self._setting.tell)
+        figures = alternate(
+            lambda: rate(WORKERS), lambda: rate(1), self._setting.sizes.engine_pairs, self._setting.tell
+        )
         return Measure(BENCH, what, "runs/min", *figures, "1 worker")
 
-    def _processor(self, resting: list[Round], unchanged: list[Round]) -> list[Measure]:
-        """By part, what a run adds; then what the part takes at rest."""
-        rest, rows = resting[len(resting) // 2], []
-        for part in self._platform.parts:
-            full = tuple(each.processor_of(part, rest) for each in self._found)
-            none = tuple(each.processor_of(part, rest) for each in unchanged)
-            rows.append(Measure(BENCH, f"Airflow: processor time of {part}, a full run of {self._told}", "s", full))
-            rows.append(Measure(BENCH, f"Airflow: processor time of {part}, a run with nothing to send", "s", none))
-            shares = tuple(each.processor[part] / each.seconds * 100 for each in resting)
-            rows.append(Measure(BENCH, f"Airflow: share of a core of {part} at rest", "%", shares))
-        return rows
+    def _unchanged(self) -> list[Round]:
+        """As many rounds in which the sources hold what was sent already."""
+        self._platform.set_workers(WORKERS)
+        return [self._rounds.taken("changes") for _ in self._found[WORKERS]]
 
     def _stored(self, grown: dict[str, Stock], rounds: int) -> list[Measure]:
         """Rows and bytes that a run leaves, over all rounds."""
@@ -100,30 +101,46 @@ class _Airflow:
             )
         return rows
 
-    def _asked(self, resting: list[Round], unchanged: list[Round]) -> list[Measure]:
-        rest = resting[len(resting) // 2]
-        full, none = (tuple(each.statements_of(rest) for each in rounds) for rounds in (self._found, unchanged))
-        second = tuple(each.statements / each.seconds for each in resting)
-        return [
-            Measure(BENCH, f"PostgreSQL: statements of a full run of {self._told}", "statements", full),
-            Measure(BENCH, "PostgreSQL: statements of a run with nothing to send", "statements", none),
-            Measure(BENCH, "PostgreSQL: statements at rest, a second", "statements/s", second),
-            *self._traffic("a full run", self._found),
-            *self._traffic("a run with nothing to send", unchanged),
-        ]
 
-    def _traffic(self, told: str, rounds: list[Round]) -> list[Measure]:
-        each = [(found.traffic, found.runs) for found in rounds]
-        return [
-            Measure(BENCH, f"S3: requests of {told}", "requests", tuple(one.requests / runs for one, runs in each)),
-            Measure(
-                BENCH, f"S3: PUT, POST and LIST of {told}", "requests", tuple(one.writing / runs for one, runs in each)
-            ),
-            Measure(
-                BENCH,
-                f"S3: bytes written by {told}",
-                "KiB",
-                tuple(one.received / runs / KIBIBYTE for one, runs in each),
-            ),
-            Measure(BENCH, f"S3: bytes read by {told}", "KiB", tuple(one.sent / runs / KIBIBYTE for one, runs in each)),
+def processor(told: str, pairs: Sequence[Pair], resting: Sequence[Round]) -> list[Measure]:
+    """By part, what a full run adds, against a run with nothing to send; then what the part takes at rest."""
+    rest, rows = middle(resting), []
+    for part in rest.processor:
+        full, none = _both(pairs, lambda found, part=part: found.processor_of(part, rest))  # type: ignore[misc]
+        what = f"Airflow: processor time of {part}, a full run of {told}"
+        shares = tuple(each.processor[part] / each.seconds * 100 for each in resting)
+        rows += [
+            _against(what, "s", full, none),
+            Measure(BENCH, f"Airflow: share of a core of {part} at rest", "%", shares),
         ]
+    return rows
+
+
+def asked(told: str, pairs: Sequence[Pair], resting: Sequence[Round]) -> list[Measure]:
+    """What a full run asks of PostgreSQL and the object store, against a run with nothing to send."""
+    rest = middle(resting)
+    figures: tuple[tuple[str, str, Callable[[Round], float]], ...] = (
+        ("PostgreSQL: statements", "statements", lambda found: found.statements_of(rest)),
+        ("S3: requests", "requests", lambda found: found.traffic.requests / found.runs),
+        ("S3: PUT, POST and LIST", "requests", lambda found: found.traffic.writing / found.runs),
+        ("S3: bytes written", "KiB", lambda found: found.traffic.received / found.runs / KIBIBYTE),
+        ("S3: bytes read", "KiB", lambda found: found.traffic.sent / found.runs / KIBIBYTE),
+    )
+    second = tuple(each.statements / each.seconds for each in resting)
+    rows = [_against(f"{what} of a full run of {told}", unit, *_both(pairs, figure)) for what, unit, figure in figures]
+    return [*rows, Measure(BENCH, "PostgreSQL: statements at rest, a second", "statements/s", second)]
+
+
+def middle(rounds: Sequence[Round]) -> Round:
+    """The one of these looks at the platform at rest that asked PostgreSQL neither most nor least."""
+    return sorted(rounds, key=lambda each: each.statements / each.seconds)[len(rounds) // 2]
+
+
+def _against(what: str, unit: str, full: tuple[float, ...], none: tuple[float, ...]) -> Measure:
+    # What a run adds to a part that hardly notices may be nothing: then there is no ratio.
+    peer = none if all(figure > 0 for figure in none) else ()
+    return Measure(BENCH, what, unit, full, peer, "a run with nothing to send" if peer else "")
+
+
+def _both(pairs: Sequence[Pair], figure: Callable[[Round], float]) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    return tuple(figure(full) for full, _ in pairs), tuple(figure(none) for _, none in pairs)

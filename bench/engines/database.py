@@ -9,6 +9,7 @@ from typing import Any
 
 from cluster.postgres import DATABASES, PostgresServer
 
+GONE = "processes that had ended a moment later"
 _TABLES = "SELECT quote_ident(schemaname) || '.' || quote_ident(tablename) FROM pg_tables WHERE schemaname = 'public'"
 _CLIENTS = (
     "SELECT datname, client_port FROM pg_stat_activity WHERE backend_type = 'client backend' AND datname = ANY(%s)"
@@ -92,8 +93,8 @@ def ports_of(clients: Iterable[Mapping[str, str]]) -> list[int]:
 
 
 def by_owner(ports: Iterable[int], owners: Mapping[int, str]) -> dict[str, int]:
-    """How many connections each part has, by the ports they come from; `unknown` is of those that have just gone."""
-    return dict(Counter(owners.get(port, "unknown") for port in ports))
+    """How many connections each part has, by the ports they come from; those that have just gone are `GONE`."""
+    return dict(Counter(owners.get(port, GONE) for port in ports))
 
 
 def _grown(now: Mapping[str, int], before: Mapping[str, int]) -> dict[str, int]:

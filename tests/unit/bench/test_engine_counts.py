@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from bench.engines import attending
+from bench.engines.airflow import asked, processor
 from bench.engines.attending import by_part
 from bench.engines.counted_store import Traffic
-from bench.engines.database import Stock, by_owner, ports_of
+from bench.engines.database import GONE, Stock, by_owner, ports_of
 from bench.engines.kafka import LEDGER, log_bytes
 from bench.engines.rounds import Round
 from bench.engines.store_program import Noting
@@ -62,7 +63,7 @@ def test_connections_belong_to_whom_their_port_belongs() -> None:
     assert by_owner([1, 2, 3, 9], {1: "worker-1", 2: "worker-1", 3: "worker-3"}) == {
         "worker-1": 2,
         "worker-3": 1,
-        "unknown": 1,
+        GONE: 1,
     }
     clients = [{"addr": "127.0.0.1:5001", "name": ""}, {"addr": "[::1]:5002"}, {"addr": "127.0.0.1:9", "name": "bench"}]
     assert ports_of(clients) == [5001, 5002]
@@ -113,3 +114,24 @@ def test_a_workers_processes_are_known_by_their_titles() -> None:
 def test_one_worker_stands_for_all_of_them() -> None:
     most = {("redis", "worker-1"): 5, ("redis", "worker-2"): 7, ("redis", "Airflow's scheduler"): 2}
     assert by_part(most) == {("redis", "a Celery worker"): 7, ("redis", "Airflow's scheduler"): 2}
+
+
+def test_a_full_run_is_told_against_one_with_nothing_to_send() -> None:
+    rest = Round(0, 10.0, {"PostgreSQL": 1.0, "Redis": 1.0}, 100, Traffic())
+    full = Round(2, 20.0, {"PostgreSQL": 8.0, "Redis": 2.0}, 1200, Traffic({"PUT": 6, "GET": 2}, 4096, 2048))
+    none = Round(2, 10.0, {"PostgreSQL": 2.0, "Redis": 0.5}, 400, Traffic({"PUT": 2, "GET": 2}, 2048, 2048))
+    database, at_rest, queue, _ = processor("100 entities", [(full, none)], [rest])
+
+    assert database.what == "Airflow: processor time of PostgreSQL, a full run of 100 entities"
+    assert (database.ours, database.peer, database.ratio) == ((3.0,), (0.5,), 6.0)
+    assert (at_rest.ours, at_rest.unit) == ((10.0,), "%")
+    # Less than at rest is no cost that something could be held against.
+    assert (queue.ours, queue.peer, queue.against) == ((0.0,), (), "")
+    assert [(each.ours, each.peer) for each in asked("100 entities", [(full, none)], [rest])] == [
+        ((500.0,), (150.0,)),
+        ((4.0,), (2.0,)),
+        ((3.0,), (1.0,)),
+        ((2.0,), (1.0,)),
+        ((1.0,), (1.0,)),
+        ((10.0,), ()),
+    ]
