@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import time
+from typing import Any
+
 from confluent_kafka.admin import (  # type: ignore[attr-defined]
     AclBinding,
     AclBindingFilter,
@@ -32,8 +35,10 @@ def allow(kafka: EmbeddedKafka, user: str, kind: str, name: str, *operations: st
         for operation in operations
     ]
     client = administrator(kafka)
-    for done in client.create_acls(bindings, request_timeout=20).values():
+    for done in client.create_acls(bindings, request_timeout=60).values():
         done.result(60)
+    for each in bindings:
+        await_rights(client, AclBindingFilter(*_fields(each)), 1)
 
 
 def take(kafka: EmbeddedKafka, user: str, topic: str, operation: str) -> None:
@@ -48,8 +53,17 @@ def take(kafka: EmbeddedKafka, user: str, topic: str, operation: str) -> None:
         AclPermissionType.ALLOW,
     )
     client = administrator(kafka)
-    for done in client.delete_acls([found], request_timeout=20).values():
+    for done in client.delete_acls([found], request_timeout=60).values():
         assert len(done.result(60)) == 1
+    await_rights(client, found, 0)
+
+
+def await_rights(client: AdminClient, wanted: AclBindingFilter, count: int) -> None:
+    """Waits until brokers know so many rights of the kind: they hear of a change after the answer."""
+    until = time.monotonic() + 60
+    while len(client.describe_acls(wanted, request_timeout=60).result(60)) != count:
+        assert time.monotonic() < until, f"brokers do not know {count} of {wanted}"
+        time.sleep(0.05)
 
 
 def allow_everything(kafka: EmbeddedKafka, user: str) -> None:
@@ -62,8 +76,13 @@ def make_topics(kafka: EmbeddedKafka, *names: str, **config: str) -> None:
     """Makes topics; configuration with `_` for `.`."""
     client, settings = administrator(kafka), {name.replace("_", "."): value for name, value in config.items()}
     topics = [NewTopic(name, 1, 1, config=settings) for name in names]
-    for done in client.create_topics(topics, request_timeout=20).values():
+    for done in client.create_topics(topics, request_timeout=60).values():
         done.result(60)
+
+
+def _fields(binding: AclBinding) -> tuple[Any, ...]:
+    resource = (binding.restype, binding.name, binding.resource_pattern_type)
+    return (*resource, binding.principal, binding.host, binding.operation, binding.permission_type)
 
 
 def administrator(kafka: EmbeddedKafka) -> AdminClient:

@@ -6,8 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from uuid import uuid4
 
-from confluent_kafka.admin import AdminClient
-
+from builders.plain_kafka import remove_topics
 from contexture.kafka import ClientSettings, Ledger, SenderNames
 from contexture.outbox.lifecycle import Outboxes
 from contexture.outbox.manifest import Manifest
@@ -58,11 +57,7 @@ class Instance:
 
     def lose_ledger(self) -> None:
         """Removes the ledger's topic."""
-        admin = AdminClient(self.kafka.client_settings())
-        name = SenderNames(self.name).ledger_topic
-        admin.delete_topics([name])[name].result()
-        while name in admin.list_topics(timeout=60).topics:
-            pass
+        remove_topics(self.kafka.client_settings(), SenderNames(self.name).ledger_topic)
 
     def rows(self) -> dict[int, tuple[str, int, int]]:
         """Outbox, sequence and position of each shard, as the ledger has them."""

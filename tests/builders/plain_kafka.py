@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Mapping
 from typing import Any, cast
 from uuid import uuid4
 
@@ -17,6 +19,18 @@ def made_topic(kafka: EmbeddedKafka, partitions: int = 1, **config: str) -> str:
     admin = AdminClient(kafka.client_settings())
     admin.create_topics([NewTopic(name, partitions, 1, config=config)])[name].result(60)
     return name
+
+
+def remove_topics(brokers: Mapping[str, str], *names: str) -> None:
+    """Removes topics, and waits until brokers list them no more: they hear of it after the answer."""
+    # The client has to live until the answer is there.
+    admin = AdminClient(dict(brokers))
+    for done in admin.delete_topics(list(names)).values():
+        done.result(60)
+    until = time.monotonic() + 60
+    while set(names) & set(admin.list_topics(timeout=60).topics):
+        assert time.monotonic() < until, "a removed topic stays"
+        time.sleep(0.05)
 
 
 def produce(kafka: EmbeddedKafka, topic: str, *records: Record) -> None:

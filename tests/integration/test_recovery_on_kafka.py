@@ -14,6 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 from builders.outboxes import publication
+from builders.plain_kafka import remove_topics
 from builders.whole_runs import Lasting, WholeRuns, spark_session
 from contexture.cli import state
 from contexture.kafka import read_committed
@@ -59,12 +60,7 @@ class City(WholeRuns):
         return document
 
     def remove_topic(self) -> None:
-        from confluent_kafka.admin import AdminClient
-
-        # The client has to live until the answer is there.
-        admin = AdminClient(self.brokers)
-        for future in admin.delete_topics([self.topic]).values():
-            future.result(timeout=60)
+        remove_topics(self.brokers, self.topic)
 
     def differences(self) -> dict[str, int]:
         found = verify(self.storage, self.cars, KafkaTopics(self.settings, self.cars))

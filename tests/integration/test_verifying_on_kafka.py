@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 from builders.outboxes import Record, outbox, publication
+from builders.plain_kafka import remove_topics
 from builders.states import Held, state_table
 from contexture.cli import main
 from contexture.errors import ConfigurationError
@@ -156,11 +157,7 @@ def test_removed_records_are_found(city: City) -> None:
 
 
 def test_a_topic_that_was_removed_is_found(city: City) -> None:
-    from confluent_kafka.admin import AdminClient
-
-    admin = AdminClient(city.brokers)
-    for future in admin.delete_topics([city.topic]).values():
-        future.result(timeout=60)
+    remove_topics(city.brokers, city.topic)
 
     found = city.verified()
 
