@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import sqlite3
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from collections.abc import Iterator, Mapping
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +16,14 @@ pytest.importorskip("airflow.sdk")
 
 
 from builders.attempts import failed_send  # noqa: E402
+from builders.large_home import LARGEST_PAGES, NAMES, large_home  # noqa: E402
 from builders.outboxes import NOON, outbox, publication, records  # noqa: E402
 from builders.page_browser import Browser  # noqa: E402
-from contexture.changes.attribute_types import AttributeTypes  # noqa: E402
 from contexture.operations import ProducerStore, TransactionRow, TransactionStatus, VerificationRow  # noqa: E402
 from contexture.operations.page.standing import Question  # noqa: E402
 from contexture.outbox.attempts import AttemptLog  # noqa: E402
 from contexture.outbox.dead_letters import DeadLettered, keep_dead_letters  # noqa: E402
-from contexture.outbox.layout import PublicationFolder, run_name  # noqa: E402
+from contexture.outbox.layout import run_name  # noqa: E402
 from contexture.outbox.lifecycle import Outboxes  # noqa: E402
 from contexture.outbox.state import State, StatePointer  # noqa: E402
 from contexture.outbox.storage import Storage  # noqa: E402
@@ -442,99 +441,16 @@ def test_a_storage_that_does_not_answer_is_told(home, browser, monkeypatch):
 
 @pytest.fixture
 def large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Browser:
-    """200 publications, 100,000 transactions, 20,000 runs; one publication has half of each."""
-    home = Storage(str(tmp_path / "home"))
-    (tmp_path / "publications").mkdir()
-    names = [f"publication-{number:03}" for number in range(200)]
-    owner = publication()
-    for name in names:
-        (tmp_path / "publications" / f"{name}.yaml").write_text(FILE.format(name=name))
-        outbox(home, owner.model_copy(update={"name": name}), 1, [records("a")])
-        State(home, name).point(StatePointer(concluded_at=NOON, outbox="outbox1", sequence=1))
-    _hold_back(home, names[0])
-    store = ProducerStore.of_home(home.root)
-    assert store is not None
-    store.producer_is(names[0], topics="t", format_name="ngsiv2", connection="kafka")
-    store.close()
-    _fill(f"{home.root}/operations.sqlite", names)
-    monkeypatch.setenv("CONTEXTURE_HOME", home.root)
+    monkeypatch.setenv("CONTEXTURE_HOME", large_home(tmp_path).root)
     monkeypatch.setenv("CONTEXTURE_PUBLICATIONS", str(tmp_path / "publications"))
     monkeypatch.delenv("CONTEXTURE_DATABASE", raising=False)
-    return Browser(*names)
-
-
-def _hold_back(home: Storage, name: str) -> None:
-    """So many runs with something in quarantine as a schedule of five minutes makes in a week."""
-    folder = PublicationFolder(name)
-    status, manifest = Outboxes(home, name).status("outbox1"), Outboxes(home, name).manifest("outbox1")
-    seen = AttributeTypes.of(("car", f"attribute{number}", "Number") for number in range(100))
-    for number in range(2, 2_000):
-        held = status.model_copy(update={"outbox": f"outbox{number}", "sequence": number})
-        home.write(folder.status(held.outbox), held.to_json())
-        made = manifest.model_copy(update={"outbox": held.outbox, "sequence": number, "run": f"run{number}"})
-        home.write(folder.manifest(held.outbox), made.to_json())
-        home.write(folder.seen_types(held.outbox), seen.to_json())
-        Path(home.path(folder.quarantine(held.outbox))).mkdir(parents=True)
-
-
-def _fill(file: str, names: Sequence[str]) -> None:
-    now = int(datetime(2026, 3, 1, 11, tzinfo=UTC).timestamp() * 1000)
-
-    def of(number: int) -> str:
-        return names[0] if number % 2 else names[number // 2 % 200]
-
-    transactions = (
-        (of(n), f"outbox{n // 10}", 0, n, 4 if n % 100 == 0 else 1, 100, 30_000, 100, n, None, now - n * 1000, False)
-        for n in range(100_000)
-    )
-    runs = (
-        (
-            of(n),
-            f"run{n}",
-            f"scheduled__{n}",
-            "changes",
-            n,
-            f"outbox{n}",
-            "succeeded",
-            None,
-            None,
-            now - n * 60_000,
-            now,
-        )
-        for n in range(20_000)
-    )
-    with sqlite3.connect(file) as connection:
-        columns = "publication, outbox, shard, number, status, records, bytes, position, source_transaction, message"
-        statement = f"INSERT INTO transactions ({columns}, updated_ms, source_deletions) VALUES ({','.join('?' * 12)})"
-        connection.executemany(statement, transactions)
-        connection.executemany(f"INSERT INTO runs VALUES ({','.join('?' * 11)})", runs)
-    connection.close()
+    return Browser(*NAMES)
 
 
 def test_two_hundred_publications_and_a_hundred_thousand_transactions_are_quick(large):
-    asked: list[tuple[str, dict[str, Any]]] = [
-        ("", {}),
-        ("", {"page": 4}),
-        ("publications/publication-000", {}),
-        ("publications/publication-000/transactions", {}),
-        ("publications/publication-000/transactions", {"page": 1000}),
-        ("publications/publication-000/transactions", {"status": 4}),
-        ("publications/publication-000/transactions", {"outbox": "outbox77", "shard": 0}),
-        ("publications/publication-000/transactions", {"since": "2026-02-28", "until": "2026-03-01", "page": 500}),
-        ("publications/publication-000/transactions", {"source_transaction": 77_777}),
-        ("publications/publication-000/runs", {"page": 100}),
-        ("publications/publication-000/topics", {}),
-        ("publications/publication-000/quality", {}),
-        ("publications/publication-000/quarantine", {}),
-        ("publications/publication-000/quarantine", {"page": 150}),
-        ("publications/publication-000/samples", {}),
-        ("publications/publication-000/report.html", {}),
-        ("api/publications", {}),
-        ("api/status/publication-000", {}),
-    ]
     large.get("")
     # The best of several, and of the processor's time: the machine is shared.
-    took = {f"{path} {query}": min(_seconds(large, path, query) for _ in range(5)) for path, query in asked}
+    took = {f"{path} {query}": min(_seconds(large, path, query) for _ in range(5)) for path, query in LARGEST_PAGES}
     assert {name: seconds for name, seconds in took.items() if seconds > 0.3} == {}
 
 
