@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -33,11 +33,27 @@ Found = TypeVar("Found")
 
 @contextmanager
 def installation(
-    publications: Path, home: Path, *, entities: int, others: tuple[Login, ...] = ()
+    publications: Path,
+    home: Path,
+    *,
+    entities: int,
+    others: tuple[Login, ...] = (),
+    variables: Mapping[str, str] | None = None,
 ) -> Iterator[Installation]:
-    """A started installation; everything of it is ended with the block."""
-    with Stack(StackOptions(publications, home, entities=entities, others=others), progress=print) as stack:
+    """A started installation, its Airflow with further variables; everything of it is ended with the block."""
+    with _Configured(StackOptions(publications, home, entities=entities, others=others), variables or {}) as stack:
         yield Installation(stack)
+
+
+class _Configured(Stack):
+    """A stack whose Airflow has settings of its own."""
+
+    def __init__(self, options: StackOptions, variables: Mapping[str, str]) -> None:
+        super().__init__(options, progress=print)
+        self._variables = dict(variables)
+
+    def _engine_variables(self) -> dict[str, str]:
+        return self._variables
 
 
 @contextmanager
