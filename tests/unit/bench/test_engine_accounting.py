@@ -46,9 +46,12 @@ def test_time_counts_from_the_moment_the_books_are_opened(monkeypatch: pytest.Mo
 
 
 def test_a_process_is_known_by_its_command_line() -> None:
-    # A process of pytest-xdist gives itself another name.
-    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
-        assert command_line(process.pid) == f"{sys.executable} -c input()"
+    # A process of pytest-xdist gives itself another name, and one that has just been started has none yet.
+    waiting = [sys.executable, "-c", "print(flush=True); input()"]
+    with subprocess.Popen(waiting, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline()
+        assert command_line(process.pid) == " ".join(waiting)
         process.communicate(b"\n")
     assert command_line(2**30) == ""
 
