@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import cached_property
+from threading import local
 from typing import Any
 
 from sqlalchemy import Connection, Engine, Executable, Select, Table
@@ -25,6 +26,7 @@ class TableAccess:
 
     def __init__(self, url: URL | str) -> None:
         self._url = make_url(url)
+        self._shared = local()
 
     @property
     def address(self) -> str:
@@ -46,6 +48,19 @@ class TableAccess:
         engine = open_engine(self._url)
         migrate(engine)
         return engine
+
+    @contextmanager
+    def one_connection(self) -> Iterator[None]:
+        """Within the block, what this thread asks goes through one connection: otherwise each question has its own.
+
+        To a database beyond a network that saves the two journeys in three that begin and end each of them.
+        """
+        with ExitStack() as stack:
+            with self._translating():
+                connection = stack.enter_context(self._engine.connect().execution_options(reads=True))
+            self._shared.connection = connection
+            stack.callback(delattr, self._shared, "connection")
+            yield
 
     def _put(self, table: Table, values: Mapping[str, Any]) -> None:
         """Writes a row in place of one with the same key."""
@@ -74,8 +89,13 @@ class TableAccess:
 
     @contextmanager
     def _reading(self) -> Iterator[Connection]:
-        with self._translating(), self._engine.connect().execution_options(reads=True) as connection:
-            yield connection
+        with self._translating():
+            shared: Connection | None = getattr(self._shared, "connection", None)
+            if shared is not None:
+                yield shared
+                return
+            with self._engine.connect().execution_options(reads=True) as connection:
+                yield connection
 
     @contextmanager
     def _translating(self) -> Iterator[None]:

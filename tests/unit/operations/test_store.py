@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import Connection, event, text
 from sqlalchemy.engine import make_url
 
 from builders.attempts import failed_send
@@ -111,6 +111,21 @@ def test_runs_are_found_by_their_names_however_many_are_asked_for(store: Produce
     names = {"run1", *(f"other{number}" for number in range(2_500))}
     assert [(row.publication, row.run) for row in store.runs_named("vehicles", names)] == [("vehicles", "run1")]
     assert store.runs_named("vehicles", ()) == []
+
+
+def test_questions_within_a_block_share_a_connection(store: ProducerStore) -> None:
+    store.transaction_is(transaction())
+    begun: list[Connection] = []
+    event.listen(store._engine, "begin", begun.append)
+
+    with store.one_connection():
+        assert [store.sums("vehicles").records, len(store.transactions()), store.run_count("vehicles")] == [10, 1, 0]
+    assert len(begun) == 1
+
+    with pytest.raises(ZeroDivisionError), store.one_connection():
+        raise ZeroDivisionError
+    assert len(store.transactions()) == 1
+    assert len(begun) == 2
 
 
 def test_failed_runs_come_by_the_time_they_started(store: ProducerStore) -> None:

@@ -115,7 +115,8 @@ def overview(
     paging = Paging.of(page, len(shown))
     on_page = shown[paging.offset : paging.end]
     last = manifests(sources.storage, on_page)
-    lines = tuple(line(sources, each, concluded) for each, concluded in zip(on_page, last, strict=True))
+    with sources.tables.one_connection():
+        lines = tuple(line(sources, each, concluded) for each, concluded in zip(on_page, last, strict=True))
     counts = Counter(each.judged.standing.value for each in found)
     return Overview(lines, paging, dict(counts), sum(map(_is_suspended, found)), bad_files, sources.tables.problem)
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from typing import TypeVar
 
 from contexture.errors import ConfigurationError, RetriableError
@@ -33,3 +34,10 @@ class Tables:
         except (RetriableError, ConfigurationError) as error:
             self._history, self.problem = None, str(error)
             return otherwise
+
+    @contextmanager
+    def one_connection(self) -> Iterator[None]:
+        """Within the block, this thread's questions share a connection: for pages that ask much."""
+        with ExitStack() as stack:
+            self.ask(lambda history: stack.enter_context(history.one_connection()), None)
+            yield
