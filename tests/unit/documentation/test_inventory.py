@@ -13,9 +13,6 @@ import pytest
 
 from builders.pages import PROJECT, Block, block, blocks, pages
 
-# What a reader can't take for commands, though no language is said.
-PICTURES = ("one run of the DAG publish_<publication>", "using Java 17 (PATH)")
-
 IMPORTED = re.compile(r"^from builders\.pages import .*\bblock\b", re.MULTILINE)
 
 
@@ -29,8 +26,7 @@ class Taken(NamedTuple):
 
 def commands() -> list[Block]:
     """The blocks of all pages that are for a shell."""
-    found = [each for page in pages() for each in blocks(page) if each.is_for_a_shell]
-    return [each for each in found if not any(words in each.text for words in PICTURES)]
+    return [each for page in pages() for each in blocks(page) if each.is_for_a_shell]
 
 
 @cache
