@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -79,33 +80,46 @@ class Totals(TableAccess):
         rows = self._page(query, 1, 0)
         return as_transaction(rows[0]._mapping) if rows else None
 
-    def sent_since(self, since: datetime, publication: str) -> Volume:
-        """What a publication sent at that time or later."""
+    def sent_since(self, since: datetime, publications: Collection[str]) -> dict[str, Volume]:
+        """What each of the publications sent at that time or later; nothing for one that sent nothing."""
         table = TRANSACTIONS.c
-        query = select(func.count(), func.sum(table.records), func.sum(table.bytes)).where(
-            table.publication == publication,
-            table.status == int(TransactionStatus.SENT),
-            table.updated_ms >= milliseconds(since),
+        query = (
+            select(table.publication, func.count(), func.sum(table.records), func.sum(table.bytes))
+            .where(
+                table.publication.in_(sorted(publications)),
+                table.status == int(TransactionStatus.SENT),
+                table.updated_ms >= milliseconds(since),
+            )
+            .group_by(table.publication)
         )
         with self._reading() as connection:
-            count, records, size = connection.execute(query).one()
-        return Volume(int(count), int(records or 0), int(size or 0))
+            found = connection.execute(query).all()
+        return {name: Volume(int(count), int(records or 0), int(size or 0)) for name, count, records, size in found}
 
     def put_aside(self, publication: str) -> PutAside:
         """What a publication put into its dead-letter topic, as long ago as its transactions are kept."""
+        return self.put_aside_of([publication]).get(publication, NOTHING_PUT_ASIDE)
+
+    def put_aside_of(self, publications: Collection[str]) -> dict[str, PutAside]:
+        """The same of each of the publications; nothing for one that put nothing there."""
         table, runs = TRANSACTIONS.c, RUNS.c
-        aside = select(func.sum(table.dead_letters), func.count(), func.max(table.updated_ms)).where(
-            table.publication == publication, table.dead_letters > 0
-        )
-        full = select(func.max(runs.started_ms)).where(
-            runs.publication == publication, runs.mode == "full", runs.state == "succeeded"
+        aside = (
+            select(table.publication, func.sum(table.dead_letters), func.count(), func.max(table.updated_ms))
+            .where(table.publication.in_(sorted(publications)), table.dead_letters > 0)
+            .group_by(table.publication)
         )
         with self._reading() as connection:
-            letters, count, last = connection.execute(aside).one()
-            if not letters:
-                return NOTHING_PUT_ASIDE
-            tried_again = connection.scalar(full)
-        return PutAside(int(letters), int(count), moment(last), tried_again is None or tried_again <= last)
+            found = connection.execute(aside).all()
+            if not found:
+                return {}
+            full = select(runs.publication, func.max(runs.started_ms)).where(
+                runs.publication.in_([row[0] for row in found]), runs.mode == "full", runs.state == "succeeded"
+            )
+            tried = {row[0]: row[1] for row in connection.execute(full.group_by(runs.publication))}
+        return {
+            name: PutAside(int(letters), int(count), moment(last), name not in tried or tried[name] <= last)
+            for name, letters, count, last in found
+        }
 
     def transaction_counts(
         self, publication: str, which: TransactionFilter = ALL_TRANSACTIONS
@@ -119,10 +133,21 @@ class Totals(TableAccess):
 
     def last_verification(self, publication: str) -> VerificationRow | None:
         """What the last verification of a publication's topics found."""
-        table = VERIFICATIONS
-        query = select(table).where(table.c.publication == publication).order_by(table.c.verified_ms.desc())
-        rows = self._page(query, 1, 0)
-        return as_verification(rows[0]._mapping) if rows else None
+        return self.last_verifications([publication]).get(publication)
+
+    def last_verifications(self, publications: Collection[str]) -> dict[str, VerificationRow]:
+        """What the last verification of each of the publications' topics found; nothing for one that never had one."""
+        table = VERIFICATIONS.c
+        last = (
+            select(table.publication, func.max(table.verified_ms).label("verified_ms"))
+            .where(table.publication.in_(sorted(publications)))
+            .group_by(table.publication)
+            .subquery()
+        )
+        same = (table.publication == last.c.publication) & (table.verified_ms == last.c.verified_ms)
+        with self._reading() as connection:
+            rows = connection.execute(select(VERIFICATIONS).join(last, same)).all()
+        return {row.publication: as_verification(row._mapping) for row in rows}
 
     def run_count(self, publication: str) -> int:
         """How many runs of a publication are told."""

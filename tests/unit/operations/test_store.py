@@ -87,6 +87,23 @@ def test_the_sums_of_a_publication(store: ProducerStore) -> None:
     assert store.sums("bikes").last_sent is None
 
 
+def test_sums_of_several_publications_come_together(store: ProducerStore) -> None:
+    for name, records in (("vehicles", 10), ("bikes", 3), ("trams", 5)):
+        store.transaction_is(transaction(publication=name, records=records))
+    store.transaction_is(transaction(1, publication="bikes", records=4), put_aside=2)
+    early, later = transaction().updated_at, transaction(1).updated_at
+    found = store.sent_since(early, ["bikes", "vehicles", "unknown"])
+    assert {name: (volume.transactions, volume.records) for name, volume in found.items()} == {
+        "vehicles": (1, 10),
+        "bikes": (2, 7),
+    }
+    assert {name: volume.records for name, volume in store.sent_since(later, ["bikes", "vehicles"]).items()} == {
+        "bikes": 4
+    }
+    assert store.put_aside_of(["bikes", "vehicles"]) == {"bikes": PutAside(2, 1, later, outstanding=True)}
+    assert store.last_verifications(["bikes"]) == store.put_aside_of([]) == {}
+
+
 def test_a_run_from_its_plan_to_its_end(store: ProducerStore) -> None:
     store.run_started("vehicles", "run1", run_id="scheduled__1", mode="full", sequence=7)
     (running,) = store.runs("vehicles")

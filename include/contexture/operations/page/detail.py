@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import pyarrow.parquet as pq
 
-from contexture.operations.page.overview import PublicationLine, line
+from contexture.operations.page.overview import PublicationLine, line, sums_of
 from contexture.operations.page.paging import Paging
 from contexture.operations.page.pictures import duration_seconds
 from contexture.operations.page.put_aside import of_outbox
@@ -157,7 +157,7 @@ def detail(sources: Sources, name: str) -> Detail:
     latest = found.latest
     stopped = latest.run if latest and latest.state == "failed" else None
     return Detail(
-        line=line(sources, found, found_manifests[found.stored.pointer.outbox]),
+        line=line(sources, found, found_manifests[found.stored.pointer.outbox], sums_of(sources, [name])),
         configuration=configuration(sources, name),
         statuses=_statuses(sources, name),
         qualities=tuple(_quality(sources.storage, each) for each in found_manifests.values() if each),

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from contexture.operations.history import History
 from contexture.operations.page.asking import Asked
 from contexture.operations.page.paging import Paging
 from contexture.operations.page.pictures import BARS, Bar, bars
-from contexture.operations.page.put_aside import dead_letter_topic, put_aside
+from contexture.operations.page.put_aside import dead_letter_topic
 from contexture.operations.page.sources import Sources, Surveyed, manifests, survey
 from contexture.operations.page.standing import URGENCY, Standing
 from contexture.operations.rows import RunRow, TransactionRow, VerificationRow
@@ -76,6 +78,15 @@ class PublicationLine:
 
 
 @dataclass(frozen=True, slots=True)
+class TableSums:
+    """By publication: what was sent today, what the last verification found, what was put aside."""
+
+    today: Mapping[str, Volume]
+    verified: Mapping[str, VerificationRow]
+    aside: Mapping[str, PutAside]
+
+
+@dataclass(frozen=True, slots=True)
 class Overview:
     """A page of publications.
 
@@ -116,16 +127,28 @@ def overview(
     on_page = shown[paging.offset : paging.end]
     last = manifests(sources.storage, on_page)
     with sources.tables.one_connection():
-        lines = tuple(line(sources, each, concluded) for each, concluded in zip(on_page, last, strict=True))
+        sums = sums_of(sources, [each.name for each in on_page])
+        lines = tuple(line(sources, each, concluded, sums) for each, concluded in zip(on_page, last, strict=True))
     counts = Counter(each.judged.standing.value for each in found)
     return Overview(lines, paging, dict(counts), sum(map(_is_suspended, found)), bad_files, sources.tables.problem)
 
 
-def line(sources: Sources, found: Surveyed, last: Manifest | None) -> PublicationLine:
+def sums_of(sources: Sources, names: Sequence[str]) -> TableSums:
+    """Of these publications what the tables tell of many at once; nothing where they do not answer."""
+    midnight = sources.now.replace(hour=0, minute=0, second=0, microsecond=0)
+
+    def asked(history: History) -> TableSums:
+        return TableSums(
+            history.sent_since(midnight, names), history.last_verifications(names), history.put_aside_of(names)
+        )
+
+    return sources.tables.ask(asked, TableSums({}, {}, {}))
+
+
+def line(sources: Sources, found: Surveyed, last: Manifest | None, sums: TableSums) -> PublicationLine:
     """Everything the overview says about one publication; `last` is the manifest of what it concluded last."""
     name, pointer = found.name, found.stored.pointer
     configured = sources.publications.get(name)
-    midnight = sources.now.replace(hour=0, minute=0, second=0, microsecond=0)
     runs = sources.tables.ask(lambda history: history.runs(name, limit=BARS), ())
     sent = sources.tables.ask(lambda history: history.last_sent(name), None)
     return PublicationLine(
@@ -145,10 +168,10 @@ def line(sources: Sources, found: Surveyed, last: Manifest | None) -> Publicatio
         concluded_at=pointer.concluded_at,
         identities=pointer.identities,
         watermark=pointer.watermark,
-        today=sources.tables.ask(lambda history: history.sent_since(midnight, name), Volume()),
+        today=sums.today.get(name, Volume()),
         picture=bars(runs, sources.now),
-        last_verification=sources.tables.ask(lambda history: history.last_verification(name), None),
-        dead_letters=put_aside(sources, name) or NOTHING_PUT_ASIDE,
+        last_verification=sums.verified.get(name),
+        dead_letters=sums.aside.get(name, NOTHING_PUT_ASIDE),
         dead_letter_topic=dead_letter_topic(sources, name),
         asked=found.asked,
     )
