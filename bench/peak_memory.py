@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import threading
-from types import TracebackType
-
 import psutil
+
+from bench.repeated_look import RepeatedLook
 
 _SECONDS = 0.5
 
 
-class PeakMemory:
+class PeakMemory(RepeatedLook):
     """Looks twice a second while the block runs; `bytes` is the largest sum seen.
 
     Args:
@@ -18,24 +17,13 @@ class PeakMemory:
     """
 
     def __init__(self, without: frozenset[int] = frozenset()) -> None:
+        super().__init__(_SECONDS)
         self.bytes = 0
         self._without = without
-        self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._watch, daemon=True)
 
-    def __enter__(self) -> PeakMemory:
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._ended.set()
-        self._thread.join()
-
-    def _watch(self) -> None:
-        while not self._ended.wait(_SECONDS):
-            self.bytes = max(self.bytes, sum(self._proportional(process) for process in self._processes()))
+    def look(self) -> None:
+        """See `RepeatedLook`."""
+        self.bytes = max(self.bytes, sum(self._proportional(process) for process in self._processes()))
 
     def _processes(self) -> list[psutil.Process]:
         return self._below(psutil.Process())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from operator import methodcaller
 from pathlib import Path
 
 from bench.engines.attending import attended
@@ -106,7 +107,7 @@ def processor(told: str, pairs: Sequence[Pair], resting: Sequence[Round]) -> lis
     """By part, what a full run adds, against a run with nothing to send; then what the part takes at rest."""
     rest, rows = middle(resting), []
     for part in rest.processor:
-        full, none = _both(pairs, lambda found, part=part: found.processor_of(part, rest))  # type: ignore[misc]
+        full, none = _both(pairs, methodcaller("processor_of", part, rest))
         what = f"Airflow: processor time of {part}, a full run of {told}"
         shares = tuple(each.processor[part] / each.seconds * 100 for each in resting)
         rows += [

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import threading
-from types import TracebackType
-
 import psutil
 
 from bench.engines.counted_platform import CountedPlatform
 from bench.engines.database import Databases, by_owner, queue_clients
+from bench.repeated_look import RepeatedLook
 from cluster.moments import descendants
 
 _SECONDS = 2.0
 
 
-class ConnectionWatch:
+class ConnectionWatch(RepeatedLook):
     """Looks now and then while the block runs.
 
     Attributes:
@@ -23,32 +21,21 @@ class ConnectionWatch:
     """
 
     def __init__(self, platform: CountedPlatform, databases: Databases) -> None:
+        super().__init__(_SECONDS)
         self.most: dict[tuple[str, str], int] = {}
         self.together = 0
         self._platform = platform
         self._databases = databases
-        self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._watch, daemon=True)
 
-    def __enter__(self) -> ConnectionWatch:
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._ended.set()
-        self._thread.join()
-
-    def _watch(self) -> None:
-        while not self._ended.wait(_SECONDS):
-            clients = self._databases.clients()
-            queued = queue_clients(self._platform.redis.url)
-            owners = self._owners()
-            self.together = max(self.together, len(clients))
-            for database in {name for name, _ in clients}:
-                self._note(database, by_owner((port for name, port in clients if name == database), owners))
-            self._note("redis", by_owner(queued, owners))
+    def look(self) -> None:
+        """See `RepeatedLook`."""
+        clients = self._databases.clients()
+        queued = queue_clients(self._platform.redis.url)
+        owners = self._owners()
+        self.together = max(self.together, len(clients))
+        for database in {name for name, _ in clients}:
+            self._note(database, by_owner((port for name, port in clients if name == database), owners))
+        self._note("redis", by_owner(queued, owners))
 
     def _note(self, server: str, seen: dict[str, int]) -> None:
         for owner, number in seen.items():

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterable, Mapping
-from types import TracebackType
 
 from bench.engines.accounting import PROC, command_line
+from bench.repeated_look import RepeatedLook
 from cluster.moments import descendants
 
 KindOf = Callable[[str], str | None]
@@ -15,7 +14,7 @@ KindOf = Callable[[str], str | None]
 _SECONDS = 1.0
 
 
-class MemoryWatch:
+class MemoryWatch(RepeatedLook):
     """Looks once a second while the block runs. What several processes share is counted in parts (PSS).
 
     Args:
@@ -29,23 +28,12 @@ class MemoryWatch:
     """
 
     def __init__(self, roots: Iterable[int], kind_of: KindOf) -> None:
+        super().__init__(_SECONDS)
         self.most: dict[str, float] = {}
         self.largest: dict[str, float] = {}
         self.number: dict[str, int] = {}
         self._roots = tuple(roots)
         self._kind_of = kind_of
-        self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._watch, daemon=True)
-
-    def __enter__(self) -> MemoryWatch:
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._ended.set()
-        self._thread.join()
 
     def note(self, sizes: Mapping[str, list[float]]) -> None:
         """Takes what was seen at one moment: MiB of each process, by kind."""
@@ -54,14 +42,14 @@ class MemoryWatch:
             self.largest[kind] = max(self.largest.get(kind, 0.0), *each)
             self.number[kind] = max(self.number.get(kind, 0), len(each))
 
-    def _watch(self) -> None:
-        while not self._ended.wait(_SECONDS):
-            seen: dict[str, list[float]] = {}
-            for process in {each for root in self._roots for each in descendants(root)}:
-                kind = self._kind_of(command_line(process))
-                if kind is not None:
-                    seen.setdefault(kind, []).append(proportional_mib(process))
-            self.note(seen)
+    def look(self) -> None:
+        """See `RepeatedLook`."""
+        seen: dict[str, list[float]] = {}
+        for process in {each for root in self._roots for each in descendants(root)}:
+            kind = self._kind_of(command_line(process))
+            if kind is not None:
+                seen.setdefault(kind, []).append(proportional_mib(process))
+        self.note(seen)
 
 
 def proportional_mib(process: int) -> float:
