@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
+from json import JSONDecodeError
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -65,8 +66,9 @@ class SparkStandalone:
 
     def told(self) -> dict[str, Any]:
         """What the master's page says of workers and applications."""
-        answer: dict[str, Any] = httpx.get(f"http://{LOOPBACK}:{self._page}/json/", timeout=30).json()
-        return answer
+        answer = httpx.get(f"http://{LOOPBACK}:{self._page}/json/", timeout=30).raise_for_status()
+        told: dict[str, Any] = answer.json()
+        return told
 
     def started_executors(self) -> dict[str, int]:
         """For each application the executors that its workers have started."""
@@ -111,7 +113,8 @@ class SparkStandalone:
     def _all_alive(self) -> bool:
         try:
             workers = self.told()["workers"]
-        except httpx.HTTPError:
+        except (httpx.HTTPError, JSONDecodeError):
+            # The master's page takes requests before it knows what to answer: an error, or a page without workers.
             return False
         return sum(worker["state"] == "ALIVE" for worker in workers) == WORKERS
 

@@ -21,8 +21,9 @@ from contexture.errors import ConfigurationError
 from contexture.operations.database import HEAD, database_url
 from contexture.operations.pools import POOLS
 from contexture.operations.tables_found import later_tables, look
+from contexture.outbox.filesystems import HOME_VARIABLE
 from contexture.outbox.formats import pending_documents, stored_format
-from contexture.outbox.storage import HOME_VARIABLE, Storage
+from contexture.outbox.storage import Storage
 from contexture.publications import Publication, discover
 
 _LEAST_FREE_BYTES: Final = 1 << 30

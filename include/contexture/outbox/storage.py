@@ -18,11 +18,14 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import fs
 
-from contexture.errors import ConfigurationError, DefectError, RetriableError
+from contexture.errors import DefectError, RetriableError
+from contexture.outbox.filesystems import HOME_VARIABLE, knows_folders, open_filesystem
 
-HOME_VARIABLE = "CONTEXTURE_HOME"
 DEFAULT_HOME = "var"
 _PIECE_BYTES = 1 << 20
+# Up to here an object store gets a file in one request, which is done or not. Above it come parts, and Arrow's stream,
+# when an error closes it, puts together those that have arrived.
+_ONE_REQUEST_BYTES = 4 << 20
 # Arrow tells damage by the same class as a storage that is away.
 _DAMAGE = re.compile(r"CRC checksum|[Tt]hrift|[Cc]orrupt|[Mm]agic bytes|[Uu]nexpected end of stream|[Dd]ecompress")
 
@@ -45,7 +48,8 @@ class Storage:
 
     def __init__(self, root: str) -> None:
         self.root = root if "://" in root else str(Path(root).expanduser().absolute())
-        self.filesystem, self._base = _open_filesystem(self.root)
+        self.filesystem, self._base = open_filesystem(self.root)
+        self._has_folders = knows_folders(self.filesystem)
 
     @property
     def is_local(self) -> bool:
@@ -82,11 +86,12 @@ class Storage:
 
     def write(self, relative: str, content: bytes) -> None:
         """Puts a file in place as a whole: a reader sees the old content or the new, never a part."""
-        with (
-            self.replacing(relative) as temporary,
-            self.filesystem.open_output_stream(temporary) as stream,
-        ):
-            stream.write(content)
+        if self._has_folders or len(content) > _ONE_REQUEST_BYTES:
+            with self.replacing(relative) as temporary:
+                self._fill(temporary, content)
+        else:
+            with self.translating(relative):
+                self._fill(self.path(relative), content)
 
     @contextmanager
     def replacing(self, relative: str) -> Iterator[str]:
@@ -94,7 +99,8 @@ class Storage:
         with self.translating(relative):
             final = self.path(relative)
             folder, name = final.rsplit("/", 1)
-            self.filesystem.create_dir(folder, recursive=True)
+            if self._has_folders:
+                self.filesystem.create_dir(folder, recursive=True)
             temporary = f"{folder}/.{name}.{uuid.uuid4().hex}"
             try:
                 yield temporary
@@ -182,6 +188,10 @@ class Storage:
                     raise damaged(relative, type(error).__name__) from error
                 raise
 
+    def _fill(self, path: str, content: bytes) -> None:
+        with self.filesystem.open_output_stream(path) as stream:
+            stream.write(content)
+
     def _entries(self, folder: str, kind: Any) -> list[Any]:
         with self.translating(folder):
             selector = fs.FileSelector(self.path(folder), allow_not_found=True)
@@ -207,17 +217,3 @@ def damaged(relative: str, why: str) -> DefectError:
 
 def _is_ours(info: Any, suffix: str) -> bool:
     return not info.base_name.startswith((".", "_")) and info.base_name.endswith(suffix)
-
-
-def _open_filesystem(root: str) -> tuple[Any, str]:
-    try:
-        if "://" not in root:
-            return fs.LocalFileSystem(), root.rstrip("/")
-        filesystem, base = fs.FileSystem.from_uri(root)
-    except (ValueError, OSError) as error:
-        raise ConfigurationError(
-            f"the storage address {root!r} can not be opened: {error}",
-            next_step=f"set {HOME_VARIABLE} to a folder, or to a URI such as s3://bucket/contexture",
-            home=root,
-        ) from error
-    return filesystem, base.rstrip("/")

@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
+import httpx
 import pytest
 
 from cluster import object_store
@@ -19,9 +20,11 @@ from cluster.evidence import variables
 from cluster.moments import await_found, descendants, memory_mib, owner_of
 from cluster.postgres import STARTING, PostgresServer
 from cluster.redis import RedisServer
+from cluster.spark import SparkFolders, SparkStandalone
 from cluster.story import prepare
 from contexture.errors import RetriableError
 from contexture.publications import load_publications
+from contexture.sandbox.java import Java
 from contexture.sandbox.stack import project_folder
 
 
@@ -106,6 +109,31 @@ def test_a_database_whose_port_answers_before_it_is_ready_is_waited_for(
     assert await_found(server._connected, "PostgreSQL", 90) == "connection"
     with pytest.raises(AwayError, match="password refused"):
         server._connected()
+
+
+def test_a_master_whose_page_opens_before_it_knows_its_workers_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alive = {"workers": [{"state": "ALIVE"}, {"state": "ALIVE"}]}
+    answers = iter(
+        [
+            httpx.Response(404, html="<html>Not found</html>"),
+            httpx.Response(200, html="<html>Spark</html>"),
+            httpx.Response(200, json={"workers": [{"state": "ALIVE"}, {"state": "UNKNOWN"}]}),
+            httpx.Response(200, json=alive),
+        ]
+    )
+
+    def get(address: str, timeout: float) -> httpx.Response:
+        answer = next(answers)
+        answer.request = httpx.Request("GET", address)
+        return answer
+
+    monkeypatch.setattr("cluster.spark.httpx.get", get)
+    folders = SparkFolders(tmp_path, tmp_path, tmp_path, tmp_path)
+    spark = SparkStandalone(folders, Java(tmp_path, tmp_path, 17, "PATH"), {})
+
+    assert [spark._all_alive() for _ in range(4)] == [False, False, False, True]
 
 
 def test_every_package_of_the_object_store_is_pinned_by_hash() -> None:
