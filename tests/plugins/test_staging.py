@@ -125,11 +125,12 @@ def test_an_error_of_the_job_comes_back_with_its_intent(storage: Storage, kind: 
         answer(storage, order, SUBMIT_FAILED)
 
 
-def test_a_good_answer_names_outbox_shards_and_report(storage: Storage) -> None:
+@pytest.mark.parametrize("submit_failure", [None, SUBMIT_FAILED], ids=["job ended well", "process died at its end"])
+def test_a_good_answer_names_outbox_shards_and_report(storage: Storage, submit_failure: Exception | None) -> None:
     order = place(storage)
     result = StageResult(outbox="outbox3", sequence=3, records=7, shards=(1,), approved=True, report="/home/report/x")
     storage.write(FOLDER.result("run3"), result.to_json())
-    assert answer(storage, order, None).handed() == {
+    assert answer(storage, order, submit_failure).handed() == {
         "publication": "vehicles",
         "run": "run3",
         "outbox": "outbox3",

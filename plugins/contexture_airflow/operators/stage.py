@@ -97,6 +97,8 @@ class StagePublicationOperator(SparkSubmitOperator):
             failure = self._submit_failure(context)
         with source_noted(storage, self.publication, order.run, self.log.warning):
             staged = answer(storage, order, failure)
+        if failure is not None:
+            self.log.warning("the Spark job had answered before its process failed: what it prepared is whole")
         self.log.info("outbox %s, %s records, report %s", staged.outbox, staged.records, staged.report)
         return dict(staged.handed())
 

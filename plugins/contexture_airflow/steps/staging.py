@@ -78,13 +78,15 @@ def _retry(storage: Storage, publication: Publication, request: RunRequest) -> R
 def answer(storage: Storage, order: PlacedOrder, submit_failure: Exception | None) -> Staged:
     """The outbox that the job prepared.
 
+    The job answers when all else is done, so an answer holds whatever became of its process afterwards.
+
     Raises:
         ContextureError: what the job answered, by its intent; retriable when it ended without an answer.
     """
     result = _result(storage, order)
     if result is not None and result.error is not None:
         raise from_dict(result.error) from submit_failure
-    if submit_failure is not None or result is None:
+    if result is None:
         raise _unanswered(storage, order) from submit_failure
     if result.outbox is None or result.sequence is None:
         raise DefectError("the Spark job answered without an outbox", next_step="report this", run=order.run)
