@@ -189,13 +189,20 @@ def test_the_dashboard_asks_only_for_what_there_is_and_for_all_of_it() -> None:
     queries += [variable["query"]["query"] for variable in dashboard["templating"]["list"][1:]]
     asked = {name for query in queries for name in re.findall(r"\bairflow_\w+", query)}
     known = {f"airflow_{metric.name.replace('.', '_')}": metric.kind for metric in METRICS}
-    exported = {
-        name if kind != "timer" else f"{name}_{part}" for name, kind in known.items() for part in ("sum", "count")
-    }
+    timers = {name for name, kind in known.items() if kind == "timer"}
+    # Seconds of StatsD's exporter, and milliseconds of OpenTelemetry.
+    parts = {f"{name}{unit}_{part}" for name in timers for unit in ("", "_milliseconds") for part in ("sum", "count")}
 
-    assert asked == exported
+    assert asked == (known.keys() - timers) | parts
     labels = {label for query in queries for by in re.findall(r"by \(([^)]*)\)", query) for label in by.split(", ")}
     assert labels == {"publication", *(tag for metric in METRICS for tag in metric.tags)}
+
+
+def test_the_dashboard_asks_for_counters_by_the_names_of_statsd_and_of_opentelemetry() -> None:
+    queries = json.dumps(json.loads((REFERENCE / "contexture-dashboard.json").read_text())).replace('\\"', '"')
+    counters = [f"airflow_{metric.name.replace('.', '_')}" for metric in METRICS if metric.kind == "counter"]
+
+    assert [name for name in counters if f'__name__=~"{name}(_total)?"' not in queries] == []
 
 
 def test_the_dashboard_can_be_imported() -> None:
