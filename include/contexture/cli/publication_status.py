@@ -14,6 +14,7 @@ from contexture.cli.checking import DEFAULT_FOLDER, FOLDER_VARIABLE
 from contexture.cli.operations_status import Operations, OperationsReader
 from contexture.errors import ConfigurationError
 from contexture.operations.page.sources import Sources
+from contexture.operations.page.standing import Standing
 from contexture.operations.page.status import StatusReport
 from contexture.operations.page.status import statuses as reported
 from contexture.outbox.attempts import AttemptLog, SendAttempts
@@ -78,7 +79,9 @@ class PublicationStatus(Document):
 
     @property
     def needs_a_person(self) -> bool:
-        """Whether sending one of its outboxes has failed."""
+        """Whether its last run failed, a run waits for an answer, or sending one of its outboxes has failed."""
+        if self.status.standing in {Standing.STOPPED, Standing.ASKING}:
+            return True
         return any(send.is_open for outbox in self.pending for send in outbox.sends)
 
 

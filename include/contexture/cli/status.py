@@ -28,8 +28,8 @@ def show_status(
 
     Read from CONTEXTURE_HOME, the folder of publications and the operational tables, without Airflow and Kafka.
 
-    Exit codes: 0 nothing needs a person; 1 sending an outbox has failed; 2 there is no such publication; 3 the storage
-    did not answer.
+    Exit codes: 0 nothing needs a person; 1 the last run failed, a run waits for an answer, or sending an outbox has
+    failed; 2 there is no such publication; 3 the storage did not answer.
     """
     from contexture.cli import home
     from contexture.cli.operations_status import OperationsReader
@@ -64,6 +64,8 @@ def _lines(found: list[PublicationStatus], root: str) -> Iterator[str]:
             known = "nothing was sent; the registry held" if each.baseline else "target holds"
             yield f"  {known} {each.identities} identities, watermark {each.watermark or 'none'}"
         yield from _operation_lines(each.operations)
+        if each.status.standing == "waiting for an answer":
+            yield f"  waiting for an answer: {each.status.reason}"
         if each.waiting:
             since = f"{each.waiting.since:%Y-%m-%d %H:%M:%S} UTC"
             yield f"  inbox: {each.waiting.files} files of notifications wait, the oldest since {since}"

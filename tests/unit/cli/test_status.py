@@ -17,6 +17,7 @@ from contexture.outbox.inbox_writer import InboxWriter
 from contexture.outbox.layout import PublicationFolder
 from contexture.outbox.lifecycle import Outboxes
 from contexture.outbox.storage import Storage
+from contexture.outbox.vanishing import keep_vanishing
 
 FILE = "name: {name}\nsource: {{kind: ngsi, connection: context_broker, service: a, service_path: /b}}\n"
 
@@ -75,6 +76,34 @@ def test_a_shard_that_was_sent_in_the_end_needs_nobody(storage, contexture):
     outbox(storage, publication(), 1, [records("car1")], name="first000")
     AttemptLog(storage, "vehicles").keep(failed_send("first000", state="sent", next_at=None))
     assert contexture("status").code == 0
+
+
+def test_a_last_run_that_failed_needs_a_person_though_nothing_waits_to_be_sent(storage, contexture):
+    concluded(storage)
+    store = ProducerStore.of_home(storage.root)
+    assert store is not None
+    store.run_started("vehicles", "run2", run_id="manual__2", mode="changes", sequence=2)
+    assert contexture("status").code == 0
+    store.run_failed("vehicles", "manual__2", task="quality_gate", message="critical expectations failed")
+    assert contexture("status", "vehicles").code == 1
+    assert contexture("status", "bikes").code == 0
+    store.run_started("vehicles", "run3", run_id="manual__3", mode="changes", sequence=3)
+    store.run_ended("vehicles", "run3")
+    assert contexture("status").code == 0
+
+
+def test_a_run_that_waits_for_an_answer_is_told_and_needs_a_person(storage, contexture, tmp_path):
+    concluded(storage)
+    asking = FILE.format(name="vehicles").replace("service: a", "service: a, shrink_limit: {beyond: ask}")
+    (tmp_path / "publications" / "vehicles.yaml").write_text(asking)
+    store = ProducerStore.of_home(storage.root)
+    assert store is not None
+    store.run_started("vehicles", "run2", run_id="manual__2", mode="full", sequence=2)
+    keep_vanishing(storage, "vehicles", "run2", count=90, held=100, limit=20, identities=["car1"])
+    done = contexture("status", "vehicles")
+    assert done.code == 1
+    told = "  waiting for an answer: 90 of 100 identities would be deleted, if somebody says so"
+    assert told in done.out.splitlines()
 
 
 def test_notifications_that_wait_are_told(storage, contexture):
