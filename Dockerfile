@@ -30,6 +30,9 @@ RUN PATH=/opt/contexture/.venv/bin:${PATH} CONTEXTURE_CACHE=/tmp/cache \
     python -m contexture.sandbox class-data --target /opt/contexture/class-data.jsa \
  && rm -rf /tmp/cache
 
+# Probes of Airflow's chart call what they ask for by the entry point of Airflow's own image.
+RUN printf '#!/bin/sh\nexec "$@"\n' > /entrypoint && chmod 755 /entrypoint
+
 ENV PATH=/opt/contexture/.venv/bin:${PATH} \
     PYTHONUNBUFFERED=1 \
     AIRFLOW_HOME=/opt/airflow \

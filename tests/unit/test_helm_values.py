@@ -18,7 +18,7 @@ TEXT = (ROOT / "deploy/helm/values.yaml").read_text()
 VALUES: dict[str, Any] = yaml.safe_load(TEXT)
 
 # As the chart's page "Parameters reference" has them: what may stand under a key that we use.
-POD = {"replicas", "resources"}
+POD = {"replicas", "resources", "logGroomerSidecar"}
 DOCUMENTED: dict[str, set[str] | None] = {
     "airflowVersion": None,
     "airflowHome": None,
@@ -30,6 +30,7 @@ DOCUMENTED: dict[str, set[str] | None] = {
     "secret": None,
     "extraEnv": None,
     "extraConfigMaps": None,
+    "createUserJob": {"defaultUser"},
     "volumes": None,
     "volumeMounts": None,
     "config": None,
@@ -39,7 +40,7 @@ DOCUMENTED: dict[str, set[str] | None] = {
     "redis": {"enabled"},
     "workers": POD | {"persistence", "terminationGracePeriodSeconds"},
     "scheduler": POD,
-    "dagProcessor": {"enabled", "resources"},
+    "dagProcessor": {"enabled", "resources", "logGroomerSidecar"},
     "triggerer": POD | {"persistence"},
     "apiServer": POD,
     "dags": {"persistence", "gitSync"},
@@ -99,6 +100,23 @@ def test_the_folders_are_those_of_the_image() -> None:
     assert f"AIRFLOW_HOME={VALUES['airflowHome']}" in image
     assert f"AIRFLOW__CORE__DAGS_FOLDER={VALUES['config']['core']['dags_folder']}" in image
     assert f"AIRFLOW__CORE__PLUGINS_FOLDER={VALUES['config']['core']['plugins_folder']}" in image
+
+
+def test_users_are_kept_by_what_the_image_has() -> None:
+    # The chart's default is the FAB provider, and a job that makes a user by its commands.
+    module = VALUES["config"]["core"]["auth_manager"].rpartition(".")[0]
+    package = find_spec("airflow")
+    assert package is not None
+    folders = [Path(each) for each in package.submodule_search_locations or []]
+    assert any((folder.parent / f"{module.replace('.', '/')}.py").is_file() for folder in folders)
+    assert VALUES["createUserJob"]["defaultUser"]["enabled"] is False
+
+
+@pytest.mark.parametrize("part", ["scheduler", "dagProcessor", "triggerer", "workers"])
+def test_nothing_is_started_that_only_airflow_s_own_image_has(part: str) -> None:
+    assert VALUES[part]["logGroomerSidecar"]["enabled"] is False
+    # The chart's probes begin with it.
+    assert "> /entrypoint && chmod 755 /entrypoint" in (ROOT / "Dockerfile").read_text()
 
 
 @pytest.mark.parametrize("word", ["password", "fernetKey:", "jwtSecret:", "apiSecretKey:", "BEGIN "])
