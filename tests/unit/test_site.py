@@ -12,6 +12,7 @@ from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -97,6 +98,7 @@ def test_every_command_exists_with_its_options(page, line):
         assert find_spec(words[1]) if words[0] == "-m" else (ROOT / words[0]).is_file()
     else:
         assert unknown(words) == []
+        assert lacking(words) == []
 
 
 def unknown(words: list[str]) -> list[str]:
@@ -105,14 +107,28 @@ def unknown(words: list[str]) -> list[str]:
         return [word for word in words if word.startswith("-") and word != "--help"]
     if words[0] not in COMMANDS:
         return words[:1]
-    command = get_command(import_module(COMMANDS[words[0]][0]).app)
-    rest = words[1:]
-    while hasattr(command, "commands") and rest and not rest[0].startswith("-"):
-        if rest[0] not in command.commands:
-            return rest[:1]
-        command, rest = command.commands[rest[0]], rest[1:]
+    command, rest = meant(words)
+    if hasattr(command, "commands") and rest and not rest[0].startswith("-"):
+        return rest[:1]
     known = {name for parameter in command.params for name in (*parameter.opts, *parameter.secondary_opts)} | {"--help"}
     return [word.split("=")[0] for word in rest if word.startswith("-") and word.split("=")[0] not in known]
+
+
+def lacking(words: list[str]) -> list[str]:
+    """The options that a command can't do without; its name alone only speaks of it."""
+    if not words or words[0] not in COMMANDS:
+        return []
+    command, rest = meant(words)
+    needed = [each.opts[0] for each in command.params if each.required and each.param_type_name == "option"]
+    return [each for each in needed if rest and each not in {word.split("=")[0] for word in rest}]
+
+
+def meant(words: list[str]) -> tuple[Any, list[str]]:
+    """The command that the words lead to, and those that follow its name."""
+    command, rest = get_command(import_module(COMMANDS[words[0]][0]).app), words[1:]
+    while hasattr(command, "commands") and rest and rest[0] in command.commands:
+        command, rest = command.commands[rest[0]], rest[1:]
+    return command, rest
 
 
 @cache
