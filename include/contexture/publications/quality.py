@@ -96,7 +96,11 @@ class Quality(Section):
     maximum_entities: Positive | None = Field(
         None, description="A full read of more entities or structures fails before it sends"
     )
-    required_attributes: Names = Field((), description="Attributes that every entity must have")
+    required_attributes: Names = Field(
+        (),
+        description="Attributes that every entity must have; one without fails the run before it sends, and with "
+        "rules: {required-attr: error} goes to quarantine instead",
+    )
     attribute_types: dict[str, Text] = Field({}, description="NGSI type that an attribute must have, by name")
     ranges: dict[str, Range] = Field({}, description="Numbers that an attribute may have, by name")
     fresh_within_seconds: Positive | None = Field(None, description="Largest age of the newest change")
