@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from datetime import UTC, datetime
-from pathlib import Path
 
 from pydantic import ValidationError
 
 from contexture.cli import home
 from contexture.cli.airflow import Airflow, AirflowAccess
 from contexture.cli.backfill_plan import BackfillPlan, plan_backfill
-from contexture.cli.checking import DEFAULT_FOLDER, FOLDER_VARIABLE
+from contexture.cli.named_publication import named_publication
 from contexture.errors import ConfigurationError
 from contexture.outbox.orders import ReplayOptions
-from contexture.publications import load_publications
 
 
 def options_of(replay_from: str, incomplete: str, outdated: str, topic_prefix: str) -> ReplayOptions:
@@ -39,14 +36,8 @@ def planned(name: str, first: datetime, last: datetime, options: ReplayOptions) 
     Raises:
         ConfigurationError: there is no such publication, it has no schedule, or the range no interval.
     """
-    folder = Path(os.environ.get(FOLDER_VARIABLE) or DEFAULT_FOLDER)
-    found = {each.name: each for each in load_publications(folder)}
-    if name not in found:
-        raise ConfigurationError(
-            f"there is no publication {name} in {folder}",
-            next_step=f"choose among: {', '.join(sorted(found))}" if found else f"set {FOLDER_VARIABLE}",
-        )
-    return plan_backfill(home.open_home(), found[name], first, last, options, now=datetime.now(UTC))
+    publication = named_publication(name, None)
+    return plan_backfill(home.open_home(), publication, first, last, options, now=datetime.now(UTC))
 
 
 def start(plan: BackfillPlan) -> int:

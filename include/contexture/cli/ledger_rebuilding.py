@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
-from pathlib import Path
 
 from contexture.cli import home, waiting
-from contexture.cli.checking import DEFAULT_FOLDER, FOLDER_VARIABLE
 from contexture.cli.kafka_connections import settings_of
+from contexture.cli.named_publication import named_publication
 from contexture.errors import ConfigurationError
 from contexture.kafka import Ledger, SenderNames
 from contexture.kafka.ledger_by_records import RebuiltShard
@@ -17,7 +15,7 @@ from contexture.kafka.ledger_writing import write_rows
 from contexture.kafka.patience import Patience
 from contexture.outbox.ledger_seen import LedgerSeen, ledger_seen, note_ledger
 from contexture.outbox.storage import Storage
-from contexture.publications import Publication, load_publications
+from contexture.publications import Publication
 
 _WAIT_SECONDS = 60.0
 
@@ -51,7 +49,7 @@ def lost_ledger(name: str, *, assume_sent: bool) -> LostLedger:
         ConfigurationError: no such publication or connection, or the ledger is not lost.
         BrokersAwayError: the brokers are silent.
     """
-    publication, storage = _publication(name), home.open_home()
+    publication, storage = named_publication(name, None), home.open_home()
     settings = settings_of(publication.publish.connection)
     how = _how_lost(_ledger(publication), ledger_seen(storage, name))
     return LostLedger(publication, storage, how, planned_rebuild(settings, storage, name, assume_sent=assume_sent))
@@ -81,17 +79,6 @@ def _how_lost(ledger: Ledger, seen: LedgerSeen | None) -> str:
         f"the ledger {ledger.topic} is not lost: it says how far {standing.rows} shards got",
         next_step="nothing: runs go on by it",
     )
-
-
-def _publication(name: str) -> Publication:
-    folder = Path(os.environ.get(FOLDER_VARIABLE) or DEFAULT_FOLDER)
-    known = {publication.name: publication for publication in load_publications(folder)}
-    if name not in known:
-        raise ConfigurationError(
-            f"there is no publication {name} in {folder}",
-            next_step=f"choose among: {', '.join(sorted(known))}, or set {FOLDER_VARIABLE} as Airflow has it",
-        )
-    return known[name]
 
 
 def _names(publication: Publication) -> SenderNames:

@@ -174,7 +174,7 @@ def test_what_a_source_keeps_is_left_to_the_runs(
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (("lorries", *RANGE), "there is no publication lorries in"),
+        (("lorries", *RANGE), "there is no publication 'lorries' in"),
         (("vehicles", "--from", "2026-03-01T12:10", "--to", "2026-03-01T12:50"), "no interval of vehicles"),
         (("vehicles", *RANGE, "--topic-prefix", "a/b"), "no topic can begin with 'a/b'"),
         (("vehicles", "--from", "yesterday", "--to", "today"), "Invalid value"),

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
+
+from contexture.cli.named_publication import named_publication
 from contexture.cli.topic_reading import Newest
 from contexture.cli.topic_reading_output import print_text
 from contexture.kafka import ReplicaRecord
+from contexture.publications import PublicationError
 
 
 def record(key: bytes | None, value: bytes | None, *headers: tuple[str, bytes | None]) -> ReplicaRecord:
@@ -58,3 +62,12 @@ def test_an_unknown_publication_is_told_with_those_that_are_there(contexture, mo
     assert done.code == 2
     assert f"there is no publication 'bikes' in {tmp_path}" in done.err
     assert "choose among: cars" in done.err
+
+
+def test_a_wrong_file_of_another_publication_stands_in_nobodys_way(tmp_path):
+    (tmp_path / "cars.yaml").write_text("name: cars\nsource: {kind: ngsi, connection: broker, service: s}\n")
+    (tmp_path / "bikes.yaml").write_text("name: bikes\nsuorce: {}\n")
+
+    assert named_publication("cars", tmp_path).source.connection == "broker"
+    with pytest.raises(PublicationError, match="suorce"):
+        named_publication("bikes", tmp_path)
