@@ -57,6 +57,17 @@ def test_airflow_s_own_command_line_speaks_to_the_sandbox_s_airflow(settings: Ai
     assert told.stdout.splitlines() == [str(folder), f"sqlite:///{folder / 'airflow.db'}", str(tmp_path / "dags")]
 
 
+def test_tables_in_a_database_of_the_first_terminal_are_those_of_the_second(
+    settings: AirflowSettings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CONTEXTURE_DATABASE", "sqlite:////elsewhere/operations.sqlite")
+    with shell_file(tmp_path / "home", settings) as path:
+        script = f". '{path}'; printf '%s' \"$CONTEXTURE_DATABASE\""
+        told = subprocess.run(["/bin/sh", "-c", script], env={}, capture_output=True, text=True, check=True)
+
+    assert told.stdout == "sqlite:////elsewhere/operations.sqlite"
+
+
 def test_the_command_is_found_before_all_else(settings: AirflowSettings, tmp_path: Path) -> None:
     with shell_file(tmp_path / "home", settings) as path:
         script = f". '{path}'; printf '%s' \"$PATH\""

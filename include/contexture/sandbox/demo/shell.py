@@ -13,7 +13,7 @@ from contexture.sandbox.airflow import AirflowSettings
 
 FILE = "shell.env"
 # With the settings of Airflow its own command line speaks to this one, and not to an empty one in the home folder.
-_OF_COMMANDS = ("CONTEXTURE_HOME", "CONTEXTURE_PUBLICATIONS", "AIRFLOW", "PYTHONPATH")
+_OF_COMMANDS = ("CONTEXTURE_HOME", "CONTEXTURE_PUBLICATIONS", "CONTEXTURE_DATABASE", "AIRFLOW", "PYTHONPATH")
 
 
 @contextmanager
