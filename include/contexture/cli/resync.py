@@ -47,4 +47,7 @@ def resynchronise(
         wanted = ", ".join(started.publications)
         typer.echo(f"started {dag} for {wanted} ({mode.value}): {airflow.page(dag, started.run)}")
         for name in started.paused:
-            typer.echo(f"publish_{name} is paused and left out; it catches up by its own mode when it is resumed")
+            typer.echo(
+                f"publish_{name} is paused and left out; it catches up by its own mode when it is resumed, or in full "
+                "if it reads a registry and that was asked for"
+            )

@@ -163,7 +163,8 @@ def test_the_command_starts_the_runs_and_names_those_left_out(contexture, server
     assert done.code == 0
     assert done.out == (
         f"started resynchronise for vehicles, city (full): {server}/dags/resynchronise/runs/manual__1\n"
-        "publish_city is paused and left out; it catches up by its own mode when it is resumed\n"
+        "publish_city is paused and left out; it catches up by its own mode when it is resumed, or in full if it reads "
+        "a registry and that was asked for\n"
     )
     assert Handler.triggered == [
         {"publications": ["vehicles", "city"], "mode": "full", "reason": "topics were deleted"}
