@@ -25,13 +25,15 @@ NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 
 
 class Held(NamedTuple):
-    """One row of state; the content is a word."""
+    """One row of state; the content is a word, the key the name unless another is given."""
 
     name: str
     content: str = "a"
     sequence: int = 1
     removed: bool = False
     missing_since: datetime | None = None
+    topics: tuple[str, ...] = ("cars",)
+    key: str | None = None
 
 
 def state_table(rows: Iterable[Held]) -> Any:
@@ -42,8 +44,8 @@ def state_table(rows: Iterable[Held]) -> Any:
             "entity_hash": identity_hash(row.name.encode()),
             "identity": row.name.encode(),
             "content_hash": row.content.encode().ljust(32),
-            "topics": ["cars"],
-            "key": row.name.encode(),
+            "topics": row.topics,
+            "key": (row.key or row.name).encode(),
             "modified_at": NOON,
             "missing_since": row.missing_since,
             "withheld": False,

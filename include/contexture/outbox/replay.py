@@ -9,7 +9,7 @@ one unless that is enough.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from hashlib import sha256
 from itertools import islice
@@ -25,8 +25,8 @@ from contexture.outbox.lifecycle import Outboxes
 from contexture.outbox.manifest import Manifest
 from contexture.outbox.orders import StageOrder
 from contexture.outbox.replay_topics import check_topics
+from contexture.outbox.replayed_newest import newest_sent
 from contexture.outbox.replayed_shard import ReplayedShard, ShardReplay
-from contexture.outbox.state import State
 from contexture.outbox.storage import Storage
 
 BACKFILL_HEADER = "contexture-backfill"
@@ -116,14 +116,27 @@ def backfill_headers(order: StageOrder, constant: tuple[tuple[str, str], ...]) -
 
 def _replayed(storage: Storage, order: StageOrder, outbox: str, archive: Archived, report: Report) -> Manifest:
     sources = archive.manifests
-    newest = _newest(storage, order)
-    shards = range(max(len(manifest.shards) for manifest in sources))
-    written = [ShardReplay(storage, order, outbox, shard, newest).run(sources, report) for shard in shards]
+    newest = newest_sent(storage, order)
+    written = [
+        ShardReplay(storage, order, outbox, shard, parts, newest).run(sources, report)
+        for shard, parts in enumerate(_parts(sources))
+    ]
     topics = sum((shard.topics for shard in written), start=Counter())
     if order.replay.topic_prefix:
         check_topics(storage, order.publication.name, order.replay.topic_prefix, topics)
     _write_topics(storage, PublicationFolder(order.publication.name).topics(outbox), topics)
     return _manifest(order, outbox, written, archive, topics=len(topics))
+
+
+def _parts(sources: Sequence[Manifest]) -> Iterator[tuple[int, ...]]:
+    """The shards of the archived outboxes that each shard of the replay is made of.
+
+    Their number may have been changed between two runs. Then a key is in one shard of the one and in another of the
+    other, and only a single sender keeps its records in order.
+    """
+    counts = {len(manifest.shards) for manifest in sources}
+    every = tuple(range(max(counts)))
+    return ((shard,) for shard in every) if len(counts) == 1 else iter((every,))
 
 
 def _interval(order: StageOrder) -> tuple[datetime, datetime]:
@@ -151,15 +164,6 @@ def _replay_id(order: StageOrder, archive: Archived) -> str:
     how = [order.replay.topic_prefix, str(order.replay.sends_outdated)] if order.replay.sends_outdated else []
     parts = [order.publication.name, "backfill", order.run, *how, *(manifest.outbox for manifest in archive.manifests)]
     return sha256("\n".join(parts).encode()).hexdigest()[:32]
-
-
-def _newest(storage: Storage, order: StageOrder) -> dict[bytes, int] | None:
-    """The sequence that last sent each key, on topics that are replicas; None where every change is kept."""
-    if order.publication.topics.keep != "latest" or order.replay.sends_outdated:
-        return None
-    state = State(storage, order.publication.name)
-    table = state.table(state.pointer(), ["key", "sequence"])
-    return dict(zip(table.column("key").to_pylist(), table.column("sequence").to_pylist(), strict=True))
 
 
 def _write_topics(storage: Storage, path: str, topics: Counter[str]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
@@ -17,6 +17,7 @@ from contexture.outbox.layout import SHARD_FILE, PublicationFolder
 from contexture.outbox.manifest import Manifest, ShardManifest
 from contexture.outbox.orders import StageOrder
 from contexture.outbox.reader import OutboxShardReader
+from contexture.outbox.replayed_newest import Newest
 from contexture.outbox.schemas import HEADER_PREFIX, OUTBOX, STRUCTURE_OUTBOX, with_headers
 from contexture.outbox.storage import Storage
 from contexture.outbox.topic_groups import group_by_topics, needs_groups
@@ -40,16 +41,24 @@ class ShardReplay:
         order: what the scheduler asked for.
         outbox: id of the new outbox.
         shard: which shard.
-        newest: the sequence that last sent each key; None where every change is kept.
+        parts: the shards of archived outboxes that it is made of.
+        newest: what was sent last; None where every change is kept.
     """
 
     def __init__(
-        self, storage: Storage, order: StageOrder, outbox: str, shard: int, newest: Mapping[bytes, int] | None
+        self,
+        storage: Storage,
+        order: StageOrder,
+        outbox: str,
+        shard: int,
+        parts: Sequence[int],
+        newest: Newest | None,
     ) -> None:
         self._storage = storage
         self._publication = order.publication
         self._file = f"{PublicationFolder(order.publication.name).shard(outbox, shard)}/{SHARD_FILE}"
         self._shard = shard
+        self._parts = parts
         self._newest = newest
         self._prefix = order.replay.topic_prefix
         self._topics: Counter[str] = Counter()
@@ -77,24 +86,31 @@ class ShardReplay:
     def _tables(self, sources: Sequence[Manifest], report: Callable[[str], None]) -> Iterator[Any]:
         for number, manifest in enumerate(sources, 1):
             report(f"shard {self._shard}: run {manifest.sequence} is replayed, {number} of {len(sources)}")
-            if self._shard < len(manifest.shards):
-                for batch in OutboxShardReader(self._storage, manifest, self._shard).batches(0):
-                    table = self._still_newest(pa.Table.from_batches([batch]), manifest.sequence)
-                    yield self._readdressed(self._renumbered(_with_constant_headers(table, manifest), manifest.outbox))
+            for batch in self._batches(manifest):
+                table = self._still_newest(pa.Table.from_batches([batch]), manifest.sequence)
+                yield self._readdressed(self._renumbered(_with_constant_headers(table, manifest), manifest.outbox))
+
+    def _readers(self, manifest: Manifest) -> Iterator[OutboxShardReader]:
+        parts = (part for part in self._parts if part < len(manifest.shards))
+        return (OutboxShardReader(self._storage, manifest, part) for part in parts)
+
+    def _batches(self, manifest: Manifest) -> Iterator[Any]:
+        for reader in self._readers(manifest):
+            yield from reader.batches(0)
 
     def _headers(self, sources: Sequence[Manifest]) -> set[str]:
         """The headers of these outboxes, those that all records of one have among them: the next may lack them."""
         found = {name for manifest in sources for name, _ in manifest.headers}
         for manifest in sources:
-            if self._shard < len(manifest.shards):
-                found.update(OutboxShardReader(self._storage, manifest, self._shard).varying_headers())
+            found.update(name for reader in self._readers(manifest) for name in reader.varying_headers())
         return {name for name in found if f"{HEADER_PREFIX}{name}" not in self._schema.names}
 
     def _still_newest(self, table: Any, sequence: int) -> Any:
         if self._newest is None:
             return table
         values = table.column("value").is_valid().to_pylist()
-        held = (self._newest.get(key) for key in table.column("key").to_pylist())
+        topics, keys = table.column("topic").cast(pa.string()).to_pylist(), table.column("key").to_pylist()
+        held = map(self._newest.get, zip(topics, keys, strict=True))
         kept = [last == sequence if has_value else last is None for last, has_value in zip(held, values, strict=True)]
         self._skipped += len(kept) - sum(kept)
         return table.filter(pa.array(kept, pa.bool_()))

@@ -131,6 +131,51 @@ def test_on_a_replica_only_what_is_still_the_newest_is_sent(storage: Storage):
     assert late.skipped_newer == 1
 
 
+def test_on_a_replica_each_topic_has_a_newest_value_of_its_own_for_a_key(storage: Storage):
+    first = [Held(name, sequence=1, topics=(name,), key="car1") for name in ("color", "speed")]
+    both: list[Record] = [(topic, b"car1", b"old") for topic in ("color", "speed")]
+    archive(storage, LATEST, 1, [both], first)
+    later = [Held("speed", "b", sequence=2, topics=("speed",), key="car1")]
+    archive(storage, LATEST, 2, [[("speed", b"car1", b"new")]], later, received=NOON + DAY / 2)
+
+    early = replay(order(storage, LATEST, (NOON, NOON + DAY / 2)))
+    late = replay(order(storage, LATEST, (NOON + DAY / 2, NOON + DAY)))
+
+    assert topics_of(storage, early) == {"color": 1}
+    assert topics_of(storage, late) == {"speed": 1}
+    assert (early.skipped_newer, late.skipped_newer) == (1, 0)
+
+
+def test_on_a_replica_a_topic_that_lost_a_key_does_not_get_it_back(storage: Storage):
+    archive(storage, LATEST, 1, [[(topic, b"v1", b"old") for topic in ("all", "newest")]], [], received=NOON)
+    moved = [Held("v1", sequence=1, topics=("all",))]
+    archive(storage, LATEST, 2, [[("newest", b"v1", None)]], moved, received=NOON + DAY / 2)
+
+    early = replay(order(storage, LATEST, (NOON, NOON + DAY / 2)))
+    late = replay(order(storage, LATEST, (NOON + DAY / 2, NOON + DAY)))
+
+    assert topics_of(storage, early) == {"all": 1}
+    assert topics_of(storage, late) == {"newest": 1}
+
+
+def topics_of(storage: Storage, manifest: Manifest) -> dict[str, int]:
+    """The records of each topic."""
+    rows = pq.read_table(storage.path(FOLDER.topics(manifest.outbox))).to_pylist()
+    return {row["topic"]: row["records"] for row in rows}
+
+
+def test_a_key_keeps_its_order_where_the_number_of_shards_was_changed(storage: Storage):
+    archive(storage, HISTORY, 1, [records("x"), records("a")])
+    archive(storage, HISTORY, 2, [[("cars", b"a", b"later")], [], records("y")])
+
+    manifest = replay(order(storage, HISTORY))
+
+    assert sent(storage, manifest) == [
+        [(0, 0, "x", b'{"id":"x"}'), (1, 0, "a", b'{"id":"a"}'), (2, 1, "a", b"later"), (3, 1, "y", b'{"id":"y"}')]
+    ]
+    assert (manifest.records, manifest.transactions) == (4, 2)
+
+
 def in_envelopes(storage: Storage, manifest: Manifest, ids: list[bytes | None], version: str) -> None:
     """Gives the records of an archived outbox headers: one that varies, and one that all of them have."""
     path = storage.path(f"{FOLDER.shard(manifest.outbox, 0)}/part-00000.parquet")
@@ -266,7 +311,7 @@ def test_old_values_are_sent_over_newer_ones_only_when_somebody_wants_it(storage
 
 def test_with_a_prefix_everything_goes_to_other_topics(storage: Storage):
     archive(storage, LATEST, 1, [records("a"), records("b", topic="vans")], [Held("a", sequence=1)])
-    archive(storage, LATEST, 2, [records("a")], [Held("a", "x", sequence=2)], received=NOON + DAY / 2)
+    archive(storage, LATEST, 2, [records("a"), []], [Held("a", "x", sequence=2)], received=NOON + DAY / 2)
 
     manifest = replay(order(storage, LATEST, topic_prefix="again-"))
 
