@@ -130,7 +130,11 @@ class PublicationFolder:
 
     def quarantine(self, outbox: str) -> str:
         """Events the run refused."""
-        return f"{self.publication}/quarantine/{outbox}"
+        return f"{self.quarantines()}/{outbox}"
+
+    def quarantines(self) -> str:
+        """What the runs refused that retention has left."""
+        return f"{self.publication}/quarantine"
 
     def retried(self, outbox: str) -> str:
         """Which of these events were tried again: a file for each outbox that did."""
@@ -138,7 +142,11 @@ class PublicationFolder:
 
     def report(self, outbox: str) -> str:
         """The data quality report of the run."""
-        return f"{self.publication}/report/{outbox}"
+        return f"{self.reports()}/{outbox}"
+
+    def reports(self) -> str:
+        """All reports that retention has left."""
+        return f"{self.publication}/report"
 
     def verdict(self, outbox: str) -> str:
         """The checkpoint's result in one file."""

@@ -1,12 +1,13 @@
 """What goes when it is older than the archive, so that a home does not grow for ever.
 
 Outboxes at their end go with all that belongs to their runs. Runs that failed before there was an outbox left what they
-had read, and have nothing that could go instead of it. A process that was killed may have left half of a file in state.
+had read, and have nothing that could go instead of it; those that failed while they made one left pieces of it. A
+process that was killed may have left half of a file in state.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
@@ -32,6 +33,7 @@ def expire(storage: Storage, publication: str, *, archive_days: int, now: dateti
     old = {item.outbox for item in known if item.status in ENDS and item.steps[-1].at < limit}
     for outbox in old:
         _remove_outbox(storage, outboxes.folder, outbox, outboxes.manifest(outbox).run)
+    _remove_pieces(storage, outboxes.folder, {item.outbox for item in known}, limit)
     _remove_fruitless(outboxes, [item for item in known if item.outbox not in old], limit)
     _remove_begun(storage, outboxes.folder.state(), now.astimezone(UTC) - _LONGEST_WRITE)
     return [item.outbox for item in known if item.outbox in old]
@@ -39,7 +41,7 @@ def expire(storage: Storage, publication: str, *, archive_days: int, now: dateti
 
 def _remove_outbox(storage: Storage, folder: PublicationFolder, outbox: str, run: str) -> None:
     # The status goes near the end: while it is there, a removal that was cut short is done again. The manifest, which
-    # that needs, goes after it.
+    # that needs, goes after it; without a status the rest goes as pieces.
     for path in (
         folder.landing(run),
         folder.orders(run),
@@ -49,6 +51,14 @@ def _remove_outbox(storage: Storage, folder: PublicationFolder, outbox: str, run
         folder.outbox(outbox),
     ):
         storage.remove(path)
+
+
+def _remove_pieces(storage: Storage, folder: PublicationFolder, known: Container[str], limit: datetime) -> None:
+    """Removes what belongs to no outbox that has a status: it was never ready, or its removal was cut short."""
+    for parts in (folder.quarantines(), folder.reports(), folder.outboxes()):
+        for outbox, at in storage.written_at(parts).items():
+            if outbox not in known and at < limit:
+                storage.remove(f"{parts}/{outbox}")
 
 
 def _remove_fruitless(outboxes: Outboxes, kept: Iterable[OutboxStatus], limit: datetime) -> None:

@@ -91,7 +91,7 @@ def test_what_ended_before_the_archive_begins_is_removed_with_all_that_belongs_t
     assert held(storage, "vehicles") == {"car1": "a"}
 
 
-def test_a_removal_that_was_cut_short_is_done_again_or_forgotten(tmp_path: Path):
+def test_a_removal_that_was_cut_short_is_ended(tmp_path: Path):
     for changes in range(6):
         storage = Storage(str(tmp_path / str(changes)))
         concluded(storage, 1, "car1")
@@ -100,7 +100,19 @@ def test_a_removal_that_was_cut_short_is_done_again_or_forgotten(tmp_path: Path)
 
         removed(storage, 31)
 
-        assert Outboxes(storage, "vehicles").all() == []
+        assert storage.folders(FOLDER.outboxes()) == []
+
+
+def test_pieces_of_an_outbox_that_never_became_ready_go_too(storage: Storage):
+    concluded(storage, 1, "car1")
+    pieces = (FOLDER.outbox("half"), FOLDER.quarantine("half"), FOLDER.report("half"))
+    for folder in pieces:
+        storage.write(f"{folder}/shard=0/part-00000.parquet", b"half")
+
+    removed(storage, 29)
+    assert left(storage, pieces) == list(pieces)
+    removed(storage, 31)
+    assert left(storage, pieces) == []
 
 
 def test_what_runs_that_failed_before_an_outbox_have_read_goes_too(storage: Storage):
