@@ -15,6 +15,7 @@ from typing import Protocol
 
 from pyarrow import fs
 
+from contexture.errors import RetriableError
 from contexture.outbox.storage import Storage
 
 _NAME = re.compile(r"(\d{17})-([a-z0-9]+)-(\d{12})")
@@ -118,10 +119,18 @@ class StoredShelf:
         self._folder = folder
 
     def put(self, name: str, content: bytes) -> None:
-        self._storage.write(f"{self._folder}/{name}", content)
+        path = f"{self._folder}/{name}"
+        try:
+            self._storage.write(path, content)
+        except RetriableError:
+            # What was lost may be the answer and not the file, and whoever waits is told that nothing was stored.
+            with suppress(RetriableError):
+                self._storage.remove(path)
+            raise
 
     def used_bytes(self) -> int:
-        return sum(self._storage.size(f"{self._folder}/{name}") for name in self._storage.files(self._folder))
+        # A look at each file would cost a request, and fail where a run takes one out meanwhile.
+        return self._storage.bytes_in(self._folder)
 
 
 class DiskSteps:

@@ -143,6 +143,10 @@ class Storage:
         with self.translating(relative):
             return int(self.filesystem.get_file_info(self.path(relative)).size)
 
+    def bytes_in(self, folder: str) -> int:
+        """Bytes of all files in a folder (not below it), as one look at it tells; 0 if the folder is not there."""
+        return sum(info.size or 0 for info in self._entries(folder, fs.FileType.File) if _is_ours(info, ""))
+
     def sha256(self, relative: str) -> str:
         """The SHA-256 of one file, as hexadecimal digits."""
         digest = hashlib.sha256()

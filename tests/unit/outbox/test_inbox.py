@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders.inbox_disk import FullShelf, PowerLostError, UncertainDisk
-from contexture.errors import ConfigurationError
+from contexture.errors import ConfigurationError, RetriableError
 from contexture.outbox.inbox_entry import InboxEntry, decode_file, encode_entry, encode_file
 from contexture.outbox.inbox_files import DiskSteps, InboxFile, LocalShelf, StoredShelf, open_shelf
 from contexture.outbox.inbox_reader import InboxReader
@@ -71,6 +71,32 @@ def test_an_object_store_keeps_whole_files(tmp_path: Path) -> None:
     reader = InboxReader(storage, "air")
     assert [entry.body for entry in reader.entries(reader.files())] == [b"1"]
     assert shelf.used_bytes() == storage.size(f"air/inbox/{reader.files()[0].name}")
+
+
+def test_what_takes_room_is_told_while_a_run_takes_files_out(tmp_path: Path) -> None:
+    class Emptied(Storage):
+        def files(self, folder: str, suffix: str = "") -> list[str]:
+            # As it was a moment ago.
+            return [*super().files(folder, suffix), "00000000000000001-a-000000000000"]
+
+    storage = Emptied(str(tmp_path))
+    storage.write("air/inbox/00000000000000002-a-000000000001", b"four")
+
+    assert StoredShelf(storage, "air/inbox").used_bytes() == 4
+
+
+def test_a_file_whose_answer_was_lost_does_not_stay(tmp_path: Path) -> None:
+    class Silent(Storage):
+        def write(self, relative: str, content: bytes) -> None:
+            super().write(relative, content)
+            raise RetriableError("no answer", next_step="wait")
+
+    storage = Silent(str(tmp_path))
+
+    with pytest.raises(InboxUnavailableError, match="no answer"):
+        write_all(StoredShelf(storage, "air/inbox"), [b"1"])
+
+    assert storage.files("air/inbox") == []
 
 
 def test_removing_takes_out_the_files_given_and_passes_over_those_gone(tmp_path: Path) -> None:
