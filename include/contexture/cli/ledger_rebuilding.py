@@ -18,6 +18,7 @@ from contexture.outbox.storage import Storage
 from contexture.publications import Publication
 
 _WAIT_SECONDS = 60.0
+_HALF = "being rebuilt"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +61,12 @@ def rebuild(lost: LostLedger) -> None:
     publication, ledger = lost.publication, _ledger(lost.publication)
     rows = {each.shard: each.entry for each in lost.shards if each.entry is not None}
     settings, patience = settings_of(publication.publish.connection), _patience()
+    seen = ledger_seen(lost.storage, publication.name)
+    if seen is not None:
+        # Until every row is there it stays lost, for runs and for this command: a shard without one would be sent anew.
+        note_ledger(lost.storage, publication.name, seen.model_copy(update={"topic_id": _HALF}))
     write_rows(settings, _names(publication), ledger, rows, shards=len(lost.shards), patience=patience)
-    seen, topic_id = ledger_seen(lost.storage, publication.name), ledger.topic_id()
+    topic_id = ledger.topic_id()
     if seen is not None and topic_id is not None:
         changed = LedgerSeen(cluster=seen.cluster, topic_id=topic_id, written=bool(rows))
         note_ledger(lost.storage, publication.name, changed)

@@ -29,7 +29,7 @@ class KnownSent:
         publication: its name.
         concluded: the ledger's row that the last concluded run stands for.
         finished: the manifest of that run's outbox, as long as it is kept.
-        pending: the manifest of the approved outbox that comes next.
+        pending: the manifest of the approved outbox that comes after it.
     """
 
     storage: Storage
@@ -76,7 +76,9 @@ def known_sent(storage: Storage, publication: str) -> KnownSent:
         ConfigurationError: nothing: the publication was never sent from there.
     """
     pointer, outboxes = State(storage, publication).pointer(), Outboxes(storage, publication)
-    approved = [status.outbox for status in outboxes.pending() if status.status == "approved"]
+    # A process that died between state and status has concluded its outbox all the same: the whole of it was sent.
+    waiting = [status for status in outboxes.pending() if status.outbox != pointer.outbox]
+    approved = [status.outbox for status in waiting if status.status == "approved"]
     manifests = [manifest for manifest in map(outboxes.manifest, approved) if manifest.interval is None]
     if pointer.outbox is None and not manifests:
         raise ConfigurationError(

@@ -1,0 +1,81 @@
+"""A ledger that was rebuilt in part is as lost as before."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from contexture.cli import ledger_rebuilding
+from contexture.errors import ConfigurationError, RetriableError
+from contexture.kafka.known_sent import settled_entry
+from contexture.kafka.ledger_by_records import RebuiltShard
+from contexture.outbox.ledger_seen import LedgerSeen, ledger_seen, note_ledger
+from contexture.outbox.storage import Storage
+
+VEHICLES = """
+name: vehicles
+schedule: null
+source: {kind: ngsi, connection: broker, service: vehicles, service_path: /4wheels}
+"""
+
+
+class OneTopic:
+    """A ledger of which the rows are counted."""
+
+    topic, rows = "contexture.ledger.vehicles", 0
+
+    def standing(self) -> SimpleNamespace:
+        return SimpleNamespace(topic_id=self.topic_id(), rows=self.rows)
+
+    def topic_id(self) -> str:
+        return "id1"
+
+
+@pytest.fixture
+def ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> OneTopic:
+    (tmp_path / "publications").mkdir()
+    (tmp_path / "publications" / "vehicles.yaml").write_text(VEHICLES)
+    monkeypatch.setenv("CONTEXTURE_PUBLICATIONS", str(tmp_path / "publications"))
+    monkeypatch.setenv("CONTEXTURE_HOME", str(tmp_path / "home"))
+    connection = {"conn_type": "kafka", "extra": {"bootstrap.servers": "127.0.0.1:1"}}
+    monkeypatch.setenv("AIRFLOW_CONN_KAFKA_DEFAULT", json.dumps(connection))
+    entry = settled_entry("outbox1", 1, None)
+    shards = (RebuiltShard(0, entry, "concluded"), RebuiltShard(1, entry, "concluded"))
+    found = OneTopic()
+    monkeypatch.setattr(ledger_rebuilding, "_ledger", lambda publication: found)
+    monkeypatch.setattr(ledger_rebuilding, "planned_rebuild", lambda *args, **options: shards)
+    note_ledger(Storage(str(tmp_path / "home")), "vehicles", LedgerSeen(cluster="c", topic_id="id1", written=True))
+    return found
+
+
+def written(ledger: OneTopic, monkeypatch: pytest.MonkeyPatch, rows: int) -> None:
+    """Rebuilds it; so many rows are written before Kafka is away."""
+
+    def write(*args: object, **options: object) -> None:
+        ledger.rows = rows
+        if rows < 2:
+            raise RetriableError("the brokers are silent", next_step="start it again")
+
+    monkeypatch.setattr(ledger_rebuilding, "write_rows", write)
+    ledger_rebuilding.rebuild(ledger_rebuilding.lost_ledger("vehicles", assume_sent=False))
+
+
+def test_it_is_rebuilt_again_after_it_was_cut_short(
+    ledger: OneTopic, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(RetriableError):
+        written(ledger, monkeypatch, 1)
+    home = Storage(str(tmp_path / "home"))
+    half = ledger_seen(home, "vehicles")
+    # So that no run takes it for the ledger that it knows.
+    assert half is not None
+    assert half.topic_id != "id1"
+
+    written(ledger, monkeypatch, 2)
+
+    assert ledger_seen(home, "vehicles") == LedgerSeen(cluster="c", topic_id="id1", written=True)
+    with pytest.raises(ConfigurationError, match="is not lost"):
+        ledger_rebuilding.lost_ledger("vehicles", assume_sent=False)
