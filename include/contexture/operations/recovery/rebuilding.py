@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
+from uuid import uuid4
 
 from contexture.errors import ConfigurationError
 from contexture.kafka import LedgerEntry
@@ -119,15 +120,15 @@ class Rebuilding:
         """
         if only_differences:
             check_differences(self._publication)
-        if self._state.pointer() != self._pointer:
-            raise ConfigurationError(
-                f"a run of {self._publication.name} was concluded meanwhile",
-                next_step="pause its DAG, wait until nothing of it runs, and rebuild again",
-            )
+        self._check_unmoved()
         generation = self._pointer.generation + 1
-        folder = self._state.folder.work(f"rebuild-{generation}")
-        write_rows(self._state.storage, folder, self._gathering.identities(), self.sequence)
-        written = advance(self._state, self._pointer, folder, self.sequence, suffix=f"-rebuilt-{generation}")
+        # A folder of its own: another rebuilding at the same time would take the rows away.
+        folder = self._state.folder.work(f"rebuild-{generation}-{uuid4().hex[:12]}")
+        try:
+            write_rows(self._state.storage, folder, self._gathering.identities(), self.sequence)
+            written = advance(self._state, self._pointer, folder, self.sequence, suffix=f"-rebuilt-{generation}")
+        finally:
+            self._state.storage.remove(folder)
         pointer = self._pointer.model_copy(
             update={
                 "generation": generation,
@@ -142,9 +143,17 @@ class Rebuilding:
                 "format": FORMAT,
             }
         )
+        # Reading and writing took their time.
+        self._check_unmoved()
         self._state.point(pointer)
-        self._state.storage.remove(folder)
         return pointer
+
+    def _check_unmoved(self) -> None:
+        if self._state.pointer() != self._pointer:
+            raise ConfigurationError(
+                f"the state of {self._publication.name} has moved on meanwhile: a run was concluded, or it was rebuilt",
+                next_step="pause its DAG, wait until nothing of it runs, and rebuild again",
+            )
 
 
 @contextmanager

@@ -21,8 +21,7 @@ _ROWS_AT_ONCE: Final = 50_000
 
 
 def write_rows(storage: Storage, folder: str, found: Iterable[Gathered], sequence: int) -> None:
-    """Writes what was found as changes of state, in place of what an attempt before left there."""
-    storage.remove(folder)
+    """Writes what was found as changes of state, into a folder that is not there yet."""
     rows = (_row(each, sequence) for each in found)
     with (
         storage.replacing(f"{folder}/rows.parquet") as path,

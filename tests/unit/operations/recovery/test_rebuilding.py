@@ -17,9 +17,10 @@ from builders.states import Held, state_table, write_files
 from contexture.errors import ConfigurationError
 from contexture.events import ContextIdentity, content_hash, identity_hash, identity_key, parse_json
 from contexture.kafka import LedgerEntry
+from contexture.operations.recovery import rebuilding as recovery
 from contexture.operations.recovery.gathering import FOREIGN, SHARED
 from contexture.operations.recovery.rebuilding import RebuiltState, rebuilding
-from contexture.operations.recovery.rows import UNTOLD
+from contexture.operations.recovery.rows import UNTOLD, write_rows
 from contexture.outbox.state import State, StatePointer
 from contexture.outbox.storage import Storage
 from contexture.publications import Publication
@@ -296,10 +297,41 @@ def test_a_run_that_concludes_meanwhile_is_not_written_over(city: City) -> None:
 
     with rebuilding(city.storage, city.owner, city.topics, ["cars"]) as (made, _):
         state.point(concluded.model_copy(update={"sequence": 9}))
-        with pytest.raises(ConfigurationError, match="a run of vehicles was concluded meanwhile"):
+        with pytest.raises(ConfigurationError, match="the state of vehicles has moved on meanwhile"):
             made.write()
 
     assert city.pointer.sequence == 9
+
+
+def test_nor_is_one_that_concludes_while_rows_are_written(city: City, monkeypatch: pytest.MonkeyPatch) -> None:
+    city.topics.send([car("a")])
+    concluded = StatePointer(outbox="new", sequence=8)
+
+    def write(*args: Any) -> None:
+        write_rows(*args)
+        State(city.storage, "vehicles").point(concluded)
+
+    monkeypatch.setattr(recovery, "write_rows", write)
+    with pytest.raises(ConfigurationError, match="the state of vehicles has moved on meanwhile"):
+        city.rebuilt()
+
+    assert city.pointer == concluded
+
+
+def test_of_two_at_once_one_is_told_and_nothing_is_missing(city: City, monkeypatch: pytest.MonkeyPatch) -> None:
+    city.topics.send([car("a")])
+
+    def write(*args: Any) -> None:
+        write_rows(*args)
+        monkeypatch.setattr(recovery, "write_rows", write_rows)
+        city.rebuilt()
+
+    monkeypatch.setattr(recovery, "write_rows", write)
+    with pytest.raises(ConfigurationError, match="or it was rebuilt"):
+        city.rebuilt()
+
+    assert sorted(city.rows()) == ["a"]
+    assert city.storage.folders("vehicles/work") == []
 
 
 def test_rebuilding_again_adds_what_has_come_since(city: City) -> None:
