@@ -18,11 +18,12 @@ from contexture.cli.examination import Found, Point
 from contexture.cli.operations_status import OperationsReader
 from contexture.cli.trial_outcome import Outcome
 from contexture.errors import ConfigurationError
-from contexture.operations.database import HEAD, database_url
+from contexture.operations.database import DATABASE_VARIABLE, HEAD, database_url
 from contexture.operations.pools import POOLS
 from contexture.operations.tables_found import later_tables, look
 from contexture.outbox.filesystems import HOME_VARIABLE
 from contexture.outbox.formats import pending_documents, stored_format
+from contexture.outbox.layout import PublicationFolder
 from contexture.outbox.storage import Storage
 from contexture.publications import Publication, discover
 
@@ -110,6 +111,13 @@ def _formats() -> Found:
     """Looks at what the next runs read first; of an archive that has grown, `contexture upgrade` looks at all."""
     storage = home.open_home()
     names = home.publications(storage)
+    waiting = [name for name in names if storage.exists(PublicationFolder(name).upgrading())]
+    if waiting:
+        return Found(
+            "bad",
+            f"an upgrade of {', '.join(waiting)} is under way, or was killed: no run can end meanwhile",
+            "wait for its end; where it was killed, call it again: contexture upgrade",
+        )
     found = [
         document
         for name in names
@@ -132,10 +140,16 @@ def _tables() -> Found:
             "bad", tables.problem, "see CONTEXTURE_DATABASE; runs go on without the tables, but nobody sees them"
         )
     url = database_url(home.open_home().root)
-    found = None if url is None else look(url)
-    if found is not None and found.is_later:
+    if url is None:
+        return Found(
+            "doubtful",
+            f"there are none, and never will be: {DATABASE_VARIABLE} is not set, and an object store has no place",
+            f"set {DATABASE_VARIABLE} to the URL of a PostgreSQL, as the services of Airflow have it",
+        )
+    found = look(url)
+    if found.is_later:
         raise later_tables(str(found.found))
-    if found is not None and not found.is_current:
+    if not found.is_current:
         return Found("good", f"{found.address}, of version {found.found}: the next run brings them to {HEAD}")
     return Found("good", tables.address or "not there yet: the first run makes them")
 

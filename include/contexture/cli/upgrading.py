@@ -13,8 +13,8 @@ from contexture.cli.airflow import URL_VARIABLE, Airflow, AirflowAccess
 from contexture.cli.checking import DEFAULT_FOLDER, FOLDER_VARIABLE
 from contexture.cli.kafka_connections import settings_of
 from contexture.errors import ConfigurationError, RetriableError
-from contexture.operations.database import HEAD, database_url, migrate, open_engine
-from contexture.operations.tables_found import TablesFound, later_tables, look
+from contexture.operations.database import HEAD, database_url
+from contexture.operations.tables_found import TablesFound, bring_up_tables, later_tables, look
 from contexture.outbox.document import LaterFormatError
 from contexture.outbox.formats import INBOX, Stored, check_inbox, stored
 from contexture.outbox.inbox_entry import FORMAT as INBOX_FORMAT
@@ -139,9 +139,7 @@ def carry_out(found: Plan) -> int:
     changed = sum(upgrade(found.storage, name, documents) for name, documents in found.documents.items())
     url = database_url(found.storage.root)
     if url is not None and found.tables is not None and not found.tables.is_current:
-        engine = open_engine(url)
-        migrate(engine)
-        engine.dispose()
+        bring_up_tables(url)
     return changed
 
 

@@ -12,7 +12,7 @@ from sqlalchemy.engine import URL
 from sqlalchemy.exc import SQLAlchemyError
 
 from contexture.errors import ConfigurationError, RetriableError
-from contexture.operations.database import HEAD, file_is_missing, open_engine, revision_of
+from contexture.operations.database import HEAD, file_is_missing, migrate, open_engine, revision_of
 
 FORMER_TABLE: Final = "schema_version"
 """Where versions of Contexture before Alembic kept the number of the tables' version."""
@@ -56,6 +56,27 @@ def look(url: URL) -> TablesFound:
         return TablesFound(address, None)
     with _connected(url, address) as connection:
         return TablesFound(address, _found(connection), tuple(_running(connection)))
+
+
+def bring_up_tables(url: URL) -> None:
+    """Brings the tables of a database to this version.
+
+    Raises:
+        ConfigurationError: there is no driver for it, or the tables are of a later version.
+        RetriableError: it does not answer, or its user may not change them; they are as they were.
+    """
+    engine = open_engine(url)
+    try:
+        migrate(engine)
+    except SQLAlchemyError as error:
+        raise RetriableError(
+            f"the operational tables in {url.render_as_string(hide_password=True)} could not be brought to version "
+            f"{HEAD} ({type(error).__name__})",
+            next_step="see that the database runs, that nobody holds a lock on the tables, and that its user owns "
+            "them; then call it again: it goes on",
+        ) from error
+    finally:
+        engine.dispose()
 
 
 def former_version(connection: Connection) -> int | None:

@@ -110,6 +110,22 @@ def test_what_is_wrong_is_told_with_its_remedy(
     assert "hunter2" not in found.detail
 
 
+def test_tables_that_can_be_nowhere_are_told(monkeypatch: Patch) -> None:
+    monkeypatch.setenv("CONTEXTURE_HOME", "mock:///contexture")
+    found = looked("operational tables")
+    assert (found.verdict, "CONTEXTURE_DATABASE is not set" in found.detail) == ("doubtful", True)
+    assert "set CONTEXTURE_DATABASE to the URL of a PostgreSQL" in found.remedy
+
+
+def test_an_upgrade_that_was_killed_is_told_for_it_stops_runs(tmp_path: Path, monkeypatch: Patch) -> None:
+    storage = former_home("first-release", tmp_path)
+    monkeypatch.setenv("CONTEXTURE_HOME", storage.root)
+    storage.write("vehicles/upgrading.json", b"{}")
+    found = looked("formats")
+    assert (found.verdict, "an upgrade of vehicles is under way" in found.detail) == ("bad", True)
+    assert "contexture upgrade" in found.remedy
+
+
 def test_files_of_an_earlier_format_are_told_with_the_command_that_upgrades_them(
     monkeypatch: Patch, tmp_path: Path
 ) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import httpx
@@ -12,6 +14,7 @@ from builders.homes import former_home
 from builders.tables import execute, former_tables, rows
 from contexture.cli.airflow import Airflow, AirflowAccess
 from contexture.cli.installation_points import installation_points
+from contexture.operations import database
 from contexture.outbox.state import State
 from contexture.outbox.storage import Storage
 
@@ -104,6 +107,20 @@ def test_a_run_that_is_under_way_is_waited_for_by_the_operator(contexture, stora
     assert state_format(storage) == 1
     assert contexture("upgrade", "--stopped").code == 0
     assert state_format(storage) == 3
+
+
+def test_tables_that_somebody_holds_are_told_and_brought_up_later(contexture, storage, monkeypatch):
+    former_tables(url(storage), 2)
+    monkeypatch.setattr(database, "_BUSY_SECONDS", 0.05)
+    monkeypatch.setattr(database, "_MIGRATION_SECONDS", 0.1)
+    with closing(sqlite3.connect(f"{storage.root}/operations.sqlite", isolation_level=None)) as holder:
+        holder.execute("PRAGMA journal_mode=WAL")
+        holder.execute("BEGIN IMMEDIATE")
+        refused = contexture("upgrade")
+    assert refused.code == 3
+    assert "could not be brought to version 0007 (OperationalError). Next: see that" in refused.err
+    assert contexture("upgrade").code == 0
+    assert rows(url(storage), "SELECT version_num FROM contexture_alembic_version") == [("0007",)]
 
 
 def test_airflow_is_asked_where_it_is_known():
