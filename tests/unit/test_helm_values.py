@@ -30,7 +30,7 @@ DOCUMENTED: dict[str, set[str] | None] = {
     "secret": None,
     "extraEnv": None,
     "extraConfigMaps": None,
-    "createUserJob": {"defaultUser"},
+    "createUserJob": {"enabled", "defaultUser"},
     "volumes": None,
     "volumeMounts": None,
     "config": None,
@@ -109,7 +109,8 @@ def test_users_are_kept_by_what_the_image_has() -> None:
     assert package is not None
     folders = [Path(each) for each in package.submodule_search_locations or []]
     assert any((folder.parent / f"{module.replace('.', '/')}.py").is_file() for folder in folders)
-    assert VALUES["createUserJob"]["defaultUser"]["enabled"] is False
+    # The job is ruled by the one or by the other, as the chart's version has it.
+    assert (VALUES["createUserJob"]["enabled"], VALUES["createUserJob"]["defaultUser"]["enabled"]) == (False, False)
 
 
 @pytest.mark.parametrize("part", ["scheduler", "dagProcessor", "triggerer", "workers"])

@@ -10,7 +10,6 @@ from builders.pages import block
 from builders.tables import former_tables
 
 CYGNUS, UPGRADE, MODELS = "how-to/move-from-cygnus.md", "how-to/upgrade.md", "how-to/validate-with-models.md"
-CLUSTER = "how-to/move-to-a-cluster.md"
 AGENT = """\
 a.sinks = kafka
 a.sinks.kafka.type = com.telefonica.iot.cygnus.sinks.NGSIKafkaSink
@@ -61,6 +60,6 @@ def test_a_model_is_copied_with_its_attribution(terminal):
 
 
 def test_pools_are_written_for_airflow(terminal):
-    terminal.run(block(CLUSTER, "contexture pools > pools.json\n"))
+    terminal.run("contexture pools > pools.json")
     pools = json.loads(Path(terminal.folder, "pools.json").read_text())
     assert sorted(pools) == ["contexture_broker", "contexture_source", "contexture_spark"]
