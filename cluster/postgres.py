@@ -5,7 +5,6 @@ from __future__ import annotations
 import secrets
 import shutil
 import subprocess
-import time
 from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
@@ -13,6 +12,7 @@ from types import TracebackType
 from typing import Any
 
 from cluster.accounts import Account, unprivileged
+from cluster.moments import await_found
 from cluster.servers import START_SECONDS, start_server
 from contexture.errors import ConfigurationError
 from contexture.sandbox.ports import LOOPBACK, free_port
@@ -101,7 +101,7 @@ class PostgresServer:
         return start_server("PostgreSQL", self._account.command(words), options, port=self.port)
 
     def _make_databases(self) -> None:
-        connection = self._connect()
+        connection = await_found(self._connected, "PostgreSQL that takes connections", START_SECONDS)
         try:
             connection.autocommit = True
             with connection.cursor() as cursor:
@@ -109,19 +109,6 @@ class PostgresServer:
                     cursor.execute(f"CREATE DATABASE {name}")
         finally:
             connection.close()
-
-    def _connect(self) -> Any:
-        """A connection to the server, which listens before it takes any."""
-        import psycopg2
-
-        deadline = time.monotonic() + START_SECONDS
-        while True:
-            try:
-                return psycopg2.connect(self.url("postgres", "postgresql"), connect_timeout=int(START_SECONDS))
-            except psycopg2.OperationalError as refused:
-                if "starting up" not in str(refused) or time.monotonic() > deadline:
-                    raise
-                time.sleep(0.1)
 
     def _connected(self) -> Any | None:
         """A connection; None while the server still starts: its port answers before."""
