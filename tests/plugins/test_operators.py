@@ -30,7 +30,8 @@ from airflow.sdk.execution_time import hitl  # noqa: E402
 from builders.attempts import failed_send  # noqa: E402
 from builders.fake_target import FakeTarget  # noqa: E402
 from builders.outboxes import NOON, outbox, publication, records  # noqa: E402
-from contexture.errors import ConfigurationError, RetriableError  # noqa: E402
+from contexture.errors import ConfigurationError, RejectedError, RetriableError  # noqa: E402
+from contexture.operations import ProducerStore  # noqa: E402
 from contexture.outbox.attempts import AttemptLog  # noqa: E402
 from contexture.outbox.layout import PublicationFolder  # noqa: E402
 from contexture.outbox.lifecycle import Outboxes  # noqa: E402
@@ -106,6 +107,20 @@ def test_params_of_a_backfill_reach_its_order(storage: Storage, kafka: FakeTarge
 def test_the_gate_returns_the_shards_to_send(storage: Storage, kafka: FakeTarget) -> None:
     outbox(storage, VEHICLES, 1, [records("car1"), [], records("car2")])
     assert QualityGateOperator(task_id="quality_gate", staged=STAGED).execute(context()) == [0, 2]
+
+
+def test_the_outbox_of_a_run_that_the_gate_rejects_is_known_to_its_publication(
+    storage: Storage, kafka: FakeTarget, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("CONTEXTURE_DATABASE", raising=False)
+    store = ProducerStore.of_home(storage.root)
+    assert store is not None
+    store.run_started("vehicles", "run1", run_id="run", mode="changes", sequence=1)
+    outbox(storage, VEHICLES, 1, [records("car1")], failed={"volume": "critical"})
+    with pytest.raises(RejectedError):
+        QualityGateOperator(task_id="quality_gate", staged=STAGED).execute(context())
+    assert [run.outbox for run in store.runs("vehicles")] == ["outbox1"]
+    store.close()
 
 
 def test_the_gate_of_a_dry_run_returns_none(storage: Storage, kafka: FakeTarget) -> None:

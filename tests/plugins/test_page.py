@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
@@ -345,9 +346,28 @@ def test_a_file_is_about_the_runs_that_were_asked_for(home, browser):
     assert sequences(last=2) == [2, 3]
     assert sequences(run="outbox1") == [1]
     assert sequences(until="2026-03-01T00:00:00") == []
+    wrong = browser.get("publications/vehicles/report.json", since="2026-03-02", until="2026-03-01")
+    assert (wrong.status_code, "since: this is not before until" in wrong.text) == (422, True)
     assert browser.get("publications/vehicles/report.json", run="outbox9").status_code == 404
     assert browser.get("publications/vehicles/report.json", last=0).status_code == 422
     assert browser.get("publications/vehicles/report.pdf").status_code == 422
+
+
+def test_a_file_about_a_time_has_all_runs_of_it_as_on_the_command_line(home, browser):
+    for sequence in range(1, 43):
+        outbox(home, publication(), sequence, [])
+
+    def told(**query: Any) -> int:
+        return len(browser.get("publications/vehicles/report.json", **query).json()["runs"])
+
+    assert (told(), told(since="2020-01-01"), told(since="2020-01-01", last=3)) == (40, 42, 3)
+
+
+def test_what_contexture_itself_did_is_read_by_no_connection_that_could_be_tested(home):
+    folder = Path(home.root).parent / "publications"
+    (folder / "own.yaml").write_text("name: own\nsource: {kind: operations}\ntopics: {topics: [contexture.events]}\n")
+    text = Browser("own").get("publications/own").text
+    assert re.findall(r">Test ([^<]*) …<", text) == ["kafka_default"]
 
 
 def test_a_file_with_hostile_names_stays_text(hostile):

@@ -5,9 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from contexture.operations.statuses import TransactionStatus
+
+BACKFILL: Final = "backfill"
+"""The mode of a run that sends the past again."""
+
+BACKFILL_RUN: Final = "backfill__"
+"""What the names begin with that Airflow gives to such runs."""
 
 RunState = Literal["running", "succeeded", "failed"]
 
@@ -21,7 +27,7 @@ class RunRow:
         run_id: Airflow's.
         state: `running` until a task said otherwise; a scheduler that died leaves it there.
         failed_task: which task failed.
-        message: why, in one sentence; never data, never a secret.
+        message: why, in one sentence; never data, never a secret. Of a run that succeeded: why nothing was concluded.
     """
 
     publication: str
@@ -35,6 +41,11 @@ class RunRow:
     message: str | None
     started_at: datetime
     ended_at: datetime | None
+
+    @property
+    def is_backfill(self) -> bool:
+        """Whether it sends the past again; one that failed before it was planned has no mode, but the name."""
+        return self.mode == BACKFILL or self.run_id.startswith(BACKFILL_RUN)
 
 
 @dataclass(frozen=True, slots=True)

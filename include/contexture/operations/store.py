@@ -71,9 +71,16 @@ class ProducerStore(EventLog, History, ProducerSettings):
         begun = {"outbox": None, "failed_task": None, "message": None, "started_ms": _now_ms(), "ended_ms": None}
         self._put(RUNS, {**planned, "state": "running", **begun})
 
-    def run_ended(self, publication: str, run: str, *, outbox: str | None = None) -> None:
-        """Keeps that a run has come to its good end."""
-        changes = {"state": "succeeded", "failed_task": None, "message": None, "outbox": outbox, "ended_ms": _now_ms()}
+    def run_prepared(self, publication: str, run: str, *, outbox: str) -> None:
+        """Keeps which outbox a run has prepared, whatever becomes of it."""
+        self._change_run(publication, RUNS.c.run == run, {"outbox": outbox})
+
+    def run_ended(
+        self, publication: str, run: str, *, outbox: str | None = None, not_concluded: str | None = None
+    ) -> None:
+        """Keeps that a run has come to its good end; `not_concluded`: why nothing of it was, as after a dry run."""
+        told = {"failed_task": None, "message": not_concluded}
+        changes = {"state": "succeeded", **told, "outbox": outbox, "ended_ms": _now_ms()}
         self._change_run(publication, RUNS.c.run == run, changes)
 
     def run_failed(self, publication: str, run_id: str, *, task: str, message: str) -> None:

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from sqlalchemy import func, select
+from sqlalchemy import and_, func, not_, select
 
 from contexture.operations.access import TableAccess
 from contexture.operations.rows import (
+    BACKFILL,
+    BACKFILL_RUN,
     RunRow,
     TransactionRow,
     VerificationRow,
@@ -51,6 +53,10 @@ class PutAside:
     outstanding: bool = False
 
 
+# The same as `RunRow.is_backfill`.
+_IS_NO_BACKFILL: Final = and_(
+    func.coalesce(RUNS.c.mode, "") != BACKFILL, not_(RUNS.c.run_id.startswith(BACKFILL_RUN, autoescape=True))
+)
 NOTHING_PUT_ASIDE: Final = PutAside()
 
 
@@ -58,7 +64,7 @@ class Totals(TableAccess):
     """What the rows of many publications come to."""
 
     def latest_runs(self) -> dict[str, RunRow]:
-        """The run of each publication that began last."""
+        """The run of each publication that began last; backfills say nothing of how it keeps up with its source."""
         newest = (
             select(RUNS.c.publication, func.max(RUNS.c.started_ms).label("started_ms"))
             .group_by(RUNS.c.publication)
@@ -67,7 +73,15 @@ class Totals(TableAccess):
         same = (RUNS.c.publication == newest.c.publication) & (RUNS.c.started_ms == newest.c.started_ms)
         with self._reading() as connection:
             rows = connection.execute(select(RUNS).join(newest, same)).all()
-        return {row.publication: as_run(row._mapping) for row in rows}
+        found = (self._backfills_aside(as_run(row._mapping)) for row in rows)
+        return {run.publication: run for run in found if run is not None}
+
+    def _backfills_aside(self, latest: RunRow) -> RunRow | None:
+        if not latest.is_backfill:
+            return latest
+        query = select(RUNS).where(RUNS.c.publication == latest.publication, _IS_NO_BACKFILL)
+        rows = self._page(query.order_by(RUNS.c.started_ms.desc()), 1, 0)
+        return as_run(rows[0]._mapping) if rows else None
 
     def last_sent(self, publication: str) -> TransactionRow | None:
         """The transaction of a publication that was sent last."""
@@ -113,7 +127,11 @@ class Totals(TableAccess):
             if not found:
                 return {}
             full = select(runs.publication, func.max(runs.started_ms)).where(
-                runs.publication.in_([row[0] for row in found]), runs.mode == "full", runs.state == "succeeded"
+                runs.publication.in_([row[0] for row in found]),
+                runs.mode == "full",
+                runs.state == "succeeded",
+                # A dry run, or one whose outbox was given up, has tried nothing.
+                runs.message.is_(None),
             )
             tried = {row[0]: row[1] for row in connection.execute(full.group_by(runs.publication))}
         return {

@@ -48,8 +48,14 @@ class ConcludeOperator(BaseOperator):
         with open_journal(storage, self.log.warning) as journal:
             counts = conclude_run(storage, staged, targets(self.log.info), self.log.info, now=datetime.now(UTC))
             publication = staged_publication(storage, staged.publication, staged.run)
-            keep_days = publication.retention.archive_days
-            note_end(journal, staged.publication, staged.run, staged.outbox, keep_days=keep_days)
+            note_end(
+                journal,
+                staged.publication,
+                staged.run,
+                staged.outbox,
+                keep_days=publication.retention.archive_days,
+                concluded=counts is not None,
+            )
             tell_end(journal, publication, staged.run, context["dag_run"].run_id, staged.outbox, counts)
         tell_dead_letters(storage, publication, [staged.outbox], context, self.log)
         if counts is None:

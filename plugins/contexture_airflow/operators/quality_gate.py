@@ -35,9 +35,12 @@ class QualityGateOperator(BaseOperator):
     def execute(self, context: Context) -> list[int]:
         """Returns the shards that have records to send."""
         from contexture_airflow.steps.gate import judge
+        from contexture_airflow.steps.noting import note_prepared, open_journal
         from contexture_airflow.steps.open import open_storage, targets
         from contexture_airflow.steps.run import Staged
 
         dry_run = bool(context["params"].get("dry_run", False))
-        staged = Staged.received(self.staged)
-        return judge(open_storage(), staged, dry_run=dry_run, target_for=targets(self.log.info), report=self.log.info)
+        storage, staged = open_storage(), Staged.received(self.staged)
+        with open_journal(storage, self.log.warning) as journal:
+            note_prepared(journal, staged.publication, staged.run, staged.outbox)
+            return judge(storage, staged, dry_run=dry_run, target_for=targets(self.log.info), report=self.log.info)

@@ -23,6 +23,7 @@ NOWHERE = Journal(None)
 """For callers without operational tables."""
 
 _SUPERSEDED = "a later outbox was sent before it"
+_NOT_CONCLUDED = "nothing was concluded: it was a dry run, or its outbox was given up or overtaken"
 _SKIPPED = "in Kafka already when this send began"
 
 
@@ -167,6 +168,11 @@ def source_noted(storage: Storage, publication: Publication, run: str, report: C
         journal.note(lambda store: store.source_answered(publication.name))
 
 
+def note_prepared(journal: Journal, publication: str, run: str, outbox: str) -> None:
+    """A run has an outbox: its report is to be found when the run fails too."""
+    journal.note(lambda store: store.run_prepared(publication, run, outbox=outbox))
+
+
 def note_failure(journal: Journal, failure: Failure) -> None:
     """A run has failed, or another task of it."""
     tell_failure(journal, failure)
@@ -180,8 +186,11 @@ def note_failure(journal: Journal, failure: Failure) -> None:
     )
 
 
-def note_end(journal: Journal, publication: str, run: str, outbox: str, *, keep_days: int) -> None:
+def note_end(
+    journal: Journal, publication: str, run: str, outbox: str, *, keep_days: int, concluded: bool = True
+) -> None:
     """A run has come to its good end; what is older than its archive is forgotten."""
     before = datetime.now(UTC) - timedelta(days=keep_days)
-    journal.note(lambda store: store.run_ended(publication, run, outbox=outbox))
+    why_not = None if concluded else _NOT_CONCLUDED
+    journal.note(lambda store: store.run_ended(publication, run, outbox=outbox, not_concluded=why_not))
     journal.note(lambda store: store.forget(publication, before=before))

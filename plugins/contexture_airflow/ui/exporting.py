@@ -30,11 +30,16 @@ def export_report(
     form: Literal["html", "json"],
     since: datetime | None = None,
     until: datetime | None = None,
-    last: Number = LAST,
+    last: Number | None = None,
     run: Annotated[str | None, Query(max_length=300)] = None,
 ) -> Response:
     """What `contexture report` tells, as a file; at most 1,000 runs, for the server waits for it."""
-    period = Period(run=run) if run else Period(since=_utc(since), until=_utc(until), last=last)
+    begin, end = _utc(since), _utc(until)
+    if begin is not None and end is not None and begin >= end:
+        raise HTTPException(422, "since: this is not before until")
+    # As on the command line: who chooses a time gets the runs of it.
+    most = last or (LAST if begin is None and end is None else _MOST)
+    period = Period(run=run) if run else Period(since=begin, until=end, last=most)
     content = _content(reader, reader.publication(name), period, form)
     headers = {
         "Content-Disposition": f"attachment; filename*=UTF-8''{quote(f'{name}-quality.{form}', safe='')}",

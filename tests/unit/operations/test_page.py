@@ -79,6 +79,38 @@ def test_a_suspended_publication_has_no_next_run(storage):
     assert (line.paused, line.next_run_at) == (True, None)
 
 
+def test_without_a_good_file_no_next_run_is_promised(storage):
+    [line] = overview(Sources(storage, Tables(None), {}, {"vehicles": RESTING}, NOON)).lines
+    assert (line.is_configured, line.next_run_at) == (False, None)
+
+
+def test_a_run_that_was_rejected_stands_on_the_publication_s_page_with_its_data(storage, store):
+    for sequence in (1, 2):
+        outbox(storage, publication(), sequence, [records("a")])
+    for end in ("approved", "concluded"):
+        Outboxes(storage, "vehicles").move("outbox1", end, reason="good")
+    State(storage, "vehicles").point(StatePointer(sequence=1, outbox="outbox1", concluded_at=NOON))
+    store.run_started("vehicles", "run2", run_id="scheduled__2", mode="changes", sequence=2)
+    store.run_prepared("vehicles", "run2", outbox="outbox2")
+    Outboxes(storage, "vehicles").move("outbox2", "rejected", reason="1 critical expectation failed")
+    store.run_failed("vehicles", "scheduled__2", task="quality_gate", message="1 critical expectation failed")
+    found = detail.detail(sources(storage, store, vehicles=RESTING), "vehicles")
+    told = [(each.outbox, each.status) for each in found.qualities]
+    assert told == [("outbox2", "rejected"), ("outbox1", "concluded")]
+
+
+def test_a_backfill_neither_stops_a_publication_nor_mends_it(storage, store):
+    store.run_failed("vehicles", "scheduled__1", task="stage", message="no broker")
+    store.run_started("vehicles", "again", run_id="backfill__1", mode="backfill", sequence=1)
+    store.run_ended("vehicles", "again")
+    store.run_started("buses", "run1", run_id="scheduled__1", mode="changes", sequence=1)
+    store.run_ended("buses", "run1")
+    store.run_failed("buses", "backfill__1", task="settle", message="no broker")
+    State(storage, "buses").point(StatePointer(concluded_at=NOON))
+    lines = overview(sources(storage, store, vehicles=RESTING, buses=RESTING)).lines
+    assert [(line.name, line.standing) for line in lines] == [("vehicles", "stopped"), ("buses", "idle")]
+
+
 def test_what_is_suspended_is_counted_wherever_it_stands_and_found(storage, store):
     store.run_failed("vehicles", "scheduled__1", task="stage", message="no broker")
     known = sources(storage, store, vehicles=PAUSED, buses=PAUSED, trams=RESTING)

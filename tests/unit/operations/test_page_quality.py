@@ -72,6 +72,23 @@ def test_what_retention_has_taken_is_left_out_or_told_as_gone(storage, store):
     ]
 
 
+def test_what_no_verdict_tells_is_not_drawn_as_a_run_without_failures(storage, store):
+    for sequence in (1, 2):
+        ran(storage, store, sequence, failed={}, quarantined=0)
+    storage.remove("vehicles/report/outbox2")
+    *_, failures = quality_over_time(sources(storage, store), "vehicles").plots
+    assert [column.label.split(",")[0] for column in failures.columns] == ["run 1"]
+
+
+def test_a_run_that_was_rejected_is_told_with_the_others(storage, store):
+    made = outbox(storage, publication(), 1, [records("a")], failed={"values are in a set": "critical"})
+    store.run_started("vehicles", "run1", run_id="scheduled__1", mode="changes", sequence=1)
+    store.run_prepared("vehicles", "run1", outbox=made.outbox)
+    store.run_failed("vehicles", "scheduled__1", task="quality_gate", message="1 critical expectation failed")
+    [run] = quality_over_time(sources(storage, store), "vehicles").runs
+    assert (run.sequence, run.failed, run.critical) == (1, ("values are in a set",), True)
+
+
 def test_without_tables_or_runs_there_is_nothing_to_draw(storage, store):
     for given in (sources(storage), sources(storage, store)):
         found = quality_over_time(given, "vehicles")

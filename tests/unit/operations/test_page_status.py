@@ -104,6 +104,12 @@ def test_what_waits_is_told_with_attempt_next_try_and_age(storage: Storage) -> N
     assert found.lag.records == 2
 
 
+def test_what_a_backfill_sends_again_makes_nobody_late(storage: Storage) -> None:
+    made = outbox(storage, publication(), 1, [records("car1")], mode="backfill", interval=(NOON, NOON))
+    assert made.received_from is not None
+    assert status(storage).lag.seconds == 0
+
+
 def test_notifications_that_wait_are_part_of_the_lag(storage: Storage) -> None:
     arrived = NOON - timedelta(hours=1)
     writer = InboxWriter(open_shelf(storage, "vehicles"), clock_ns=lambda: int(arrived.timestamp()) * 1_000_000_000)

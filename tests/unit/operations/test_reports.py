@@ -249,6 +249,15 @@ def test_airflow_s_names_and_failed_runs_come_from_the_tables(storage, store):
     assert told(storage, Period(until=NOON - timedelta(days=1)), store).stopped == ()
 
 
+def test_runs_that_failed_stand_in_the_page_where_no_run_had_an_outbox(storage, store):
+    store.run_failed("vehicles", "scheduled__2", task="stage", message="no broker")
+    found = told(storage, Period(), store)
+    text = page(found).decode()
+    assert (len(found.stopped), found.runs) == (1, ())
+    assert "stage: no broker" in text
+    assert text.count("Runs that failed") == 1
+
+
 def test_its_json_form_keeps_its_shape(storage):
     """Scripts read it: a change of this test is a change of `FORMAT_VERSION`, unless it only adds."""
     ran(storage, 1, quarantined={"datetime": 1}, failed={"in a set": "critical"}, types=[("car", "speed", "Number")])

@@ -6,6 +6,7 @@ import sqlite3
 import subprocess
 import sys
 import textwrap
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -114,6 +115,31 @@ def test_a_run_from_its_plan_to_its_end(store: ProducerStore) -> None:
     store.run_ended("vehicles", "run1", outbox="outbox1")
     (ended,) = store.runs()
     assert (ended.state, ended.outbox, ended.failed_task, ended.message) == ("succeeded", "outbox1", None, None)
+
+
+def test_the_outbox_of_a_run_is_known_when_the_run_fails_too(store: ProducerStore) -> None:
+    store.run_started("vehicles", "run1", run_id="scheduled__1", mode="full", sequence=7)
+    store.run_prepared("vehicles", "run1", outbox="outbox1")
+    store.run_failed("vehicles", "scheduled__1", task="quality_gate", message="rejected")
+    (failed,) = store.runs("vehicles")
+    assert (failed.state, failed.outbox) == ("failed", "outbox1")
+
+
+def test_the_latest_run_is_none_of_a_backfill(store: ProducerStore) -> None:
+    def began(name: str, run_id: str, mode: str) -> None:
+        store.run_started(name, run_id, run_id=run_id, mode=mode, sequence=1)
+        time.sleep(0.002)
+
+    began("vehicles", "scheduled__1", "changes")
+    began("vehicles", "scheduled__2", "changes")
+    began("vehicles", "backfill__3", "backfill")
+    store.run_failed("vehicles", "backfill__4", task="settle", message="no broker")
+    began("bikes", "backfill__5", "backfill")
+    began("buses", "manual__6", "full")
+    assert {name: run.run_id for name, run in store.latest_runs().items()} == {
+        "vehicles": "scheduled__2",
+        "buses": "manual__6",
+    }
 
 
 def test_a_run_that_fails_before_it_is_planned_is_kept(store: ProducerStore) -> None:
@@ -355,3 +381,14 @@ def test_what_was_put_aside_waits_for_a_full_run_that_ends_well(store: ProducerS
     store.transaction_is(transaction(1, updated_at=after, dead_letters=2))
     told = store.put_aside("vehicles")
     assert (told.letters, told.transactions, told.last_at is not None, told.outstanding) == (4, 2, True, True)
+
+
+def test_a_dry_run_has_tried_nothing_again(store: ProducerStore) -> None:
+    store.transaction_is(transaction(), put_aside=1)
+    store.run_started("vehicles", "run1", run_id="manual__1", mode="full", sequence=7)
+    store.run_ended("vehicles", "run1", outbox="outbox2", not_concluded="it was a dry run")
+    (run,) = store.runs("vehicles")
+    assert (run.state, run.message) == ("succeeded", "it was a dry run")
+    assert store.put_aside("vehicles").outstanding
+    store.run_ended("vehicles", "run1", outbox="outbox2")
+    assert not store.put_aside("vehicles").outstanding

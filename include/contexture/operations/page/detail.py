@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import pyarrow.parquet as pq
 
+from contexture.errors import ConfigurationError, DefectError
 from contexture.operations.page.overview import PublicationLine, line, sums_of
 from contexture.operations.page.paging import Paging
 from contexture.operations.page.pictures import duration_seconds
@@ -16,6 +17,7 @@ from contexture.operations.rows import InterventionRow, RunRow, TransactionRow
 from contexture.operations.statuses import TransactionStatus
 from contexture.operations.transaction_filter import ALL_TRANSACTIONS, TransactionFilter
 from contexture.outbox.layout import PublicationFolder
+from contexture.outbox.lifecycle import Outboxes, Status
 from contexture.outbox.manifest import Manifest
 from contexture.outbox.storage import Storage
 from contexture.outbox.vanishing import Vanishing, kept_vanishing
@@ -36,9 +38,10 @@ class RuleCount:
 
 @dataclass(frozen=True, slots=True)
 class Quality:
-    """What the last concluded run's outbox says of its data.
+    """What a run's outbox says of its data.
 
     Attributes:
+        status: what has become of it; None where that can't be read.
         report, data_docs: whether they are there.
         dead_letters: records that were put aside; None where what tells it is damaged.
     """
@@ -53,6 +56,7 @@ class Quality:
     report: bool
     data_docs: bool
     dead_letters: int | None = 0
+    status: Status | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +66,8 @@ class Detail:
     Attributes:
         configuration: every key as it is understood; empty without a good file.
         statuses: how many transactions have each status, all of them named.
-        qualities: of the last concluded outbox and of those that wait, the latest first.
+        qualities: of the last concluded outbox, of those that wait, and of the one that the last run failed with, the
+            latest first.
         interventions: what people did, the latest first.
         vanishing: what the latest run would have deleted, where the guard against shrinking stopped it.
         connections: ids of the connections that it reads from and sends to.
@@ -152,17 +157,16 @@ def detail(sources: Sources, name: str) -> Detail:
     """
     [found] = survey(sources, [name])
     waiting = [each.outbox for each in reversed(found.stored.pending)]
-    outboxes = dict.fromkeys([*waiting, found.stored.pointer.outbox])
+    failed = found.latest if found.latest and found.latest.state == "failed" else None
+    outboxes = dict.fromkeys([*waiting, failed.outbox if failed else None, found.stored.pointer.outbox])
     found_manifests = {outbox: manifest(sources.storage, name, outbox) for outbox in outboxes}
-    latest = found.latest
-    stopped = latest.run if latest and latest.state == "failed" else None
     return Detail(
         line=line(sources, found, found_manifests[found.stored.pointer.outbox], sums_of(sources, [name])),
         configuration=configuration(sources, name),
         statuses=_statuses(sources, name),
         qualities=tuple(_quality(sources.storage, each) for each in found_manifests.values() if each),
         interventions=tuple(sources.tables.ask(lambda history: history.interventions(name, limit=_INTERVENTIONS), ())),
-        vanishing=kept_vanishing(sources.storage, name, stopped) if stopped else None,
+        vanishing=kept_vanishing(sources.storage, name, failed.run) if failed else None,
         connections=connections(sources, name),
         tables_problem=sources.tables.problem,
     )
@@ -171,7 +175,11 @@ def detail(sources: Sources, name: str) -> Detail:
 def connections(sources: Sources, name: str) -> tuple[str, ...]:
     """Ids of the connections that a publication reads from and sends to; none without a good file."""
     publication = sources.publications.get(name)
-    return (publication.source.connection, publication.publish.connection) if publication else ()
+    if publication is None:
+        return ()
+    # What Contexture itself did is read by no connection.
+    source = () if publication.source.kind == "operations" else (publication.source.connection,)
+    return tuple(dict.fromkeys((*source, publication.publish.connection)))
 
 
 def configuration(sources: Sources, name: str) -> tuple[UnderstoodKey, ...]:
@@ -257,4 +265,12 @@ def _quality(storage: Storage, found: Manifest) -> Quality:
         report=storage.exists(f"{report}/index.html"),
         data_docs=storage.exists(f"{report}/data_docs/index.html"),
         dead_letters=of_outbox(storage, found),
+        status=_status(storage, found),
     )
+
+
+def _status(storage: Storage, found: Manifest) -> Status | None:
+    try:
+        return Outboxes(storage, found.publication).status(found.outbox).status
+    except (ConfigurationError, DefectError):
+        return None

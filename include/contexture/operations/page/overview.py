@@ -158,7 +158,7 @@ def line(sources: Sources, found: Surveyed, last: Manifest | None, sums: TableSu
         standing=found.judged.standing,
         reason=found.judged.reason,
         paused=found.dag.paused if found.dag else None,
-        next_run_at=found.dag.next_run_at if found.dag and not found.dag.paused else None,
+        next_run_at=found.dag.next_run_at if found.dag and configured and not found.dag.paused else None,
         last_run=found.latest,
         last_sent=sent,
         source_transaction=sent.source_transaction if sent else None,

@@ -72,8 +72,9 @@ def _plots(runs: Sequence[RunQuality]) -> tuple[Plot, ...]:
         plot(
             "Failed expectations",
             [
-                (_said(run, len(run.failed or ())), len(run.failed or ()), "failed" if run.critical else "waiting")
+                (_said(run, len(run.failed)), len(run.failed), "failed" if run.critical else "waiting")
                 for run in runs
+                if run.failed is not None
             ],
         ),
     )

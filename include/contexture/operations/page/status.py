@@ -166,7 +166,8 @@ def _attempted(send: SendAttempts | None) -> dict[str, Any]:
 
 def _lag(sources: Sources, found: Surveyed, prepared: Sequence[Manifest | None], last: Manifest | None) -> Lag:
     waiting = InboxReader(sources.storage, found.name).files()
-    since = [each.received_from for each in prepared if each and each.received_from]
+    # What a backfill sends again was read long ago, and says nothing of how far behind this is.
+    since = [each.received_from for each in prepared if each and each.received_from and each.mode != "backfill"]
     since += [datetime.fromtimestamp(file.time_us / 1_000_000, UTC) for file in waiting[:1]]
     return Lag(
         seconds=max(0.0, (sources.now - min(since)).total_seconds()) if since else 0.0,
