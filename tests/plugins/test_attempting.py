@@ -9,13 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from builders.outboxes import NOON
+from builders.outboxes import NOON, outbox, publication, records
 from contexture.batches import RetrySchedule
 from contexture.errors import ConfigurationError, RetriableError
 from contexture.kafka import BrokersAwayError
 from contexture.outbox.attempts import AttemptLog, SendAttempts
+from contexture.outbox.lifecycle import Outboxes
 from contexture.outbox.storage import Storage
-from contexture_airflow.steps.attempting import AttemptsUsedUpError, SendLaterError, ShardAttempts
+from contexture_airflow.steps.attempting import AttemptsUsedUpError, SendLaterError, ShardAttempts, attempts_of
 
 AWAY = BrokersAwayError("no broker", next_step="wait")
 
@@ -179,3 +180,20 @@ def test_what_was_sent_after_failures_is_noted_and_what_never_failed_is_not(send
     sender.task().after(AWAY)
     sender.task().sent()
     assert (sender.standing().state, sender.standing().next_at, sender.standing().failed) == ("sent", None, 1)
+
+
+def test_who_used_up_all_attempts_is_told_what_really_sends_the_outbox(tmp_path):
+    storage, owner = Storage(str(tmp_path)), publication(batches={"batch_ttl": 0})
+    outbox(storage, owner, 1, [records("a")], mode="backfill", interval=(NOON, NOON + timedelta(hours=1)))
+    outbox(storage, owner, 2, [records("a")])
+    told = []
+    for name in ("outbox1", "outbox2"):
+        with pytest.raises(AttemptsUsedUpError) as raised:
+            attempts_of(Outboxes(storage, "vehicles"), name, 0, owner).after(AWAY)
+        told.append(raised.value.next_step)
+    assert told == [
+        "mend the cause and clear the publish task of this backfill: it alone sends this outbox, with all its "
+        "attempts. Last cause: wait",
+        "mend the cause and start a new run, or wait for the scheduled one: it sends this outbox first, with all its "
+        "attempts. Last cause: wait",
+    ]

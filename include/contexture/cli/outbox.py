@@ -55,12 +55,13 @@ def retry_outbox(outbox: Id, *, as_json: AsJson = False) -> None:
     found = home.find_outbox(home.open_home(), outbox)
     failed = interventions.forget_failed_sends(found.outboxes, found.status.outbox)
     dag = f"publish_{found.publication}"
-    _answer(
-        found,
-        f"{failed} failed sends forgotten; now start {dag} (in the UI, or: airflow dags trigger {dag}): "
-        "its first task sends this outbox from where the ledger stands",
-        as_json=as_json,
+    then = (
+        f"clear the publish task of its backfill in {dag}: no other run sends it"
+        if interventions.is_of_backfill(found.outboxes, found.status.outbox)
+        else f"start {dag} (in the UI, or: airflow dags trigger {dag}): its first task sends this outbox from where "
+        "the ledger stands"
     )
+    _answer(found, f"{failed} failed sends forgotten; now {then}", as_json=as_json)
 
 
 @app.command("abandon")

@@ -40,9 +40,14 @@ class AlertKind(StrEnum):
         return self is AlertKind.QUESTION
 
 
-_WAITS: Final = (
+_KEPT: Final = (
     "Nothing is lost: what is in Kafka stays there and is not sent twice, and what is not yet there waits in the "
-    "outbox. The next run sends it before it reads anything new, with all its attempts."
+    "outbox."
+)
+_WAITS: Final = f"{_KEPT} The next run sends it before it reads anything new, with all its attempts."
+_BACKFILL_WAITS: Final = (
+    f"{_KEPT} The backfill's own run alone sends it, with all its attempts, when its publish task is cleared. The "
+    "other runs of the publication go on."
 )
 _NOTHING_WAITS: Final = (
     "Nothing waits to be sent. What earlier runs sent stays in Kafka as it is; the next run reads the source anew."
@@ -58,7 +63,8 @@ _SAFE: Final[Mapping[AlertKind, str]] = {
     AlertKind.REPLICA_DIFFERS: "Verifying only reads: neither topics nor state were changed by it.",
     AlertKind.DEAD_LETTERS: "Everything else of the run was sent. What was put aside is not taken for sent nor for "
     "deleted: the topics hold what they held of it before.",
-    AlertKind.LATE: "Nothing is lost or skipped: the run goes on, and what it sends arrives later than you wanted.",
+    AlertKind.LATE: "Nothing is lost or skipped: the run goes on, unless somebody has suspended the publication, and "
+    "what it sends arrives later than you wanted.",
 }
 
 
@@ -80,11 +86,14 @@ def kind_of(error: ContextureError | None, task: str, sends: Iterable[SendAttemp
     return AlertKind.RETRIES_USED_UP if "used up" in states else AlertKind.RUN_FAILED
 
 
-def what_is_safe(kind: AlertKind, *, outbox_waits: bool) -> str:
+def what_is_safe(kind: AlertKind, *, outbox_waits: bool, of_backfill: bool = False) -> str:
     """What the reader of an alert need not fear.
 
     Args:
         kind: what happened.
         outbox_waits: whether an approved outbox is pending.
+        of_backfill: whether a backfill's run failed, which no other run helps.
     """
+    if of_backfill and (kind is AlertKind.FORCED_STOP or (kind not in _SAFE and outbox_waits)):
+        return _BACKFILL_WAITS
     return _SAFE.get(kind) or (_WAITS if outbox_waits else _NOTHING_WAITS)

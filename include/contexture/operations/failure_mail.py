@@ -11,6 +11,8 @@ from datetime import datetime
 from html import escape
 
 from contexture.operations.alerts import AlertKind, what_is_safe
+from contexture.operations.interventions import is_known_of_backfill
+from contexture.operations.rows import BACKFILL_RUN
 from contexture.outbox.attempts import AttemptLog, SendAttempts
 from contexture.outbox.lifecycle import Outboxes
 from contexture.outbox.storage import Storage
@@ -21,12 +23,13 @@ _ADDRESSES = ("Answer here", "The run", "The log of the task")
 
 @dataclass(frozen=True, slots=True)
 class PendingSend:
-    """An outbox that waits, and the shards of it that failed."""
+    """An outbox that waits, and the shards of it that failed; `of_backfill`: its own run alone sends it."""
 
     outbox: str
     sequence: int
     status: str
     sends: tuple[SendAttempts, ...]
+    of_backfill: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,15 +72,16 @@ class Mail:
 
 def pending_sends(storage: Storage, publication: str) -> tuple[PendingSend, ...]:
     """What of a publication is approved or prepared and not at its end."""
-    log = AttemptLog(storage, publication)
+    log, outboxes = AttemptLog(storage, publication), Outboxes(storage, publication)
     return tuple(
         PendingSend(
             each.outbox,
             each.sequence,
             each.status,
             tuple(send for send in log.of_outbox(each.outbox) if send.is_open),
+            is_known_of_backfill(outboxes, each.outbox),
         )
-        for each in Outboxes(storage, publication).pending()
+        for each in outboxes.pending()
     )
 
 
@@ -100,16 +104,20 @@ def _subject(failure: Failure) -> str:
 
 
 def _opening(failure: Failure) -> str:
+    if failure.kind is AlertKind.REPLICA_DIFFERS:
+        found = f"Verifying the topics of publication {failure.publication} has found differences"
+        return f"{found} (run {failure.run_id})."
     became = "has failed" if failure.task else _BECAME.get(failure.kind, "is late")
     return f"The run {failure.run_id} of publication {failure.publication} {became}."
 
 
 def _story(failure: Failure) -> Iterator[tuple[str, str]]:
-    approved = any(each.status == "approved" for each in failure.pending)
+    again = failure.run_id.startswith(BACKFILL_RUN)
+    approved = any(each.status == "approved" and each.of_backfill == again for each in failure.pending)
     where = f"{failure.task}, " if failure.task else ""
     yield "What happened", f"{where}{failure.at:%Y-%m-%d %H:%M:%SZ}: {failure.happened}"
     yield from (("Would be deleted", identity) for identity in failure.samples)
-    yield "What is safe", what_is_safe(failure.kind, outbox_waits=approved)
+    yield "What is safe", what_is_safe(failure.kind, outbox_waits=approved, of_backfill=again)
     for each in failure.pending:
         yield from (("Pending", line) for line in _told(each))
     yield "What to do next", failure.next_step

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
-from contexture.errors import ConfigurationError
+from contexture.errors import ConfigurationError, DefectError
 from contexture.outbox.attempts import AttemptLog
 from contexture.outbox.conclusion import owe_full
 from contexture.outbox.lifecycle import ALLOWED, Outboxes, OutboxStatus
@@ -73,14 +73,21 @@ def resynchronise(dags: Dags, publications: Sequence[str], *, mode: str, reason:
         ConfigurationError: no reason is given, that DAG is paused, or Airflow does not know a publication.
     """
     _said(reason)
-    if dags.is_paused(RESYNCHRONISE):
-        raise ConfigurationError(
-            f"the DAG {RESYNCHRONISE} is paused", next_step=f"resume it: airflow dags unpause {RESYNCHRONISE}"
-        )
+    refuse_paused(dags, RESYNCHRONISE)
     wanted = tuple(dict.fromkeys(publications))
     paused = tuple(name for name in wanted if dags.is_paused(dag_of(name)))
     run = dags.trigger(RESYNCHRONISE, {"publications": list(wanted), "mode": mode, "reason": reason})
     return Resynchronised(run, wanted, paused)
+
+
+def refuse_paused(dags: Dags, dag: str) -> None:
+    """Lets only those pass who ask a DAG that runs: what is asked of a paused one waits, and nobody would know why.
+
+    Raises:
+        ConfigurationError: it is paused, or Airflow does not know it.
+    """
+    if dags.is_paused(dag):
+        raise ConfigurationError(f"the DAG {dag} is paused", next_step=f"resume it: airflow dags unpause {dag}")
 
 
 def forget_failed_sends(outboxes: Outboxes, outbox: str) -> int:
@@ -101,6 +108,19 @@ def forget_failed_sends(outboxes: Outboxes, outbox: str) -> int:
     return failed
 
 
+def is_of_backfill(outboxes: Outboxes, outbox: str) -> bool:
+    """Whether an outbox belongs to a backfill: the publication's other runs neither send it nor wait for it."""
+    return outboxes.manifest(outbox).mode == "backfill"
+
+
+def is_known_of_backfill(outboxes: Outboxes, outbox: str) -> bool:
+    """The same; false where its manifest is damaged: to be given up is the way out then, and a full run is owed."""
+    try:
+        return is_of_backfill(outboxes, outbox)
+    except (ConfigurationError, DefectError):
+        return False
+
+
 def abandon(outboxes: Outboxes, outbox: str, reason: str) -> tuple[OutboxStatus, bool]:
     """Gives an outbox up: the rest of it is never sent.
 
@@ -113,7 +133,7 @@ def abandon(outboxes: Outboxes, outbox: str, reason: str) -> tuple[OutboxStatus,
     _said(reason)
     status = outboxes.status(outbox)
     # A backfill's outbox has no part in state, so nothing is owed after it.
-    owes = outboxes.manifest(outbox).mode != "backfill"
+    owes = not is_known_of_backfill(outboxes, outbox)
     if owes and "abandoned" in ALLOWED[status.status]:
         owe_full(outboxes.storage, outboxes.folder.publication, f"outbox {outbox} was abandoned: {reason}")
     return outboxes.move(outbox, "abandoned", reason=reason), owes

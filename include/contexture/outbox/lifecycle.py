@@ -166,10 +166,17 @@ class Outboxes:
         except ValidationError as error:
             raise DefectError(
                 f"{path} can not be read as {kind.__name__}",
-                next_step=f"abandon the outbox (contexture outbox abandon {outbox}) and report this",
+                next_step=self._way_out(kind, path, outbox),
                 outbox=outbox,
                 problems=error.error_count(),
             ) from error
+
+    def _way_out(self, kind: type[Document], path: str, outbox: str) -> str:
+        abandon = f"abandon the outbox (contexture outbox abandon {outbox} --reason …) and report this"
+        if kind is not OutboxStatus:
+            return abandon
+        # Where it stood is not known: as prepared it can be given up, and then a full run is owed.
+        return f"copy its file in {self.folder.pending()}/ over {path} and {abandon}"
 
 
 def _now() -> datetime:

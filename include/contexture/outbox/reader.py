@@ -101,7 +101,7 @@ class OutboxShardReader:
         if found != expected:
             raise DefectError(
                 f"position {found} stands where {expected} should, in {self._folder}",
-                next_step=f"abandon the outbox (contexture outbox abandon {self.outbox_id}) and report this",
+                next_step=f"abandon the outbox and report this: contexture outbox abandon {self.outbox_id} --reason …",
                 outbox=self.outbox_id,
                 shard=self.shard,
             )

@@ -66,10 +66,12 @@ def failure_of(publication: str, context: Context, storage: Storage) -> Failure:
     """
     from contexture.operations.alerts import kind_of
     from contexture.operations.failure_mail import Failure, pending_sends
+    from contexture.operations.rows import BACKFILL_RUN
 
     given: Any = context
     instance, run_id = given["ti"], given["dag_run"].run_id
     error = given.get("exception")
+    again = run_id.startswith(BACKFILL_RUN)
     happened, next_step = told(error)
     pending = pending_sends(storage, publication)
     shard = instance.map_index
@@ -83,7 +85,12 @@ def failure_of(publication: str, context: Context, storage: Storage) -> Failure:
         run_url=f"{airflow_address()}/dags/{instance.dag_id}/runs/{quote(run_id)}",
         log_url=str(getattr(instance, "log_url", "") or ""),
         pending=pending,
-        kind=kind_of(own_error(error), instance.task_id, [send for each in pending for send in each.sends]),
+        # A backfill sends its own outboxes alone, and other runs send none of them.
+        kind=kind_of(
+            own_error(error),
+            instance.task_id,
+            [send for each in pending if each.of_backfill == again for send in each.sends],
+        ),
     )
 
 

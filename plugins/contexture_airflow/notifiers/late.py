@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 _UNDER_WAY: Final = frozenset({"queued", "running"})
 _NEXT: Final = (
     "see in the run which task is red, waits or still runs, and in its log why; a slow source, brokers that are away, "
-    "a full pool and runs that wait for each other are the usual reasons"
+    "a full pool and runs that wait for each other are the usual reasons; of a publication that was suspended it waits "
+    "until somebody resumes it"
 )
 
 

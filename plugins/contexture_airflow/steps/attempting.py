@@ -9,18 +9,22 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from contexture.batches import RetrySchedule
 from contexture.errors import ConfigurationError, ContextureError, RejectedError, RetriableError
 from contexture.kafka import BrokersAwayError
 from contexture.operations.alerts import AlertKind
+from contexture.operations.interventions import is_known_of_backfill
 from contexture.outbox.attempts import AttemptLog, AttemptState, SendAttempts
 from contexture.outbox.lifecycle import Outboxes
 from contexture.publications import Publication
 
 LONGEST_SLEEP = timedelta(seconds=60)
 """Longer waits end the process, so that they hold no worker slot."""
+
+NEXT_RUN: Final = "start a new run, or wait for the scheduled one: it sends this outbox first"
+OWN_TASK: Final = "clear the publish task of this backfill: it alone sends this outbox"
 
 Result = TypeVar("Result")
 
@@ -51,6 +55,7 @@ class ShardAttempts:
         schedule: how many attempts, and when.
         report: gets a sentence for each failed attempt.
         noted: is told each new standing.
+        then: what sends the outbox when every attempt has failed.
         longest_sleep: longer waits raise `SendLaterError` instead of being slept.
         clock, sleep: for tests.
     """
@@ -64,6 +69,7 @@ class ShardAttempts:
         *,
         report: Callable[[str], None] = lambda sentence: None,
         noted: Callable[[SendAttempts], None] = lambda attempts: None,
+        then: str = NEXT_RUN,
         longest_sleep: timedelta = LONGEST_SLEEP,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         sleep: Callable[[float], None] = time.sleep,
@@ -74,6 +80,7 @@ class ShardAttempts:
         self._schedule = schedule
         self._report = report
         self._noted = noted
+        self._then = then
         self._longest_sleep = longest_sleep
         self._clock = clock
         self._sleep = sleep
@@ -165,8 +172,7 @@ class ShardAttempts:
         return AttemptsUsedUpError(
             f"batch_ttl is used up after {attempts} attempts, and outbox {self._outbox} stays approved: "
             f"{failure.message}",
-            next_step="mend the cause and start a new run, or wait for the scheduled one: it sends this outbox first, "
-            f"with all its attempts. Last cause: {failure.next_step}",
+            next_step=f"mend the cause and {self._then}, with all its attempts. Last cause: {failure.next_step}",
             outbox=self._outbox,
             shard=self._shard,
             alert=AlertKind.RETRIES_USED_UP,
@@ -191,4 +197,5 @@ def attempts_of(
         RetrySchedule(batches.batch_ttl, tuple(batches.batch_retry_intervals)),
         report=report,
         noted=noted,
+        then=OWN_TASK if is_known_of_backfill(outboxes, outbox) else NEXT_RUN,
     )

@@ -223,6 +223,38 @@ def test_retry_forgets_failed_sends_and_says_how_to_start(storage, contexture):
     assert AttemptLog(storage, "vehicles").of_outbox(name) == ()
 
 
+def test_retry_of_a_backfill_names_its_own_task_for_no_other_run_sends_it(storage, contexture):
+    interval = (datetime(2026, 3, 1, tzinfo=UTC), datetime(2026, 3, 2, tzinfo=UTC))
+    approved(storage, name="backfill", mode="backfill", interval=interval)
+    assert contexture("outbox", "retry", "backfill").out == (
+        "0 failed sends forgotten; now clear the publish task of its backfill in publish_vehicles: no other run sends "
+        "it\n"
+    )
+
+
+@pytest.mark.parametrize("content", [b"", b"{}"])
+def test_a_damaged_outbox_is_abandoned_as_its_error_says(storage, contexture, content):
+    name = approved(storage)
+    storage.write(PublicationFolder("vehicles").manifest(name), content)
+    assert f"contexture outbox abandon {name} --reason" in contexture("outbox", "show", name).err
+    done = contexture("outbox", "abandon", name, "--reason", "the disk was full")
+    assert (done.code, done.out) == (
+        0,
+        f"outbox {name} is abandoned; the next run of publish_vehicles sends everything\n",
+    )
+    assert State(storage, "vehicles").pointer().owes_full == f"outbox {name} was abandoned: the disk was full"
+
+
+def test_an_outbox_of_which_nobody_knows_where_it_stood_is_abandoned_as_its_error_says(storage, contexture):
+    name = approved(storage)
+    folder = PublicationFolder("vehicles")
+    storage.write(folder.status(name), b"")
+    told = contexture("outbox", "show", name).err
+    assert f"copy its file in vehicles/pending/ over {folder.status(name)} and abandon the outbox" in told
+    storage.copy(folder.pending_marker(1, name), folder.status(name))
+    assert contexture("outbox", "abandon", name, "--reason", "the disk was full").code == 0
+
+
 def test_where_sending_stands_is_in_list_and_story(storage, contexture):
     name = approved(storage)
     AttemptLog(storage, "vehicles").keep(failed_send(name, attempt=3))

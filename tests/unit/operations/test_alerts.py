@@ -81,6 +81,13 @@ def test_every_kind_says_what_is_safe() -> None:
     assert what_is_safe(AlertKind.RUN_FAILED, outbox_waits=False).startswith("Nothing waits")
 
 
+@pytest.mark.parametrize("kind", [AlertKind.FORCED_STOP, AlertKind.RETRIES_USED_UP, AlertKind.RUN_FAILED])
+def test_of_a_backfill_nobody_is_told_that_the_next_run_sends_it(kind: AlertKind) -> None:
+    told = what_is_safe(kind, outbox_waits=True, of_backfill=True)
+    assert "The next run sends it" not in told
+    assert "The backfill's own run alone sends it" in told
+
+
 def test_the_same_is_told_once_an_hour_whichever_run_it_is(memory: AlertMemory) -> None:
     alerts = [failure(0), failure(1), failure(5, run="run2"), failure(61, run="run3")]
     assert told(memory, *alerts) == [True, False, False, True]

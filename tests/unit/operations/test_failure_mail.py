@@ -73,6 +73,21 @@ def test_the_plain_text_says_the_same_as_the_mail() -> None:
     ]
 
 
+def test_of_a_backfill_s_outbox_nobody_is_told_that_the_next_run_sends_it() -> None:
+    waits = PendingSend("abcd1234567890", 1, "approved", (), of_backfill=True)
+    backfill = compose(failure(run_id="backfill__2026-03-01T00:00:00+00:00", pending=(waits,)))
+    assert "The backfill&#x27;s own run alone sends it" in backfill.html
+    assert "Nothing waits to be sent." in compose(failure(pending=(waits,))).html
+
+
+def test_a_verification_that_found_differences_is_no_failed_run_of_the_publication() -> None:
+    mail = compose(failure(kind=AlertKind.REPLICA_DIFFERS, task="verify", run_id="manual__1"))
+    assert mail.subject == "[Contexture] vehicles: replica differs (verify failed)"
+    assert mail.text.startswith(
+        "Verifying the topics of publication vehicles has found differences (run manual__1).\nWhat happened: "
+    )
+
+
 def test_only_addresses_of_airflow_are_links() -> None:
     mail = compose(failure(happened="https://evil.example", next_step="javascript:alert(1)"))
     assert mail.html.count("<a ") == 2
@@ -96,3 +111,15 @@ def test_pending_are_the_outboxes_that_are_not_at_their_end_with_what_failed_of_
     log.keep(failed_send("outbox1", shard=1))
     (pending,) = pending_sends(storage, "vehicles")
     assert (pending.outbox, pending.status, pending.sends) == ("outbox1", "approved", (failed_send("outbox1"),))
+    assert pending.of_backfill is False
+
+
+def test_pending_outboxes_of_backfills_are_known_as_such_and_damaged_ones_are_told(tmp_path: Path) -> None:
+    storage = Storage(str(tmp_path))
+    outbox(storage, publication(), 1, [records("car1")])
+    outbox(storage, publication(), 2, [records("car1")], mode="backfill", interval=(NOON, NOON))
+    storage.write("vehicles/outbox/outbox1/manifest.json", b"")
+    assert [(each.outbox, each.of_backfill) for each in pending_sends(storage, "vehicles")] == [
+        ("outbox1", False),
+        ("outbox2", True),
+    ]

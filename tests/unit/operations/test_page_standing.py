@@ -20,6 +20,7 @@ from contexture.outbox.state import StatePointer
 
 RESTING = DagFacts(paused=False, active=False, next_run_at=None)
 ACTIVE = DagFacts(paused=False, active=True, next_run_at=None)
+HELD = DagFacts(paused=True, active=True, next_run_at=None)
 NEW = StatePointer()
 CONCLUDED = StatePointer(sequence=1, outbox="outbox1", concluded_at=NOON)
 OWING = CONCLUDED.model_copy(update={"owes_full": "outbox1 was abandoned"})
@@ -85,6 +86,17 @@ USED_UP = failed_send("outbox2", attempt=11, state="used up", next_at=None)
             Judged(Standing.WAITING, "an approved outbox waits: the next run sends it before it reads anything new"),
         ),
         (CONCLUDED, run(), waiting(status="prepared"), RESTING, Judged(Standing.IDLE)),
+        (
+            CONCLUDED,
+            run(),
+            [PendingSend("outbox2", 2, "approved", (), of_backfill=True)],
+            RESTING,
+            Judged(
+                Standing.WAITING,
+                "an approved outbox of a backfill waits, and its own run alone sends it: clear its publish task, or "
+                "abandon the outbox",
+            ),
+        ),
     ],
 )
 def test_where_a_publication_stands(pointer, latest, pending, dag, expected):
@@ -95,6 +107,31 @@ def test_a_run_that_airflow_ended_without_a_word_is_one_that_stopped():
     judged = judge(CONCLUDED, run("running", ended_at=None), [], RESTING)
     assert judged.standing == "stopped"
     assert "see its tasks" in judged.reason
+
+
+STANDS_STILL = Judged(
+    Standing.RUNNING,
+    "its DAG is paused: the tasks that run now end, and the rest of the run waits until somebody resumes it",
+)
+
+
+@pytest.mark.parametrize(
+    ("latest", "pending", "expected"),
+    [
+        (run("running", ended_at=None), [], STANDS_STILL),
+        (run(), [], STANDS_STILL),
+        (run(), waiting(), STANDS_STILL),
+        (None, [], STANDS_STILL),
+        (FAILED, [], Judged(Standing.STOPPED, "stage: no broker. Next: wait")),
+        (
+            run("running"),
+            waiting(USED_UP),
+            Judged(Standing.STOPPED, "shard 1, attempt 11 of 11, used up: no broker. Next: wait"),
+        ),
+    ],
+)
+def test_a_run_of_a_suspended_publication_stands_still_and_hides_nothing(latest, pending, expected):
+    assert judge(CONCLUDED, latest, pending, HELD) == expected
 
 
 @given(asked=st.integers(), total=st.integers(0, 10**9), size=st.integers(1, 1000))

@@ -13,7 +13,12 @@ from contexture.outbox.attempts import SendAttempts, most_urgent
 from contexture.outbox.state import StatePointer
 
 _NO_END = "the latest run is over in Airflow, but said neither that it concluded nor why not: see its tasks"
+_HELD = "its DAG is paused: the tasks that run now end, and the rest of the run waits until somebody resumes it"
 _WAITS = "an approved outbox waits: the next run sends it before it reads anything new"
+_BACKFILL_WAITS = (
+    "an approved outbox of a backfill waits, and its own run alone sends it: clear its publish task, or abandon the "
+    "outbox"
+)
 
 
 class Standing(StrEnum):
@@ -90,15 +95,21 @@ def judge(
     if asked is not None:
         return Judged(Standing.ASKING, asked)
     urgent = most_urgent([send for outbox in pending for send in outbox.sends])
-    if dag.active if dag else latest is not None and latest.state == "running":
+    # Airflow goes on with no run of a paused DAG: what is wrong must not hide behind one that stands still.
+    held = dag is not None and dag.paused and dag.active
+    if not held and (dag.active if dag else latest is not None and latest.state == "running"):
         return Judged(Standing.RUNNING, _attempts(urgent))
     if urgent is not None and urgent.state != "waiting":
         return Judged(Standing.STOPPED, f"{_attempts(urgent)}: {urgent.message}")
-    if latest is not None and latest.state != "succeeded":
+    if latest is not None and (latest.state == "failed" or (latest.state == "running" and not held)):
         failed = f"{latest.failed_task or 'a task'}: {latest.message or 'no message'}"
         return Judged(Standing.STOPPED, failed if latest.state == "failed" else _NO_END)
-    if any(each.status == "approved" for each in pending):
-        return Judged(Standing.WAITING, _attempts(urgent) or _WAITS)
+    if held:
+        return Judged(Standing.RUNNING, _HELD)
+    approved = [each for each in pending if each.status == "approved"]
+    if approved:
+        waits = _BACKFILL_WAITS if all(each.of_backfill for each in approved) else _WAITS
+        return Judged(Standing.WAITING, _attempts(urgent) or waits)
     if pointer.owes_full:
         return Judged(Standing.OWING, pointer.owes_full)
     is_new = latest is None and pointer.concluded_at is None
