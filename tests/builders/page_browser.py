@@ -26,6 +26,7 @@ from contexture_airflow.ui.mount import Page
 RESTING = DagFacts(paused=False, active=False, next_run_at=NOON + timedelta(minutes=5))
 PAUSED = DagFacts(paused=True, active=False, next_run_at=None)
 ORIGIN = "http://testserver"
+_HIDDEN = re.compile(r'<input type="hidden" name="(\w+)" value="([^"]*)">')
 
 
 class FakeAirflow:
@@ -67,13 +68,18 @@ class FakeApi:
         self.asked: list[tuple[str, str, Any, str | None]] = []
         self.status = 200
         self.paused: set[str] = set()
+        self.runs: set[tuple[str, str]] = set()
 
     async def answer(self, request: Asked) -> JSONResponse:
         body = await request.json() if await request.body() else None
         address = request.url.path + (f"?{request.url.query}" if request.url.query else "")
         self.asked.append((request.method, address, body, request.headers.get("x-user") or request.cookies.get("who")))
         dag = request.path_params["dag"]
-        return JSONResponse({"is_paused": dag in self.paused, "dag_run_id": f"manual__{dag}"}, self.status)
+        run = (dag, str((body or {}).get("dag_run_id", "")))
+        if request.method == "POST" and run in self.runs:
+            return JSONResponse({"detail": "Unique constraint violation"}, 409)
+        self.runs |= {run} if request.method == "POST" and self.status == 200 else set()
+        return JSONResponse({"is_paused": dag in self.paused, "dag_run_id": run[1]}, self.status)
 
 
 def who_asks(request: Request) -> str:
@@ -119,7 +125,12 @@ class Browser:
         outbox = {"outbox": form["outbox"]} if "outbox" in form else {}
         shown = self.get(path, user, **outbox)
         assert shown.status_code == 200, shown.text
-        return self.post(path, user, **{"token": token_in(shown.text), "reason": "as agreed", **form})
+        return self.post(path, user, **hidden_in(shown.text), **{"reason": "as agreed", **form})
+
+
+def hidden_in(text: str) -> dict[str, str]:
+    """What the form of a page carries unseen."""
+    return {"token": token_in(text), **{name: given for name, given in _HIDDEN.findall(text) if name == "form"}}
 
 
 def token_in(text: str) -> str:

@@ -234,6 +234,11 @@ def test_run_now_is_a_run_in_the_user_s_name_with_the_reason(story: Story) -> No
     assert note(story, story.runs["run"]) == ("olaf", "first load")
 
 
+def test_airflow_starts_no_second_run_of_a_form_that_is_sent_twice(story: Story) -> None:
+    again = {"dag_run_id": story.runs["run"].run_id, "logical_date": None}
+    assert story.platform.ask("POST", f"/api/v2/dags/{DAG}/dagRuns", again).status_code == 409
+
+
 def test_a_full_resynchronisation_is_a_full_run(story: Story) -> None:
     assert story.runs["resynchronise"].state == "success"
     path = f"/api/v2/dags/{DAG}/dagRuns/{story.runs['resynchronise'].run_id}"

@@ -152,8 +152,8 @@ def _resumes(client: Any, token: str | None) -> dict[str, Any]:
         client.cookies.set("_token", token)
     path = "/contexture/publications/vehicles/actions/resume"
     shown = client.get(path, follow_redirects=False)
-    tokens = re.findall(r'name="token" value="([0-9a-f]{64})"', shown.text)
-    form = {"token": next(iter(tokens), ""), "reason": "the depot is open again"}
+    hidden = dict(re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', shown.text))
+    form = {**hidden, "reason": "the depot is open again"}
     done = client.post(path, data=form, headers={"origin": "http://127.0.0.1:8080"}, follow_redirects=False)
     with create_session() as session:
         paused = session.scalar(select(DagModel.is_paused))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+import re
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -15,8 +17,8 @@ pytestmark = pytest.mark.airflow
 pytest.importorskip("airflow.sdk")
 
 from builders.attempts import failed_send  # noqa: E402
-from builders.outboxes import outbox, publication, records  # noqa: E402
-from builders.page_browser import ORIGIN, Browser, token_in  # noqa: E402
+from builders.outboxes import NOON, outbox, publication, records  # noqa: E402
+from builders.page_browser import ORIGIN, Browser, hidden_in, token_in  # noqa: E402
 from contexture.operations import ProducerStore  # noqa: E402
 from contexture.outbox.attempts import AttemptLog  # noqa: E402
 from contexture.outbox.layout import PublicationFolder  # noqa: E402
@@ -155,6 +157,15 @@ def test_a_form_shown_to_somebody_else_for_something_else_or_long_ago_does_nothi
     assert browser.api.asked == []
 
 
+def test_what_was_ticked_stays_so_when_the_form_comes_back(browser):
+    shown = browser.post(RUN, token="0" * 64, reason="why", dry_run="yes")
+    assert (shown.status_code, 'name="dry_run" value="yes" checked' in shown.text) == (409, True)
+    assert "checked" not in browser.get(RUN).text
+    path = "publications/vehicles/actions/retry-quarantine"
+    shown = browser.post(path, token="0" * 64, reason="why", outbox="outbox1", rule="number-string")
+    assert (shown.status_code, 'value="number-string" checked' in shown.text) == (409, True)
+
+
 @pytest.mark.parametrize("reason", ["", "   "])
 def test_nothing_is_done_without_a_reason(browser, reason):
     answer = browser.confirm(RUN, reason=reason)
@@ -176,15 +187,71 @@ def test_run_now_starts_a_run_as_the_user_and_says_so(browser, home):
     answer = browser.confirm(RUN, reason=f"look {ATTACK}")
     assert (answer.status_code, answer.headers["location"]) == (303, "/contexture/publications/vehicles?done=run")
     conf = {"reason": f"look {ATTACK}"}
-    body = {"logical_date": None, "conf": conf, "note": conf["reason"]}
+    [(_, _, body, _)] = browser.api.asked
+    run = body.pop("dag_run_id")
+    assert re.fullmatch(r"manual__20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ_[0-9a-f]{8}", run)
+    assert body == {"logical_date": None, "conf": conf, "note": conf["reason"]}
     assert browser.api.asked == [("POST", "/api/v2/dags/publish_vehicles/dagRuns", body, "ana")]
-    run = "manual__publish_vehicles"
     assert told(home) == [("ana", "Run now", "", f"look {ATTACK}", "a run was started", run)]
     text = browser.get("publications/vehicles", done="run").text
     assert "Run now: done." in text
     assert "look &#34;&gt;&lt;script&gt;" in text
     assert "<script>alert" not in text
-    assert f'href="/dags/publish_vehicles/runs/{run}"' in text
+    assert f'href="/dags/publish_vehicles/runs/{quote(run)}"' in text
+
+
+@pytest.mark.parametrize("action", ["run", "resynchronise", "verify"])
+def test_a_form_that_is_sent_twice_starts_one_run(browser, home, action):
+    path = f"publications/vehicles/actions/{action}"
+    fields = hidden_in(browser.get(path).text)
+    answers = [browser.post(path, reason="pressed twice", **fields) for _ in range(2)]
+    assert [answer.status_code for answer in answers] == [303, 303]
+    assert len(browser.api.runs) == len(told(home)) == 1
+    assert browser.confirm(path).status_code == 303
+    assert len(browser.api.runs) == 2
+
+
+def test_what_is_started_while_the_publication_is_suspended_waits_and_says_so(home):
+    browser = Browser("vehicles", paused=["vehicles"])
+    waits = "The publication is suspended: the run waits until somebody resumes it."
+    assert waits in browser.get(RUN).text
+    assert "would be left out: resume it first" in browser.get("publications/vehicles/actions/resynchronise").text
+    assert "suspended: the run" not in browser.get("publications/vehicles/actions/resume").text
+    assert browser.confirm(RUN).status_code == 303
+    assert browser.confirm("publications/vehicles/actions/retry-outbox", outbox="outbox1").status_code == 303
+    waiting = "; the publication is suspended, and the run waits until somebody resumes it"
+    assert sorted(outcome for *_, outcome, _ in told(home)) == [
+        f"1 failed sends are forgotten, and a run was started that sends it first{waiting}",
+        f"a run was started{waiting}",
+    ]
+    assert waits not in Browser("vehicles").get(RUN).text
+
+
+@pytest.mark.parametrize("action", ["run", "resynchronise", "verify"])
+def test_nothing_is_started_of_a_publication_whose_file_is_no_longer_good(browser, home, action):
+    (Path(home.root).parent / "publications" / "vehicles.yaml").write_text("name: [")
+    answer = browser.confirm(f"publications/vehicles/actions/{action}")
+    assert (answer.status_code, browser.api.asked) == (409, [])
+    assert "there is no good publication file of this name" in answer.text
+    assert browser.confirm("publications/vehicles/actions/suspend").status_code == 303
+    assert browser.confirm("publications/vehicles/actions/abandon-outbox", outbox="outbox1").status_code == 303
+
+
+def test_suspending_says_that_a_run_on_its_way_stands_still(browser, home):
+    path = "publications/vehicles/actions/suspend"
+    assert "the tasks that run now go on to their end, and the rest stands still until then" in browser.get(path).text
+    browser.confirm(path)
+    assert told(home)[0][4] == (
+        "its DAG is paused: no run begins, and one that is on its way stands still when its running tasks end"
+    )
+
+
+def test_a_replica_is_not_said_to_be_verified_by_a_dag_that_is_paused(browser, home):
+    browser.api.paused = {"verify_replica"}
+    answer = browser.confirm("publications/vehicles/actions/verify")
+    assert answer.status_code == 409
+    assert "airflow dags unpause verify_replica" in answer.text
+    assert (browser.api.runs, told(home)) == (set(), [])
 
 
 @pytest.mark.parametrize(
@@ -194,7 +261,8 @@ def test_run_now_starts_a_run_as_the_user_and_says_so(browser, home):
         ("confirm-shrink", {}, {"confirm_shrink": True}),
     ],
 )
-def test_what_a_run_is_told_is_what_was_confirmed(browser, action, form, conf):
+def test_what_a_run_is_told_is_what_was_confirmed(browser, home, action, form, conf):
+    held_up(home, 3)
     assert browser.confirm(f"publications/vehicles/actions/{action}", **form).status_code == 303
     [(_, _, body, _)] = browser.api.asked
     assert body["conf"] == {**conf, "reason": "as agreed"}
@@ -236,6 +304,29 @@ def test_an_outbox_is_sent_again_at_once(browser, home):
     )
 
 
+def test_an_outbox_of_a_backfill_is_left_to_its_own_run_which_alone_sends_it(browser, home):
+    outbox(home, publication(), 2, [records("a")], mode="backfill", interval=(NOON, NOON + timedelta(hours=1)))
+    Outboxes(home, "vehicles").move("outbox2", "approved", reason="good")
+    AttemptLog(home, "vehicles").keep(failed_send("outbox2", shard=0, state="stopped", next_at=None, message="away"))
+    path = "publications/vehicles/actions/retry-outbox"
+    shown = browser.get(path, outbox="outbox2").text
+    assert "its own run alone sends it, when somebody clears its publish task" in shown
+    assert browser.confirm(path, outbox="outbox2").status_code == 303
+    assert (browser.api.asked, AttemptLog(home, "vehicles").of_outbox("outbox2")) == ([], ())
+    assert told(home)[0][4] == (
+        "1 failed sends are forgotten; now clear the publish task of its backfill, which alone sends it"
+    )
+
+
+def test_a_damaged_outbox_can_be_abandoned(browser, home):
+    home.write(PublicationFolder("vehicles").manifest("outbox1"), b"")
+    path = "publications/vehicles/actions/abandon-outbox"
+    assert "its manifest can not be read" in browser.get(path, outbox="outbox1").text
+    assert browser.confirm(path, outbox="outbox1").status_code == 303
+    assert Outboxes(home, "vehicles").status("outbox1").status == "abandoned"
+    assert State(home, "vehicles").pointer().owes_full == "outbox outbox1 was abandoned: as agreed (ana)"
+
+
 def test_an_outbox_is_abandoned_with_who_and_why_and_a_full_run_is_owed(browser, home):
     path = "publications/vehicles/actions/abandon-outbox"
     assert "shard 0" in browser.get(path, outbox="outbox1").text
@@ -272,15 +363,58 @@ def test_quarantined_events_are_shown_without_content_and_tried_again_by_rule(br
     assert "holds nothing back by none" in refused.text
 
 
-def test_what_a_shrink_would_delete_is_shown_before_it_is_confirmed(browser, home):
+def held_up(home: Storage, count: int, *, run: str = "run1") -> None:
+    """A run that the guard against shrinking has stopped."""
     store = ProducerStore.of_home(home.root)
     assert store is not None
-    store.run_started("vehicles", "run1", run_id="manual__1", mode="changes", sequence=2)
-    store.run_failed("vehicles", "manual__1", task="stage", message="3 of 4 identities are gone")
+    store.run_started("vehicles", run, run_id=f"manual__{run}", mode="changes", sequence=2)
+    store.run_failed("vehicles", f"manual__{run}", task="stage", message=f"{count} identities are gone")
     store.close()
-    keep_vanishing(home, "vehicles", "run1", count=3, held=4, limit=1, identities=[b'["a"]', f"car{ATTACK}"])
+    keep_vanishing(home, "vehicles", run, count=count, held=4, limit=1, identities=[b'["a"]', f"car{ATTACK}"])
+
+
+def begun(home: Storage, run: str, *, ends: bool, mode: str = "changes") -> None:
+    store = ProducerStore.of_home(home.root)
+    assert store is not None
+    store.run_started("vehicles", run, run_id=f"scheduled__{run}", mode=mode, sequence=3)
+    if ends:
+        store.run_ended("vehicles", run)
+    store.close()
+
+
+SHRINK = "publications/vehicles/actions/confirm-shrink"
+
+
+def test_other_deletions_than_those_that_were_shown_are_not_confirmed(browser, home):
+    held_up(home, 3)
+    shown = hidden_in(browser.get(SHRINK).text)
+    held_up(home, 4, run="run2")
+    answer = browser.post(SHRINK, reason="they were sold", **shown)
+    assert (answer.status_code, browser.api.asked) == (409, [])
+    assert "4 of 4 identities were gone" in answer.text
+    assert browser.post(SHRINK, reason="they were sold", **hidden_in(answer.text)).status_code == 303
+
+
+def test_where_no_deletions_are_held_up_none_are_confirmed(browser, home):
+    held_up(home, 3)
+    begun(home, "run2", ends=True)
+    answer = browser.confirm(SHRINK)
+    assert (answer.status_code, browser.api.asked) == (409, [])
+    assert "no deletions are held up that could be confirmed" in answer.text
+
+
+@pytest.mark.parametrize(("ends", "mode"), [(False, "changes"), (True, "backfill")])
+def test_deletions_can_be_confirmed_while_the_next_run_is_on_its_way_or_after_a_backfill(browser, home, ends, mode):
+    held_up(home, 3)
+    begun(home, "run2", ends=ends, mode=mode)
+    assert "3 of 4 identities were gone" in browser.get(SHRINK).text
+    assert browser.confirm(SHRINK).status_code == 303
+
+
+def test_what_a_shrink_would_delete_is_shown_before_it_is_confirmed(browser, home):
+    held_up(home, 3)
     assert "actions/confirm-shrink" in browser.get("publications/vehicles").text
-    text = browser.get("publications/vehicles/actions/confirm-shrink").text
+    text = browser.get(SHRINK).text
     assert "3 of 4 identities were gone" in text
     assert "the first 2 of them" in text
     assert "<code>[&#34;a&#34;]</code>" in text

@@ -29,7 +29,8 @@ def upgrade_home(
 
     Everything is looked at before anything is changed, also the ledgers of publications whose Kafka connection is in
     the environment. Each file is replaced as a whole; called again after it was killed, it goes on, and a second time
-    changes nothing. Runs that are under way keep it from beginning: pause the publications first.
+    changes nothing. Runs that are under way keep it from beginning: let them end, and pause the
+    publications first.
 
     Exit codes: 0 everything is of this Contexture's formats; 1 with --dry-run: something is to be done; 2 a later
     Contexture wrote it, or runs are under way; 3 storage, database or Airflow did not answer.

@@ -124,8 +124,8 @@ def refuse_while_running(found: Plan) -> None:
     named = ", ".join(f"{name} ({run})" for name, run in running[:5])
     raise ConfigurationError(
         f"runs are under way: {named}{', …' if running[5:] else ''}",
-        next_step="pause these publications and wait for their runs to end; where Airflow is stopped, or a run died "
-        "without saying so: contexture upgrade --stopped",
+        next_step="let their runs end and pause these publications (a run that is paused on its way stands still: "
+        "resume it first); where Airflow is stopped, or a run died without saying so: contexture upgrade --stopped",
     )
 
 

@@ -28,6 +28,7 @@ class Asked:
     Attributes:
         subject: an outbox; empty where the action is about the publication.
         who: the user, as Airflow calls them.
+        is_suspended: whether runs that are started wait, because the publication's DAG is paused.
     """
 
     dags: Dags
@@ -36,6 +37,7 @@ class Asked:
     subject: str
     who: str
     form: Form
+    is_suspended: bool = False
 
     @property
     def outboxes(self) -> Outboxes:
@@ -50,6 +52,12 @@ class Done:
     outcome: str
     run_id: str | None = None
 
+    @classmethod
+    def by_run(cls, asked: Asked, outcome: str, run_id: str) -> Done:
+        """By a run of the publication; while that is suspended, Airflow lets the run wait."""
+        waits = "; the publication is suspended, and the run waits until somebody resumes it"
+        return cls(outcome + (waits if asked.is_suspended else ""), run_id)
+
 
 @dataclass(frozen=True, slots=True)
 class Action:
@@ -59,21 +67,25 @@ class Action:
         title: what it is called.
         meaning: what will happen, before a person confirms it.
         perform: does it; raises a ContextureError when it can't be done.
+        while_suspended: what else is to be known while the publication is suspended.
         of_outbox: it is about one outbox.
+        needs_file: nothing comes of it without a good publication file.
         is_grave: it deletes, or gives up.
     """
 
     title: str
     meaning: str
     perform: Callable[[Asked], Done]
+    while_suspended: str = ""
     of_outbox: bool = False
+    needs_file: bool = True
     is_grave: bool = False
 
 
 def _run(asked: Asked) -> Done:
     params = {"dry_run": True} if asked.form.one("dry_run") else {}
     run = interventions.run_now(asked.dags, asked.publication, asked.form.reason, **params)
-    return Done("a dry run was started" if params else "a run was started", run)
+    return Done.by_run(asked, "a dry run was started" if params else "a run was started", run)
 
 
 def _resynchronise(asked: Asked) -> Done:
@@ -86,7 +98,7 @@ def _resynchronise(asked: Asked) -> Done:
 
 def _suspend(asked: Asked) -> Done:
     asked.dags.pause(dag_of(asked.publication), True, asked.form.reason)
-    return Done("its DAG is paused: a run that is on its way goes on, and no other begins")
+    return Done("its DAG is paused: no run begins, and one that is on its way stands still when its running tasks end")
 
 
 def _resume(asked: Asked) -> Done:
@@ -96,8 +108,11 @@ def _resume(asked: Asked) -> Done:
 
 def _retry_outbox(asked: Asked) -> Done:
     failed = interventions.forget_failed_sends(asked.outboxes, asked.subject)
+    if interventions.is_of_backfill(asked.outboxes, asked.subject):
+        then = "clear the publish task of its backfill, which alone sends it"
+        return Done(f"{failed} failed sends are forgotten; now {then}")
     run = interventions.run_now(asked.dags, asked.publication, asked.form.reason)
-    return Done(f"{failed} failed sends are forgotten, and a run was started that sends it first", run)
+    return Done.by_run(asked, f"{failed} failed sends are forgotten, and a run was started that sends it first", run)
 
 
 def _abandon(asked: Asked) -> Done:
@@ -110,53 +125,65 @@ def _retry_quarantine(asked: Asked) -> Done:
     rules = asked.form.many("rule")
     order = interventions.retry_order(asked.storage, asked.publication, asked.subject, rules, asked.form.reason)
     run = asked.dags.trigger(order.dag, order.conf)
-    return Done(f"a run was started that tries {order.events} quarantined events again", run)
+    return Done.by_run(asked, f"a run was started that tries {order.events} quarantined events again", run)
 
 
 def _confirm_shrink(asked: Asked) -> Done:
     run = interventions.run_now(asked.dags, asked.publication, asked.form.reason, confirm_shrink=True)
-    return Done("a run was started that may delete more than source.shrink_limit allows", run)
+    return Done.by_run(asked, "a run was started that may delete more than source.shrink_limit allows", run)
 
 
 def _verify(asked: Asked) -> Done:
+    interventions.refuse_paused(asked.dags, VERIFY_DAG)
     run = asked.dags.trigger(VERIFY_DAG, {"publications": [asked.publication], "reason": asked.form.reason})
     return Done(f"run {run} of {VERIFY_DAG} was started")
 
+
+_WAITS: Final = "The publication is suspended: the run waits until somebody resumes it."
 
 ACTIONS: Final[Mapping[str, Action]] = {
     "run": Action(
         "Run now",
         "A run of the publication begins, in the mode that its file says. What waits to be sent is sent first.",
         _run,
+        while_suspended=_WAITS,
     ),
     "resynchronise": Action(
         "Resynchronise in full",
         "Everything the source holds is read and sent again, and what it no longer holds is deleted from the topics.",
         _resynchronise,
+        while_suspended="The publication is suspended, and would be left out: resume it first.",
     ),
     "suspend": Action(
         "Suspend",
-        "No further run begins until somebody resumes the publication. A run that is on its way goes on to its end.",
+        "No further run begins until somebody resumes the publication. Of a run that is on its way, the tasks that run "
+        "now go on to their end, and the rest stands still until then.",
         _suspend,
+        needs_file=False,
     ),
     "resume": Action(
         "Resume",
-        "Runs begin again by the publication's schedule, the latest that was missed at once.",
+        "Runs begin again by the publication's schedule, the latest that was missed at once. A run that stood still, "
+        "or was started meanwhile, goes on first.",
         _resume,
+        needs_file=False,
     ),
     "retry-outbox": Action(
         "Send the outbox again",
         "The failed sends of the outbox are forgotten, and a run begins that sends the rest of it at once, from where "
-        "the ledger stands, with all its attempts.",
+        "the ledger stands, with all its attempts. For an outbox of a backfill no run begins: its own run alone sends "
+        "it, when somebody clears its publish task.",
         _retry_outbox,
+        while_suspended=_WAITS,
         of_outbox=True,
     ),
     "abandon-outbox": Action(
         "Abandon the outbox",
-        "The rest of the outbox is never sent. What is in Kafka already stays there, and the publication's next run "
-        "is a full one.",
+        "The rest of the outbox is never sent, but for what a task is sending at this moment. What is in Kafka already "
+        "stays there, and the publication's next run is a full one, unless it is an outbox of a backfill.",
         _abandon,
         of_outbox=True,
+        needs_file=False,
         is_grave=True,
     ),
     "retry-quarantine": Action(
@@ -164,6 +191,7 @@ ACTIONS: Final[Mapping[str, Action]] = {
         "A run begins that tries what the rules held back, instead of reading the source. What passes now is "
         "published, unless the target holds something newer; what is refused again stays, with its new reason.",
         _retry_quarantine,
+        while_suspended=_WAITS,
         of_outbox=True,
     ),
     "confirm-shrink": Action(
@@ -171,6 +199,7 @@ ACTIONS: Final[Mapping[str, Action]] = {
         "A run begins that may delete more than source.shrink_limit allows. It reads the source again: what it then "
         "misses for the second time is deleted from the topics.",
         _confirm_shrink,
+        while_suspended=_WAITS,
         is_grave=True,
     ),
     "verify": Action(

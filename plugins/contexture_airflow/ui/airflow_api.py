@@ -24,6 +24,10 @@ class RefusedError(ConfigurationError):
     """Airflow does not let this user do that."""
 
 
+class AlreadyStartedError(ConfigurationError):
+    """The run of a form was started already: it was sent twice."""
+
+
 class AirflowApi:
     """Implements `contexture.operations.interventions.Dags`, and more.
 
@@ -32,12 +36,14 @@ class AirflowApi:
     Args:
         request: the request of the user.
         loop: the event loop that the request came in by.
+        form: names the run that the user's form starts, so that a form that is sent twice starts it once.
     """
 
-    def __init__(self, request: Request, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, request: Request, loop: asyncio.AbstractEventLoop, form: str) -> None:
         self._application = request.scope[AIRFLOW]
         self._headers = {name: request.headers[name] for name in _FORWARDED if name in request.headers}
         self._loop = loop
+        self._form = form
 
     def is_paused(self, dag_id: str) -> bool:
         """Whether runs of a DAG wait until somebody resumes it.
@@ -50,8 +56,14 @@ class AirflowApi:
         return bool(self._ask("GET", f"/api/v2/dags/{dag_id}", dag_id)["is_paused"])
 
     def trigger(self, dag_id: str, conf: Mapping[str, object]) -> str:
-        """Starts a run, its reason as its note; gives its id. Raises as `is_paused`."""
-        body = {"logical_date": None, "conf": dict(conf), "note": conf.get("reason")}
+        """Starts a run, its reason as its note; gives its id.
+
+        Raises:
+            AlreadyStartedError: the same form has started it already.
+            ContextureError: as `is_paused`.
+        """
+        run = {"dag_run_id": f"manual__{self._form}", "logical_date": None}
+        body = {**run, "conf": dict(conf), "note": conf.get("reason")}
         return str(self._ask("POST", f"/api/v2/dags/{dag_id}/dagRuns", dag_id, json=body)["dag_run_id"])
 
     def pause(self, dag_id: str, paused: bool, reason: str) -> None:
@@ -70,6 +82,8 @@ class AirflowApi:
             raise ConfigurationError(
                 f"Airflow has no DAG {dag_id}", next_step="see whether its file shows as an import error"
             )
+        if answer.status_code == httpx.codes.CONFLICT:
+            raise AlreadyStartedError("this form has started its run already", next_step="see the run")
         if answer.status_code >= httpx.codes.INTERNAL_SERVER_ERROR:
             raise RetriableError(
                 f"Airflow answered {answer.status_code}", next_step="look at the log of its API server, and try again"

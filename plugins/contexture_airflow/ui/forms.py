@@ -6,9 +6,11 @@ import hmac
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Final
 from urllib.parse import parse_qs, urlsplit
+from uuid import uuid4
 
 from airflow.sdk import conf
 from fastapi import HTTPException, Request
@@ -16,6 +18,7 @@ from fastapi import HTTPException, Request
 from contexture_airflow.ui.mount import AIRFLOW
 
 TOKEN_FIELD: Final = "token"  # noqa: S105 - the name of a field
+FORM_FIELD: Final = "form"
 _HOUR_SECONDS: Final = 3600
 _LARGEST_BYTES: Final = 64 * 1024
 _LONGEST_REASON: Final = 500
@@ -46,6 +49,15 @@ class Form:
     def reason(self) -> str:
         """Why; no longer than what is read in a table."""
         return self.one("reason").strip()[:_LONGEST_REASON]
+
+
+def new_form() -> str:
+    """What tells a form from all others: when it was shown, and some letters."""
+    return f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}_{uuid4().hex[:8]}"
+
+
+EMPTY: Final = Form({})
+"""Nothing was written yet."""
 
 
 async def read_form(request: Request) -> Form:

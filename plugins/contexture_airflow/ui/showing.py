@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
-from contexture.errors import ConfigurationError
+from contexture.errors import ConfigurationError, DefectError
 from contexture.operations.page.held_back import HeldBack, held_back
 from contexture.operations.page.sources import Sources
+from contexture.operations.rows import RunRow
 from contexture.outbox.attempts import AttemptLog
 from contexture.outbox.lifecycle import Outboxes
 from contexture.outbox.vanishing import Vanishing, kept_vanishing
+
+CONFIRM_SHRINK: Final = "confirm-shrink"
+_LOOKED_AT: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,34 +40,36 @@ def shown_before(sources: Sources, name: str, action: str, outbox: str) -> Shown
         ConfigurationError: there is no such outbox.
         RetriableError: the storage did not answer.
     """
-    if action == "confirm-shrink":
+    if action == CONFIRM_SHRINK:
         return Shown(vanishing=vanishing_of_latest(sources, name))
     if not outbox:
         return Shown()
     status = Outboxes(sources.storage, name).status(_one_step(outbox))
     if action == "retry-quarantine":
         return Shown(held=held_back(sources.storage, name, status))
-    manifest = Outboxes(sources.storage, name).manifest(outbox)
     sends = AttemptLog(sources.storage, name).of_outbox(outbox)
     failed = ", ".join(f"shard {each.shard}: {each.told()}" for each in sends)
-    return Shown(
-        facts=(
-            ("Outbox", outbox),
-            ("Stands", f"{status.status}, {status.steps[-1].reason}"),
-            ("Mode", manifest.mode),
-            (
-                "Records",
-                f"{manifest.records:,} for {manifest.topics:,} topics, {manifest.deletes:,} of them tombstones",
-            ),
-            ("Failed sends", failed or "none"),
-        )
-    )
+    stands = f"{status.status}, {status.steps[-1].reason}"
+    told = _of_manifest(Outboxes(sources.storage, name), outbox)
+    return Shown(facts=(("Outbox", outbox), ("Stands", stands), *told, ("Failed sends", failed or "none")))
+
+
+def _of_manifest(outboxes: Outboxes, outbox: str) -> tuple[tuple[str, str], ...]:
+    try:
+        manifest = outboxes.manifest(outbox)
+    except DefectError:
+        # To be abandoned is the way out of a damaged outbox.
+        return (("Records", "not known: its manifest can not be read"),)
+    records = f"{manifest.records:,} for {manifest.topics:,} topics, {manifest.deletes:,} of them tombstones"
+    return (("Mode", manifest.mode), ("Records", records))
 
 
 def vanishing_of_latest(sources: Sources, name: str) -> Vanishing | None:
-    """What the latest run would have deleted, had the guard let it."""
-    latest = sources.tables.ask(lambda history: history.runs(name, limit=1), ())
-    return kept_vanishing(sources.storage, name, latest[0].run) if latest else None
+    """What the last run that has ended would have deleted, had the guard let it; backfills delete nothing."""
+    runs: Sequence[RunRow] = sources.tables.ask(lambda history: history.runs(name, limit=_LOOKED_AT), ())
+    ended = (each for each in runs if each.state != "running" and not each.is_backfill)
+    latest = next(ended, None)
+    return kept_vanishing(sources.storage, name, latest.run) if latest else None
 
 
 def _one_step(outbox: str) -> str:
