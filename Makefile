@@ -62,10 +62,10 @@ cluster-test: install ## Celery, PostgreSQL, Redis, Spark standalone, three brok
 	@$(UV) sync --frozen --inexact --compile-bytecode --extra celery --group cluster
 	$(RUN) -m pytest --long tests/e2e/test_cluster.py -s
 
-lint: install ## ruff with the AIR rules, mypy strict on include/, the import rules, what `make audit` does
+lint: install ## ruff with the AIR rules, mypy strict on include/, bench/, cluster/ and faults/, the import rules, what `make audit` does
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
-	$(VENV)/bin/mypy -p contexture
+	$(VENV)/bin/mypy
 	$(VENV)/bin/lint-imports --no-cache
 	$(RUN) -m audit
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, cast
+from typing import Annotated, Any, cast
 
 import typer
 from rich.console import Console
@@ -65,7 +65,8 @@ def main(
         progress.print(f"{name}: {value}")
     sizes = QUICK if quick else Sizes()
     asked = {"topics": tuple(topics or ()), "engines": tuple(engine or ())}
-    sizes = replace(sizes, **{name: value for name, value in asked.items() if value})
+    given: dict[str, Any] = {name: value for name, value in asked.items() if value}
+    sizes = replace(sizes, **given)
     measures = _take(chosen, sizes, progress)
     _hand_over(measures, machine, moment, json_file=json_file, write=write)
 

@@ -85,7 +85,9 @@ class Measure:
         }
 
 
-def alternate(ours: Measurement, peer: Measurement, pairs: int, tell: Tell) -> tuple[tuple[float, ...], ...]:
+def alternate(
+    ours: Measurement, peer: Measurement, pairs: int, tell: Tell
+) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """Measures both in turn, beginning with the other one in every second pair; gives our figures and the peer's.
 
     A machine that others use is never the same for long: what is measured within seconds of each other can be compared.

@@ -28,7 +28,7 @@ Row = tuple[str, bytes | None, bytes]
 """Topic, key and value."""
 
 
-def write_outbox(home: Path, load: Load) -> None:
+def write_outbox(home: Path | str, load: Load) -> None:
     """An outbox to one topic, without keys, in transactions of TRANSACTION_RECORDS."""
     rows: Iterator[Row] = ((TOPIC, None, value) for value in values(load.value_bytes))
     each = load.records // load.shards
@@ -42,7 +42,7 @@ def write_outbox(home: Path, load: Load) -> None:
 
 
 def write_shards(
-    home: Path,
+    home: Path | str,
     outbox: str,
     shards: Sequence[Iterable[Row]],
     *,

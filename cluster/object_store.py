@@ -14,6 +14,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
+from typing import Self
 
 import httpx
 
@@ -61,7 +62,7 @@ class ObjectStore:
             "AWS_EC2_METADATA_DISABLED": "true",
         }
 
-    def __enter__(self) -> ObjectStore:
+    def __enter__(self) -> Self:
         program = installed(self._progress)
         options = ProcessOptions(log=self._log)
         self.process = start_server("the object store", self._command(program), options, port=self.port)

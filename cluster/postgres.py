@@ -96,7 +96,7 @@ class PostgresServer:
 
     def _start(self, programs: Path) -> ChildProcess:
         settings = [word for name, value in self._settings.items() for word in ("-c", f"{name}={value}")]
-        words = [programs / "postgres", "-D", self._folder / "data", "-p", str(self.port), *settings]
+        words: list[str | Path] = [programs / "postgres", "-D", self._folder / "data", "-p", str(self.port), *settings]
         options = ProcessOptions(log=self._log, folder=self._folder, remove=(self._folder,))
         return start_server("PostgreSQL", self._account.command(words), options, port=self.port)
 

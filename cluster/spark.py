@@ -55,7 +55,7 @@ class SparkStandalone:
     def __init__(self, folders: SparkFolders, java: Java, variables: Mapping[str, str]) -> None:
         self.folders = folders
         self.port, self._page, *self._others = free_ports(2 + 2 * WORKERS)
-        self._environment = _environment(java, folders) | variables
+        self._environment = {**_environment(java, folders), **variables}
         self._master: ChildProcess | None = None
         self.workers: list[ChildProcess] = []
 
@@ -116,7 +116,7 @@ class SparkStandalone:
         except (httpx.HTTPError, JSONDecodeError):
             # The master's page takes requests before it knows what to answer: an error, or a page without workers.
             return False
-        return sum(worker["state"] == "ALIVE" for worker in workers) == WORKERS
+        return [worker["state"] for worker in workers].count("ALIVE") == WORKERS
 
     def _options(self, name: str) -> ProcessOptions:
         return ProcessOptions(log=self.folders.logs / f"{name}.log", environment=self._environment)

@@ -8,7 +8,7 @@ import signal
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from cluster.evidence import Kill
 from cluster.moments import await_found, executor_at_work, owner_of
@@ -197,7 +197,7 @@ class ClusterStory:
             self.narrator.line(f"{run.dag_id}: {done.state} in {done.seconds:.1f} s")
 
 
-def _partitions(settings: ClientSettings) -> list[object]:
+def _partitions(settings: ClientSettings) -> list[Any]:
     from confluent_kafka.admin import AdminClient
 
     topics = AdminClient(settings.admin()).list_topics(timeout=30).topics.values()

@@ -116,7 +116,7 @@ class Sender:
 
     def _is_stopped(self) -> bool:
         try:
-            return psutil.Process(self._process.pid).status() == psutil.STATUS_STOPPED
+            return bool(psutil.Process(self._process.pid).status() == psutil.STATUS_STOPPED)
         except psutil.NoSuchProcess:
             return False
 

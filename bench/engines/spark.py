@@ -72,7 +72,7 @@ class _Stages:
         rows = []
         for part, told in ((EXECUTORS, "all executors"), (DRIVER, "the driver"), (SOURCE, "the test broker, read")):
             what = f"Spark: processor time of {told}, {self._entities:,} entities, 2 executors"
-            rows.append(self._against(fewer, what, "s", lambda staged, part=part: staged.processor.get(part, 0.0)))
+            rows.append(self._against(fewer, what, "s", partial(_spent_by, part)))
         what = f"Spark: processor time of all executors, {self._entities:,} entities, 2 executors"
         ours, one = (self._of(lambda staged: staged.processor[EXECUTORS], number) for number in (EXECUTORS_AT_MOST, 1))
         return [*rows, Measure(BENCH, what, "s", ours, one, "1 executor")]
@@ -101,3 +101,7 @@ class _Stages:
         spent = ", ".join(f"{name} {shown(seconds)}" for name, seconds in staged.processor.items())
         self._setting.tell(f"{executors} executors: {staged.seconds:.1f} s ({steps}); processor seconds: {spent}")
         return self._entities / staged.working_seconds
+
+
+def _spent_by(part: str, staged: Staged) -> float:
+    return staged.processor.get(part, 0.0)

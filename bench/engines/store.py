@@ -51,7 +51,7 @@ class _Runs:
         self._entities = entities
         self._numbers = count(1)
         self._traffic: list[Traffic] = []
-        self._seconds: tuple[tuple[float, ...], ...] = ()
+        self._seconds: tuple[tuple[float, ...], tuple[float, ...]] = ((), ())
 
     def taken(self, submits: Submits, kafka: EmbeddedKafka, *, warm_up: bool) -> None:
         """Takes all pairs: on the store, in a folder."""

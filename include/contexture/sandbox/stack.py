@@ -10,6 +10,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
+from typing import Self
 
 from contexture.errors import ConfigurationError
 from contexture.kafka import ClientSettings
@@ -67,7 +68,7 @@ class Stack:
         self._progress = progress
         self._stack = ExitStack()
 
-    def __enter__(self) -> Stack:
+    def __enter__(self) -> Self:
         try:
             self._start()
         except BaseException:
