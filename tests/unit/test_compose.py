@@ -305,6 +305,12 @@ def test_three_brokers_form_one_cluster():
         assert broker["KAFKA_ADVERTISED_LISTENERS"].startswith(f"INTERNAL://kafka-{number}:9092,HOST://127.0.0.1:")
 
 
+def test_what_is_acknowledged_outlasts_the_loss_of_a_broker():
+    for number in (1, 2, 3):
+        broker = environment_of(f"kafka-{number}")
+        assert (broker["KAFKA_DEFAULT_REPLICATION_FACTOR"], broker["KAFKA_MIN_INSYNC_REPLICAS"]) == ("3", "2")
+
+
 def test_the_pools_are_made_before_anything_is_scheduled():
     script = SERVICES["airflow-init"]["command"][2]
     assert "contexture pools > /tmp/pools.json" in script
