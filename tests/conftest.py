@@ -29,6 +29,7 @@ class TwoPlatforms(LoadFileScheduling):
         return "platform in a browser" if nodeid.startswith(BROWSER) else "other platforms"
 
 
+@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> TwoPlatforms | None:
     # xdist's own groups (--dist loadgroup) are not seen with pytest 9.2: it keeps the ids of tests elsewhere.
     return TwoPlatforms(config, log) if config.getoption("dist") == "loadfile" else None
