@@ -103,7 +103,7 @@ def test_a_run_that_is_under_way_is_waited_for_by_the_operator(contexture, stora
     execute(url(storage), RUNNING)
     done = contexture("upgrade")
     assert done.code == 2
-    assert "runs are under way: vehicles (scheduled__2). Next: let their runs end and pause these publications" in done.err
+    assert "runs are under way: vehicles (scheduled__2). Next: let their runs end and pause these" in done.err
     assert state_format(storage) == 1
     assert contexture("upgrade", "--stopped").code == 0
     assert state_format(storage) == 3
