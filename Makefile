@@ -8,7 +8,6 @@ RUN := $(VENV)/bin/python
 UV := $(VENV)/bin/uv
 UV_VERSION := 0.13.8
 WORKERS ?= 2
-WAITING_WORKERS ?= $(shell expr $(WORKERS) + 1)
 SIDE_BY_SIDE := tests/unit tests/spark tests/plugins tests/dags
 
 # A machine without Java 17, 21 or 25 gets one from the registry.
@@ -44,9 +43,9 @@ up: install ## the same platform with Airflow's UI, until Ctrl-C (ports: AIRFLOW
 
 test: install lint ## everything: lint, then all tests with the real broker, Spark and Airflow
 	@# Two lanes: a Spark session of the first would be taken for one of the second, which stops it. In the second,
-	@# whole platforms come first, two at once (tests/conftest.py), and the tests of Kafka beside them: all of them wait.
+	@# whole platforms come first and one after the other (tests/conftest.py), beside the tests of Kafka.
 	@$(RUN) -m pytest $(SIDE_BY_SIDE) -n $(WORKERS) --dist loadfile; first=$$?; \
-	  $(RUN) -m pytest $(addprefix --ignore=,$(SIDE_BY_SIDE)) -n $(WAITING_WORKERS) --dist loadfile --no-loadscope-reorder \
+	  $(RUN) -m pytest $(addprefix --ignore=,$(SIDE_BY_SIDE)) -n $(WORKERS) --dist loadfile --no-loadscope-reorder \
 	  && exit $$first
 
 test-long: install ## the tests that `make test` leaves out, for they take many minutes or gigabytes

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import HealthCheck, settings
 from xdist.scheduler import LoadFileScheduling
 
-BROWSER = "tests/e2e/test_page_in_browser.py"
 # Machines are shared: how long an example takes says nothing about the code.
 SHARED_MACHINE = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 # A check of a change answers for the change: the same examples each time. `make test-laws` looks for new ones.
@@ -16,23 +15,17 @@ settings.register_profile("same examples", SHARED_MACHINE, derandomize=True)
 settings.register_profile("new examples", SHARED_MACHINE, print_blob=True)
 
 
-class TwoPlatforms(LoadFileScheduling):
-    """Files beside each other, but of those that start whole platforms never more than two.
-
-    A platform waits a third of its time, and a third one would wait for processors. The browser's test takes as long as
-    all others together.
-    """
+class PlatformsInTurn(LoadFileScheduling):
+    """Files beside each other, but all that start whole platforms in one process, one after the other."""
 
     def _split_scope(self, nodeid: str) -> str:
-        if not nodeid.startswith("tests/e2e/"):
-            return super()._split_scope(nodeid)
-        return "platform in a browser" if nodeid.startswith(BROWSER) else "other platforms"
+        return "platforms" if nodeid.startswith("tests/e2e/") else super()._split_scope(nodeid)
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> TwoPlatforms | None:
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> PlatformsInTurn | None:
     # xdist's own groups (--dist loadgroup) are not seen with pytest 9.2: it keeps the ids of tests elsewhere.
-    return TwoPlatforms(config, log) if config.getoption("dist") == "loadfile" else None
+    return PlatformsInTurn(config, log) if config.getoption("dist") == "loadfile" else None
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
