@@ -78,6 +78,11 @@ class PublicationStatus(Document):
     status: StatusReport
 
     @property
+    def question(self) -> str | None:
+        """What a run waits for somebody to answer; None where none does."""
+        return self.status.reason if self.status.standing is Standing.ASKING else None
+
+    @property
     def needs_a_person(self) -> bool:
         """Whether its last run failed, a run waits for an answer, or sending one of its outboxes has failed."""
         if self.status.standing in {Standing.STOPPED, Standing.ASKING}:

@@ -64,8 +64,8 @@ def _lines(found: list[PublicationStatus], root: str) -> Iterator[str]:
             known = "nothing was sent; the registry held" if each.baseline else "target holds"
             yield f"  {known} {each.identities} identities, watermark {each.watermark or 'none'}"
         yield from _operation_lines(each.operations)
-        if each.status.standing == "waiting for an answer":
-            yield f"  waiting for an answer: {each.status.reason}"
+        if each.question:
+            yield f"  waiting for an answer: {each.question}"
         if each.waiting:
             since = f"{each.waiting.since:%Y-%m-%d %H:%M:%S} UTC"
             yield f"  inbox: {each.waiting.files} files of notifications wait, the oldest since {since}"
