@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import faulthandler
+from collections.abc import Generator
 from typing import Any
 
 import pytest
+from _pytest.faulthandler import fault_handler_stderr_fd_key
 from hypothesis import HealthCheck, settings
 from xdist.scheduler import LoadFileScheduling
 
@@ -15,17 +18,50 @@ settings.register_profile("same examples", SHARED_MACHINE, derandomize=True)
 settings.register_profile("new examples", SHARED_MACHINE, print_blob=True)
 
 
+# How long after its time limit a test may still take to end.
+HUNG_SECONDS = 60.0
+
+
 class PlatformsInTurn(LoadFileScheduling):
     """Files beside each other, but all that start whole platforms in one process, one after the other."""
 
     def _split_scope(self, nodeid: str) -> str:
         return "platforms" if nodeid.startswith("tests/e2e/") else super()._split_scope(nodeid)
 
+    def remove_node(self, node: Any) -> str | None:
+        """A test whose process ended has failed; xdist would try it again and again."""
+        for tests in self.assigned_work[node].values():
+            for test, is_done in tests.items():
+                if not is_done:
+                    del tests[test]
+                    super().remove_node(node)
+                    return test
+        return super().remove_node(node)
+
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> PlatformsInTurn | None:
     # xdist's own groups (--dist loadgroup) are not seen with pytest 9.2: it keeps the ids of tests elsewhere.
     return PlatformsInTurn(config, log) if config.getoption("dist") == "loadfile" else None
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Ends the process of a test that its time limit did not end, and shows where it stands; the others go on.
+
+    The limit is a signal, and none reaches a thread that waits inside a library: the whole run would stand still.
+    """
+    seconds = _time_limit(item) + HUNG_SECONDS
+    faulthandler.dump_traceback_later(seconds, exit=True, file=item.config.stash[fault_handler_stderr_fd_key])
+    try:
+        return (yield)
+    finally:
+        faulthandler.cancel_dump_traceback_later()
+
+
+def _time_limit(item: pytest.Item) -> float:
+    marker = item.get_closest_marker("timeout")
+    return float(marker.args[0] if marker else item.config.getini("timeout"))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

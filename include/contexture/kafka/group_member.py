@@ -7,8 +7,10 @@ from collections.abc import Iterator
 from types import TracebackType
 from typing import TYPE_CHECKING, Final
 
-from contexture.kafka.clients import client_error, error_in, reader
+from contexture.errors import ContextureError
+from contexture.kafka.clients import asked, client_error, error_in, reader
 from contexture.kafka.error_table import translated
+from contexture.kafka.leaving import leave
 from contexture.kafka.patience import Patience
 from contexture.kafka.replica import ReplicaRecord, record_of
 from contexture.kafka.settings import ClientSettings
@@ -61,6 +63,8 @@ class GroupMember:
         self._subscribed: list[str] = []
         self._looked = 0.0
         self._consumer: Consumer | None = None
+        self._is_leaving = False
+        self._failure: ContextureError | None = None
 
     def __enter__(self) -> GroupMember:
         self._consumer = reader(self._settings, self._watch, own=self._options)
@@ -69,7 +73,8 @@ class GroupMember:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._live().close()
+        self._is_leaving = True
+        leave(self._live())
 
     def assigned(self) -> list[tuple[str, int]]:
         """The partitions that this member reads now."""
@@ -85,12 +90,15 @@ class GroupMember:
             OffsetGoneError: records after what the group has committed are gone.
             DamagedRecordsError: the brokers gave other bytes than were written.
             KafkaConfigurationError: a topic or the group may not be read.
+            RetriableError: brokers did not tell where the group stands in partitions that this member was given.
         """
         last = time.monotonic()
         while idle_seconds is None or time.monotonic() - last < idle_seconds:
             self._subscribe()
             message = self._live().poll(_POLL_SECONDS)
             self._watch.raise_refusal("reading")
+            if self._failure is not None:
+                raise self._failure
             if message is None:
                 continue
             if message.error() is not None:
@@ -136,10 +144,21 @@ class GroupMember:
         return self._topics.chosen(TopicAdmin(self._settings, self._patience).listed())
 
     def _begin(self, consumer: Consumer, places: list[TopicPartition]) -> None:
-        """What nobody has committed anything for is read from its beginning; anything else must be there."""
+        """What nobody has committed anything for is read from its beginning; anything else must be there.
+
+        Returning without an assignment leaves it to the client, which gives back what comes while it closes; asked
+        then where the group stands, it never answers.
+        """
         from confluent_kafka import OFFSET_BEGINNING
 
-        found = consumer.committed(places, timeout=_COMMITTED_SECONDS) if places else []
+        if self._is_leaving:
+            return
+        try:
+            found = asked(lambda: consumer.committed(places, timeout=_COMMITTED_SECONDS)) if places else []
+        except client_error() as failure:
+            # Out of here it would come as something that no `except` catches.
+            self._failure = translated(error_in(failure), "asking where the group stands")
+            return
         for place in found:
             if place.offset < 0:
                 place.offset = OFFSET_BEGINNING

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import uuid
 from datetime import UTC, datetime
 from pathlib import Path
@@ -25,6 +26,7 @@ from contexture.kafka import (
     one_after_the_other,
     partitioned,
 )
+from contexture.kafka.leaving import LEAVE_SECONDS
 from contexture.kafka.testing import MemoryShard, OutboxRow
 
 pytestmark = pytest.mark.integration
@@ -32,6 +34,8 @@ pytestmark = pytest.mark.integration
 NOON = int(datetime(2026, 11, 20, 12, tzinfo=UTC).timestamp() * 1000)
 # Where the attributes of a batch begin in a log segment (record batch version 2); their lowest bits name the codec.
 ATTRIBUTES_AT = 21
+# What a busy machine may take longer.
+SLACK_SECONDS = 60
 CODECS = {"none": 0, "gzip": 1, "snappy": 2, "lz4": 3, "zstd": 4}
 
 
@@ -139,6 +143,19 @@ def test_members_of_a_group_share_partitions_and_move_only_some_of_them(settings
             assert set(shared) < set(alone)
             assert sorted(shared + second.assigned()) == alone
     assert sorted((record.topic, record.value) for record in got) == expected
+
+
+def test_a_member_that_leaves_while_partitions_move_comes_to_an_end(settings, name):
+    ensure_topics(settings, [TopicSpec(name, partitions=8)])
+    reader = ReplicaReader(settings, [name])
+    for idle_seconds in (0.01, 2.0):
+        with reader.member(name) as staying:
+            list(staying.records(idle_seconds=4))
+            with reader.member(name) as leaving:
+                list(leaving.records(idle_seconds=idle_seconds))
+                list(staying.records(idle_seconds=0.01))
+                begun = time.monotonic()
+            assert time.monotonic() - begun < LEAVE_SECONDS + SLACK_SECONDS
 
 
 def test_every_codec_stands_in_the_log_segments(kafka, name):

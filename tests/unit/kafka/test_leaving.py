@@ -1,0 +1,65 @@
+"""A member of a group that leaves comes to an end, whatever its client does."""
+
+from __future__ import annotations
+
+import logging
+import threading
+
+import pytest
+from confluent_kafka import KafkaError
+
+from contexture.kafka.leaving import leave
+
+
+class Client:
+    """Closes when it is allowed to, and raises what it is given."""
+
+    def __init__(self, allowed: threading.Event, error: BaseException | None = None) -> None:
+        self.allowed, self.error, self.closed = allowed, error, threading.Event()
+
+    def close(self) -> None:
+        self.allowed.wait(60)
+        if self.error is not None:
+            raise self.error
+        self.closed.set()
+
+
+@pytest.fixture
+def allowed():
+    event = threading.Event()
+    event.set()
+    return event
+
+
+def test_a_client_that_closes_is_waited_for(allowed, caplog):
+    client = Client(allowed)
+
+    assert leave(client)
+    assert client.closed.is_set()
+    assert not caplog.records
+
+
+def test_a_client_that_never_closes_is_left_to_itself_and_that_is_told(caplog):
+    client = Client(threading.Event())
+
+    with caplog.at_level(logging.WARNING):
+        assert not leave(client, seconds=0.01)
+
+    assert not client.closed.is_set()
+    assert [record.getMessage() for record in caplog.records] == [
+        "the Kafka client has not left its group within 0 s; it is left to itself"
+    ]
+    client.allowed.set()
+    assert client.closed.wait(60)
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [(RuntimeError("k7"), "RuntimeError"), (KafkaError(KafkaError._TIMED_OUT, "k7"), "KafkaException")],
+)
+def test_an_error_of_the_close_stands_in_the_log_by_its_kind_alone(allowed, caplog, error, kind):
+    with caplog.at_level(logging.WARNING):
+        assert leave(Client(allowed, error))
+
+    (record,) = caplog.records
+    assert record.getMessage() == f"the Kafka client left its group with {kind}"
