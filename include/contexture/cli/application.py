@@ -21,6 +21,7 @@ COMMANDS = {
     "doctor": ("contexture.cli.doctor", "Look whether everything is here that runs need."),
     "notify": ("contexture.cli.notify", "Take notifications of context brokers, without Airflow."),
     "outbox": ("contexture.cli.outbox", "Look at outboxes, send one again, or give one up."),
+    "transactions": ("contexture.cli.transactions", "Show what has become of each Kafka transaction."),
     "quarantine": ("contexture.cli.quarantine", "Show what the row rules hold back."),
     "dead-letters": ("contexture.cli.dead_letters", "Show what can never be sent, and why."),
     "models": ("contexture.cli.models", "Copy JSON Schemas that entities are validated against."),

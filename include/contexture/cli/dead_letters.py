@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from contexture.cli.terminal_text import on_one_line
+
 if TYPE_CHECKING:
     from contexture.kafka.refused_records import RefusedRecord
 
@@ -53,9 +55,9 @@ def show_dead_letters(
 def _lines(each: RefusedRecord) -> Iterator[str]:
     at = f"{each.at:%Y-%m-%d %H:%M:%S} UTC" if each.at else "at a time that is not told"
     what = "no value" if each.value_bytes is None else f"{each.value_bytes} bytes"
-    yield f"{at}: {each.error} by {each.by}, meant for {_shown(each.topic)}, {what}, key {_key(each.key)}"
-    yield f"  {_shown(each.message)}"
-    yield f"  outbox {_shown(each.outbox)}, shard {each.shard}, position {each.position}"
+    yield f"{at}: {each.error} by {each.by}, meant for {on_one_line(each.topic)}, {what}, key {_key(each.key)}"
+    yield f"  {on_one_line(each.message)}"
+    yield f"  outbox {on_one_line(each.outbox)}, shard {each.shard}, position {each.position}"
 
 
 def _document(each: RefusedRecord) -> dict[str, Any]:
@@ -79,9 +81,4 @@ def _key(key: bytes | None) -> str:
     if key is None:
         return "none"
     text = key.decode(errors="replace")
-    return _shown(text if len(text) <= _KEY_SHOWN else f"{text[:_KEY_SHOWN]}…")
-
-
-def _shown(text: str) -> str:
-    """Text that anybody may have written, on one line and without what a terminal would obey."""
-    return "".join(each if each.isprintable() else f"\\u{ord(each):04x}" for each in text)
+    return on_one_line(text if len(text) <= _KEY_SHOWN else f"{text[:_KEY_SHOWN]}…")

@@ -1,0 +1,77 @@
+"""Transactions as the operational tables tell them, for a terminal."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+from contexture.cli import home
+from contexture.cli.known_publications import known_publications
+from contexture.errors import ConfigurationError
+from contexture.operations import ProducerStore, TransactionRow
+from contexture.operations.database import DATABASE_VARIABLE
+from contexture.operations.transaction_filter import TransactionFilter
+from contexture.outbox.filesystems import HOME_VARIABLE
+from contexture.outbox.storage import Storage
+
+
+@dataclass(frozen=True, slots=True)
+class KeptTransactions:
+    """Some of them, the latest first.
+
+    Attributes:
+        address: of the operational tables, without a password.
+        publication: whose they are; None: of all.
+        rows: the transactions.
+        has_more: whether there are earlier ones that were asked for as well.
+    """
+
+    address: str
+    publication: str | None
+    rows: tuple[TransactionRow, ...]
+    has_more: bool
+
+
+def kept_transactions(publication: str | None, which: TransactionFilter, *, last: int) -> KeptTransactions:
+    """The last transactions that are asked for.
+
+    Raises:
+        ConfigurationError: there is no such publication, there are no tables, or no time is between those given.
+        RetriableError: their database, or the storage, did not answer.
+    """
+    storage, asked = home.open_home(), _in_utc(which)
+    store = _store(storage)
+    rows = store.transactions(publication, which=asked, limit=last + 1) if store.is_there else []
+    if not rows and publication is not None:
+        _check_known(storage, publication)
+    return KeptTransactions(store.address, publication, tuple(rows[:last]), len(rows) > last)
+
+
+def _in_utc(which: TransactionFilter) -> TransactionFilter:
+    since, until = _utc(which.since), _utc(which.until)
+    if since is not None and until is not None and since >= until:
+        raise ConfigurationError("--since is not before --until", next_step="turn them round")
+    return replace(which, since=since, until=until)
+
+
+def _utc(at: datetime | None) -> datetime | None:
+    return None if at is None else at.replace(tzinfo=UTC)
+
+
+def _store(storage: Storage) -> ProducerStore:
+    found = ProducerStore.of_home(storage.root)
+    if found is None:
+        raise ConfigurationError(
+            f"there are no operational tables: {storage.root} is an object store, and {DATABASE_VARIABLE} is not set",
+            next_step=f"set {DATABASE_VARIABLE} as Airflow has it",
+        )
+    return found
+
+
+def _check_known(storage: Storage, publication: str) -> None:
+    known = sorted({each.name for each in known_publications()} | set(home.publications(storage)))
+    if publication not in known:
+        raise ConfigurationError(
+            f"there is no publication {publication} in {storage.root}",
+            next_step=f"choose among: {', '.join(known)}" if known else f"set {HOME_VARIABLE} as Airflow has it",
+        )

@@ -1,0 +1,97 @@
+"""How `contexture transactions` shows them: for people, and for scripts."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+from contexture.cli.terminal_text import on_one_line
+from contexture.cli.transactions_kept import KeptTransactions
+from contexture.operations import TransactionRow, TransactionStatus
+
+_ID_SHOWN = 12
+_HEAD = ("changed (UTC)", "publication", "status", "outbox", "shard", "number", "registry's", "records", "bytes", "")
+_STYLES = {
+    TransactionStatus.PENDING: "yellow",
+    TransactionStatus.SENT: "green",
+    TransactionStatus.LOCAL_FAILURE: "red",
+    TransactionStatus.BROKER_ERROR: "red",
+    TransactionStatus.UNEXPECTED: "red",
+}
+
+
+def print_transactions(kept: KeptTransactions, *, as_json: bool) -> None:
+    """The transactions as a table, or as one JSON document."""
+    if as_json:
+        print(json.dumps(_document(kept), ensure_ascii=False, indent=2))
+        return
+    console = Console(highlight=False, soft_wrap=True)
+    if not kept.rows:
+        console.print("no such transaction is in the operational tables", markup=False)
+        return
+    console.print(_table(kept.rows), end="")
+    if kept.has_more:
+        console.print(f"there are more: these are the last {len(kept.rows)}; --last gives others", style="dim")
+
+
+def _table(rows: tuple[TransactionRow, ...]) -> Text:
+    # Lines of text rather than a rich table, which would cut columns where a terminal is narrow or there is none.
+    lines = [_HEAD, *(_cells(row) for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    styles = ["dim", *(_STYLES[row.status] for row in rows)]
+    text = Text()
+    for line, style in zip(lines, styles, strict=True):
+        text.append("  ".join(map(str.ljust, line, widths)).rstrip() + "\n", style=style)
+    return text
+
+
+def _cells(row: TransactionRow) -> tuple[str, ...]:
+    return (
+        f"{row.updated_at:%Y-%m-%d %H:%M:%S}",
+        row.publication,
+        f"{row.status} {_name(row.status)}",
+        row.outbox[:_ID_SHOWN],
+        str(row.shard),
+        str(row.number),
+        _registry_number(row),
+        str(row.records),
+        str(row.bytes),
+        on_one_line(_remark(row)),
+    )
+
+
+def _name(status: TransactionStatus) -> str:
+    return status.name.lower().replace("_", " ")
+
+
+def _registry_number(row: TransactionRow) -> str:
+    if row.source_transaction is None:
+        return ""
+    return f"{row.source_transaction}{' deletions' if row.source_deletions else ''}"
+
+
+def _remark(row: TransactionRow) -> str:
+    aside = f"{row.dead_letters} dead letters" if row.dead_letters else ""
+    return "; ".join(filter(None, (aside, row.message)))
+
+
+def _document(kept: KeptTransactions) -> dict[str, Any]:
+    return {
+        "operational_tables": kept.address,
+        "publication": kept.publication,
+        "has_more": kept.has_more,
+        "transactions": [_of_row(row) for row in kept.rows],
+    }
+
+
+def _of_row(row: TransactionRow) -> dict[str, Any]:
+    return {
+        **asdict(row),
+        "status": int(row.status),
+        "status_name": row.status.name.lower(),
+        "updated_at": row.updated_at.isoformat(),
+    }
