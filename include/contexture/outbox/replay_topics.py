@@ -17,18 +17,19 @@ _OWN_TOPICS: Final = "contexture.ledger."
 
 
 def check_topics(storage: Storage, publication: str, prefix: str, topics: Iterable[str]) -> None:
-    """Sees that the topics of a replay can be made and are nobody's whom this publication knows.
+    """Sees that the topics of a replay can be made and are filled by no live runs.
 
     Args:
-        storage: where the publication's state is.
-        publication: its name.
+        storage: where the state of publications is.
+        publication: whose replay it is.
         prefix: what its topics begin with.
         topics: with the prefix.
 
     Raises:
-        ConfigurationError: a name is too long, a ledger's, or that of a topic which live runs fill.
+        ConfigurationError: a name is too long, a ledger's, or that of a topic which live runs of some
+            publication in the storage fill.
     """
-    live: frozenset[str] | None = None
+    live: dict[str, str] | None = None
     for topic in topics:
         try:
             check_legal(topic)
@@ -37,14 +38,23 @@ def check_topics(storage: Storage, publication: str, prefix: str, topics: Iterab
         if topic.startswith(_OWN_TOPICS):
             raise _unusable(prefix, f"{topic} is the name of a ledger")
         live = _live(storage, publication) if live is None else live
-        if as_brokers_compare(topic) in live:
-            raise _unusable(prefix, f"live runs of {publication} fill {topic} themselves")
+        owner = live.get(as_brokers_compare(topic))
+        if owner is not None:
+            raise _unusable(prefix, f"live runs of {owner} fill {topic}")
 
 
-def _live(storage: Storage, publication: str) -> frozenset[str]:
+def _live(storage: Storage, publication: str) -> dict[str, str]:
+    """Whose each topic is; the publication itself where it shares one with others."""
+    others = [name for name in storage.folders("") if name != publication]
+    return {as_brokers_compare(topic): name for name in (*others, publication) for topic in _filled(storage, name)}
+
+
+def _filled(storage: Storage, publication: str) -> list[str]:
     state = State(storage, publication)
-    topics = pc.unique(pc.list_flatten(state.table(state.pointer(), ["topics"]).column("topics"))).to_pylist()
-    return frozenset(as_brokers_compare(topic) for topic in topics)
+    pointer = state.pointer()
+    if not pointer.files:
+        return []
+    return list(pc.unique(pc.list_flatten(state.table(pointer, ["topics"]).column("topics"))).to_pylist())
 
 
 def _unusable(prefix: str, reason: str) -> ConfigurationError:

@@ -325,10 +325,21 @@ def test_with_a_prefix_everything_goes_to_other_topics(storage: Storage):
 def test_a_prefix_that_ends_in_a_topic_of_live_runs_is_refused(storage: Storage):
     archive(storage, LATEST, 1, [records("a", topic="s")], [Held("a")])
 
-    with pytest.raises(ConfigurationError, match="live runs of vehicles fill cars themselves"):
+    with pytest.raises(ConfigurationError, match="live runs of vehicles fill cars"):
         replay(order(storage, LATEST, topic_prefix="car"))
     with pytest.raises(ConfigurationError, match=r"contexture\.ledger\.s is the name of a ledger"):
         replay(order(storage, LATEST, topic_prefix="contexture.ledger."))
+
+
+def test_a_prefix_that_ends_in_a_topic_of_another_publication_is_refused(storage: Storage):
+    bikes = publication(name="bikes")
+    conclude(storage, approved(storage, bikes, 1, [Held("b", topics=["again_s"])], []), cluster=None, target=None)
+    archive(storage, LATEST, 1, [records("a", topic="s")])
+
+    # Brokers take dots and underscores of names for the same.
+    with pytest.raises(ConfigurationError, match=r"live runs of bikes fill again\.s"):
+        replay(order(storage, LATEST, topic_prefix="again."))
+    assert replay(order(storage, LATEST, topic_prefix="once-more.")).topic_prefix == "once-more."
 
 
 def test_a_prefix_may_not_make_a_name_too_long_for_kafka(storage: Storage):
