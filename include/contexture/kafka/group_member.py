@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import TYPE_CHECKING, Final
 
@@ -13,7 +13,7 @@ from contexture.kafka.error_table import translated
 from contexture.kafka.leaving import leave
 from contexture.kafka.patience import Patience
 from contexture.kafka.replica import ReplicaRecord, record_of
-from contexture.kafka.settings import ClientSettings
+from contexture.kafka.settings import ClientSettings, Option
 from contexture.kafka.topic_admin import TopicAdmin
 from contexture.kafka.topic_filter import TopicFilter
 from contexture.kafka.unreadable import raise_unreadable
@@ -21,6 +21,9 @@ from contexture.kafka.watch import ClientWatch
 
 if TYPE_CHECKING:
     from confluent_kafka import Consumer, Message, TopicPartition
+
+OpenConsumer = Callable[..., "Consumer"]
+"""Makes the client of a member, as `clients.reader` does."""
 
 _POLL_SECONDS: Final = 0.5
 _COMMITTED_SECONDS: Final = 30.0
@@ -46,13 +49,16 @@ class GroupMember:
         instance: str | None,
         refresh_seconds: float,
         patience: Patience,
+        *,
+        open_consumer: OpenConsumer = reader,
     ) -> None:
+        self._open_consumer = open_consumer
         self._settings = settings
         self._topics = topics
         self._refresh_seconds = refresh_seconds
         self._patience = patience
         self._watch = ClientWatch()
-        self._options: dict[str, str | bool] = {
+        self._options: dict[str, Option] = {
             "group.id": group,
             "partition.assignment.strategy": "cooperative-sticky",
             "auto.offset.reset": "error",
@@ -67,7 +73,7 @@ class GroupMember:
         self._failure: ContextureError | None = None
 
     def __enter__(self) -> GroupMember:
-        self._consumer = reader(self._settings, self._watch, own=self._options)
+        self._consumer = self._open_consumer(self._settings, self._watch, own=self._options)
         return self
 
     def __exit__(
