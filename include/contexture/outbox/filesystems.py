@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import SplitResult, urlsplit
 
 from pyarrow import fs
 
@@ -10,30 +11,48 @@ from contexture.errors import ConfigurationError
 
 HOME_VARIABLE = "CONTEXTURE_HOME"
 _OBJECT_STORE = "s3"
+_WITHOUT_PORTS = frozenset({"s3", "gs", "gcs"})
 
 
 def open_filesystem(root: str) -> tuple[Any, str]:
     """The filesystem behind a local path or a URI, and the path it knows the address by, without a slash at its end.
 
     Raises:
-        ConfigurationError: no filesystem answers to the address.
+        ConfigurationError: no filesystem answers to the address, or it has credentials in it.
     """
     try:
         if "://" not in root:
             return fs.LocalFileSystem(), root.rstrip("/")
+        _refuse_credentials(urlsplit(root))
         filesystem, base = fs.FileSystem.from_uri(_with_options(root))
     except (ValueError, OSError) as error:
+        shown = root.partition("?")[0]
+        # A chain would show the address as a whole, and what is behind its question mark may be a secret.
         raise ConfigurationError(
-            f"the storage address {root!r} can not be opened: {error}",
+            f"the storage address {shown!r} can not be opened: {str(error).replace(root, shown)}",
             next_step=f"set {HOME_VARIABLE} to a folder, or to a URI such as s3://bucket/contexture",
-            home=root,
-        ) from error
+            home=shown,
+        ) from None
     return filesystem, base.rstrip("/")
 
 
 def knows_folders(filesystem: Any) -> bool:
     """Whether folders and renames are its own. S3 has names only: a folder is a request a level, a rename a copy."""
     return bool(filesystem.type_name != _OBJECT_STORE)
+
+
+def _refuse_credentials(address: SplitResult) -> None:
+    """The address stands in logs, errors and the orders of runs; no password does.
+
+    A secret with a slash in it ends what is taken for the host, but where a host is a bucket it has no colon.
+    """
+    before_host = address.netloc.rpartition("@")[0]
+    if ":" in before_host or (address.scheme in _WITHOUT_PORTS and ":" in address.netloc):
+        raise ConfigurationError(
+            f"the storage address {address.scheme}://… has credentials in it, and it stands in logs and orders",
+            next_step=f"take them out of {HOME_VARIABLE}, and set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY "
+            "(or what the storage has in their place); renew them if runs have used the address",
+        )
 
 
 def _with_options(root: str) -> str:

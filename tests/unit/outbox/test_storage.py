@@ -131,6 +131,23 @@ def test_an_address_that_nobody_knows_is_a_configuration_error(root: str):
     assert "CONTEXTURE_HOME" in error.value.next_step
 
 
+@pytest.mark.parametrize("credentials", ["key:s3cr3t@", "key:s3/cr3t@", "key:s3cr3t/@"])
+@pytest.mark.parametrize("scheme", ["s3", "gs"])
+def test_an_address_with_credentials_is_refused_without_quoting_them(scheme: str, credentials: str):
+    with pytest.raises(ConfigurationError) as error:
+        Storage(f"{scheme}://{credentials}bucket/home")
+
+    assert "cr3t" not in f"{error.value} {error.value.context}"
+    assert "CONTEXTURE_HOME" in error.value.next_step
+
+
+def test_what_follows_the_question_mark_of_an_address_is_not_quoted():
+    with pytest.raises(ConfigurationError, match=r"'s3://bucket/home' can not be opened") as error:
+        Storage("s3://bucket/home?secret_key=s3cr3t")
+
+    assert "s3cr3t" not in f"{error.value} {error.value.context} {error.value.__cause__}"
+
+
 def test_addresses_keep_their_form(tmp_path: Path):
     assert Storage(str(tmp_path)).uri("a/b") == f"{tmp_path}/a/b"
     assert Storage(tmp_path.as_uri()).uri("a/b") == f"file://{tmp_path}/a/b"
