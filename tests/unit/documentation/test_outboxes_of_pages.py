@@ -12,6 +12,7 @@ from builders.outboxes import outbox, publication, records
 from builders.pages import block
 from builders.quarantines import refused
 from builders.terminal import Terminal
+from contexture.operations import ProducerStore, TransactionRow, TransactionStatus
 from contexture.outbox.layout import PublicationFolder
 from contexture.outbox.lifecycle import Outboxes
 from contexture.outbox.storage import Storage
@@ -39,11 +40,15 @@ def storage(terminal: Terminal) -> Storage:
     return storage
 
 
-@pytest.mark.usefixtures("storage")
-def test_a_person_at_night_sees_what_waits_and_what_to_do(terminal):
-    listed, shown, examined = block(STUCK, "contexture outbox list").strip().splitlines()
+def test_a_person_at_night_sees_what_waits_and_what_to_do(terminal, storage):
+    failed = TransactionRow(
+        "vehicles", "abcd1234", 0, 0, TransactionStatus.BROKER_ERROR, 2, 90, 0, None, "no broker", RECEIVED
+    )
+    ProducerStore.of_home(storage.root).transaction_is(failed)
+    listed, shown, refused_by_brokers, examined = block(STUCK, "contexture outbox list").strip().splitlines()
     assert "abcd1234" in terminal.run(listed).stdout
     assert "start publish_vehicles: it sends this outbox first" in terminal.run(shown.replace("ID", "abcd")).stdout
+    assert terminal.run(refused_by_brokers).stdout.splitlines()[-1].endswith("no broker")
     # What it finds of the machine is the machine's affair.
     found = json.loads(terminal.run(f"{examined.partition('#')[0]} --json || true").stdout)
     assert {"storage", "publications", "formats"} <= {point["name"] for point in found["points"]}
