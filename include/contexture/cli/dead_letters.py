@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from contexture.cli.terminal_text import on_one_line
+from contexture.cli.terminal_text import printable
 
 if TYPE_CHECKING:
     from contexture.kafka.refused_records import RefusedRecord
@@ -55,9 +55,10 @@ def show_dead_letters(
 def _lines(each: RefusedRecord) -> Iterator[str]:
     at = f"{each.at:%Y-%m-%d %H:%M:%S} UTC" if each.at else "at a time that is not told"
     what = "no value" if each.value_bytes is None else f"{each.value_bytes} bytes"
-    yield f"{at}: {each.error} by {each.by}, meant for {on_one_line(each.topic)}, {what}, key {_key(each.key)}"
-    yield f"  {on_one_line(each.message)}"
-    yield f"  outbox {on_one_line(each.outbox)}, shard {each.shard}, position {each.position}"
+    topic = printable(each.topic, limit=None)
+    yield f"{at}: {each.error} by {each.by}, meant for {topic}, {what}, key {_key(each.key)}"
+    yield f"  {printable(each.message, limit=None)}"
+    yield f"  outbox {printable(each.outbox)}, shard {each.shard}, position {each.position}"
 
 
 def _document(each: RefusedRecord) -> dict[str, Any]:
@@ -80,5 +81,4 @@ def _document(each: RefusedRecord) -> dict[str, Any]:
 def _key(key: bytes | None) -> str:
     if key is None:
         return "none"
-    text = key.decode(errors="replace")
-    return on_one_line(text if len(text) <= _KEY_SHOWN else f"{text[:_KEY_SHOWN]}…")
+    return printable(key.decode(errors="replace"), _KEY_SHOWN)

@@ -8,12 +8,12 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from contexture.cli import home
+from contexture.cli.terminal_text import printable
 from contexture.errors import ConfigurationError
 from contexture.outbox.lifecycle import Outboxes
 from contexture.outbox.retrying import Quarantine
 
 _SHOWN = ("path", "id", "type", "rule", "severity", "message")
-_CHARACTERS = 200
 # Names and sizes are Kafka's limits, and forms are the registry's: no setting of a rule lifts them.
 _WITHOUT_CHOICE = {
     "topic-length": "choose another topics.data_model or naming, or rename these entities in their source",
@@ -86,12 +86,6 @@ def read(publication: str | None, outbox: str | None, wanted: Wanted, *, limit: 
             if len(held.rows) < limit:
                 held.rows.append({"publication": owner.folder.publication, "outbox": name, **row})
     return held
-
-
-def printable(text: str, limit: int | None = _CHARACTERS) -> str:
-    """A text that does nothing to a terminal: escape and direction characters stand as their codes."""
-    safe = "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in text)
-    return safe if limit is None or len(safe) <= limit else f"{safe[: limit - 1]}…"
 
 
 def _identity(row: Mapping[str, str | None]) -> str:

@@ -8,8 +8,8 @@ from typing import Any, Protocol
 
 import typer
 
-from contexture.cli.quarantine_rows import printable
 from contexture.cli.structure_files import Folder
+from contexture.cli.terminal_text import printable
 from contexture.sdmx import Artefact, Finding, Format, StructureMessageError, split
 from contexture.sdmx.encodings import ByteStream
 from contexture.sdmx.validation import SchemaValidator

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 import typer
 
-from contexture.cli.quarantine_rows import printable
+from contexture.cli.terminal_text import printable
 from contexture.cli.topic_reading import Newest
 from contexture.kafka import ReplicaRecord
 

@@ -9,7 +9,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from contexture.cli.terminal_text import on_one_line
+from contexture.cli.terminal_text import printable
 from contexture.cli.transactions_kept import KeptTransactions
 from contexture.operations import TransactionRow, TransactionStatus
 
@@ -60,7 +60,7 @@ def _cells(row: TransactionRow) -> tuple[str, ...]:
         _registry_number(row),
         str(row.records),
         str(row.bytes),
-        on_one_line(_remark(row)),
+        printable(_remark(row), limit=None),
     )
 
 

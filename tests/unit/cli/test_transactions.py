@@ -53,7 +53,7 @@ def test_people_see_the_latest_first_with_what_became_of_it(told, contexture):
     assert [" ".join(line.split()) for line in done.out.splitlines()] == [
         "changed (UTC) publication status outbox shard number registry's records bytes",
         "2026-03-01 12:02:00 codes 1 sent feed00000002 0 2 4711 deletions 20 100",
-        "2026-03-01 12:01:00 vehicles 3 broker error vehicles-run 0 1 10 100 no broker\\u001b[2J",
+        "2026-03-01 12:01:00 vehicles 3 broker error vehicles-run 0 1 10 100 no broker\\x1b[2J",
         "2026-03-01 12:00:00 vehicles 1 sent vehicles-run 0 0 0 100 2 dead letters",
     ]
 
