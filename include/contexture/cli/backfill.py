@@ -9,10 +9,9 @@ from typing import Annotated
 import typer
 
 from contexture.cli import exit_codes
+from contexture.cli.time_span import FORMATS
 
 app = typer.Typer(add_completion=False)
-
-_FORMATS = ["%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d"]
 
 
 class From(StrEnum):
@@ -41,8 +40,8 @@ class Outdated(StrEnum):
 def backfill(
     name: Annotated[str, typer.Argument(metavar="NAME", help="The publication.")],
     *,
-    first: Annotated[datetime, typer.Option("--from", formats=_FORMATS, help="Start of the first interval, UTC.")],
-    last: Annotated[datetime, typer.Option("--to", formats=_FORMATS, help="Start of the last interval, UTC.")],
+    first: Annotated[datetime, typer.Option("--from", formats=FORMATS, help="Start of the first interval, UTC.")],
+    last: Annotated[datetime, typer.Option("--to", formats=FORMATS, help="Start of the last interval, UTC.")],
     dry_run: Annotated[bool, typer.Option(help="Only tell what would be sent; Airflow is not asked.")] = False,
     replay_from: Annotated[From, typer.Option(help="auto: the archive if whole, else the source.")] = From.AUTO,
     incomplete: Annotated[

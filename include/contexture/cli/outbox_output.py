@@ -12,13 +12,13 @@ from rich.text import Text
 
 from contexture.cli.outbox_story import OutboxStory
 from contexture.cli.registry_lines import registry_lines
+from contexture.cli.text_table import text_table
 from contexture.outbox.attempts import SendAttempts, most_urgent
 from contexture.outbox.manifest import Document
 
 TOPICS_SHOWN = 20
 _ID_SHOWN = 12
 _HEAD = ("outbox", "publication", "number", "mode", "status", "since (UTC)", "records", "failed sends", "sending")
-_STATUS_COLUMN = _HEAD.index("status")
 _STYLES = {"prepared": "yellow", "approved": "yellow", "concluded": "green", "rejected": "red", "abandoned": "red"}
 
 
@@ -49,21 +49,11 @@ def print_list(lines: list[OutboxLine], *, as_json: bool, everything: bool) -> N
         return
     console = Console(highlight=False, soft_wrap=True)
     if lines:
-        console.print(_table(lines), end="")
+        styles = [_STYLES[line.status] for line in lines]
+        console.print(text_table(_HEAD, [_cells(line) for line in lines], styles), end="")
         console.print("more of one: contexture outbox show ID (its first four characters or more)", style="dim")
     else:
         console.print("there is no outbox" if everything else "no outbox is pending; --all lists those at their end")
-
-
-def _table(lines: list[OutboxLine]) -> Text:
-    # Lines of text rather than a rich table, which would cut columns where a terminal is narrow or there is none.
-    rows = [_HEAD, *(_cells(line) for line in lines)]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    text = Text()
-    for number, row in enumerate(rows):
-        style = _STYLES[row[_STATUS_COLUMN]] if number else "dim"
-        text.append("  ".join(map(str.ljust, row, widths)).rstrip() + "\n", style=style)
-    return text
 
 
 def _cells(line: OutboxLine) -> tuple[str, ...]:

@@ -9,9 +9,10 @@ from typing import Annotated
 
 import typer
 
+from contexture.cli.time_span import FORMATS
+
 app = typer.Typer(add_completion=False)
 
-_FORMATS = ["%Y-%m-%d", "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S"]
 _NAME = typer.Argument(metavar="PUBLICATION", help="Its name, as in its file.")
 
 
@@ -26,8 +27,8 @@ class Form(StrEnum):
 def report_publication(
     name: Annotated[str, _NAME],
     *,
-    since: Annotated[datetime | None, typer.Option(formats=_FORMATS, help="Runs from then on, UTC.")] = None,
-    until: Annotated[datetime | None, typer.Option(formats=_FORMATS, help="Runs before that, UTC.")] = None,
+    since: Annotated[datetime | None, typer.Option(formats=FORMATS, help="Runs from then on, UTC.")] = None,
+    until: Annotated[datetime | None, typer.Option(formats=FORMATS, help="Runs before that, UTC.")] = None,
     last: Annotated[int | None, typer.Option(min=1, help="At most so many; 40 if nothing is chosen.")] = None,
     run: Annotated[str | None, typer.Option(metavar="ID", help="One: its outbox's id, or Airflow's run id.")] = None,
     form: Annotated[Form, typer.Option("--format", help="A page, or a document for scripts.")] = Form.HTML,

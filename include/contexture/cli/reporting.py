@@ -9,6 +9,7 @@ import typer
 
 from contexture.cli import home
 from contexture.cli.operations_status import OperationsReader
+from contexture.cli.time_span import time_span
 from contexture.errors import ConfigurationError
 from contexture.operations.reports.choosing import LAST
 from contexture.operations.reports.documents import Period
@@ -57,12 +58,7 @@ def _period(since: datetime | None, until: datetime | None, last: int | None, ru
         raise ConfigurationError(
             "--run is about one run, and --since, --until and --last about several", next_step="leave one of them out"
         )
-    if since is not None and until is not None and since >= until:
-        raise ConfigurationError("--since is not before --until", next_step="turn them round")
+    begin, end = time_span(since, until)
     if chosen == (None, None, None) and run is None:
         last = LAST
-    return Period(since=_utc(since), until=_utc(until), last=last, run=run)
-
-
-def _utc(at: datetime | None) -> datetime | None:
-    return None if at is None else at.replace(tzinfo=UTC)
+    return Period(since=begin, until=end, last=last, run=run)

@@ -7,11 +7,12 @@ from typing import Annotated
 
 import typer
 
+from contexture.cli.time_span import FORMATS, time_span
 from contexture.operations.statuses import TransactionStatus
+from contexture.operations.transaction_filter import LAST_NUMBER, LAST_SHARD, TransactionFilter
 
 app = typer.Typer(add_completion=False)
 
-_FORMATS = ["%Y-%m-%d", "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S"]
 _NAMES = ", ".join(each.name.lower().replace("_", "-") for each in TransactionStatus)
 _STATUSES = {name: each for each in TransactionStatus for name in (str(int(each)), each.name.lower().replace("_", "-"))}
 
@@ -32,12 +33,12 @@ def show_transactions(
     *,
     status: Annotated[TransactionStatus | None, _STATUS] = None,
     outbox: Annotated[str | None, typer.Option(metavar="ID", help="How the id of their outbox begins.")] = None,
-    shard: Annotated[int | None, typer.Option(min=0, max=2**31 - 1, help="Of the outbox.")] = None,
+    shard: Annotated[int | None, typer.Option(min=0, max=LAST_SHARD, help="Of the outbox.")] = None,
     registry_number: Annotated[
-        int | None, typer.Option(min=0, max=2**63 - 1, help="A registry's own number of it.")
+        int | None, typer.Option(min=0, max=LAST_NUMBER, help="A registry's own number of it.")
     ] = None,
-    since: Annotated[datetime | None, typer.Option(formats=_FORMATS, help="Changed then or later, UTC.")] = None,
-    until: Annotated[datetime | None, typer.Option(formats=_FORMATS, help="Changed before that, UTC.")] = None,
+    since: Annotated[datetime | None, typer.Option(formats=FORMATS, help="Changed then or later, UTC.")] = None,
+    until: Annotated[datetime | None, typer.Option(formats=FORMATS, help="Changed before that, UTC.")] = None,
     last: Annotated[int, typer.Option(min=1, help="At most so many, the latest.")] = 50,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document for scripts.")] = False,
 ) -> None:
@@ -50,7 +51,6 @@ def show_transactions(
     """
     from contexture.cli.transactions_kept import kept_transactions
     from contexture.cli.transactions_output import print_transactions
-    from contexture.operations.transaction_filter import TransactionFilter
 
-    which = TransactionFilter(status, outbox, shard, since, until, registry_number)
+    which = TransactionFilter(status, outbox, shard, *time_span(since, until), registry_number)
     print_transactions(kept_transactions(publication, which, last=last), as_json=as_json)

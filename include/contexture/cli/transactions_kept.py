@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from dataclasses import dataclass
 
 from contexture.cli import home
 from contexture.cli.known_publications import known_publications
@@ -36,26 +35,15 @@ def kept_transactions(publication: str | None, which: TransactionFilter, *, last
     """The last transactions that are asked for.
 
     Raises:
-        ConfigurationError: there is no such publication, there are no tables, or no time is between those given.
+        ConfigurationError: there is no such publication, or there are no tables.
         RetriableError: their database, or the storage, did not answer.
     """
-    storage, asked = home.open_home(), _in_utc(which)
+    storage = home.open_home()
     store = _store(storage)
-    rows = store.transactions(publication, which=asked, limit=last + 1) if store.is_there else []
+    rows = store.transactions(publication, which=which, limit=last + 1) if store.is_there else []
     if not rows and publication is not None:
         _check_known(storage, publication)
     return KeptTransactions(store.address, publication, tuple(rows[:last]), len(rows) > last)
-
-
-def _in_utc(which: TransactionFilter) -> TransactionFilter:
-    since, until = _utc(which.since), _utc(which.until)
-    if since is not None and until is not None and since >= until:
-        raise ConfigurationError("--since is not before --until", next_step="turn them round")
-    return replace(which, since=since, until=until)
-
-
-def _utc(at: datetime | None) -> datetime | None:
-    return None if at is None else at.replace(tzinfo=UTC)
 
 
 def _store(storage: Storage) -> ProducerStore:

@@ -7,21 +7,15 @@ from dataclasses import asdict
 from typing import Any
 
 from rich.console import Console
-from rich.text import Text
 
 from contexture.cli.terminal_text import printable
+from contexture.cli.text_table import text_table
 from contexture.cli.transactions_kept import KeptTransactions
 from contexture.operations import TransactionRow, TransactionStatus
 
 _ID_SHOWN = 12
 _HEAD = ("changed (UTC)", "publication", "status", "outbox", "shard", "number", "registry's", "records", "bytes", "")
-_STYLES = {
-    TransactionStatus.PENDING: "yellow",
-    TransactionStatus.SENT: "green",
-    TransactionStatus.LOCAL_FAILURE: "red",
-    TransactionStatus.BROKER_ERROR: "red",
-    TransactionStatus.UNEXPECTED: "red",
-}
+_STYLES = {TransactionStatus.PENDING: "yellow", TransactionStatus.SENT: "green"}
 
 
 def print_transactions(kept: KeptTransactions, *, as_json: bool) -> None:
@@ -33,20 +27,10 @@ def print_transactions(kept: KeptTransactions, *, as_json: bool) -> None:
     if not kept.rows:
         console.print("no such transaction is in the operational tables", markup=False)
         return
-    console.print(_table(kept.rows), end="")
+    styles = [_STYLES.get(row.status, "red") for row in kept.rows]
+    console.print(text_table(_HEAD, [_cells(row) for row in kept.rows], styles), end="")
     if kept.has_more:
         console.print(f"there are more: these are the last {len(kept.rows)}; --last gives others", style="dim")
-
-
-def _table(rows: tuple[TransactionRow, ...]) -> Text:
-    # Lines of text rather than a rich table, which would cut columns where a terminal is narrow or there is none.
-    lines = [_HEAD, *(_cells(row) for row in rows)]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    styles = ["dim", *(_STYLES[row.status] for row in rows)]
-    text = Text()
-    for line, style in zip(lines, styles, strict=True):
-        text.append("  ".join(map(str.ljust, line, widths)).rstrip() + "\n", style=style)
-    return text
 
 
 def _cells(row: TransactionRow) -> tuple[str, ...]:

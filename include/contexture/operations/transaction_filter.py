@@ -12,6 +12,10 @@ from contexture.operations.rows import milliseconds
 from contexture.operations.statuses import TransactionStatus
 from contexture.operations.tables import TRANSACTIONS
 
+# What the columns hold: more is no number of any transaction, and databases refuse to compare with it.
+LAST_SHARD: Final = 2**31 - 1
+LAST_NUMBER: Final = 2**63 - 1
+
 
 @dataclass(frozen=True, slots=True)
 class TransactionFilter:

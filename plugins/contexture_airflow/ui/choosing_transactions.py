@@ -10,11 +10,8 @@ from pydantic import BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
 from contexture.operations import TransactionStatus
-from contexture.operations.transaction_filter import TransactionFilter
+from contexture.operations.transaction_filter import LAST_NUMBER, LAST_SHARD, TransactionFilter
 
-# What the columns hold: more is no number of any transaction, and databases refuse to compare with it.
-_LAST_SHARD: Final = 2**31 - 1
-_LAST_TRANSACTION: Final = 2**63 - 1
 _LONGEST_ID: Final = 200
 
 
@@ -42,8 +39,8 @@ def _moment(given: Any) -> datetime:
 _Filled: Final = BeforeValidator(_filled)
 _Status = Annotated[TransactionStatus | None, _Filled, Query()]
 _Outbox = Annotated[Annotated[str, Field(max_length=_LONGEST_ID), BeforeValidator(_readable)] | None, _Filled, Query()]
-_Shard = Annotated[Annotated[int, Field(ge=0, le=_LAST_SHARD)] | None, _Filled, Query()]
-_Transaction = Annotated[Annotated[int, Field(ge=0, le=_LAST_TRANSACTION)] | None, _Filled, Query()]
+_Shard = Annotated[Annotated[int, Field(ge=0, le=LAST_SHARD)] | None, _Filled, Query()]
+_Transaction = Annotated[Annotated[int, Field(ge=0, le=LAST_NUMBER)] | None, _Filled, Query()]
 _Moment = Annotated[Annotated[datetime, BeforeValidator(_moment)] | None, _Filled, Query()]
 
 

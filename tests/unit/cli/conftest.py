@@ -5,10 +5,27 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
 from contexture.cli import main
+
+VEHICLES = "name: vehicles\nsource: {kind: ngsi, connection: context_broker, service: a, service_path: /b}\n"
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty home beside a folder with one good publication, vehicles; no database and no Kafka is known."""
+    folder, home = tmp_path / "publications", tmp_path / "home"
+    folder.mkdir()
+    home.mkdir()
+    (folder / "vehicles.yaml").write_text(VEHICLES)
+    monkeypatch.setenv("CONTEXTURE_HOME", str(home))
+    monkeypatch.setenv("CONTEXTURE_PUBLICATIONS", str(folder))
+    for name in ("CONTEXTURE_DATABASE", "AIRFLOW_CONN_KAFKA_DEFAULT"):
+        monkeypatch.delenv(name, raising=False)
+    return home
 
 
 @dataclass(frozen=True)

@@ -4,18 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-FILE = "name: vehicles\nsource: {kind: ngsi, connection: context_broker, service: a, service_path: /b}\n"
-
-
-@pytest.fixture(autouse=True)
-def home(tmp_path, monkeypatch):
-    folder = tmp_path / "publications"
-    folder.mkdir()
-    (folder / "vehicles.yaml").write_text(FILE)
-    monkeypatch.setenv("CONTEXTURE_HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("CONTEXTURE_PUBLICATIONS", str(folder))
-    for name in ("CONTEXTURE_DATABASE", "AIRFLOW_CONN_KAFKA_DEFAULT"):
-        monkeypatch.delenv(name, raising=False)
+pytestmark = pytest.mark.usefixtures("home")
 
 
 def test_a_publication_without_a_file_is_told(contexture):

@@ -9,20 +9,7 @@ import pytest
 
 from contexture.operations import ProducerStore, TransactionRow, TransactionStatus
 
-FILE = "name: vehicles\nsource: {kind: ngsi, connection: context_broker, service: a, service_path: /b}\n"
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
-
-
-@pytest.fixture
-def home(tmp_path, monkeypatch):
-    folder = tmp_path / "publications"
-    folder.mkdir()
-    (folder / "vehicles.yaml").write_text(FILE)
-    monkeypatch.setenv("CONTEXTURE_HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("CONTEXTURE_PUBLICATIONS", str(folder))
-    monkeypatch.delenv("CONTEXTURE_DATABASE", raising=False)
-    (tmp_path / "home").mkdir()
-    return tmp_path / "home"
 
 
 @pytest.fixture
