@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import faulthandler
+import os
 from collections.abc import Generator
 from typing import Any
 
@@ -17,6 +18,9 @@ SHARED_MACHINE = settings(deadline=None, suppress_health_check=[HealthCheck.too_
 settings.register_profile("same examples", SHARED_MACHINE, derandomize=True)
 settings.register_profile("new examples", SHARED_MACHINE, print_blob=True)
 
+
+# By these a terminal, or a service that runs checks, asks commands for colours or a width.
+LOOKS = ("CLICOLOR_FORCE", "COLUMNS", "FORCE_COLOR", "GITHUB_ACTIONS", "PY_COLORS", "TTY_COMPATIBLE")
 
 # How long after its time limit a test may still take to end.
 HUNG_SECONDS = 60.0
@@ -71,6 +75,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     settings.load_profile("new examples" if config.getoption("--new-examples") else "same examples")
+
+
+def pytest_sessionstart() -> None:
+    """What commands print is the same on every machine. Before Typer is imported, which looks at these then."""
+    for name in LOOKS:
+        os.environ.pop(name, None)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -29,9 +29,10 @@ def test_its_process_ends_it_has_failed_once_and_the_others_are_run(tmp_path: Pa
     (tmp_path / "pytest.ini").write_text("[pytest]\ntimeout = 60\nmarkers =\n    long: many minutes\n")
     (tmp_path / "test_two.py").write_text(TESTS)
 
-    words = [sys.executable, "-m", "pytest", "-n", "1", "--dist", "loadfile", "-p", "no:cacheprovider"]
+    words = [sys.executable, "-m", "pytest", "--color=no", "-n", "1", "--dist", "loadfile", "-p", "no:cacheprovider"]
     done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=240)
 
+    # One failure: how often its words stand there differs, for pytest does not shorten its summary where CI is set.
     assert re.search(r"=+ 1 failed, 1 passed in ", done.stdout), done.stdout
-    assert done.stdout.count("crashed while running 'test_two.py::test_that_waits_where_no_signal_reaches_it'") == 1
+    assert "crashed while running 'test_two.py::test_that_waits_where_no_signal_reaches_it'" in done.stdout
     assert "in test_that_waits_where_no_signal_reaches_it" in done.stderr
