@@ -107,17 +107,16 @@ class Airflow:
             ConfigurationError: Airflow does not know the DAG, refuses us, or runs another backfill of it.
             RetriableError: Airflow did not answer.
         """
-        body = {
-            "dag_id": dag_id,
-            "from_date": first.isoformat(),
-            "to_date": last.isoformat(),
-            "dag_run_conf": dict(conf),
-            "run_backwards": False,
-            "reprocess_behavior": "completed",
-            "max_active_runs": 1,
-            "run_on_latest_version": True,
-        }
+        body = _backfill(dag_id, first, last, conf)
         return int(self._ask("POST", "/api/v2/backfills", dag_id, json=body).json()["id"])
+
+    def backfilled(self, dag_id: str, first: datetime, last: datetime, conf: Mapping[str, object]) -> set[datetime]:
+        """The starts of the intervals that such a backfill would run now: it leaves out those that have a run which
+        has not ended. Raises as `backfill`.
+        """
+        body = _backfill(dag_id, first, last, conf)
+        answer = self._ask("POST", "/api/v2/backfills/dry_run", dag_id, json=body)
+        return {datetime.fromisoformat(each["logical_date"]) for each in answer.json()["backfills"]}
 
     def page(self, dag_id: str, run_id: str) -> str:
         """The address of a run in the UI."""
@@ -178,3 +177,16 @@ class Airflow:
                 f"Airflow answered {answer.status_code} to {method} {path}", next_step="look at its API server's log"
             )
         return answer
+
+
+def _backfill(dag_id: str, first: datetime, last: datetime, conf: Mapping[str, object]) -> dict[str, object]:
+    return {
+        "dag_id": dag_id,
+        "from_date": first.isoformat(),
+        "to_date": last.isoformat(),
+        "dag_run_conf": dict(conf),
+        "run_backwards": False,
+        "reprocess_behavior": "completed",
+        "max_active_runs": 1,
+        "run_on_latest_version": True,
+    }

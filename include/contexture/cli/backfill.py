@@ -59,17 +59,18 @@ def backfill(
     Airflow is found by the environment, as for `contexture resync`; it takes one backfill of a DAG at a time. Runs are
     started, not waited for.
 
-    Exit codes: 0 told or started; 1 an interval would be refused, sent in part, is not over or not there at all, and
-    with --dry-run off nothing was started; 2 a name, a date, a variable or a permission is wrong; 3 Airflow or the
-    storage did not answer.
+    Exit codes: 0 told or started; 1 an interval would be refused, sent in part, is not over, has a run that has not
+    ended, or is not there at all, and with --dry-run off nothing was started; 2 a name, a date, a variable or a
+    permission is wrong; 3 Airflow or the storage did not answer.
     """
     from contexture.cli import backfill_output
     from contexture.cli.backfill_start import options_of, planned, start
 
     options = options_of(replay_from.value, incomplete.value, outdated.value, topic_prefix)
     plan = planned(name, first.replace(tzinfo=UTC), last.replace(tzinfo=UTC), options)
-    refused = any(each.outcome in {"refused", "nothing", "not over"} for each in plan.intervals)
-    started = None if dry_run or refused else start(plan)
+    started = None
+    if plan.can_start and not dry_run:
+        plan, started = start(plan)
     (backfill_output.print_json if as_json else backfill_output.print_text)(plan, started)
-    is_told = plan.sends_all if dry_run else not refused
+    is_told = plan.sends_all if dry_run else plan.can_start
     raise typer.Exit(exit_codes.OK if is_told else exit_codes.INVALID)

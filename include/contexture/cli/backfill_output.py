@@ -51,3 +51,5 @@ def _told(each: PlannedInterval) -> str:
             return "nothing of it is archived"
         case "not over":
             return "not over yet, and Airflow leaves it out"
+        case "running":
+            return "its run has not ended, and Airflow leaves it out: wait for that, then start the backfill again"

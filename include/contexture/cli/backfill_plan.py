@@ -18,7 +18,7 @@ from contexture.outbox.storage import Storage
 from contexture.publications import Publication
 from contexture.publications.cron import intervals
 
-Outcome = Literal["archive", "source", "part of the archive", "refused", "nothing", "not over"]
+Outcome = Literal["archive", "source", "part of the archive", "refused", "nothing", "not over", "running"]
 
 
 class PlannedInterval(Document):
@@ -27,7 +27,8 @@ class PlannedInterval(Document):
     Attributes:
         start, end: of the interval, its end excluded.
         outcome: where it would come from: the archive, what the source keeps, what is left of the archive; or that it
-            would be refused, that there is nothing, or that it is not over yet: Airflow leaves such intervals out.
+            would be refused, that there is nothing, that it is not over yet or that its own run has not ended: Airflow
+            leaves such intervals out.
         runs: archived runs.
         records: of these; on a replica as many at most.
         topics: records by topic, as they would be named.
@@ -55,6 +56,11 @@ class BackfillPlan(Document):
     def sends_all(self) -> bool:
         """Whether no interval is refused, half or empty, as far as can be seen from here."""
         return bool(self.intervals) and all(each.outcome in {"archive", "source"} for each in self.intervals)
+
+    @property
+    def can_start(self) -> bool:
+        """Whether every interval would be run, as far as can be seen from here."""
+        return not any(each.outcome in {"refused", "nothing", "not over", "running"} for each in self.intervals)
 
     @property
     def overwrites(self) -> bool:

@@ -40,19 +40,37 @@ def planned(name: str, first: datetime, last: datetime, options: ReplayOptions) 
     return plan_backfill(home.open_home(), publication, first, last, options, now=datetime.now(UTC))
 
 
-def start(plan: BackfillPlan) -> int:
-    """Asks Airflow for the backfill; gives its id.
+def start(plan: BackfillPlan, airflow: Airflow | None = None) -> tuple[BackfillPlan, int | None]:
+    """Asks Airflow for the backfill, unless it would leave an interval out.
+
+    Args:
+        plan: what is to be run.
+        airflow: for tests; by default the one that the environment names.
+
+    Returns:
+        the plan, with each interval whose own run has not ended told as `running`, and the backfill's id if none is.
 
     Raises:
         ConfigurationError: Airflow refuses it, or runs another one of this DAG.
         RetriableError: Airflow did not answer.
     """
-    airflow = Airflow(AirflowAccess.from_environment())
-    options = plan.options
-    conf = {
+    airflow = airflow or Airflow(AirflowAccess.from_environment())
+    asked = (f"publish_{plan.publication}", plan.intervals[0].start, plan.intervals[-1].start, _conf(plan.options))
+    known = _without_running(plan, airflow.backfilled(*asked))
+    return known, airflow.backfill(*asked) if known.can_start else None
+
+
+def _without_running(plan: BackfillPlan, backfilled: set[datetime]) -> BackfillPlan:
+    intervals = tuple(
+        each if each.start in backfilled else each.model_copy(update={"outcome": "running"}) for each in plan.intervals
+    )
+    return plan.model_copy(update={"intervals": intervals})
+
+
+def _conf(options: ReplayOptions) -> dict[str, object]:
+    return {
         "replay_from": options.replay_from,
         "replay_incomplete": options.incomplete,
         "replay_outdated": options.outdated,
         "topic_prefix": options.topic_prefix or None,
     }
-    return airflow.backfill(f"publish_{plan.publication}", plan.intervals[0].start, plan.intervals[-1].start, conf)

@@ -13,9 +13,12 @@ import pytest
 
 from builders.outboxes import NOON, outbox, publication, records
 from contexture.cli.airflow import Airflow, AirflowAccess
+from contexture.cli.backfill_output import print_text
+from contexture.cli.backfill_start import planned, start
 from contexture.errors import ConfigurationError
 from contexture.outbox.layout import PublicationFolder
 from contexture.outbox.lifecycle import Outboxes
+from contexture.outbox.orders import ReplayOptions
 from contexture.outbox.storage import Storage
 
 FILE = """
@@ -26,6 +29,7 @@ topics: {keep: KEEP}
 """
 HOUR = timedelta(hours=1)
 RANGE = ("--from", "2026-03-01T12:00", "--to", "2026-03-01T13:00")
+DRY_RUN = "/api/v2/backfills/dry_run"
 Command = Callable[..., Any]
 
 
@@ -197,6 +201,41 @@ def test_without_dry_run_airflow_is_asked(contexture: Command, storage: Storage)
     archived(storage, 1, NOON, "a")
     done = contexture("backfill", "vehicles", "--from", "2026-03-01T12:00", "--to", "2026-03-01T12:00")
     assert (done.code, "CONTEXTURE_AIRFLOW_URL is not the address of Airflow" in done.err) == (2, True)
+
+
+def answering(answers: dict[str, Any]) -> Airflow:
+    """An Airflow with an answer for each path."""
+    transport = httpx.MockTransport(lambda request: httpx.Response(200, json=answers[request.url.path]))
+    return Airflow(AirflowAccess(url="http://airflow:8080", token="t"), transport)
+
+
+def test_an_interval_whose_run_has_not_ended_is_told_and_nothing_is_started(
+    storage: Storage, capsys: pytest.CaptureFixture[str]
+) -> None:
+    archived(storage, 1, NOON, "a")
+    archived(storage, 2, NOON + HOUR, "b")
+    plan = planned("vehicles", NOON, NOON + HOUR, ReplayOptions())
+
+    told, started = start(plan, answering({DRY_RUN: {"backfills": [{"logical_date": "2026-03-01T12:00:00Z"}]}}))
+
+    assert (plan.can_start, told.can_start, started) == (True, False, None)
+    print_text(told, started)
+    assert capsys.readouterr().out.splitlines()[::3] == [
+        "2026-03-01 12:00 to 2026-03-01 13:00: archive, 1 runs, 2 records",
+        "2026-03-01 13:00 to 2026-03-01 14:00: its run has not ended, and Airflow leaves it out: "
+        "wait for that, then start the backfill again",
+    ]
+
+
+def test_a_backfill_that_leaves_nothing_out_is_started(storage: Storage) -> None:
+    archived(storage, 1, NOON, "a")
+    archived(storage, 2, NOON + HOUR, "b")
+    plan = planned("vehicles", NOON, NOON + HOUR, ReplayOptions())
+    both = [{"logical_date": "2026-03-01T12:00:00Z"}, {"logical_date": "2026-03-01T13:00:00Z"}]
+
+    found = start(plan, answering({DRY_RUN: {"backfills": both}, "/api/v2/backfills": {"id": 7}}))
+
+    assert found == (plan, 7)
 
 
 def test_airflow_is_asked_for_what_its_page_asks_for() -> None:
