@@ -129,11 +129,17 @@ def test_airflow_is_asked_where_it_is_known():
     def answer(request: httpx.Request) -> httpx.Response:
         asked.append(request.url.raw_path.decode())
         runs = [{"dag_id": "publish_cars", "dag_run_id": "m1"}, {"dag_id": "verify_replica", "dag_run_id": "m2"}]
-        return httpx.Response(200, json={"dag_runs": runs, "total_entries": 2})
+        if request.url.params["cursor"] == "":
+            return httpx.Response(200, json={"dag_runs": runs, "next_cursor": "a+b="})
+        last = [{"dag_id": "publish_vans", "dag_run_id": "m1"}]
+        return httpx.Response(200, json={"dag_runs": last, "next_cursor": None})
 
     airflow = Airflow(AirflowAccess(url="http://127.0.0.1:8080", token="t"), httpx.MockTransport(answer))
-    assert airflow.active_publications() == [("cars", "m1")]
-    assert asked == ["/api/v2/dags/~/dagRuns?state=running&state=queued&limit=100"]
+    assert airflow.active_publications() == [("cars", "m1"), ("vans", "m1")]
+    assert asked == [
+        "/api/v2/dags/~/dagRuns?state=running&state=queued&limit=100&cursor=",
+        "/api/v2/dags/~/dagRuns?state=running&state=queued&limit=100&cursor=a%2Bb%3D",
+    ]
 
 
 @pytest.mark.parametrize("dry", [(), ("--dry-run",)])
