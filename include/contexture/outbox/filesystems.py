@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
 from pyarrow import fs
 
-from contexture.errors import ConfigurationError
+from contexture.errors import ConfigurationError, ContextureError, RetriableError
 
 HOME_VARIABLE = "CONTEXTURE_HOME"
 _OBJECT_STORE = "s3"
 _WITHOUT_PORTS = frozenset({"s3", "gs", "gcs"})
+# Opening an address of Amazon's asks where its bucket is. Arrow tells a network that is away by the class of a bucket
+# that is not there.
+_AWAY = re.compile(r"NETWORK_CONNECTION|SERVICE_UNAVAILABLE|INTERNAL_FAILURE|REQUEST_TIMEOUT|SLOW_DOWN|THROTTLING")
 
 
 def open_filesystem(root: str) -> tuple[Any, str]:
@@ -19,6 +23,7 @@ def open_filesystem(root: str) -> tuple[Any, str]:
 
     Raises:
         ConfigurationError: no filesystem answers to the address, or it has credentials in it.
+        RetriableError: the object store is away.
     """
     try:
         if "://" not in root:
@@ -26,14 +31,25 @@ def open_filesystem(root: str) -> tuple[Any, str]:
         _refuse_credentials(urlsplit(root))
         filesystem, base = fs.FileSystem.from_uri(_with_options(root))
     except (ValueError, OSError) as error:
-        shown = root.partition("?")[0]
         # A chain would show the address as a whole, and what is behind its question mark may be a secret.
-        raise ConfigurationError(
-            f"the storage address {shown!r} can not be opened: {str(error).replace(root, shown)}",
-            next_step=f"set {HOME_VARIABLE} to a folder, or to a URI such as s3://bucket/contexture",
-            home=shown,
-        ) from None
+        raise _not_opened(root, str(error)) from None
     return filesystem, base.rstrip("/")
+
+
+def _not_opened(root: str, told: str) -> ContextureError:
+    shown = root.partition("?")[0]
+    told = told.replace(root, shown)
+    if _AWAY.search(told):
+        return RetriableError(
+            f"the storage {shown!r} does not answer: {told}",
+            next_step="see that it runs and is reached from here, then retry the task: nothing is lost or sent twice",
+            home=shown,
+        )
+    return ConfigurationError(
+        f"the storage address {shown!r} can not be opened: {told}",
+        next_step=f"set {HOME_VARIABLE} to a folder, or to a URI such as s3://bucket/contexture",
+        home=shown,
+    )
 
 
 def knows_folders(filesystem: Any) -> bool:

@@ -32,7 +32,7 @@ _DAMAGE = re.compile(r"CRC checksum|[Tt]hrift|[Cc]orrupt|[Mm]agic bytes|[Uu]nexp
 
 def home_uri() -> str:
     """Where Contexture keeps its files: `CONTEXTURE_HOME`, a local path or an object-store URI (default `var/`)."""
-    return os.environ.get(HOME_VARIABLE, DEFAULT_HOME)
+    return os.environ.get(HOME_VARIABLE) or DEFAULT_HOME
 
 
 class Storage:

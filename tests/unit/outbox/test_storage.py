@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from uuid import uuid4
 
 import pytest
 
 from contexture.errors import ConfigurationError, RetriableError
+from contexture.outbox import filesystems
 from contexture.outbox.storage import Storage, home_uri
 from fakes.full_disk import FullDisk
 
@@ -148,6 +150,29 @@ def test_what_follows_the_question_mark_of_an_address_is_not_quoted():
     assert "s3cr3t" not in f"{error.value} {error.value.context} {error.value.__cause__}"
 
 
+def test_an_object_store_that_is_away_when_it_is_opened_is_retriable(monkeypatch: pytest.MonkeyPatch):
+    told = (
+        "When resolving region for bucket 'bucket': AWS Error NETWORK_CONNECTION during HeadBucket operation: "
+        "curlCode: 6, Could not resolve hostname"
+    )
+    _opening_fails(monkeypatch, told)
+
+    with pytest.raises(RetriableError) as error:
+        Storage("s3://bucket/home")
+
+    assert error.value.message == f"the storage 's3://bucket/home' does not answer: {told}"
+    assert error.value.next_step == (
+        "see that it runs and is reached from here, then retry the task: nothing is lost or sent twice"
+    )
+
+
+def test_a_bucket_that_is_not_there_is_a_configuration_error(monkeypatch: pytest.MonkeyPatch):
+    _opening_fails(monkeypatch, "Bucket 'bucket' not found")
+
+    with pytest.raises(ConfigurationError, match="can not be opened: Bucket 'bucket' not found"):
+        Storage("s3://bucket/home")
+
+
 def test_addresses_keep_their_form(tmp_path: Path):
     assert Storage(str(tmp_path)).uri("a/b") == f"{tmp_path}/a/b"
     assert Storage(tmp_path.as_uri()).uri("a/b") == f"file://{tmp_path}/a/b"
@@ -158,8 +183,18 @@ def test_the_home_is_what_the_environment_says(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.delenv("CONTEXTURE_HOME", raising=False)
     assert home_uri() == "var"
 
+    monkeypatch.setenv("CONTEXTURE_HOME", "")
+    assert home_uri() == "var"
+
     monkeypatch.setenv("CONTEXTURE_HOME", "s3://bucket/contexture")
     assert home_uri() == "s3://bucket/contexture"
+
+
+def _opening_fails(monkeypatch: pytest.MonkeyPatch, told: str) -> None:
+    def from_uri(address: str) -> None:
+        raise OSError(told)
+
+    monkeypatch.setattr(filesystems.fs, "FileSystem", SimpleNamespace(from_uri=from_uri))
 
 
 def _begin_writing(storage: Storage, name: str) -> None:
