@@ -15,6 +15,7 @@ from contexture.cli import connections, home
 from contexture.cli.airflow import URL_VARIABLE, Airflow, AirflowAccess
 from contexture.cli.checking import DEFAULT_FOLDER, FOLDER_VARIABLE
 from contexture.cli.examination import Found, Point
+from contexture.cli.known_publications import known_publications
 from contexture.cli.operations_status import OperationsReader
 from contexture.cli.trial_outcome import Outcome
 from contexture.errors import ConfigurationError
@@ -156,11 +157,9 @@ def _tables() -> Found:
 
 def _named_connections() -> dict[str, str]:
     """Each connection that publications name, with the tenant to ask where it is a context broker."""
-    folder = _folder()
     found: dict[str, str] = {}
-    for each in discover(folder) if folder.exists() else ():
-        if each.publication is not None:
-            found |= _connections_of(each.publication)
+    for each in known_publications():
+        found |= _connections_of(each)
     return dict(sorted(found.items()))
 
 

@@ -96,7 +96,12 @@ def current_revision(engine: Engine) -> str | None:
 
 def file_is_missing(url: URL) -> bool:
     """Whether it is a SQLite file that nobody has written yet; connecting would make it."""
-    return url.get_backend_name() == "sqlite" and not Path(url.database or "").exists()
+    if url.get_backend_name() != "sqlite":
+        return False
+    try:
+        return not Path(url.database or "").exists()
+    except OSError:
+        return False  # in a folder that may not be looked into; connecting tells it
 
 
 def revision_of(connection: Connection) -> str | None:

@@ -61,11 +61,21 @@ def discover(*paths: Path) -> list[LoadedPublication]:
 
 
 def _files(path: Path) -> list[Path]:
-    if path.is_file():
-        return [path]
+    try:
+        if path.is_file():
+            return [path]
+        if path.is_dir():
+            next(path.iterdir(), None)
+    except OSError as error:
+        # A glob would find nothing in it, as if no publication were there.
+        raise ConfigurationError(
+            f"{path} can't be read: {error.strerror}", next_step="check the path and its permissions", path=path
+        ) from error
     if not path.is_dir():
         raise ConfigurationError(
-            f"{path} is neither a file nor a folder", next_step="name a folder with publication files", path=path
+            f"{path} is neither a file nor a folder",
+            next_step="name a folder with publication files, or set CONTEXTURE_PUBLICATIONS as Airflow has it",
+            path=path,
         )
     files = (file for file in path.rglob("*") if file.suffix in _SUFFIXES and file.is_file())
     return sorted(file for file in files if not any(part.startswith(".") for part in file.relative_to(path).parts))

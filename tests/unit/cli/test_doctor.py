@@ -132,3 +132,16 @@ def test_airflow_is_asked_for_its_pools_and_the_first_dag(monkeypatch, pools, pa
     (found,) = examine([point for point in points if point.name == "Airflow"])
     assert found.verdict == verdict
     assert words in found.detail
+
+
+def test_a_folder_of_publications_that_may_not_be_read_is_one_bad_point_among_all(contexture, folder, monkeypatch):
+    def denied(path: Path) -> None:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "iterdir", denied)
+    found = points(contexture)
+    assert (found["publications"]["verdict"], found["publications"]["detail"]) == (
+        "bad",
+        f"{folder} can't be read: Permission denied",
+    )
+    assert list(found)[-1] == "Airflow"

@@ -392,3 +392,14 @@ def test_a_dry_run_has_tried_nothing_again(store: ProducerStore) -> None:
     assert store.put_aside("vehicles").outstanding
     store.run_ended("vehicles", "run1", outbox="outbox2")
     assert not store.put_aside("vehicles").outstanding
+
+
+def test_a_file_in_a_folder_that_may_not_be_looked_into_does_not_answer_and_is_not_absent(monkeypatch):
+    def denied(path: Path) -> bool:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    store = ProducerStore("sqlite:////no/folder/operations.sqlite")
+    monkeypatch.setattr(Path, "exists", denied)
+    assert store.is_there
+    with pytest.raises(RetriableError, match=r"operations\.sqlite do not answer"):
+        store.runs("vehicles", limit=1)

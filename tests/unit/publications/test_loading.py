@@ -404,6 +404,17 @@ def test_a_folder_that_is_not_there_is_a_configuration_error(tmp_path):
         discover(tmp_path / "nothing")
 
 
+def test_a_folder_that_may_not_be_read_is_a_configuration_error_and_not_an_empty_one(tmp_path, monkeypatch):
+    def denied(path: Path) -> None:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "iterdir", denied)
+    with pytest.raises(ConfigurationError) as error:
+        discover(tmp_path)
+    assert error.value.message == f"{tmp_path} can't be read: Permission denied"
+    assert error.value.next_step == "check the path and its permissions"
+
+
 WORDS = st.sampled_from(
     "name source topics quality message kind rules ngsi null off 1e9 : - [ ] { } , &a *a ' \" | > !!x ? #".split()  # noqa: SIM905
 )
