@@ -10,7 +10,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
-from contexture.cli import exit_codes
+from contexture.cli import exit_codes, standard_output
 from contexture.errors import ContextureError, RetriableError
 
 # Name of the command: its module, which has a Typer app called `app`, and its line in the help.
@@ -87,9 +87,30 @@ def contexture() -> None:
 
 
 def main() -> None:
-    """Runs the command line of this process; an error of ours is told in one sentence and an exit code."""
+    """Runs the command line of this process; what is wrong is told in one sentence and an exit code."""
+    standard_output.show_every_text()
     try:
-        app()
+        _run()
     except ContextureError as error:
-        typer.secho(f"error: {error}", err=True, fg=typer.colors.RED)
-        sys.exit(exit_codes.UNREACHABLE if isinstance(error, RetriableError) else exit_codes.USAGE)
+        _end(str(error), exit_codes.UNREACHABLE if isinstance(error, RetriableError) else exit_codes.USAGE)
+    except BrokenPipeError:
+        sys.exit(exit_codes.INVALID)  # whoever reads has enough, as with `| head`
+    except OSError as error:
+        place = "" if error.filename is None else f"{error.filename}: "
+        denied = isinstance(error, PermissionError)
+        _end(
+            f"{place}{error.strerror or error}. Next: check the path, its permissions and its room",
+            exit_codes.USAGE if denied else exit_codes.UNREACHABLE,
+        )
+
+
+def _run() -> None:
+    try:
+        app(color=standard_output.colour())
+    finally:
+        standard_output.flush()
+
+
+def _end(told: str, code: int) -> None:
+    typer.secho(f"error: {told}", err=True, fg=typer.colors.RED, color=standard_output.colour())
+    sys.exit(code)

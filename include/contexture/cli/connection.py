@@ -29,13 +29,18 @@ def try_connection(
         str, typer.Option(help="Structure registry: the format that structures are asked for in.")
     ] = "",
     kind: Annotated[
-        SourceKind | None, typer.Option(help="What the connection leads to, where nothing else says it.")
+        SourceKind | None,
+        typer.Option(
+            metavar="KIND", help="ngsi, sdmx or operations: what the connection leads to, where nothing else says it."
+        ),
     ] = None,
     topic: Annotated[str | None, typer.Option(help="Kafka: an existing topic that takes the test's records.")] = None,
     transactional_id_prefix: Annotated[
-        str | None, typer.Option(help="Kafka: as publish.transactional_id_prefix; unless given, as publications say.")
+        str | None, typer.Option(metavar="TEXT", help="Kafka: how transactional ids begin; else as publications say.")
     ] = None,
-    timeout_seconds: Annotated[float, typer.Option("--timeout", min=0.1, help="Seconds for each step.")] = 15.0,
+    timeout_seconds: Annotated[
+        float, typer.Option("--timeout", metavar="SECONDS", min=0.1, help="For each step.")
+    ] = 15.0,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document for scripts.")] = False,
 ) -> None:
     """Test a connection as Airflow takes it from the environment: AIRFLOW_CONN_KAFKA_DEFAULT for kafka_default.

@@ -24,13 +24,13 @@ _COLOURS = {
 @app.command("doctor")
 def examine_installation(
     *,
-    try_connections: Annotated[
+    without_connections: Annotated[
         bool,
         typer.Option(
-            "--connections/--without-connections",
-            help="Try each connection that publications name, as `contexture connection test` does.",
+            "--without-connections",
+            help="Try no connections. Else each that publications name is tried, as by `contexture connection test`.",
         ),
-    ] = True,
+    ] = False,
     timeout_seconds: Annotated[float, typer.Option("--timeout", min=0.1, help="Seconds for each step.")] = 10.0,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document for scripts.")] = False,
 ) -> None:
@@ -48,7 +48,7 @@ def examine_installation(
     found: list[Examined] = []
     for point in (
         *machine_points(),
-        *installation_points(try_connections=try_connections, timeout_seconds=timeout_seconds),
+        *installation_points(try_connections=not without_connections, timeout_seconds=timeout_seconds),
     ):
         found += examine([point])
         if not as_json:

@@ -29,17 +29,16 @@ def serve(
     *,
     host: Annotated[str, typer.Option(help="Address of this machine to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 takes a free one.")] = 5050,
-    token_file: Annotated[
-        Path | None, typer.Option(help="File with the tokens, one in each line; else CONTEXTURE_NOTIFY_TOKEN_FILE.")
-    ] = None,
+    token_file: Annotated[Path | None, typer.Option(help="File with the tokens, one in each line.")] = None,
     without_credentials: Annotated[
         bool, typer.Option("--without-credentials", help="Take notifications of whoever is on this machine.")
     ] = False,
 ) -> None:
     """Take notifications for the publications in mode notifications, and keep them for their next runs.
 
-    Whoever notifies shows the token of CONTEXTURE_NOTIFY_TOKEN, or one of the file, as `Authorization: Bearer …`. A
-    notification is kept below CONTEXTURE_HOME, which must be that of Airflow's tasks, before it is answered.
+    Whoever notifies shows the token of CONTEXTURE_NOTIFY_TOKEN, or one of the file (--token-file, else
+    CONTEXTURE_NOTIFY_TOKEN_FILE), as `Authorization: Bearer …`. A notification is kept below CONTEXTURE_HOME, which
+    must be that of Airflow's tasks, before it is answered.
 
     Exit codes: 0 it was told to stop; 2 no publication is notified, there is no token, or the address is taken.
     """
