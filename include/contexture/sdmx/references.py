@@ -12,7 +12,8 @@ from functools import lru_cache
 from typing import Any, Protocol
 
 from contexture.sdmx.formats import Format
-from contexture.sdmx.kinds import HOLDERS, PACKAGES, kind_of_element
+from contexture.sdmx.kinds import kind_of_element
+from contexture.sdmx.ref_elements import RefElements, urn_of
 from contexture.sdmx.urns import Urn
 
 # A JSON text that is a URN, white space around it allowed, and not the value of a member `urn`, which names its owner.
@@ -22,14 +23,6 @@ _URN_TEXT = re.compile(
 )
 _WITHOUT_EXTENSIONS = frozenset({Format.SDMX_ML_1_0, Format.SDMX_ML_2_0, Format.SDMX_ML_2_1})
 """Formats whose code lists, the largest of all artefacts, can't refer to anything."""
-_BY_PARENT = {
-    "CodelistRef": "Codelist",
-    "ConceptIdentity": "Concept",
-    "ConceptRole": "Concept",
-    "Enumeration": "Codelist",
-    "IncludedCodelist": "Codelist",
-}
-"""What a reference of SDMX-ML 2.1 without a class is to, by the element around it; others have the class's own name."""
 _REMEMBERED = 1 << 14
 
 
@@ -92,55 +85,6 @@ def _maintainable(text: bytes, item: bytes) -> str | None:
     return str(urn.maintainable())
 
 
-@lru_cache(_REMEMBERED)
-def _urn(kind: str, agency: str, identifier: str, version: str | None) -> str:
-    return str(Urn.of(kind, agency, identifier, version))
-
-
-class RefElements:
-    """`Ref` of SDMX-ML 2.1: attributes name agency, id and version, and mostly the class."""
-
-    def __init__(self, kind: str) -> None:
-        self._kind = kind
-
-    def read(self, events: Sequence[Any]) -> Iterable[str]:
-        """The references in the next events."""
-        position = _next(events, "Ref", 0)
-        while position >= 0:
-            attributes = events[position + 1]
-            if type(attributes) is dict and "agencyID" in attributes:
-                yield from self._reference(attributes, _around(events, position))
-            position = _next(events, "Ref", position + 1)
-
-    def _reference(self, attributes: Mapping[str, str], around: str) -> Iterable[str]:
-        class_name = attributes.get("class") or self._class_by(around)
-        agency = attributes["agencyID"]
-        parent = attributes.get("maintainableParentID")
-        if parent is not None:
-            if holder := HOLDERS.get(class_name):
-                yield _urn(holder, agency, parent, attributes.get("maintainableParentVersion"))
-        elif class_name in PACKAGES and "id" in attributes:
-            yield _urn(class_name, agency, attributes["id"], attributes.get("version"))
-
-    def _class_by(self, around: str) -> str:
-        if around == "Structure":
-            return "MetadataStructure" if self._kind == "Metadataflow" else "DataStructure"
-        return _BY_PARENT.get(around, around)
-
-
-def _next(events: Sequence[Any], name: str, start: int) -> int:
-    try:
-        return events.index(name, start)
-    except ValueError:
-        return -1
-
-
-def _around(events: Sequence[Any], position: int) -> str:
-    """The element around one that is the first in it."""
-    is_first = position > 1 and type(events[position - 1]) is dict
-    return str(events[position - 2]).rpartition(" ")[2] if is_first else ""
-
-
 class NamedParts:
     """References of SDMX-ML 1.0 and 2.0: attributes of components, and elements such as `KeyFamilyRef`."""
 
@@ -191,7 +135,7 @@ class NamedParts:
     def _named(self, kind: str, agency: str | None, identifier: str, version: str | None) -> Iterable[str]:
         agency = agency or self._agency
         if agency and identifier:
-            yield _urn(kind, agency, identifier, version)
+            yield urn_of(kind, agency, identifier, version)
 
 
 def _is_name(events: Sequence[Any], position: int) -> bool:

@@ -218,6 +218,52 @@ def test_a_ref_without_a_class_is_understood_by_what_is_around_it():
     ]
 
 
+def test_a_categorisation_refers_to_a_category_also_where_the_ref_names_no_class():
+    category = '<Ref id="A.B" maintainableParentID="CATS" maintainableParentVersion="1.2" agencyID="X"/>'
+    categorisation = f'<str:Categorisation id="C" agencyID="X"><str:Target>{category}</str:Target></str:Categorisation>'
+    [artefact] = artefacts(structures.ml("2.1", ("Categorisations", categorisation)))
+    assert artefact.references == (f"{OF}categoryscheme.CategoryScheme=X:CATS(1.2)",)
+
+
+def test_the_enumeration_of_a_measure_dimension_is_a_concept_scheme_and_no_other_is():
+    def component(name: str, identifier: str) -> str:
+        enumeration = f'<str:Enumeration><Ref id="{identifier}" agencyID="X"/></str:Enumeration>'
+        return f'<str:{name} id="{name}"><str:LocalRepresentation>{enumeration}</str:LocalRepresentation></str:{name}>'
+
+    components = component("Dimension", "A") + component("MeasureDimension", "B") + component("Attribute", "C")
+    structure = f'<str:DataStructure id="D" agencyID="X">{components}</str:DataStructure>'
+    [artefact] = artefacts(structures.ml("2.1", ("DataStructures", structure)))
+    assert artefact.references == (
+        f"{OF}codelist.Codelist=X:A(1.0)",
+        f"{OF}codelist.Codelist=X:C(1.0)",
+        f"{OF}conceptscheme.ConceptScheme=X:B(1.0)",
+    )
+
+
+@pytest.mark.parametrize("many_names", [0, 4_000])
+def test_maps_of_a_structure_set_refer_to_what_they_map(many_names):
+    def mapped(name: str, source: str, target: str) -> str:
+        ends = (("Source", source), ("Target", target))
+        pair = "".join(f'<str:{end}><Ref id="{each}" agencyID="X"/></str:{end}>' for end, each in ends)
+        return f'<str:{name} id="{name}">{names}{pair}</str:{name}>'
+
+    # So many that what is read at once ends between a map and what it maps.
+    names = '<com:Name xml:lang="en">Codes of then and now</com:Name>' * many_names
+    maps = (
+        mapped("CodelistMap", "A", "B") + mapped("ConceptSchemeMap", "C", "D") + mapped("CategorySchemeMap", "E", "F")
+    )
+    structure_set = f'<str:StructureSet id="S" agencyID="X">{maps}</str:StructureSet>'
+    [artefact] = artefacts(structures.ml("2.1", ("StructureSets", structure_set)))
+    assert artefact.references == (
+        f"{OF}categoryscheme.CategoryScheme=X:E(1.0)",
+        f"{OF}categoryscheme.CategoryScheme=X:F(1.0)",
+        f"{OF}codelist.Codelist=X:A(1.0)",
+        f"{OF}codelist.Codelist=X:B(1.0)",
+        f"{OF}conceptscheme.ConceptScheme=X:C(1.0)",
+        f"{OF}conceptscheme.ConceptScheme=X:D(1.0)",
+    )
+
+
 def test_references_of_3_are_urns():
     [artefact] = artefacts(structures.ml("3.0", ("Dataflows", structures.DATAFLOW_3)))
     assert artefact.references == (f"{OF}datastructure.DataStructure=ECB:ECB_EXR1(2.0+.0)",)
