@@ -25,8 +25,12 @@ class ModelFileError(ValueError):
         self.hint = hint
 
 
+class MissingSchemaError(ModelFileError):
+    """A schema refers to one that no file has."""
+
+
 class SchemaFiles:
-    """The schemas below a folder, found by their address (`$id`)."""
+    """The schemas below a folder, found by the address that they give themselves."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -107,6 +111,12 @@ def read_schema(path: Path) -> dict[str, object]:
     return schema
 
 
+def declared_address(schema: Mapping[str, object]) -> str | None:
+    """The address that a schema gives itself: `$id`, or `id`, as JSON Schema called it up to draft 4."""
+    named = (schema.get(name) for name in ("$id", "id"))
+    return next((urldefrag(each)[0] for each in named if isinstance(each, str)), None)
+
+
 def external_references(schema: Mapping[str, object], own_address: str) -> Iterator[str]:
     """The addresses of other schemas that a schema refers to, each once."""
     declared = schema.get("$id")
@@ -138,7 +148,7 @@ def _target(source: Path, address: str, files: SchemaFiles) -> Path:
         beside = Path(address.removeprefix("file://"))
         found = beside if beside.is_file() else None
     if found is None:
-        raise ModelFileError(
+        raise MissingSchemaError(
             f"{source.name} refers to {address}, which no file below {files.folder.name}/ is",
             "copy models with `contexture models vendor`, which takes along what they refer to",
         )
@@ -147,11 +157,10 @@ def _target(source: Path, address: str, files: SchemaFiles) -> Path:
 
 def _address(path: Path) -> str | None:
     try:
-        address = read_schema(path).get("$id")
+        return declared_address(read_schema(path))
     except ModelFileError:
         # A folder may hold examples and other JSON; only what a schema refers to has to be readable.
         return None
-    return urldefrag(address)[0] if isinstance(address, str) else None
 
 
 def _content(path: Path) -> bytes:

@@ -112,8 +112,29 @@ def test_a_model_that_is_not_there_is_named(cloned: Path, tmp_path: Path, name: 
 
 def test_a_reference_that_is_not_there_is_named(cloned: Path, tmp_path: Path) -> None:
     (cloned / "data-models/common.json").unlink()
-    with pytest.raises(ConfigurationError, match=r"schema\.json refers to https://models\.example/common\.json"):
+    with pytest.raises(
+        ConfigurationError, match=r"schema\.json refers to https://models\.example/common\.json"
+    ) as error:
         vendor(["Car"], cloned, tmp_path / "models")
+    assert error.value.next_step == f"put a copy of the repository that holds it below {cloned}"
+
+
+def test_schemas_of_draft_4_are_known_by_their_id(cloned: Path, publication_file: Path) -> None:
+    for file in cloned.rglob("*.json"):
+        file.write_text(file.read_text().replace('"$id"', '"id"'))
+    models = publication_file.parent / "models"
+    (models / "vendored.json").unlink()
+    assert vendor(["Car"], cloned, models).files == 2
+    broken = found(
+        publication_file,
+        {
+            "id": "car-number-1",
+            "type": "Car",
+            "speed": {"type": "Number", "value": 1, "metadata": {}},
+            "name": {"type": "Text", "value": "A", "metadata": {}},
+        },
+    )
+    assert broken == [("model", "warning", "'id' breaks maxLength: 8")]
 
 
 def test_an_entity_that_fits_its_model_breaks_no_rule(publication_file: Path) -> None:

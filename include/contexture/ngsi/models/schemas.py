@@ -15,6 +15,7 @@ from referencing.exceptions import Unresolvable
 from referencing.jsonschema import DRAFT202012
 
 from contexture.errors import ConfigurationError
+from contexture.publications.model_files import declared_address
 
 _OWN_ADDRESS = "contexture-model:/"
 _MOST_PROBLEMS = 5
@@ -45,6 +46,9 @@ class ModelSchemas:
         for name, schema in schemas.items():
             resource = DRAFT202012.create_resource(schema)
             registry = registry.with_resource(_address(name, schema), resource)
+            # One of draft 4 is known by its `id`, which later drafts leave alone.
+            if address := declared_address(schema):
+                registry = registry.with_resource(address, resource)
         self._registry = registry.crawl()
         self._validators = {kind: self._validator(kind, name, schemas) for kind, name in models.items()}
         self._known = {kind: self._properties(name, schemas[name]) for kind, name in models.items()}

@@ -9,7 +9,15 @@ from hashlib import sha256
 from pathlib import Path
 
 from contexture.errors import ConfigurationError
-from contexture.publications.model_files import INDEX_FILE, ModelFileError, SchemaFiles, closure, read_schema
+from contexture.publications.model_files import (
+    INDEX_FILE,
+    MissingSchemaError,
+    ModelFileError,
+    SchemaFiles,
+    closure,
+    declared_address,
+    read_schema,
+)
 
 NOTICE_FILE = "NOTICE.md"
 _SCHEMA = "schema.json"
@@ -47,8 +55,12 @@ def vendor(chosen: Sequence[str], source: Path, target: Path) -> Vendored:
     try:
         files = closure(roots, SchemaFiles(source))
         entries = [_copy(path, content, source.resolve(), target) for path, content in sorted(files.items())]
+    except MissingSchemaError as error:
+        raise ConfigurationError(
+            str(error), next_step=f"put a copy of the repository that holds it below {source}"
+        ) from None
     except ModelFileError as error:
-        raise ConfigurationError(str(error), next_step=f"complete {source}: {error.hint}") from None
+        raise ConfigurationError(str(error), next_step=error.hint) from None
     known = {entry["path"]: entry for entry in [*_earlier(target), *entries]}
     listed = [known[path] for path in sorted(known)]
     (target / INDEX_FILE).write_text(json.dumps({"schemas": listed}, indent=1) + "\n", encoding="utf-8")
@@ -86,9 +98,8 @@ def _copy(path: Path, content: bytes, source: Path, target: Path) -> dict[str, s
     copy = target / below
     copy.parent.mkdir(parents=True, exist_ok=True)
     copy.write_bytes(content)
-    address = read_schema(path).get("$id")
     return {
-        "id": address if isinstance(address, str) else below,
+        "id": declared_address(read_schema(path)) or below,
         "path": below,
         "sha256": sha256(content).hexdigest(),
     }
