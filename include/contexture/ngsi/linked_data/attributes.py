@@ -42,6 +42,15 @@ def ngsiv2_attribute(instance: object) -> object:
     return attribute
 
 
+def value_member(kind: str) -> str:
+    """The member in which an attribute of this kind has its value.
+
+    >>> value_member("Relationship")
+    'object'
+    """
+    return _VALUE_MEMBER.get(kind, "value")
+
+
 def instances(name: str, attribute: object) -> Iterator[tuple[str | None, object]]:
     """The instances of an attribute, each with its datasetId; the default instance has none (clause 4.5.5).
 
@@ -93,7 +102,7 @@ def _kind(instance: Mapping[str, object]) -> tuple[str, str]:
     """The kind of an attribute and the member that holds its value; told by that member in the concise form."""
     kind = instance.get("type")
     if isinstance(kind, str):
-        return kind, _VALUE_MEMBER.get(kind, "value")
+        return kind, value_member(kind)
     for member, meant in _CONCISE.items():
         if member in instance:
             return meant, member

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from contexture.events.violations import Findings, named
+from contexture.ngsi.linked_data.attributes import value_member
 from contexture.ngsi.rules.identifiers import linked_data_name_problem, name_problem, type_problem
 from contexture.ngsi.rules.values import TYPE_MEANINGS, is_interval
 
@@ -27,7 +28,7 @@ def check_attributes(
         if name_problem_of(name) is not None:
             found.add("attr-syntax", f"the attribute name {named(name)} {name_problem_of(name)}")
         if type(attribute) is not dict or "value" not in attribute:
-            found.add("attr-shape", f"{named(name)} isn't an object with a value")
+            _tell_about_shape(name, attribute, found, linked_data=linked_data)
             continue
         kind, metadata = attribute.get("type"), attribute.get("metadata")
         if metadata:
@@ -47,6 +48,15 @@ def check_attributes(
             places += 1
     if places > 1:
         found.add("geojson", f"{places} attributes are places; all but one need the metadata {_IGNORED_PLACE}")
+
+
+def _tell_about_shape(name: str, attribute: object, found: Findings, *, linked_data: bool) -> None:
+    if linked_data and isinstance(attribute, dict):
+        # A relationship written with a value has one, as its author sees it.
+        kind = str(attribute.get("type"))
+        found.add("attr-shape", f"{named(name)} is a {named(kind)} without the member {named(value_member(kind))}")
+    else:
+        found.add("attr-shape", f"{named(name)} isn't an object with a value")
 
 
 def _tell_about_null(name: str, kind: object, found: Findings) -> None:

@@ -111,6 +111,22 @@ def test_a_list_of_something_else_than_instances_is_left_to_the_rules(value: lis
     assert [each.rule for each in check_entity(entity, RuleOptions(linked_data=True))] == ["attr-shape"]
 
 
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ({"type": "Relationship", "value": "urn:b:1"}, "'a' is a 'Relationship' without the member 'object'"),
+        ({"type": "ListProperty", "value": [1]}, "'a' is a 'ListProperty' without the member 'valueList'"),
+        ({"type": "Point", "coordinates": [1, 2]}, "'a' is a 'Point' without the member 'value'"),
+        ({"unitCode": "CEL"}, "'a' is a 'Property' without the member 'value'"),
+        ("plain", "'a' isn't an object with a value"),
+    ],
+)
+def test_an_attribute_without_a_value_is_told_by_the_member_that_its_kind_asks_for(value: object, message: str) -> None:
+    found = check_entity(parsed(a=value), RuleOptions(linked_data=True))
+
+    assert [(each.rule, each.message) for each in found] == [("attr-shape", message)]
+
+
 def test_the_order_in_which_a_broker_lists_types_scopes_and_instances_changes_nothing() -> None:
     one, two = {"value": 1, "datasetId": "urn:a"}, {"value": 2, "datasetId": "urn:b"}
 
