@@ -157,6 +157,9 @@ def outbox_id(order: StageOrder, landing_digest: str, generation: int) -> str:
 def preparation_of(order: StageOrder, landing: LandingManifest, digest: str) -> Preparation:
     """What is prepared; `digest` is of all that counts of the landing."""
     pointer = State(Storage(order.home), order.publication.name).pointer()
+    if not landing.rows:
+        # Runs that find nothing land the same: an outbox that was rejected is not that of the next one.
+        digest = f"{digest} {order.run}"
     return Preparation(
         order=order,
         outbox=outbox_id(order, digest, pointer.generation),

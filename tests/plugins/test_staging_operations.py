@@ -120,6 +120,14 @@ def test_a_run_that_was_rejected_or_lost_its_way_is_told_by_the_next_one(home: A
     assert [outbox_id for topic, outbox_id in home.sent() if topic == "ops"] == ["a", "b"]
 
 
+def test_events_of_a_dry_run_are_told_by_the_next_one_though_nothing_has_happened_since(home: Audit) -> None:
+    home.happens("a")
+    dry = home.staged(*home.planned("run1"))
+    judge(home.storage, dry, dry_run=True, target_for=home.kafka, report=silent)
+    assert home.ran("run2").records == 2
+    assert home.sent() == [("ops", "a"), ("ops-too", "a")]
+
+
 def test_an_outbox_that_was_approved_is_finished_first(home: Audit) -> None:
     home.happens("a")
     staged = home.staged(*home.planned("run1"))

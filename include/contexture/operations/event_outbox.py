@@ -62,7 +62,8 @@ def _outbox_id(order: StageOrder, reading: Reading) -> str:
     parts = [
         order.fingerprint,
         order.mode,
-        order.republish and order.run,
+        # An outbox that was rejected is not that of the next run, which may find the same events.
+        order.run,
         order.publication.publish.transaction_records,
         reading.generation,
         [event.id for event in reading.events],
