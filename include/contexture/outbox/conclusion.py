@@ -38,7 +38,8 @@ def conclude(
 
     Raises:
         ConfigurationError: the outbox is not approved; state stays as it is.
-        RetriableError: the storage failed; concluding again ends what was begun.
+        RetriableError: the storage failed, or state was moved on by somebody else meanwhile; concluding again ends what
+            was begun.
     """
     outboxes = Outboxes(storage, manifest.publication)
     outboxes.movable(manifest.outbox, "concluded")
@@ -48,7 +49,7 @@ def conclude(
     if manifest.mode != "backfill" and pointer.sequence < manifest.sequence:
         withhold(state, pointer, manifest, dead_letters.shards)
         before, pointer = pointer, _advance(state, pointer, manifest, cluster, target)
-        state.point(pointer)
+        state.point(pointer, after=before)
         _remove_unused(state, {*before.files, *pointer.files, before.types, pointer.types})
     mark_retried(storage, manifest)
     # After the state, which knows what was told; before the status, for once that stands nobody comes back here.

@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import Any, ClassVar
 
 from contexture.changes.attribute_types import AttributeTypes
+from contexture.errors import RetriableError
 from contexture.outbox.document import Versioned
 from contexture.outbox.layout import PublicationFolder
 from contexture.outbox.schemas import STATE
@@ -64,13 +65,24 @@ class State:
         except FileNotFoundError:
             return StatePointer()
 
-    def point(self, pointer: StatePointer) -> None:
+    def point(self, pointer: StatePointer, *, after: StatePointer | None = None) -> None:
         """Makes `pointer` the truth.
 
+        Args:
+            pointer: the new one.
+            after: the one that it was made of. A process that stood still for long must not take back what others
+                did meanwhile: the state would lack what they sent, and a debt that was noted would be forgotten.
+
         Raises:
-            RetriableError: the home is being upgraded, or the storage failed.
+            RetriableError: `after` is the truth no more, the home is being upgraded, or the storage failed.
         """
         refuse_while_upgrading(self.storage, self.folder)
+        if after is not None and self.pointer() != after:
+            raise RetriableError(
+                f"the state of {self.folder.publication} was moved on by somebody else meanwhile",
+                next_step="retry the task: it goes on from the state of now",
+                publication=self.folder.publication,
+            )
         self.storage.write(self.folder.current_state(), pointer.to_json())
 
     def reader(self, pointer: StatePointer) -> StateReader:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 from builders.outboxes import NOON, publication, records
 from builders.states import Held, approved, held
-from contexture.errors import ConfigurationError
+from contexture.errors import ConfigurationError, RetriableError
 from contexture.outbox.conclusion import conclude, owe_full
 from contexture.outbox.layout import PublicationFolder
 from contexture.outbox.lifecycle import Outboxes
@@ -106,6 +107,48 @@ def test_sequence_and_state_never_go_back(storage: Storage):
     assert concluded(storage, late) == newest
     assert held(storage, "vehicles") == {"car1": "new"}
     assert Outboxes(storage, "vehicles").status("outbox1").status == "concluded"
+
+
+class StoodStill(Storage):
+    """Lets others do something while the first file of a new state is written."""
+
+    def __init__(self, root: str, others: Callable[[], object]) -> None:
+        super().__init__(root)
+        self.others: Callable[[], object] | None = others
+
+    @contextmanager
+    def replacing(self, relative: str) -> Iterator[str]:
+        with super().replacing(relative) as temporary:
+            yield temporary
+            others, self.others = self.others, None
+            if others is not None:
+                others()
+
+
+def test_who_stood_still_while_others_concluded_takes_nothing_back(storage: Storage):
+    concluded(storage, approved(storage, VEHICLES, 1, [Held(f"car{number}") for number in range(20)]))
+    second = approved(storage, VEHICLES, 2, [Held("car1", "b")])
+
+    def others() -> None:
+        concluded(storage, second)
+        concluded(storage, approved(storage, VEHICLES, 3, [Held("car1", "c"), Held("car99")]))
+
+    with pytest.raises(RetriableError, match="moved on by somebody else meanwhile"):
+        concluded(StoodStill(storage.root, others), second)
+
+    assert State(storage, "vehicles").pointer().sequence == 3
+    assert held(storage, "vehicles").keys() >= {"car0", "car99"}
+    assert held(storage, "vehicles")["car1"] == "c"
+    assert concluded(storage, second).sequence == 3
+
+
+def test_a_debt_that_is_noted_while_a_run_is_concluded_stays(storage: Storage):
+    first = approved(storage, VEHICLES, 1, [Held("car1")])
+
+    with pytest.raises(RetriableError):
+        concluded(StoodStill(storage.root, lambda: owe_full(storage, "vehicles", "it was paused")), first)
+
+    assert concluded(storage, first).owes_full == "it was paused"
 
 
 @pytest.mark.parametrize("end", ["rejected", "abandoned"])
