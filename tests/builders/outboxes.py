@@ -56,8 +56,10 @@ def outbox(
     mode: str = "changes",
     interval: tuple[datetime, datetime] | None = None,
     failed: Mapping[str, str] | None = None,
+    cluster: str | None = None,
 ) -> Manifest:
-    """Writes a prepared outbox; `failed` are expectations that failed, with their severity."""
+    """Writes a prepared outbox; `failed` are expectations that failed, with their severity; `cluster` is where its run
+    was to send."""
     folder = PublicationFolder(owner.name)
     name, run = name or f"outbox{sequence}", run or f"run{sequence}"
     described = [_shard(storage, folder, name, number, rows) for number, rows in enumerate(shards)]
@@ -71,6 +73,7 @@ def outbox(
         mode=manifest.mode,
         sequence=sequence,
         interval=interval,
+        cluster=cluster,
     )
     storage.write(folder.order(run), order.to_json())
     storage.write(folder.verdict(name), _verdict(name, failed or {}).to_json())

@@ -79,6 +79,15 @@ def test_nothing_to_send_is_concluded_too(storage: Storage) -> None:
     assert State(storage, "vehicles").pointer().sequence == 1
 
 
+def test_a_cluster_that_got_nothing_is_not_taken_for_the_one_that_holds_everything(storage: Storage) -> None:
+    manifest = outbox(storage, VEHICLES, 1, [[]], cluster="cluster-a")
+    Outboxes(storage, "vehicles").move("outbox1", "approved", reason="test")
+    with pytest.raises(ConfigurationError, match="made for another Kafka cluster"):
+        conclude(storage, manifest, FakeTarget(cluster_id="cluster-b"))
+    assert State(storage, "vehicles").pointer().cluster is None
+    assert conclude(storage, manifest, FakeTarget()) is not None
+
+
 @pytest.mark.parametrize("position", [None, 0, 1])
 def test_a_publish_task_that_was_only_marked_as_success_is_found_out(storage: Storage, position: int | None) -> None:
     manifest, kafka = approved(storage, 1, "car1 car2"), FakeTarget()

@@ -71,6 +71,19 @@ def raising(error: Exception) -> Callable[..., Any]:
     return send
 
 
+def test_changes_for_one_cluster_are_not_sent_to_another(storage: Storage) -> None:
+    """A publish task that is cleared after the connection was changed: the new cluster lacks everything else."""
+    manifest = outbox(storage, publication(), 1, [records("car1")], cluster="cluster-a")
+    Outboxes(storage, "vehicles").move("outbox1", "approved", reason="test")
+    elsewhere = FakeTarget(cluster_id="cluster-b", topics={"cars"})
+    with pytest.raises(ConfigurationError, match="made for another Kafka cluster") as refused:
+        send_shard(storage, manifest, 0, elsewhere, attempts(storage))
+    assert (elsewhere.sent, elsewhere.ledger_topic) == ([], None)
+    assert "start a new run: it gives this outbox up and sends everything" in refused.value.next_step
+    back = FakeTarget(topics={"cars"})
+    assert send_shard(storage, manifest, 0, back, attempts(storage)).records_sent == 1
+
+
 @pytest.mark.parametrize("end", ["prepared", "rejected", "abandoned"])
 def test_only_an_approved_outbox_is_sent(storage: Storage, end: str, move: Callable[..., None]) -> None:
     manifest, kafka = outbox(storage, publication(), 1, [records("car1")]), FakeTarget()

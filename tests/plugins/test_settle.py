@@ -134,6 +134,18 @@ def test_one_for_another_cluster_is_abandoned_and_owes_a_full_run(storage: Stora
     assert plan.mode == "full"
 
 
+def test_one_that_was_made_for_the_new_cluster_is_finished_there(storage: Storage, kafka: FakeTarget) -> None:
+    outbox(storage, VEHICLES, 1, [records("car1")])
+    approve(storage, "outbox1")
+    run_settle(storage, kafka)
+    elsewhere = FakeTarget(cluster_id="cluster-b")
+    outbox(storage, VEHICLES, 2, [records("car1", "car2")], mode="full", cluster="cluster-b")
+    approve(storage, "outbox2")
+    plan = run_settle(storage, elsewhere)
+    assert [key for _, key, _ in elsewhere.sent] == [b"car1", b"car2"]
+    assert (status(storage, "outbox2"), plan.mode) == ("concluded", "changes")
+
+
 def test_a_backfill_leaves_the_outboxes_of_normal_runs_alone(storage: Storage, kafka: FakeTarget) -> None:
     outbox(storage, VEHICLES, 1, [records("car1")])
     outbox(storage, VEHICLES, 2, [records("car2")])

@@ -18,6 +18,7 @@ from contexture.outbox.state import State, StatePointer
 from contexture.outbox.storage import Storage
 from contexture.publications import Publication, fingerprint
 from contexture_airflow.steps.run import RunPlan, RunRequest
+from contexture_airflow.steps.settling import settle
 from contexture_airflow.steps.staging import PlacedOrder, answer, place_order
 from fakes.full_disk import FullDisk
 
@@ -46,6 +47,14 @@ def test_the_order_says_what_settle_planned_and_the_form_asked(storage: Storage)
     order = placed(storage)
     assert (order.mode, order.sequence, order.run) == ("changes", 3, "run3")
     assert (order.confirm_shrink, order.republish, order.interval) == (True, False, None)
+
+
+def test_the_order_names_the_cluster_that_settle_decided_for(storage: Storage) -> None:
+    request = RunRequest(run_id="a")
+    plan = settle(storage, VEHICLES, request, FakeTarget(cluster_id="cluster-b"), lambda sentence: None)
+    place_order(storage, VEHICLES, request, plan, FakeTarget(cluster_id="cluster-c"))
+    order = StageOrder.model_validate_json(storage.read(FOLDER.order(plan.run)))
+    assert order.cluster == "cluster-b"
 
 
 def test_a_quarantine_to_retry_is_in_the_order_unless_an_interval_is_backfilled(storage: Storage) -> None:

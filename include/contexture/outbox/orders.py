@@ -61,6 +61,8 @@ class StageOrder(Versioned):
             changes only.
         told: the registry transaction up to which another instance has told the registry's log, where this one begins
             without state; None otherwise.
+        cluster: the Kafka cluster that the run was decided for: of what that holds it sends the changes. None in
+            orders of before.
         replay: how a backfill sends its interval again.
     """
 
@@ -77,6 +79,7 @@ class StageOrder(Versioned):
     retry: Retry | None = None
     baseline: bool = False
     told: int | None = None
+    cluster: str | None = None
     replay: ReplayOptions = ReplayOptions()
 
 

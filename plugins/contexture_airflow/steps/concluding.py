@@ -20,7 +20,7 @@ from contexture.outbox.storage import Storage
 from contexture.publications import Publication
 from contexture_airflow.metrics import count_concluded
 from contexture_airflow.steps.run import Staged
-from contexture_airflow.steps.sending import staged_publication
+from contexture_airflow.steps.sending import check_cluster, staged_publication
 from contexture_airflow.steps.target import Report, Target, TargetFor
 
 
@@ -30,7 +30,8 @@ def conclude_run(
     """The counts of the concluded run; None when there is nothing to conclude (dry run, superseded).
 
     Raises:
-        ConfigurationError: a shard is not completely in Kafka, whatever Airflow says about its task.
+        ConfigurationError: a shard is not completely in Kafka, whatever Airflow says about its task, or the connection
+            names another Kafka than the one that the run was for.
     """
     outboxes = Outboxes(storage, staged.publication)
     manifest = outboxes.manifest(staged.outbox)
@@ -42,6 +43,7 @@ def conclude_run(
         return counts(manifest, dead_letters_of(storage, manifest))
     publication = staged_publication(storage, manifest.publication, manifest.run)
     target = target_for(publication, manifest.interval)
+    check_cluster(storage, manifest, target)
     if not conclude_outbox(storage, manifest, publication, target, now=now):
         report(f"a later outbox was sent before {staged.outbox}: abandoned, nothing is owed")
         return None

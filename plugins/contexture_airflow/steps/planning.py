@@ -49,6 +49,7 @@ def plan_run(
         fingerprint=own,
         why=why,
         baseline=is_baseline(publication, pointer, mode),
+        cluster=target.cluster(),
         told=told_by_others(publication, pointer, request, target),
     )
 

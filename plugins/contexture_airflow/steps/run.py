@@ -64,6 +64,7 @@ class RunPlan(Handover):
         fingerprint: of the publication that it was decided for.
         why: one clause for people.
         baseline: what the registry holds becomes state, and nothing is sent.
+        cluster: the Kafka cluster that it was decided for.
         told: the registry transaction up to which another instance has told the log, where this one has no state.
         settled: outboxes of earlier runs that were finished first.
     """
@@ -74,6 +75,7 @@ class RunPlan(Handover):
     fingerprint: str
     why: str
     baseline: bool = False
+    cluster: str | None = None
     told: int | None = None
     settled: tuple[str, ...] = ()
 

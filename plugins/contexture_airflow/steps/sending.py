@@ -14,6 +14,7 @@ from contexture.outbox.lifecycle import Outboxes
 from contexture.outbox.manifest import Manifest
 from contexture.outbox.orders import StageOrder
 from contexture.outbox.reader import OutboxShardReader
+from contexture.outbox.state import State
 from contexture.outbox.storage import Storage
 from contexture.publications import Publication
 from contexture_airflow.steps.attempting import ShardAttempts
@@ -33,7 +34,7 @@ def send_shard(
     """Sends what is not yet sent of one shard, by the attempts it has.
 
     Raises:
-        ConfigurationError: the outbox is not approved.
+        ConfigurationError: the outbox is not approved, or tells changes to what another Kafka cluster holds.
         SendLaterError: the next attempt is due long from now.
         AttemptsUsedUpError: no attempt is left; the outbox stays as it is.
         ContextureError: as `contexture.kafka.Publisher.publish`.
@@ -56,11 +57,40 @@ def send_shard(
 def _expect_ledger(
     storage: Storage, manifest: Manifest, target: Target, attempts: ShardAttempts, notes: ShardNotes
 ) -> None:
+    def check() -> None:
+        check_cluster(storage, manifest, target)
+        expect_ledger(storage, manifest, target)
+
     try:
-        attempts.until_answered(lambda: expect_ledger(storage, manifest, target))
+        attempts.until_answered(check)
     except ContextureError as failure:
         notes.failed(failure)
         raise
+
+
+def belongs_elsewhere(storage: Storage, manifest: Manifest, target: Target) -> bool:
+    """Whether an outbox tells changes to what another Kafka cluster holds: a backfill does not go by what one holds."""
+    if manifest.mode == "backfill":
+        return False
+    decided_for = staged_order(storage, manifest.publication, manifest.run).cluster
+    known = decided_for or State(storage, manifest.publication).pointer().cluster
+    return known is not None and known != target.cluster()
+
+
+def check_cluster(storage: Storage, manifest: Manifest, target: Target) -> None:
+    """Sees that an outbox goes where it was made for: on another cluster it would look complete and not be.
+
+    Raises:
+        ConfigurationError: the connection names another Kafka cluster now.
+    """
+    if belongs_elsewhere(storage, manifest, target):
+        raise ConfigurationError(
+            f"outbox {manifest.outbox} was made for another Kafka cluster than the connection names now, which may "
+            "lack all that it does not tell",
+            next_step="start a new run: it gives this outbox up and sends everything; or let the connection name that "
+            "cluster again and clear the task",
+            outbox=manifest.outbox,
+        )
 
 
 def _check_approved(storage: Storage, manifest: Manifest) -> None:

@@ -18,8 +18,8 @@ from contexture_airflow.steps.ledger_watch import check_ledger
 from contexture_airflow.steps.noting import NOWHERE, ShardNotes, note_plan
 from contexture_airflow.steps.planning import plan_run
 from contexture_airflow.steps.run import RunPlan, RunRequest
-from contexture_airflow.steps.sending import send_shard, staged_publication, topic_counts
-from contexture_airflow.steps.target import Report, Target, TargetFor
+from contexture_airflow.steps.sending import belongs_elsewhere, send_shard, staged_publication, topic_counts
+from contexture_airflow.steps.target import Report, TargetFor
 from contexture_airflow.steps.telling import tell_started
 
 
@@ -89,18 +89,13 @@ def _finish(storage: Storage, manifest: Manifest, target_for: TargetFor, report:
     # Brokers that are away are noticed here first: it counts as an attempt of the first shard.
     first = attempts[min(attempts)]
     first.wait_rest()
-    if first.until_answered(lambda: _belongs_elsewhere(storage, manifest, target)):
+    if first.until_answered(lambda: belongs_elsewhere(storage, manifest, target)):
         _abandon(storage, manifest, report)
         return
     first.until_answered(lambda: target.ensure_topics(topic_counts(storage, manifest)))
     for shard in shards:
         send_shard(storage, manifest, shard, target, attempts[shard], notes[shard])
     conclude_outbox(storage, manifest, publication, target, now=datetime.now(UTC))
-
-
-def _belongs_elsewhere(storage: Storage, manifest: Manifest, target: Target) -> bool:
-    known = State(storage, manifest.publication).pointer().cluster
-    return manifest.mode != "backfill" and known is not None and known != target.cluster()
 
 
 def _abandon(storage: Storage, manifest: Manifest, report: Report) -> None:

@@ -63,6 +63,7 @@ def place_order(
         retry=_retry(storage, publication, request),
         baseline=plan.baseline,
         told=plan.told,
+        cluster=plan.cluster,
         replay=request.replay,
     )
     storage.write(folder.order(plan.run), order.to_json())

@@ -41,7 +41,7 @@ MEMBERS: dict[type[Versioned], tuple[int, str]] = {
     LedgerSeen: (1, "cluster format topic_id written"),
     StageOrder: (
         1,
-        "baseline confirm_shrink fingerprint format home interval mode publication replay republish retry run "
+        "baseline cluster confirm_shrink fingerprint format home interval mode publication replay republish retry run "
         "sequence told",
     ),
     StageResult: (1, "approved error format outbox records report seconds sequence shards"),
