@@ -20,7 +20,8 @@ from contexture.outbox.manifest import Manifest
 from contexture.outbox.state import State
 from contexture.outbox.storage import Storage
 from contexture_airflow.steps.concluding import conclude_run
-from contexture_airflow.steps.run import Staged
+from contexture_airflow.steps.run import RunRequest, Staged
+from contexture_airflow.steps.settling import settle
 from fakes.full_disk import FullDisk
 
 VEHICLES = publication()
@@ -86,6 +87,24 @@ def test_a_cluster_that_got_nothing_is_not_taken_for_the_one_that_holds_everythi
         conclude(storage, manifest, FakeTarget(cluster_id="cluster-b"))
     assert State(storage, "vehicles").pointer().cluster is None
     assert conclude(storage, manifest, FakeTarget()) is not None
+
+
+@pytest.mark.parametrize(
+    ("policy", "mode", "following"),
+    [("full", "changes", "full"), ("full", "full", "changes"), ("none", "changes", "changes")],
+)
+def test_a_run_that_was_asked_for_changes_leaves_the_full_run_that_a_changed_file_owes(
+    storage: Storage, policy: str, mode: str, following: str
+) -> None:
+    """What did not change is not under its new name yet."""
+    kafka = FakeTarget(topics={"cars"})
+    conclude(storage, approved(storage, 1, ""), kafka)
+    renamed = publication(topics={"naming": "injective"}, resync={"on_config_change": policy})
+    manifest = outbox(storage, renamed, 2, [[]], mode=mode)
+    Outboxes(storage, "vehicles").move("outbox2", "approved", reason="test")
+    conclude(storage, manifest, kafka)
+    plan = settle(storage, renamed, RunRequest(run_id="scheduled"), kafka, lambda sentence: None)
+    assert plan.mode == following
 
 
 @pytest.mark.parametrize("position", [None, 0, 1])

@@ -6,6 +6,7 @@ Concluding twice is harmless, and a process that dies in between leaves either t
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import NamedTuple
 
 from contexture.changes.attribute_types import AttributeTypes
 from contexture.outbox.dead_letters import DeadLettered, keep_dead_letters
@@ -29,12 +30,14 @@ def conclude(
     cluster: str | None,
     target: str | None,
     dead_letters: DeadLettered = NONE_DEAD,
+    changes_owe_full: bool = False,
 ) -> StatePointer:
     """Makes what the outbox sent the state that the next run compares with, then marks the outbox concluded.
 
     The caller has seen every shard committed. A backfill's outbox touches neither state nor watermark; one that tried
     quarantined events again leaves the watermark, the fingerprint and the target as they are. Of `dead_letters`, state
-    says that the target doesn't hold them.
+    says that the target doesn't hold them. With `changes_owe_full`, a run that told changes alone leaves owed what a
+    changed publication or target owes.
 
     Raises:
         ConfigurationError: the outbox is not approved; state stays as it is.
@@ -48,7 +51,10 @@ def conclude(
     keep_dead_letters(storage, manifest, dead_letters)
     if manifest.mode != "backfill" and pointer.sequence < manifest.sequence:
         withhold(state, pointer, manifest, dead_letters.shards)
-        before, pointer = pointer, _advance(state, pointer, manifest, cluster, target)
+        # One that did not read everything tells nothing of the whole: what changed since the last full one stays owed.
+        owes = manifest.retried is not None or (changes_owe_full and manifest.mode != "full")
+        made_by = _MadeBy(manifest.fingerprint, cluster, target)
+        before, pointer = pointer, _advance(state, pointer, manifest, made_by.after(pointer) if owes else made_by)
         state.point(pointer, after=before)
         _remove_unused(state, {*before.files, *pointer.files, before.types, pointer.types})
     mark_retried(storage, manifest)
@@ -69,11 +75,21 @@ def owe_full(storage: Storage, publication: str, reason: str) -> None:
     state.point(state.pointer().model_copy(update={"owes_full": reason}))
 
 
-def _advance(
-    state: State, pointer: StatePointer, manifest: Manifest, cluster: str | None, target: str | None
-) -> StatePointer:
-    # A retry tells nothing of the source as a whole: what a changed publication or target owes stays owed.
-    known = pointer if manifest.retried is not None else None
+class _MadeBy(NamedTuple):
+    """What a state was made by: a change of it is a reason to send everything."""
+
+    fingerprint: str
+    cluster: str | None
+    target: str | None
+
+    def after(self, pointer: StatePointer) -> _MadeBy:
+        """What the state before was made by, as far as that is known."""
+        return _MadeBy(
+            pointer.fingerprint or self.fingerprint, pointer.cluster or self.cluster, pointer.target or self.target
+        )
+
+
+def _advance(state: State, pointer: StatePointer, manifest: Manifest, made_by: _MadeBy) -> StatePointer:
     written = advance(state, pointer, state.folder.state_delta(manifest.outbox), manifest.sequence)
     return StatePointer(
         generation=pointer.generation + 1,
@@ -83,9 +99,9 @@ def _advance(
         rows=written.rows,
         identities=written.identities,
         watermark=manifest.watermark or pointer.watermark,
-        fingerprint=known.fingerprint if known else manifest.fingerprint,
-        cluster=known.cluster if known else cluster,
-        target=known.target if known else target,
+        fingerprint=made_by.fingerprint,
+        cluster=made_by.cluster,
+        target=made_by.target,
         owes_full=None if manifest.mode == "full" else pointer.owes_full,
         concluded_at=datetime.now(UTC),
         format=FORMAT,

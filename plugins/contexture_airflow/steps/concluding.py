@@ -66,7 +66,14 @@ def conclude_outbox(
         Outboxes(storage, manifest.publication).move(manifest.outbox, "abandoned", reason=reason)
         return False
     before = State(storage, manifest.publication).pointer().concluded_at
-    conclude(storage, manifest, cluster=target.cluster(), target=target.identity(), dead_letters=dead_letters)
+    conclude(
+        storage,
+        manifest,
+        cluster=target.cluster(),
+        target=target.identity(),
+        dead_letters=dead_letters,
+        changes_owe_full=publication.resync.on_config_change == "full",
+    )
     count_concluded(manifest, now, dead_letters.count)
     if before is None or before.date() != now.date():
         expire(storage, manifest.publication, archive_days=publication.retention.archive_days, now=now)
