@@ -27,6 +27,7 @@ from contexture.outbox.orders import StageOrder
 from contexture.outbox.replay_topics import check_topics
 from contexture.outbox.replayed_newest import newest_sent
 from contexture.outbox.replayed_shard import ReplayedShard, ShardReplay
+from contexture.outbox.state import State
 from contexture.outbox.storage import Storage
 
 BACKFILL_HEADER = "contexture-backfill"
@@ -116,6 +117,8 @@ def backfill_headers(order: StageOrder, constant: tuple[tuple[str, str], ...]) -
 
 def _replayed(storage: Storage, order: StageOrder, outbox: str, archive: Archived, report: Report) -> Manifest:
     sources = archive.manifests
+    # Before what is held is read: of a run that is concluded meanwhile, its records are looked at in the end.
+    generation = State(storage, order.publication.name).pointer().generation
     newest = newest_sent(storage, order)
     written = [
         ShardReplay(storage, order, outbox, shard, parts, newest).run(sources, report)
@@ -125,7 +128,7 @@ def _replayed(storage: Storage, order: StageOrder, outbox: str, archive: Archive
     if order.replay.topic_prefix:
         check_topics(storage, order.publication.name, order.replay.topic_prefix, topics)
     _write_topics(storage, PublicationFolder(order.publication.name).topics(outbox), topics)
-    return _manifest(order, outbox, written, archive, topics=len(topics))
+    return _manifest(order, outbox, written, archive, topics=len(topics), generation=generation)
 
 
 def _parts(sources: Sequence[Manifest]) -> Iterator[tuple[int, ...]]:
@@ -175,7 +178,7 @@ def _write_topics(storage: Storage, path: str, topics: Counter[str]) -> None:
 
 
 def _manifest(
-    order: StageOrder, outbox: str, shards: list[ReplayedShard], archive: Archived, *, topics: int
+    order: StageOrder, outbox: str, shards: list[ReplayedShard], archive: Archived, *, topics: int, generation: int
 ) -> Manifest:
     start, end = _interval(order)
     records = sum(shard.manifest.records for shard in shards)
@@ -191,7 +194,7 @@ def _manifest(
         landing_digest="",
         received_from=start,
         received_to=end,
-        state_generation=0,
+        state_generation=generation,
         watermark=None,
         headers=backfill_headers(order, ()),
         shards=tuple(shard.manifest for shard in shards),

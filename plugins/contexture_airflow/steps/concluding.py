@@ -9,10 +9,11 @@ from pydantic import JsonValue
 from contexture.errors import ConfigurationError
 from contexture.kafka import LedgerEntry
 from contexture.kafka.arbitration import start_of
-from contexture.outbox.conclusion import conclude
+from contexture.outbox.conclusion import conclude, owe_full
 from contexture.outbox.dead_letters import DeadLettered, dead_letters_of
 from contexture.outbox.lifecycle import Outboxes
 from contexture.outbox.manifest import Manifest
+from contexture.outbox.overtaken import was_overtaken
 from contexture.outbox.reader import OutboxShardReader
 from contexture.outbox.retention import expire
 from contexture.outbox.state import State
@@ -65,6 +66,11 @@ def conclude_outbox(
         reason = "a later outbox was sent before it"
         Outboxes(storage, manifest.publication).move(manifest.outbox, "abandoned", reason=reason)
         return False
+    if _may_have_undone(storage, manifest, publication):
+        reason = (
+            f"backfill {manifest.outbox} was sent beside other runs, and may have put earlier values on top of theirs"
+        )
+        owe_full(storage, manifest.publication, reason)
     before = State(storage, manifest.publication).pointer().concluded_at
     conclude(
         storage,
@@ -102,6 +108,12 @@ def counts(manifest: Manifest, dead_letters: DeadLettered) -> dict[str, JsonValu
         "baseline": manifest.baseline,
         "registry_transaction": max((part.id for shard in manifest.shards for part in shard.registry), default=None),
     }
+
+
+def _may_have_undone(storage: Storage, manifest: Manifest, publication: Publication) -> bool:
+    """Whether a backfill was to leave newer values of a replica alone, and other runs sent some meanwhile."""
+    leaves_newer = manifest.mode == "backfill" and not (manifest.sends_outdated or manifest.topic_prefix)
+    return leaves_newer and publication.topics.keep == "latest" and was_overtaken(storage, manifest)
 
 
 def _committed(storage: Storage, manifest: Manifest, target: Target) -> DeadLettered | None:

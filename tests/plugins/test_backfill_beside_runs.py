@@ -1,0 +1,158 @@
+"""A backfill and normal runs send at the same time, and a replica holds what the source does in the end."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from builders.fake_target import FakeTarget
+from builders.outboxes import NOON, Record, publication
+from builders.states import Held, approved
+from contexture.outbox.layout import PublicationFolder
+from contexture.outbox.lifecycle import Outboxes
+from contexture.outbox.manifest import Manifest
+from contexture.outbox.orders import ReplayOptions, StageOrder
+from contexture.outbox.replay import replay
+from contexture.outbox.state import State
+from contexture.outbox.storage import Storage
+from contexture.publications import Publication, fingerprint
+from contexture_airflow.steps.attempting import attempts_of
+from contexture_airflow.steps.concluding import conclude_run
+from contexture_airflow.steps.run import RunRequest, Staged
+from contexture_airflow.steps.sending import send_shard
+from contexture_airflow.steps.settling import settle
+
+INTERVAL = (NOON, NOON + timedelta(minutes=5))
+OLD: Record = ("cars", b"car1", b"old")
+NEW: Record = ("cars", b"car1", b"new")
+GONE: Record = ("cars", b"car1", None)
+OTHER: Record = ("cars", b"car2", b"new")
+FOLDER = PublicationFolder("vehicles")
+
+
+class Beside:
+    """Normal runs and one backfill, each of which has a ledger."""
+
+    def __init__(self, home: Path, owner: Publication) -> None:
+        self.storage, self.owner = Storage(str(home)), owner
+        self.live = FakeTarget(topics={"cars"})
+        self.past = FakeTarget(topics={"cars", "again-cars"}, sent=self.live.sent)
+
+    def prepared(self, sequence: int, row: Record, held: Held) -> Manifest:
+        """An approved outbox of a normal run."""
+        manifest = approved(self.storage, self.owner, sequence, [held], [[row]])
+        state = State(self.storage, "vehicles").pointer()
+        received = NOON if sequence == 1 else INTERVAL[1]
+        manifest = manifest.model_copy(update={"state_generation": state.generation, "received_from": received})
+        self.storage.write(FOLDER.manifest(manifest.outbox), manifest.to_json())
+        return manifest
+
+    def backfill(self, **options: Any) -> Manifest:
+        """An approved outbox with what was archived."""
+        order = StageOrder(
+            publication=self.owner,
+            fingerprint=fingerprint(self.owner),
+            home=self.storage.root,
+            run="past",
+            mode="backfill",
+            sequence=1,
+            interval=INTERVAL,
+            replay=ReplayOptions.model_validate(options),
+        )
+        self.storage.write(FOLDER.order("past"), order.to_json())
+        manifest = replay(order)
+        Outboxes(self.storage, "vehicles").move(manifest.outbox, "approved", reason="test")
+        return manifest
+
+    def send(self, manifest: Manifest) -> None:
+        target = self.live if manifest.interval is None else self.past
+        attempts = attempts_of(Outboxes(self.storage, "vehicles"), manifest.outbox, 0, self.owner)
+        send_shard(self.storage, manifest, 0, target, attempts)
+
+    def conclude(self, manifest: Manifest) -> None:
+        staged = Staged(
+            publication="vehicles", run=manifest.run, outbox=manifest.outbox, sequence=1, records=1, shards=(0,)
+        )
+        target = self.live if manifest.interval is None else self.past
+        assert conclude_run(self.storage, staged, target, lambda sentence: None, now=NOON) is not None
+
+    def finish(self, manifest: Manifest) -> None:
+        self.send(manifest)
+        self.conclude(manifest)
+
+    def next_mode(self) -> str:
+        return settle(self.storage, self.owner, RunRequest(run_id="next"), self.live, lambda sentence: None).mode
+
+
+@pytest.fixture
+def beside(tmp_path: Path) -> Beside:
+    found = Beside(tmp_path, publication())
+    found.finish(found.prepared(1, OLD, Held("car1", "old", sequence=1)))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("row", "held"), [(NEW, Held("car1", "new", sequence=2)), (GONE, Held("car1", sequence=2, removed=True))]
+)
+def test_an_earlier_value_that_may_lie_on_a_newer_one_is_mended_by_a_full_run(
+    beside: Beside, row: Record, held: Held
+) -> None:
+    backfill = beside.backfill()
+    beside.finish(beside.prepared(2, row, held))
+    beside.finish(backfill)
+    assert beside.live.sent == [OLD, row, OLD]
+    told = State(beside.storage, "vehicles").pointer().owes_full
+    assert told is not None
+    assert told.endswith("was sent beside other runs, and may have put earlier values on top of theirs")
+    assert beside.next_mode() == "full"
+
+
+def test_so_is_one_that_came_upon_a_run_that_is_not_concluded_yet(beside: Beside) -> None:
+    run = beside.prepared(2, NEW, Held("car1", "new", sequence=2))
+    backfill = beside.backfill()
+    beside.send(run)
+    beside.finish(backfill)
+    assert beside.next_mode() == "full"
+    assert beside.live.sent == [OLD, NEW, OLD]
+
+
+def test_runs_that_told_others_owe_nothing(beside: Beside) -> None:
+    backfill = beside.backfill()
+    beside.finish(beside.prepared(2, OTHER, Held("car2", "new", sequence=2)))
+    beside.finish(backfill)
+    assert (beside.live.sent, beside.next_mode()) == ([OLD, OTHER, OLD], "changes")
+
+
+def test_what_was_concluded_before_is_known_to_the_backfill_and_owes_nothing(beside: Beside) -> None:
+    beside.finish(beside.prepared(2, NEW, Held("car1", "new", sequence=2)))
+    beside.finish(beside.backfill())
+    assert (beside.live.sent, beside.next_mode()) == ([OLD, NEW], "changes")
+
+
+def test_a_run_whose_archive_is_gone_counts_as_one_that_told_the_same(beside: Beside) -> None:
+    backfill = beside.backfill()
+    run = beside.prepared(2, OTHER, Held("car2", "new", sequence=2))
+    beside.finish(run)
+    beside.storage.remove(FOLDER.outbox(run.outbox))
+    beside.finish(backfill)
+    assert beside.next_mode() == "full"
+
+
+@pytest.mark.parametrize("options", [{"outdated": "send"}, {"topic_prefix": "again-"}])
+def test_who_asked_for_old_values_or_for_other_topics_is_owed_nothing(beside: Beside, options: dict[str, str]) -> None:
+    backfill = beside.backfill(**options)
+    beside.finish(beside.prepared(2, NEW, Held("car1", "new", sequence=2)))
+    beside.finish(backfill)
+    assert beside.next_mode() == "changes"
+
+
+def test_a_topic_with_history_holds_both_and_nothing_is_owed(tmp_path: Path) -> None:
+    beside = Beside(tmp_path, publication(topics={"keep": "history"}))
+    beside.finish(beside.prepared(1, OLD, Held("car1", "old", sequence=1)))
+    backfill = beside.backfill()
+    beside.finish(beside.prepared(2, NEW, Held("car1", "new", sequence=2)))
+    beside.finish(backfill)
+    assert (beside.live.sent, beside.next_mode()) == ([OLD, NEW, OLD], "changes")
