@@ -11,6 +11,7 @@ import pytest
 from builders.fake_target import FakeTarget
 from builders.outboxes import NOON, outbox, publication
 from contexture.errors import ConfigurationError, RejectedError, RetriableError
+from contexture.outbox.conclusion import owe_full
 from contexture.outbox.layout import PublicationFolder
 from contexture.outbox.orders import ReplayOptions, Retry, StageOrder, StageResult
 from contexture.outbox.schemas import QUARANTINE
@@ -55,6 +56,12 @@ def test_the_order_names_the_cluster_that_settle_decided_for(storage: Storage) -
     place_order(storage, VEHICLES, request, plan, FakeTarget(cluster_id="cluster-c"))
     order = StageOrder.model_validate_json(storage.read(FOLDER.order(plan.run)))
     assert order.cluster == "cluster-b"
+
+
+def test_the_order_says_what_the_run_pays(storage: Storage) -> None:
+    owe_full(storage, "vehicles", "an outbox was abandoned")
+    place(storage)
+    assert placed(storage).owed == "an outbox was abandoned"
 
 
 def test_a_quarantine_to_retry_is_in_the_order_unless_an_interval_is_backfilled(storage: Storage) -> None:

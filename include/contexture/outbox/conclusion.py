@@ -31,13 +31,14 @@ def conclude(
     target: str | None,
     dead_letters: DeadLettered = NONE_DEAD,
     changes_owe_full: bool = False,
+    owed: str | None = None,
 ) -> StatePointer:
     """Makes what the outbox sent the state that the next run compares with, then marks the outbox concluded.
 
     The caller has seen every shard committed. A backfill's outbox touches neither state nor watermark; one that tried
     quarantined events again leaves the watermark, the fingerprint and the target as they are. Of `dead_letters`, state
     says that the target doesn't hold them. With `changes_owe_full`, a run that told changes alone leaves owed what a
-    changed publication or target owes.
+    changed publication or target owes. A full run pays what was `owed` when it began to read, and not what came later.
 
     Raises:
         ConfigurationError: the outbox is not approved; state stays as it is.
@@ -54,7 +55,9 @@ def conclude(
         # One that did not read everything tells nothing of the whole: what changed since the last full one stays owed.
         owes = manifest.retried is not None or (changes_owe_full and manifest.mode != "full")
         made_by = _MadeBy(manifest.fingerprint, cluster, target)
-        before, pointer = pointer, _advance(state, pointer, manifest, made_by.after(pointer) if owes else made_by)
+        still_owed = None if manifest.mode == "full" and pointer.owes_full == owed else pointer.owes_full
+        before = pointer
+        pointer = _advance(state, pointer, manifest, made_by.after(pointer) if owes else made_by, still_owed)
         state.point(pointer, after=before)
         _remove_unused(state, {*before.files, *pointer.files, before.types, pointer.types})
     mark_retried(storage, manifest)
@@ -89,7 +92,9 @@ class _MadeBy(NamedTuple):
         )
 
 
-def _advance(state: State, pointer: StatePointer, manifest: Manifest, made_by: _MadeBy) -> StatePointer:
+def _advance(
+    state: State, pointer: StatePointer, manifest: Manifest, made_by: _MadeBy, owes_full: str | None
+) -> StatePointer:
     written = advance(state, pointer, state.folder.state_delta(manifest.outbox), manifest.sequence)
     return StatePointer(
         generation=pointer.generation + 1,
@@ -102,7 +107,7 @@ def _advance(state: State, pointer: StatePointer, manifest: Manifest, made_by: _
         fingerprint=made_by.fingerprint,
         cluster=made_by.cluster,
         target=made_by.target,
-        owes_full=None if manifest.mode == "full" else pointer.owes_full,
+        owes_full=owes_full,
         concluded_at=datetime.now(UTC),
         format=FORMAT,
         types=_types(state, pointer, manifest),

@@ -63,6 +63,7 @@ class StageOrder(Versioned):
             without state; None otherwise.
         cluster: the Kafka cluster that the run was decided for: of what that holds it sends the changes. None in
             orders of before.
+        owed: why a full run was owed when the source was about to be read; None where none was.
         replay: how a backfill sends its interval again.
     """
 
@@ -80,6 +81,7 @@ class StageOrder(Versioned):
     baseline: bool = False
     told: int | None = None
     cluster: str | None = None
+    owed: str | None = None
     replay: ReplayOptions = ReplayOptions()
 
 

@@ -21,7 +21,7 @@ from contexture.outbox.storage import Storage
 from contexture.publications import Publication
 from contexture_airflow.metrics import count_concluded
 from contexture_airflow.steps.run import Staged
-from contexture_airflow.steps.sending import check_cluster, staged_publication
+from contexture_airflow.steps.sending import check_cluster, staged_order, staged_publication
 from contexture_airflow.steps.target import Report, Target, TargetFor
 
 
@@ -79,6 +79,7 @@ def conclude_outbox(
         target=target.identity(),
         dead_letters=dead_letters,
         changes_owe_full=publication.resync.on_config_change == "full",
+        owed=staged_order(storage, manifest.publication, manifest.run).owed,
     )
     count_concluded(manifest, now, dead_letters.count)
     if before is None or before.date() != now.date():

@@ -38,8 +38,8 @@ def place_order(
     Raises:
         ConfigurationError: a later run has concluded, so what this one reads could overtake it.
     """
-    folder = PublicationFolder(publication.name)
-    if plan.mode != "backfill" and plan.sequence <= State(storage, publication.name).pointer().sequence:
+    folder, pointer = PublicationFolder(publication.name), State(storage, publication.name).pointer()
+    if plan.mode != "backfill" and plan.sequence <= pointer.sequence:
         raise ConfigurationError(
             f"run {plan.sequence} is over: it, or one after it, is concluded",
             next_step="start a new run, or clear this one from settle on, so that it gets a new number",
@@ -64,6 +64,7 @@ def place_order(
         baseline=plan.baseline,
         told=plan.told,
         cluster=plan.cluster,
+        owed=pointer.owes_full,
         replay=request.replay,
     )
     storage.write(folder.order(plan.run), order.to_json())

@@ -182,9 +182,20 @@ def test_a_debt_of_a_full_run_is_paid_by_a_full_run_only(storage: Storage):
     owe_full(storage, "vehicles", "outbox7 was abandoned")
 
     changes = concluded(storage, approved(storage, VEHICLES, 1, [Held("car1")]))
-    full = concluded(storage, approved(storage, VEHICLES, 2, [Held("car1")], mode="full"))
+    manifest = approved(storage, VEHICLES, 2, [Held("car1")], mode="full")
+    full = conclude(storage, manifest, cluster="cluster1", target="kafka1", owed="outbox7 was abandoned")
 
     assert (changes.owes_full, full.owes_full) == ("outbox7 was abandoned", None)
+
+
+def test_a_full_run_does_not_pay_what_came_after_it_had_read(storage: Storage):
+    owe_full(storage, "vehicles", "outbox7 was abandoned")
+    manifest = approved(storage, VEHICLES, 1, [Held("car1")], mode="full")
+    owe_full(storage, "vehicles", "backfill outbox8 was sent beside other runs")
+
+    full = conclude(storage, manifest, cluster="cluster1", target="kafka1", owed="outbox7 was abandoned")
+
+    assert full.owes_full == "backfill outbox8 was sent beside other runs"
 
 
 def test_deltas_that_outgrow_a_fifth_of_the_base_are_merged(storage: Storage):

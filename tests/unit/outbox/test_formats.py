@@ -41,8 +41,8 @@ MEMBERS: dict[type[Versioned], tuple[int, str]] = {
     LedgerSeen: (1, "cluster format topic_id written"),
     StageOrder: (
         1,
-        "baseline cluster confirm_shrink fingerprint format home interval mode publication replay republish retry run "
-        "sequence told",
+        "baseline cluster confirm_shrink fingerprint format home interval mode owed publication replay republish retry "
+        "run sequence told",
     ),
     StageResult: (1, "approved error format outbox records report seconds sequence shards"),
     UpgradeMark: (1, "began_at format"),
