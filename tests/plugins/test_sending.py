@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from builders.fake_target import FakeTarget
-from builders.outboxes import outbox, publication, records
+from builders.outboxes import NOON, outbox, publication, records
 from contexture.errors import ConfigurationError, RejectedError, RetriableError
 from contexture.kafka import FencedError
 from contexture.outbox.attempts import AttemptLog
@@ -69,6 +70,18 @@ def raising(error: Exception) -> Callable[..., Any]:
         raise error
 
     return send
+
+
+def test_what_is_concluded_is_not_sent_again_though_the_ledger_of_a_backfill_is_lost(storage: Storage) -> None:
+    """Somebody clears its publish task; ledgers of backfills are not watched."""
+    interval = (NOON, NOON + timedelta(minutes=5))
+    manifest = outbox(storage, publication(), 1, [records("car1")], mode="backfill", interval=interval)
+    for status in ("approved", "concluded"):
+        Outboxes(storage, "vehicles").move("outbox1", status, reason="test")
+    lost = FakeTarget(topics={"cars"})
+    result = send_shard(storage, manifest, 0, lost, attempts(storage))
+    assert (result.records_sent, result.records_skipped, result.superseded) == (0, 1, False)
+    assert (lost.sent, lost.ledger) == ([], {})
 
 
 def test_changes_for_one_cluster_are_not_sent_to_another(storage: Storage) -> None:

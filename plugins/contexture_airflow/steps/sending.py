@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 from contexture.errors import ConfigurationError, ContextureError, RejectedError, RetriableError
 from contexture.kafka import FencedError, SequenceTakenError, ShardResult
 from contexture.outbox.layout import PublicationFolder
-from contexture.outbox.lifecycle import Outboxes
+from contexture.outbox.lifecycle import Outboxes, Status
 from contexture.outbox.manifest import Manifest
 from contexture.outbox.orders import StageOrder
 from contexture.outbox.reader import OutboxShardReader
@@ -31,7 +31,7 @@ def send_shard(
     attempts: ShardAttempts,
     notes: ShardNotes | None = None,
 ) -> ShardResult:
-    """Sends what is not yet sent of one shard, by the attempts it has.
+    """Sends what is not yet sent of one shard, by the attempts it has; of a concluded outbox that is nothing.
 
     Raises:
         ConfigurationError: the outbox is not approved, or tells changes to what another Kafka cluster holds.
@@ -39,9 +39,11 @@ def send_shard(
         AttemptsUsedUpError: no attempt is left; the outbox stays as it is.
         ContextureError: as `contexture.kafka.Publisher.publish`.
     """
-    _check_approved(storage, manifest)
+    status, reader = _checked_status(storage, manifest), OutboxShardReader(storage, manifest, shard)
+    if status == "concluded":
+        # All of it was seen in Kafka then; a task that is cleared later needs no ledger for that, which may be lost.
+        return ShardResult(shard, manifest.outbox, 0, reader.records, 0, 0, 0.0, superseded=False)
     attempts.wait_rest()
-    reader = OutboxShardReader(storage, manifest, shard)
     notes = notes or ShardNotes(NOWHERE, manifest, shard)
     notes.began()
     _expect_ledger(storage, manifest, target, attempts, notes)
@@ -93,7 +95,7 @@ def check_cluster(storage: Storage, manifest: Manifest, target: Target) -> None:
         )
 
 
-def _check_approved(storage: Storage, manifest: Manifest) -> None:
+def _checked_status(storage: Storage, manifest: Manifest) -> Status:
     status = Outboxes(storage, manifest.publication).status(manifest.outbox).status
     if status not in {"approved", "concluded"}:
         raise ConfigurationError(
@@ -101,6 +103,7 @@ def _check_approved(storage: Storage, manifest: Manifest) -> None:
             next_step="start a new run of the publication",
             outbox=manifest.outbox,
         )
+    return status
 
 
 @contextmanager
