@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from contexture.changes.hashes import first_word, hash_words
+from contexture.errors import RetriableError
 from contexture.outbox.schemas import STATE
 from contexture.outbox.state_rows import KEYS, completed, latest
 from contexture.outbox.storage import Storage
@@ -30,7 +31,7 @@ class StateFile:
 
     def __init__(self, storage: Storage, relative: str) -> None:
         self._storage, self._relative = storage, relative
-        with storage.reading(relative), pq.ParquetFile(self._path, filesystem=storage.filesystem) as file:
+        with _reading(storage, relative), pq.ParquetFile(self._path, filesystem=storage.filesystem) as file:
             self._metadata = file.metadata
         self.rows: int = self._metadata.num_rows
         self.groups: int = self._metadata.num_row_groups
@@ -55,7 +56,7 @@ class StateFile:
         if not len(groups):
             return STATE.empty_table().select(list(columns))
         with (
-            self._storage.reading(self._relative),
+            _reading(self._storage, self._relative),
             pq.ParquetFile(
                 self._path,
                 filesystem=self._storage.filesystem,
@@ -134,6 +135,21 @@ def writing(storage: Storage, relative: str) -> Iterator[StateFileWriter]:
         ) as writer,
     ):
         yield StateFileWriter(writer)
+
+
+@contextmanager
+def _reading(storage: Storage, relative: str) -> Iterator[None]:
+    """As `Storage.reading`; the files of a generation go when two further ones are there."""
+    try:
+        with storage.reading(relative):
+            yield
+    except FileNotFoundError as error:
+        raise RetriableError(
+            f"the file {relative!r} of state is not there: runs have moved state on while it was read",
+            next_step="retry the task, which reads the state of now; where that does not help, the file is lost: see "
+            "the how-to on recovering, for the storage",
+            path=relative,
+        ) from error
 
 
 def with_keys(columns: Sequence[str]) -> list[str]:

@@ -13,8 +13,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from builders.states import Held, held, state_table, write_files, write_old_files
+from builders.outboxes import publication
+from builders.states import Held, approved, held, state_table, write_files, write_old_files
+from contexture.errors import RetriableError
 from contexture.events import identity_hash
+from contexture.outbox.conclusion import conclude
 from contexture.outbox.schemas import STATE
 from contexture.outbox.state import State, StatePointer
 from contexture.outbox.state_files import ROWS_IN_GROUP, StateFile, merged
@@ -58,6 +61,20 @@ def contents(files: Iterable[Iterable[Held]]) -> dict[str, str]:
         if not row.removed:
             expected[row.name] = row.content
     return expected
+
+
+def test_a_state_that_runs_have_moved_on_twice_meanwhile_is_read_again(tmp_path: Path):
+    """As a backfill may meet it, which plans beside normal runs."""
+    storage, cars = Storage(str(tmp_path)), [Held(f"car{number}") for number in range(3)]
+    conclude(storage, approved(storage, publication(), 1, cars), cluster="c", target="t")
+    state = State(storage, "vehicles")
+    before = state.reader(state.pointer())
+    for sequence in (2, 3):
+        changed = [Held(f"car{number}", str(sequence)) for number in range(3)]
+        conclude(storage, approved(storage, publication(), sequence, changed), cluster="c", target="t")
+
+    with pytest.raises(RetriableError, match="runs have moved state on while it was read"):
+        before.table(["identity"])
 
 
 def test_one_entity_of_many_costs_one_row_group_of_each_file(state: State):
