@@ -33,8 +33,10 @@ class Attempt:
     @property
     def has_structures(self) -> bool:
         """Whether it looks like a structure message, and not like the page of a web server."""
-        is_page = b"<html" in self.body[:1024].lower()
-        return self.status == OK and not is_page and any(mark in self.body for mark in _STRUCTURES)
+        # Written in UTF-16, it has the same letters with zeros between them.
+        body = self.body.replace(b"\0", b"")
+        is_page = b"<html" in body[:1024].lower()
+        return self.status == OK and not is_page and any(mark in body for mark in _STRUCTURES)
 
 
 def tried(transport: Transport, path: str, accept: str = f"{ANY}/{ANY}") -> Attempt:

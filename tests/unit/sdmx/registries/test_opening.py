@@ -73,6 +73,15 @@ def test_a_registry_without_agency_schemes_is_known_by_anything_it_has():
     assert registry.product == "SDMX-REST 1"
 
 
+def test_a_registry_that_answers_in_utf_16_is_one_and_its_web_servers_page_is_none():
+    message = structures.ml("2.1", ("Codelists", structures.CODELIST_2_1)).replace("UTF-8", "UTF-16")
+    registry = opened({AGENCIES_1: httpx.Response(200, content=message.encode("utf-16"))})
+    assert registry.product == "SDMX-REST 1"
+    page = "<html><body>Structure of this site</body></html>"
+    with pytest.raises(ConfigurationError, match="answers no structure query"):
+        opened({AGENCIES_1: httpx.Response(200, content=page.encode("utf-16"))})
+
+
 @pytest.mark.parametrize("settings", [{}, {"flavour": "fmr"}, {"flavour": "generic"}])
 def test_what_is_no_registry_is_told(settings: dict[str, object]):
     with pytest.raises(ConfigurationError, match="Next: put"):
