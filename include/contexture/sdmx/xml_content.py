@@ -83,8 +83,7 @@ class ContentCollector:
 
     def flush(self) -> None:
         """Hashes what is complete; called now and then, it keeps memory small."""
-        # A start stays, because white space after it may be all there is in its element.
-        kept = self._events[-2:] if self._events and type(self._events[-1]) is dict else []
+        kept = _last_starts(self._events)
         del self._events[len(self._events) - len(kept) :]
         if self._events:
             written = orjson.dumps(self._events, option=orjson.OPT_SORT_KEYS)
@@ -176,6 +175,14 @@ class ContentCollector:
         whole = "".join(self._pieces)
         self._pieces.clear()
         return whole
+
+
+def _last_starts(events: list[Any]) -> list[Any]:
+    """The starts that nothing follows yet: what is in such an element, and what a reference there is to, is open."""
+    start = len(events)
+    while start and type(events[start - 1]) is dict:
+        start -= 2
+    return events[start:]
 
 
 def _typed(attributes: Attributes, expand: Callable[[str], str]) -> Attributes:

@@ -240,6 +240,21 @@ def test_the_enumeration_of_a_measure_dimension_is_a_concept_scheme_and_no_other
     )
 
 
+def test_references_are_the_same_in_whatever_pieces_a_message_comes():
+    class ByteByByte(BytesIO):
+        def read(self, _: int | None = -1, /) -> bytes:
+            return super().read(1)
+
+    concept = '<Ref id="F" maintainableParentID="CS" agencyID="X"></Ref>'
+    dimension = f'<str:Dimension id="F"><str:ConceptIdentity>{concept}</str:ConceptIdentity></str:Dimension>'
+    structure = f'<str:DataStructure id="D" agencyID="X">{dimension}</str:DataStructure>'
+    # The first 4 kB are read at once, to know what they are.
+    message = structures.ml("2.1", ("DataStructures", structure), prolog=f"<!--{'-=' * 2500}-->")
+    [artefact] = split(ByteByByte(message.encode()))
+    assert artefact.references == (f"{OF}conceptscheme.ConceptScheme=X:CS(1.0)",)
+    assert artefact.content_hash == artefacts(message)[0].content_hash
+
+
 @pytest.mark.parametrize("many_names", [0, 4_000])
 def test_maps_of_a_structure_set_refer_to_what_they_map(many_names):
     def mapped(name: str, source: str, target: str) -> str:
