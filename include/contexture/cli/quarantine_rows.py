@@ -29,8 +29,9 @@ _OF_THE_SOURCE = (
 
 @dataclass(slots=True)
 class HeldBack:
-    """Refused rows: how many by publication and rule, and the first ones."""
+    """Refused rows: how many by publication and rule, and the first ones; of one rule, where that was asked for."""
 
+    rule: str | None = None
     counts: Counter[tuple[str, str]] = field(default_factory=Counter)
     rows: list[dict[str, str | None]] = field(default_factory=list)
 
@@ -45,7 +46,7 @@ class HeldBack:
     def lines(self) -> Iterator[str]:
         """As lines of printable text."""
         if not self.counts:
-            yield "nothing is held back in what is kept"
+            yield f"nothing is held back in what is kept{f' by the rule {printable(self.rule)}' if self.rule else ''}"
             return
         for (publication, rule), number in sorted(self.counts.items()):
             yield f"{publication}  {printable(rule)}  {number}"
@@ -77,7 +78,7 @@ def read(publication: str | None, outbox: str | None, wanted: Wanted, *, limit: 
     Raises:
         ConfigurationError: there is no such publication or outbox.
     """
-    held = HeldBack()
+    held = HeldBack(wanted.rule)
     for owner, name in _chosen(publication, outbox):
         for row in _rows(owner, name, wanted):
             if wanted.rule is not None and row["rule"] != wanted.rule:

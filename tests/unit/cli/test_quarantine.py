@@ -121,6 +121,11 @@ def test_nothing_held_back_is_said(contexture, tmp_path, monkeypatch):
     assert contexture("quarantine", "show").out == "nothing is held back in what is kept\n"
 
 
+def test_a_rule_that_holds_nothing_back_says_nothing_of_others(contexture, held):
+    told = contexture("quarantine", "show", "--rule", "number-text").out
+    assert told == "nothing is held back in what is kept by the rule number-text\n"
+
+
 def test_a_publication_or_outbox_that_is_not_there_is_named(contexture, held):
     done = contexture("quarantine", "show", "city")
     assert (done.code, "publication city has no files" in done.err) == (2, True)
