@@ -40,8 +40,18 @@ class Outdated(StrEnum):
 def backfill(
     name: Annotated[str, typer.Argument(metavar="NAME", help="The publication.")],
     *,
-    first: Annotated[datetime, typer.Option("--from", formats=FORMATS, help="Start of the first interval, UTC.")],
-    last: Annotated[datetime, typer.Option("--to", formats=FORMATS, help="Start of the last interval, UTC.")],
+    first: Annotated[
+        datetime,
+        typer.Option(
+            "--from",
+            metavar="TIME",
+            formats=FORMATS,
+            help="Start of the first interval, UTC, such as 2026-03-01T11:00.",
+        ),
+    ],
+    last: Annotated[
+        datetime, typer.Option("--to", metavar="TIME", formats=FORMATS, help="Start of the last interval, UTC.")
+    ],
     dry_run: Annotated[bool, typer.Option(help="Only tell what would be sent; Airflow is not asked.")] = False,
     replay_from: Annotated[From, typer.Option(help="auto: the archive if whole, else the source.")] = From.AUTO,
     incomplete: Annotated[

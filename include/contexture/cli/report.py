@@ -27,8 +27,13 @@ class Form(StrEnum):
 def report_publication(
     name: Annotated[str, _NAME],
     *,
-    since: Annotated[datetime | None, typer.Option(formats=FORMATS, help="Runs from then on, UTC.")] = None,
-    until: Annotated[datetime | None, typer.Option(formats=FORMATS, help="Runs before that, UTC.")] = None,
+    since: Annotated[
+        datetime | None,
+        typer.Option(metavar="TIME", formats=FORMATS, help="Runs from then on, UTC, such as 2026-03-01T11:00."),
+    ] = None,
+    until: Annotated[
+        datetime | None, typer.Option(metavar="TIME", formats=FORMATS, help="Runs before that, UTC.")
+    ] = None,
     last: Annotated[int | None, typer.Option(min=1, help="At most so many; 40 if nothing is chosen.")] = None,
     run: Annotated[str | None, typer.Option(metavar="ID", help="One: its outbox's id, or Airflow's run id.")] = None,
     form: Annotated[Form, typer.Option("--format", help="A page, or a document for scripts.")] = Form.HTML,

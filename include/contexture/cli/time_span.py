@@ -7,8 +7,8 @@ from typing import Final
 
 from contexture.errors import ConfigurationError
 
-FORMATS: Final = ["%Y-%m-%d", "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S"]
-"""How a time may be written."""
+FORMATS: Final = ["%Y-%m-%d", "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%SZ"]
+"""How a time may be written: also as our own output has it."""
 
 
 def time_span(since: datetime | None, until: datetime | None) -> tuple[datetime | None, datetime | None]:

@@ -37,8 +37,13 @@ def show_transactions(
     registry_number: Annotated[
         int | None, typer.Option(min=0, max=LAST_NUMBER, help="A registry's own number of it.")
     ] = None,
-    since: Annotated[datetime | None, typer.Option(formats=FORMATS, help="Changed then or later, UTC.")] = None,
-    until: Annotated[datetime | None, typer.Option(formats=FORMATS, help="Changed before that, UTC.")] = None,
+    since: Annotated[
+        datetime | None,
+        typer.Option(metavar="TIME", formats=FORMATS, help="Changed then or later, UTC, such as 2026-03-01T11:00."),
+    ] = None,
+    until: Annotated[
+        datetime | None, typer.Option(metavar="TIME", formats=FORMATS, help="Changed before that, UTC.")
+    ] = None,
     last: Annotated[int, typer.Option(min=1, help="At most so many, the latest.")] = 50,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document for scripts.")] = False,
 ) -> None:

@@ -82,6 +82,8 @@ def test_scripts_get_all_of_each(told, home, contexture):
         (["--shard", "1"], []),
         (["--registry-number", "4711"], [2]),
         (["--since", "2026-03-01T12:01"], [2, 1]),
+        (["--since", "2026-03-01T12:01:00Z"], [2, 1]),
+        (["--since", "2026-03-01 12:01:00"], [2, 1]),
         (["--until", "2026-03-01T12:01"], [0]),
         (["vehicles", "--since", "2026-03-01", "--status", "1"], [0]),
     ],
