@@ -30,9 +30,7 @@ def try_connection(
     ] = "",
     kind: Annotated[
         SourceKind | None,
-        typer.Option(
-            metavar="KIND", help="ngsi, sdmx or operations: what the connection leads to, where nothing else says it."
-        ),
+        typer.Option(metavar="KIND", help="ngsi or sdmx: what the connection leads to, where nothing else says it."),
     ] = None,
     topic: Annotated[str | None, typer.Option(help="Kafka: an existing topic that takes the test's records.")] = None,
     transactional_id_prefix: Annotated[
