@@ -46,7 +46,8 @@ def check_attributes(
             meaning.check(name, value, now, found)
         if meaning.place and not _is_ignored(metadata):
             places += 1
-    if places > 1:
+    # An entity of NGSI-LD may have several: where it is, where it acts, and what it observes.
+    if places > 1 and not linked_data:
         found.add("geojson", f"{places} attributes are places; all but one need the metadata {_IGNORED_PLACE}")
 
 

@@ -25,7 +25,11 @@ RULES: tuple[Rule, ...] = (
     Rule("datetime-range", "warning", "a DateTime lies between 1990 and one day ahead"),
     Rule("stale", "warning", "the newest time of the entity is not older than its type may be"),
     Rule("future-modified", "warning", "dateCreated and dateModified are not ahead of the broker's clock"),
-    Rule("geojson", "warning", "a geo:json is one of the six geometries, in range, its rings closed, and the only one"),
+    Rule(
+        "geojson",
+        "warning",
+        "a geo:json is one of the six geometries, in range, its rings closed, and in NGSIv2 the only one",
+    ),
     Rule("geo-legacy", "warning", "places are geo:json, not geo:point, geo:line, geo:box or geo:polygon"),
     Rule("null-value", "warning", "an attribute whose type needs a value has one"),
     Rule("unknown-type", "warning", "the type is one of source.types, where those are given"),

@@ -127,6 +127,17 @@ def test_an_attribute_without_a_value_is_told_by_the_member_that_its_kind_asks_f
     assert [(each.rule, each.message) for each in found] == [("attr-shape", message)]
 
 
+def test_an_entity_may_have_several_places() -> None:
+    place = {"type": "GeoProperty", "value": {"type": "Point", "coordinates": [2.1, 41.3]}}
+    turned = {"type": "GeoProperty", "value": {"type": "Point", "coordinates": [41.3, 102.1]}}
+
+    found = check_entity(parsed(location=place, observationSpace=place), RuleOptions(linked_data=True))
+    broken = check_entity(parsed(location=place, observationSpace=turned), RuleOptions(linked_data=True))
+
+    assert [(each.rule, each.severity) for each in found] == []
+    assert [(each.rule, each.severity) for each in broken] == [("geojson", "warning")]
+
+
 def test_the_order_in_which_a_broker_lists_types_scopes_and_instances_changes_nothing() -> None:
     one, two = {"value": 1, "datasetId": "urn:a"}, {"value": 2, "datasetId": "urn:b"}
 
