@@ -272,6 +272,32 @@ def test_secrets_of_the_installation_are_in_no_answer(home, monkeypatch):
     assert not [answer for answer in answers if "hunter2" in answer.text]
 
 
+def test_while_the_tables_are_away_nothing_is_said_that_they_alone_know(home, monkeypatch):
+    State(home, "vehicles").point(StatePointer(concluded_at=NOON, outbox="outbox1"))
+    path = Path(home.root).parent / "publications" / "vehicles.yaml"
+    path.write_text(FILE.format(name="vehicles") + "publish: {on_failure: dead-letter}\n")
+    monkeypatch.setenv("CONTEXTURE_DATABASE", "nosuchdriver://contexture:hunter2@127.0.0.1:1/none")
+    browser = Browser("vehicles", "buses")
+    unknown = "whether its last run failed is not known without the operational tables"
+    lines = browser.get("api/publications").json()["lines"]
+    assert [(line["standing"], line["reason"], line["today"]) for line in lines] == [
+        ("never run", unknown, None),
+        ("idle", unknown, None),
+    ]
+    assert browser.get("api/status/vehicles").json()["reason"] == unknown
+    assert browser.get("").text.count('<td class="number">not known</td>') == 4
+    text = browser.get("publications/vehicles").text
+    assert text.count("not known</") == 3
+    assert not [false for false in ("never verified", ">none</a>", "0 records", "by status") if false in text]
+    assert "Nothing was put aside" not in browser.get("publications/vehicles/dead-letters").text
+
+
+def test_a_home_that_has_no_tables_says_so(home, monkeypatch):
+    monkeypatch.setattr("contexture.operations.store.database_url", lambda root: None)
+    text = Browser("vehicles").get("").text
+    assert "Shown without the operational tables: there are none, for CONTEXTURE_HOME is an object store and" in text
+
+
 def test_transactions_are_filtered_by_status_and_come_by_page(browser, tables):
     for number in range(60):
         tables.transaction_is(transaction(number, source_transaction=100 + number))

@@ -19,7 +19,7 @@ from contexture.cli.known_publications import known_publications
 from contexture.cli.operations_status import OperationsReader
 from contexture.cli.trial_outcome import Outcome
 from contexture.errors import ConfigurationError
-from contexture.operations.database import DATABASE_VARIABLE, HEAD, database_url
+from contexture.operations.database import DATABASE_VARIABLE, HEAD, NO_TABLES, database_url
 from contexture.operations.pools import POOLS
 from contexture.operations.tables_found import later_tables, look
 from contexture.outbox.filesystems import HOME_VARIABLE
@@ -136,7 +136,7 @@ def _formats() -> Found:
 
 def _tables() -> Found:
     tables = OperationsReader(home.open_home())
-    if tables.problem:
+    if tables.problem and tables.problem != NO_TABLES:
         return Found(
             "bad", tables.problem, "see CONTEXTURE_DATABASE; runs go on without the tables, but nobody sees them"
         )

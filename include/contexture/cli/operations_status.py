@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 
 from contexture.errors import ConfigurationError, RetriableError
 from contexture.operations import ProducerStore, RunRow, Sums
+from contexture.operations.database import NO_TABLES
 from contexture.operations.page.tables import Tables
 from contexture.outbox.manifest import Document
 from contexture.outbox.storage import Storage
 
 
 class LastRun(Document):
-    """The latest run that was begun, whatever became of it."""
+    """The latest run that was begun, whatever became of it; backfills are left out."""
 
     run_id: str
     state: str
@@ -47,12 +49,15 @@ class OperationsReader:
         self.problem: str | None = None
         self.address: str | None = None
         self._store: ProducerStore | None = None
+        self._latest: Mapping[str, RunRow] | None = None
         try:
             found = ProducerStore.of_home(storage.root)
         except ConfigurationError as error:
             self.problem = str(error)
             return
-        if found is not None and found.is_there:
+        if found is None:
+            self.problem = NO_TABLES
+        elif found.is_there:
             self._store, self.address = found, found.address
 
     def tables(self) -> Tables:
@@ -64,11 +69,13 @@ class OperationsReader:
         if self._store is None:
             return None
         try:
-            runs, sums = self._store.runs(publication, limit=1), self._store.sums(publication)
+            # As the page has it: a backfill says nothing of how a publication keeps up with its source.
+            self._latest = self._store.latest_runs() if self._latest is None else self._latest
+            sums = self._store.sums(publication)
         except (RetriableError, ConfigurationError) as error:
             self.problem, self._store = str(error), None
             return None
-        return _operations(runs[0] if runs else None, sums)
+        return _operations(self._latest.get(publication), sums)
 
 
 def _operations(run: RunRow | None, sums: Sums) -> Operations | None:

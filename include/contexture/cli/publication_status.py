@@ -13,15 +13,14 @@ from contexture.cli import home
 from contexture.cli.checking import DEFAULT_FOLDER, FOLDER_VARIABLE
 from contexture.cli.operations_status import Operations, OperationsReader
 from contexture.errors import ConfigurationError
-from contexture.operations.page.sources import Sources
+from contexture.operations.failure_mail import PendingSend
+from contexture.operations.page.sources import Sources, manifest, stored
 from contexture.operations.page.standing import Standing
 from contexture.operations.page.status import StatusReport
 from contexture.operations.page.status import statuses as reported
 from contexture.outbox.attempts import AttemptLog, SendAttempts
 from contexture.outbox.inbox_reader import InboxReader
-from contexture.outbox.lifecycle import Outboxes
-from contexture.outbox.manifest import Document, Manifest
-from contexture.outbox.state import State, StatePointer
+from contexture.outbox.manifest import Document
 from contexture.outbox.storage import Storage
 from contexture.publications import Publication, discover
 
@@ -56,6 +55,7 @@ class PublicationStatus(Document):
         baseline: whether the last concluded run noted what a registry holds, and sent nothing.
         quarantined: entities or structures that the last concluded run held back; None when it is no longer kept.
         owes_full: why the next run sends everything.
+        damaged: whether its files can't be read: nothing of them is told here then, and `status` says why.
         waiting: what is in its inbox; None when nothing is.
         operations: its latest run and transactions; None when the operational tables tell nothing.
         status: what monitoring asks for, the same as by HTTP.
@@ -72,6 +72,7 @@ class PublicationStatus(Document):
     watermark: str | None
     quarantined: int | None
     owes_full: str | None
+    damaged: bool
     pending: tuple[PendingOutbox, ...]
     waiting: Waiting | None
     operations: Operations | None
@@ -128,9 +129,10 @@ def _configured() -> dict[str, Publication] | None:
 def _status(
     storage: Storage, name: str, configured: bool | None, operations: Operations | None, report: StatusReport
 ) -> PublicationStatus:
-    outboxes, pointer = Outboxes(storage, name), State(storage, name).pointer()
-    log = AttemptLog(storage, name)
-    last = _last(outboxes, pointer)
+    # As the page reads them: damage of one publication hides none of the others.
+    found = stored(storage, name)
+    pointer = found.pointer
+    last = manifest(storage, name, pointer.outbox)
     return PublicationStatus(
         publication=name,
         configured=configured,
@@ -143,16 +145,17 @@ def _status(
         watermark=pointer.watermark,
         quarantined=last.quarantined_entities if last else None,
         owes_full=pointer.owes_full,
-        pending=tuple(
-            PendingOutbox(
-                outbox=each.outbox, sequence=each.sequence, status=each.status, sends=log.of_outbox(each.outbox)
-            )
-            for each in outboxes.pending()
-        ),
+        damaged=bool(found.damage),
+        pending=tuple(_pending(storage, name, each) for each in found.pending),
         waiting=_waiting(storage, name),
         operations=operations,
         status=report,
     )
+
+
+def _pending(storage: Storage, name: str, found: PendingSend) -> PendingOutbox:
+    sends = AttemptLog(storage, name).of_outbox(found.outbox)
+    return PendingOutbox(outbox=found.outbox, sequence=found.sequence, status=found.status, sends=sends)
 
 
 def _waiting(storage: Storage, name: str) -> Waiting | None:
@@ -160,9 +163,3 @@ def _waiting(storage: Storage, name: str) -> Waiting | None:
     if not files:
         return None
     return Waiting(files=len(files), since=datetime.fromtimestamp(files[0].time_us / 1_000_000, UTC))
-
-
-def _last(outboxes: Outboxes, pointer: StatePointer) -> Manifest | None:
-    if pointer.outbox is None or not outboxes.storage.exists(outboxes.folder.manifest(pointer.outbox)):
-        return None
-    return outboxes.manifest(pointer.outbox)

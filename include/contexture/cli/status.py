@@ -28,8 +28,8 @@ def show_status(
 
     Read from CONTEXTURE_HOME, the folder of publications and the operational tables, without Airflow and Kafka.
 
-    Exit codes: 0 nothing needs a person; 1 the last run failed, a run waits for an answer, or sending an outbox has
-    failed; 2 there is no such publication; 3 the storage did not answer.
+    Exit codes: 0 nothing needs a person; 1 the last run failed, a run waits for an answer, sending an outbox has
+    failed, or the files of a publication are damaged; 2 there is no such publication; 3 the storage did not answer.
     """
     from contexture.cli import home
     from contexture.cli.operations_status import OperationsReader
@@ -59,25 +59,29 @@ def _lines(found: list[PublicationStatus], root: str) -> Iterator[str]:
         yield f"no publication in {root}; set CONTEXTURE_HOME as Airflow has it"
     for each in found:
         yield each.publication + ("" if each.configured is not False else " (no good publication file)")
-        yield f"  {_last_run(each)}"
-        if each.outbox:
-            known = "nothing was sent; the registry held" if each.baseline else "target holds"
-            yield f"  {known} {each.identities} identities, watermark {each.watermark or 'none'}"
-        yield from _operation_lines(each.operations)
-        if each.question:
-            yield f"  waiting for an answer: {each.question}"
-        if each.waiting:
-            since = f"{each.waiting.since:%Y-%m-%d %H:%M:%S} UTC"
-            yield f"  inbox: {each.waiting.files} files of notifications wait, the oldest since {since}"
-        if each.owes_full:
-            yield f"  the next run is full: {each.owes_full}"
-        yield from _dead_letter_lines(each.status.dead_letters)
-        for outbox in each.pending:
-            failed = f", {outbox.attempts} failed sends" if outbox.attempts else ""
-            yield f"  pending: outbox {outbox.outbox[:12]} (run {outbox.sequence}), {outbox.status}{failed}"
-            for send in outbox.sends:
-                if send.is_open:
-                    yield f"    shard {send.shard}: {send.told()}: {send.message}"
+        yield from [f"  stopped: {each.status.reason}"] if each.damaged else _known_lines(each)
+
+
+def _known_lines(each: PublicationStatus) -> Iterator[str]:
+    yield f"  {_last_run(each)}"
+    if each.outbox:
+        known = "nothing was sent; the registry held" if each.baseline else "target holds"
+        yield f"  {known} {each.identities} identities, watermark {each.watermark or 'none'}"
+    yield from _operation_lines(each.operations)
+    if each.question:
+        yield f"  waiting for an answer: {each.question}"
+    if each.waiting:
+        since = f"{each.waiting.since:%Y-%m-%d %H:%M:%S} UTC"
+        yield f"  inbox: {each.waiting.files} files of notifications wait, the oldest since {since}"
+    if each.owes_full:
+        yield f"  the next run is full: {each.owes_full}"
+    yield from _dead_letter_lines(each.status.dead_letters)
+    for outbox in each.pending:
+        failed = f", {outbox.attempts} failed sends" if outbox.attempts else ""
+        yield f"  pending: outbox {outbox.outbox[:12]} (run {outbox.sequence}), {outbox.status}{failed}"
+        for send in outbox.sends:
+            if send.is_open:
+                yield f"    shard {send.shard}: {send.told()}: {send.message}"
 
 
 def _dead_letter_lines(found: DeadLetterStatus) -> Iterator[str]:

@@ -16,6 +16,9 @@ from contexture.errors import ConfigurationError
 DATABASE_VARIABLE = "CONTEXTURE_DATABASE"
 DEFAULT_FILE = "operations.sqlite"
 
+NO_TABLES: Final = f"there are none, for CONTEXTURE_HOME is an object store and {DATABASE_VARIABLE} is not set"
+"""Why a home without a database of its own is told by its files alone."""
+
 # Whoever is blocked longer gives up and says so. Sends do not wait meanwhile: what they tell is written beside them. On
 # a busy machine several writers of one SQLite file take more than a second.
 _BUSY_SECONDS: Final = 5.0

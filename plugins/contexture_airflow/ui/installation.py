@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from contexture.errors import ConfigurationError, RetriableError
 from contexture.operations import ProducerStore
+from contexture.operations.database import NO_TABLES
 from contexture.operations.page.sources import Sources
 from contexture.operations.page.tables import Tables
 from contexture.operations.rows import InterventionRow
@@ -96,7 +97,8 @@ class Installation:
 
     def _tables(self, storage: Storage) -> Tables:
         try:
-            return Tables(self._store_of(storage))
+            store = self._store_of(storage)
+            return Tables(store, None if store else NO_TABLES)
         except ConfigurationError as error:
             return Tables(None, str(error))
 

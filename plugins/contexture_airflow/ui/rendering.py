@@ -132,7 +132,9 @@ def _minute(value: datetime | None) -> str:
     return "-" if value is None else f"{value.astimezone(UTC):%Y-%m-%d %H:%M}"
 
 
-def _size(value: int) -> str:
+def _size(value: int | None) -> str:
+    if value is None:
+        return "not known"
     amount, unit = float(value), 0
     while amount >= 1000 and unit < len(_UNITS) - 1:
         amount, unit = amount / 1000, unit + 1

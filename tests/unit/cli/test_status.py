@@ -92,6 +92,17 @@ def test_a_last_run_that_failed_needs_a_person_though_nothing_waits_to_be_sent(s
     assert contexture("status").code == 0
 
 
+def test_a_backfill_that_went_well_hides_no_run_that_failed(storage, contexture):
+    store = ProducerStore.of_home(storage.root)
+    assert store is not None
+    store.run_failed("vehicles", "scheduled__1", task="stage", message="no broker")
+    store.run_started("vehicles", "again", run_id="backfill__1", mode="backfill", sequence=1)
+    store.run_ended("vehicles", "again")
+    done = contexture("status", "vehicles")
+    assert (done.code, "latest run scheduled__1: failed since" in done.out) == (1, True)
+    assert "in stage: no broker" in done.out
+
+
 def test_a_run_that_waits_for_an_answer_is_told_and_needs_a_person(storage, contexture, tmp_path):
     concluded(storage)
     asking = FILE.format(name="vehicles").replace("service: a", "service: a, shrink_limit: {beyond: ask}")
@@ -223,6 +234,32 @@ def test_tables_that_are_away_are_told_and_the_rest_is_shown(storage, contexture
     document = json.loads(contexture("status", "--json").out)
     assert "do not answer (DatabaseError)" in document["operational_tables_problem"]
     assert [each["operations"] for each in document["publications"]] == [None, None]
+
+
+def test_damage_of_one_publication_is_told_with_the_way_out_and_hides_none_of_the_others(storage, contexture):
+    concluded(storage)
+    outbox(storage, publication(name="bikes"), 1, [records("bike1")], name="bikes000")
+    storage.write("bikes/state/CURRENT", b"{")
+    done = contexture("status")
+    assert done.code == 1
+    assert done.out.splitlines()[:3] == [
+        "bikes",
+        "  stopped: bikes/state/CURRENT can not be read as StatePointer. Next: restore the file from a backup, or see "
+        "the how-to on recovering; report this if nothing has damaged the storage",
+        "vehicles",
+    ]
+    assert "target holds" in done.out
+    bikes, vehicles = json.loads(contexture("status", "--json").out)["publications"]
+    assert (bikes["damaged"], bikes["status"]["running"], vehicles["damaged"]) == (True, False, False)
+
+
+def test_a_damaged_manifest_of_the_last_outbox_hides_only_what_it_says(storage, contexture):
+    concluded(storage)
+    storage.write("vehicles/outbox/first000/manifest.json", b"{")
+    done = contexture("status")
+    assert done.code == 0
+    assert "last concluded: run 1 at 20" in done.out
+    assert "no longer kept" in done.out
 
 
 def test_records_that_can_never_be_sent_are_told(storage, contexture, tmp_path):

@@ -165,13 +165,20 @@ def test_a_damaged_file_stops_its_own_publication_only(storage):
     storage.write("vehicles/state/CURRENT", b"{")
     lines = overview(sources(storage, vehicles=RESTING, buses=RESTING)).lines
     assert [(line.name, line.standing.value) for line in lines] == [("vehicles", "stopped"), ("buses", "never run")]
+    assert lines[0].reason.startswith("vehicles/state/CURRENT can not be read as StatePointer. Next: restore the file")
 
 
 def test_without_tables_the_files_are_still_told(storage):
     broken = ProducerStore("postgresql+psycopg2://contexture:s3cret@127.0.0.1:1/none")
     State(storage, "vehicles").point(StatePointer(concluded_at=NOON, identities=7))
     found = overview(sources(storage, broken, vehicles=RESTING))
-    assert found.lines[0].identities == 7
+    [line] = found.lines
+    assert (line.identities, line.today) == (7, None)
+    unknown = "whether its last run failed is not known without the operational tables"
+    assert (line.standing, line.reason) == ("idle", unknown)
+    State(storage, "vehicles").point(StatePointer(concluded_at=NOON, owes_full="the registry was restored"))
+    [line] = overview(sources(storage, broken, vehicles=RESTING)).lines
+    assert (line.standing, line.reason) == ("owing a resync", f"the registry was restored; {unknown}")
     assert found.tables_problem is not None
     assert "127.0.0.1" in found.tables_problem
     assert "s3cret" not in found.tables_problem

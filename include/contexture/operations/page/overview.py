@@ -47,7 +47,7 @@ class PublicationLine:
         source_transaction: the registry's id of the last transaction that was sent.
         quarantined: entities or structures that the last concluded run held back; None when it is no longer kept.
         owes_full: why the next run sends everything.
-        today: what was sent since midnight, UTC.
+        today: what was sent since midnight, UTC; None while the operational tables are away.
         asked: what its run waits to be told.
         dead_letters: what can never be sent and was put aside, in all runs that are kept.
         dead_letter_topic: where it is put; None where it would stop the sending.
@@ -69,7 +69,7 @@ class PublicationLine:
     concluded_at: datetime | None
     identities: int
     watermark: str | None
-    today: Volume
+    today: Volume | None
     picture: tuple[Bar, ...]
     last_verification: VerificationRow | None = None
     dead_letters: PutAside = NOTHING_PUT_ASIDE
@@ -168,7 +168,7 @@ def line(sources: Sources, found: Surveyed, last: Manifest | None, sums: TableSu
         concluded_at=pointer.concluded_at,
         identities=pointer.identities,
         watermark=pointer.watermark,
-        today=sums.today.get(name, Volume()),
+        today=None if sources.tables.problem else sums.today.get(name, Volume()),
         picture=bars(runs, sources.now),
         last_verification=sums.verified.get(name),
         dead_letters=sums.aside.get(name, NOTHING_PUT_ASIDE),

@@ -23,7 +23,9 @@ from contexture.publications import Publication
 
 # Object stores answer slowly, and to many at once.
 _READERS = 8
-_UNREADABLE = "its files below CONTEXTURE_HOME can not be read: look at them with contexture status"
+_UNREADABLE = "its files can not be read. Next: restore them from a backup, or see the how-to on recovering"
+_UNKNOWN = "whether its last run failed is not known without the operational tables"
+_SAYS_THAT_ALL_IS_WELL = {Standing.OWING, Standing.WAITING, Standing.NEVER_RUN, Standing.IDLE}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +49,11 @@ class Sources:
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """What the files of one publication say."""
+    """What the files of one publication say; `damage`: why they say nothing, and what to do."""
 
     pointer: StatePointer = field(default_factory=StatePointer)
     pending: tuple[PendingSend, ...] = ()
-    is_readable: bool = True
+    damage: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +85,10 @@ def stored(storage: Storage, name: str) -> Stored:
     """What the files of a publication say; a damaged one hides neither the others nor itself."""
     try:
         return Stored(State(storage, name).pointer(), pending_sends(storage, name))
-    except (ConfigurationError, DefectError, ValidationError):
-        return Stored(is_readable=False)
+    except (ConfigurationError, DefectError) as error:
+        return Stored(damage=str(error))
+    except ValidationError:  # which would quote the file
+        return Stored(damage=_UNREADABLE)
 
 
 def manifests(storage: Storage, surveyed: Iterable[Surveyed]) -> list[Manifest | None]:
@@ -105,8 +109,15 @@ def manifest(storage: Storage, name: str, outbox: str | None) -> Manifest | None
 
 def _surveyed(sources: Sources, name: str, found: Stored, latest: RunRow | None) -> Surveyed:
     dag = sources.dags.get(name)
-    if not found.is_readable:
-        return Surveyed(name, found, latest, dag, Judged(Standing.STOPPED, _UNREADABLE))
+    if found.damage:
+        return Surveyed(name, found, latest, dag, Judged(Standing.STOPPED, found.damage))
     question = asked(sources.storage, name, sources.publications.get(name), dag, latest)
     judged = judge(found.pointer, latest, found.pending, dag, question.told if question else None)
-    return Surveyed(name, found, latest, dag, judged, question)
+    return Surveyed(name, found, latest, dag, _as_far_as_known(judged, sources.tables.problem), question)
+
+
+def _as_far_as_known(judged: Judged, problem: str | None) -> Judged:
+    """A run that failed shows in the tables alone: while they are away, files say no more than that nothing waits."""
+    if problem is None or judged.standing not in _SAYS_THAT_ALL_IS_WELL:
+        return judged
+    return Judged(judged.standing, f"{judged.reason}; {_UNKNOWN}" if judged.reason else _UNKNOWN)
