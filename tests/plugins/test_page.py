@@ -376,6 +376,10 @@ def test_a_file_is_about_the_runs_that_were_asked_for(home, browser):
     assert (wrong.status_code, "since: this is not before until" in wrong.text) == (422, True)
     assert browser.get("publications/vehicles/report.json", run="outbox9").status_code == 404
     assert browser.get("publications/vehicles/report.json", last=0).status_code == 422
+    # Their time in UTC is before the first, and after the last that there is.
+    for query in ({"since": "0001-01-01T00:00:00+14:00"}, {"until": "9999-12-31T23:59:59-12:00"}):
+        assert browser.get("publications/vehicles/report.html", **query).status_code == 422
+    assert sequences(since="0001-01-01", until="9999-12-31T23:59:59Z") == [1, 2, 3]
     assert browser.get("publications/vehicles/report.pdf").status_code == 422
 
 

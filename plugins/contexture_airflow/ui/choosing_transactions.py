@@ -41,15 +41,15 @@ _Status = Annotated[TransactionStatus | None, _Filled, Query()]
 _Outbox = Annotated[Annotated[str, Field(max_length=_LONGEST_ID), BeforeValidator(_readable)] | None, _Filled, Query()]
 _Shard = Annotated[Annotated[int, Field(ge=0, le=LAST_SHARD)] | None, _Filled, Query()]
 _Transaction = Annotated[Annotated[int, Field(ge=0, le=LAST_NUMBER)] | None, _Filled, Query()]
-_Moment = Annotated[Annotated[datetime, BeforeValidator(_moment)] | None, _Filled, Query()]
+Moment = Annotated[Annotated[datetime, BeforeValidator(_moment)] | None, _Filled, Query()]
 
 
 def asked(
     status: _Status = None,
     outbox: _Outbox = None,
     shard: _Shard = None,
-    since: _Moment = None,
-    until: _Moment = None,
+    since: Moment = None,
+    until: Moment = None,
     source_transaction: _Transaction = None,
 ) -> TransactionFilter:
     """Those that an address asks for.

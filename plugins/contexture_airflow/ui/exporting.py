@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import Annotated, Final, Literal
 from urllib.parse import quote
 
@@ -14,6 +13,7 @@ from contexture.operations.reports.documents import Period
 from contexture.operations.reports.page import page
 from contexture.operations.reports.telling import ReportSources, quality_report
 from contexture_airflow.ui.answers import DOCUMENT_POLICY
+from contexture_airflow.ui.choosing_transactions import Moment
 from contexture_airflow.ui.reader import Reader, Reading
 
 router = APIRouter()
@@ -28,18 +28,17 @@ def export_report(
     reader: Reading,
     name: str,
     form: Literal["html", "json"],
-    since: datetime | None = None,
-    until: datetime | None = None,
+    since: Moment = None,
+    until: Moment = None,
     last: Number | None = None,
     run: Annotated[str | None, Query(max_length=300)] = None,
 ) -> Response:
     """What `contexture report` tells, as a file; at most 1,000 runs, for the server waits for it."""
-    begin, end = _utc(since), _utc(until)
-    if begin is not None and end is not None and begin >= end:
+    if since is not None and until is not None and since >= until:
         raise HTTPException(422, "since: this is not before until")
     # As on the command line: who chooses a time gets the runs of it.
-    most = last or (LAST if begin is None and end is None else _MOST)
-    period = Period(run=run) if run else Period(since=begin, until=end, last=most)
+    most = last or (LAST if since is None and until is None else _MOST)
+    period = Period(run=run) if run else Period(since=since, until=until, last=most)
     content = _content(reader, reader.publication(name), period, form)
     headers = {
         "Content-Disposition": f"attachment; filename*=UTF-8''{quote(f'{name}-quality.{form}', safe='')}",
@@ -55,7 +54,3 @@ def _content(reader: Reader, name: str, period: Period, form: str) -> bytes:
     except ConfigurationError as error:
         raise HTTPException(404, str(error)) from error
     return found.to_json() if form == "json" else page(found)
-
-
-def _utc(at: datetime | None) -> datetime | None:
-    return at.replace(tzinfo=UTC) if at is not None and at.tzinfo is None else at
