@@ -221,7 +221,7 @@ def test_what_is_started_while_the_publication_is_suspended_waits_and_says_so(ho
     assert browser.confirm("publications/vehicles/actions/retry-outbox", outbox="outbox1").status_code == 303
     waiting = "; the publication is suspended, and the run waits until somebody resumes it"
     assert sorted(outcome for *_, outcome, _ in told(home)) == [
-        f"1 failed sends are forgotten, and a run was started that sends it first{waiting}",
+        f"1 failed send is forgotten, and a run was started that sends it first{waiting}",
         f"a run was started{waiting}",
     ]
     assert waits not in Browser("vehicles").get(RUN).text
@@ -235,6 +235,28 @@ def test_nothing_is_started_of_a_publication_whose_file_is_no_longer_good(browse
     assert "there is no good publication file of this name" in answer.text
     assert browser.confirm("publications/vehicles/actions/suspend").status_code == 303
     assert browser.confirm("publications/vehicles/actions/abandon-outbox", outbox="outbox1").status_code == 303
+
+
+def test_a_suspended_publication_is_not_said_to_be_resynchronised(home):
+    browser = Browser("vehicles", paused=["vehicles"])
+    answer = browser.confirm("publications/vehicles/actions/resynchronise")
+    assert (answer.status_code, browser.api.asked, told(home)) == (409, [], [])
+    assert "the publication is suspended, and would be left out. Next: resume it first" in answer.text
+    assert 'value="as agreed"' in answer.text
+
+
+def test_the_page_says_what_came_of_what_its_reader_did_just_now_and_nothing_else(browser):
+    assert "done." not in browser.get("publications/vehicles", done="suspend").text
+    browser.confirm("publications/vehicles/actions/suspend")
+    told = browser.get("publications/vehicles", done="suspend").text
+    assert "Suspend: done. What came of it stands below, under what people did: its DAG is paused: no run" in told
+    assert "done." not in browser.get("publications/vehicles", "eve", done="suspend").text
+    assert "done." not in browser.get("publications/vehicles", done="resume").text
+
+
+def test_a_reason_is_one_line_whatever_was_sent(browser, home):
+    assert browser.confirm(RUN, reason="a\0b\r\nc\x1b[31m\u202ed").status_code == 303
+    assert told(home)[0][3] == "a b  c [31m d"
 
 
 def test_suspending_says_that_a_run_on_its_way_stands_still(browser, home):
@@ -300,7 +322,7 @@ def test_an_outbox_is_sent_again_at_once(browser, home):
     assert told(home)[0][2:5] == (
         "outbox1",
         "as agreed",
-        "1 failed sends are forgotten, and a run was started that sends it first",
+        "1 failed send is forgotten, and a run was started that sends it first",
     )
 
 
@@ -314,7 +336,7 @@ def test_an_outbox_of_a_backfill_is_left_to_its_own_run_which_alone_sends_it(bro
     assert browser.confirm(path, outbox="outbox2").status_code == 303
     assert (browser.api.asked, AttemptLog(home, "vehicles").of_outbox("outbox2")) == ([], ())
     assert told(home)[0][4] == (
-        "1 failed sends are forgotten; now clear the publish task of its backfill, which alone sends it"
+        "1 failed send is forgotten; now clear the publish task of its backfill, which alone sends it"
     )
 
 
@@ -351,7 +373,12 @@ def test_quarantined_events_are_shown_without_content_and_tried_again_by_rule(br
     listed = browser.get("publications/vehicles/quarantine").text
     assert "/4wheels car&#34;&gt;&lt;script&gt;alert(1)&lt;/script&gt; car" in listed
     assert "2 events are held back" in listed
+    assert (
+        "2 events of outbox <code>outbox1</code> are held back"
+        in browser.get("publications/vehicles/actions/retry-quarantine", outbox="outbox1").text
+    )
     assert "secret-plate" not in listed
+    assert "the message of the rule, which may quote the beginning of a value" in listed
     assert "retry-quarantine?outbox=outbox1" in listed
     assert "retry-quarantine" not in browser.get("publications/vehicles/quarantine", "eve").text
     path = "publications/vehicles/actions/retry-quarantine"
@@ -450,11 +477,16 @@ def test_tables_that_are_away_stop_no_action(browser, monkeypatch):
     other = Browser("vehicles")
     assert other.confirm(RUN).status_code == 303
     assert len(other.api.asked) == 1
+    told = other.get("publications/vehicles", done="run").text
+    assert "Run now: done. What came of it is not kept, for the operational tables are away" in told
+    assert "stands below" not in told
 
 
 def test_a_connection_is_tested_step_by_step(browser, home, monkeypatch):
     monkeypatch.setenv("AIRFLOW_CONN_CONTEXT_BROKER", '{"conn_type": "http", "host": "127.0.0.1", "port": 9}')
     path = "publications/vehicles/connections/context_broker"
+    stale = browser.post(path, token="0" * 64, reason="before the night")
+    assert (stale.status_code, 'value="before the night"' in stale.text) == (409, True)
     answer = browser.confirm(path)
     assert answer.status_code == 200
     assert answer.headers["content-encoding"] == "identity"

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, Protocol
 
+from contexture.errors import ConfigurationError
 from contexture.operations import interventions
 from contexture.operations.interventions import dag_of
 from contexture.outbox.lifecycle import Outboxes
@@ -89,6 +90,8 @@ def _run(asked: Asked) -> Done:
 
 
 def _resynchronise(asked: Asked) -> Done:
+    if asked.is_suspended:
+        raise ConfigurationError("the publication is suspended, and would be left out", next_step="resume it first")
     started = interventions.resynchronise(asked.dags, [asked.publication], mode="full", reason=asked.form.reason)
     if started.paused:
         return Done("it is suspended and was left out: resume it, and ask again")
@@ -108,11 +111,12 @@ def _resume(asked: Asked) -> Done:
 
 def _retry_outbox(asked: Asked) -> Done:
     failed = interventions.forget_failed_sends(asked.outboxes, asked.subject)
+    forgotten = "1 failed send is forgotten" if failed == 1 else f"{failed} failed sends are forgotten"
     if interventions.is_of_backfill(asked.outboxes, asked.subject):
         then = "clear the publish task of its backfill, which alone sends it"
-        return Done(f"{failed} failed sends are forgotten; now {then}")
+        return Done(f"{forgotten}; now {then}")
     run = interventions.run_now(asked.dags, asked.publication, asked.form.reason)
-    return Done.by_run(asked, f"{failed} failed sends are forgotten, and a run was started that sends it first", run)
+    return Done.by_run(asked, f"{forgotten}, and a run was started that sends it first", run)
 
 
 def _abandon(asked: Asked) -> Done:
@@ -125,7 +129,8 @@ def _retry_quarantine(asked: Asked) -> Done:
     rules = asked.form.many("rule")
     order = interventions.retry_order(asked.storage, asked.publication, asked.subject, rules, asked.form.reason)
     run = asked.dags.trigger(order.dag, order.conf)
-    return Done.by_run(asked, f"a run was started that tries {order.events} quarantined events again", run)
+    events = "1 quarantined event" if order.events == 1 else f"{order.events} quarantined events"
+    return Done.by_run(asked, f"a run was started that tries {events} again", run)
 
 
 def _confirm_shrink(asked: Asked) -> Done:

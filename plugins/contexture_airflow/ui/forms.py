@@ -47,8 +47,10 @@ class Form:
 
     @property
     def reason(self) -> str:
-        """Why; no longer than what is read in a table."""
-        return self.one("reason").strip()[:_LONGEST_REASON]
+        """Why, in one line; no longer than what is read in a table."""
+        # Terminals would obey control characters, and PostgreSQL takes none that is zero.
+        said = "".join(each if each.isprintable() else " " for each in self.one("reason"))
+        return said.strip()[:_LONGEST_REASON]
 
 
 def new_form() -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from fastapi import APIRouter
 from fastapi.responses import HTMLResponse, Response
 
@@ -10,16 +12,18 @@ from contexture.operations.page.held_back import quarantines
 from contexture.operations.page.put_aside import dead_letter_page
 from contexture.operations.page.quality import quality_over_time
 from contexture.operations.page.standing import Standing
+from contexture.operations.rows import InterventionRow
 from contexture_airflow.settings import VERIFY_DAG
-from contexture_airflow.ui.actions import ACTIONS
+from contexture_airflow.ui.actions import ACTIONS, Action
 from contexture_airflow.ui.choosing_transactions import Asked, address
 from contexture_airflow.ui.documents import report_file, verification_file
 from contexture_airflow.ui.drifting import SHOWN, drift
-from contexture_airflow.ui.reader import Number, Reading
+from contexture_airflow.ui.reader import Number, Reader, Reading
 from contexture_airflow.ui.rendering import render
 from contexture_airflow.ui.sampling import sampled
 
 _IDENTITIES = 10
+_JUST_NOW = timedelta(hours=1)
 
 router = APIRouter(default_response_class=HTMLResponse)
 
@@ -37,6 +41,7 @@ def show_overview(
 def show_publication(reader: Reading, name: str, done: str = "") -> str:
     """One publication; `done`: the action that led here."""
     found = detail.detail(reader.sources, reader.publication(name))
+    action = ACTIONS.get(done)
     return render(
         "publication",
         reader.places,
@@ -45,10 +50,17 @@ def show_publication(reader: Reading, name: str, done: str = "") -> str:
         steps_told=reader.steps(name, found.line.last_run),
         may_act=reader.may_act(name),
         tested=[each for each in found.connections if reader.may_test(each)],
-        done=ACTIONS.get(done),
+        done=action,
+        done_last=action and _just_done(found, action, reader),
         shown=_IDENTITIES,
         verifies=reader.installation.airflow.has_dag(VERIFY_DAG),
     )
+
+
+def _just_done(found: detail.Detail, action: Action, reader: Reader) -> InterventionRow | None:
+    """What came of an action: an address that somebody made up, or kept, tells of none that was not done just now."""
+    rows = (each for each in found.interventions if each.action == action.title and each.who == reader.who)
+    return next((each for each in rows if reader.sources.now - each.at < _JUST_NOW), None)
 
 
 @router.get("/publications/{name}/transactions")

@@ -43,7 +43,7 @@ def try_connection(request: Request, reader: Reading, form: Filled, name: str, c
     """Tests it."""
     publication = _tested(reader, name, connection)
     if not is_token(request, reader.who, _what(name, connection), form.one(TOKEN_FIELD)):
-        return HTMLResponse(_form(request, reader, name, connection, f"{STALE}"), 409)
+        return HTMLResponse(_form(request, reader, name, connection, STALE, form.reason), 409)
     if not form.reason:
         return HTMLResponse(_form(request, reader, name, connection, "say why: it is kept for whoever asks later"), 409)
     steps = Trial(reader, publication, connection, form.reason).steps()
@@ -126,9 +126,10 @@ def _tested(reader: Reader, name: str, connection: str) -> Publication:
     return reader.sources.publications[name]
 
 
-def _form(request: Request, reader: Reader, name: str, connection: str, problem: str = "") -> str:
+def _form(request: Request, reader: Reader, name: str, connection: str, problem: str = "", reason: str = "") -> str:
     token = token_for(request, reader.who, _what(name, connection))
-    return render("try", reader.places, name=name, connection=connection, token=token, problem=problem)
+    shown = {"token": token, "problem": problem, "reason": reason}
+    return render("try", reader.places, name=name, connection=connection, **shown)
 
 
 def _what(name: str, connection: str) -> str:
