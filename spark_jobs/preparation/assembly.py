@@ -37,6 +37,7 @@ SUMMARY = pa.schema(
         pa.field("records", pa.int64()),
         pa.field("bytes", pa.int64()),
         pa.field("transactions", pa.int64()),
+        pa.field("upserts", pa.int64()),
     ]
 )
 
@@ -87,11 +88,12 @@ class ShardAssembler:
         self._told = ToldDeletions(self._storage, preparation.work, shard, self._envelope)
         self._grouper = _grouper(preparation)
         self._position = 0
+        self._upserts = 0
         self._bytes = 0
         self._topics: Counter[str] = Counter()
 
-    def run(self) -> tuple[int, int, int, int]:
-        """Writes the shard; returns shard, records, bytes of keys and values, transactions."""
+    def run(self) -> tuple[int, int, int, int, int]:
+        """Writes the shard; returns shard, records, bytes of keys and values, transactions, events with a value."""
         folder = self._preparation.folder.shard(self._preparation.outbox, self._shard)
         with (
             self._storage.replacing(f"{folder}/{SHARD_FILE}") as records_path,
@@ -102,7 +104,8 @@ class ShardAssembler:
             self._write_upserts(records, delta)
             self._write_deletes(records, delta)
         self._write_topics()
-        return self._shard, self._position, self._bytes, self._transactions(f"{folder}/{SHARD_FILE}")
+        transactions = self._transactions(f"{folder}/{SHARD_FILE}")
+        return self._shard, self._position, self._bytes, transactions, self._upserts
 
     def _write_upserts(self, records: Any, delta: Any) -> None:
         for table in self._rendered():
@@ -123,6 +126,7 @@ class ShardAssembler:
                 for batch in file.iter_batches(batch_size=ROWS):
                     placed = self._plan.placed(pa.Table.from_batches([batch]))
                     if placed.num_rows:
+                        self._upserts += placed.num_rows
                         yield placed
 
     def _write_deletes(self, records: Any, delta: Any) -> None:

@@ -14,7 +14,8 @@ from contexture.outbox.orders import Retry
 from contexture.outbox.state_reader import StateReader
 from contexture.outbox.storage import Storage
 from spark_jobs.preparation.outdated import outdated, undone
-from spark_jobs.preparation.settings import Preparation
+from spark_jobs.preparation.settings import MAXIMUM_PARTS, Preparation
+from spark_jobs.preparation.whole_work import check_seen
 
 NARROW = [
     *("event", "verdict", "identity_hash", "entity_hash", "content_hash"),
@@ -22,11 +23,22 @@ NARROW = [
 ]
 
 
-def narrow_rows(storage: Storage, preparation: Preparation) -> Any:
-    """Narrow columns in order of events, the order in which everything downstream counts."""
+def narrow_rows(storage: Storage, preparation: Preparation, landed: int) -> Any:
+    """Narrow columns in order of events, the order in which everything downstream counts.
+
+    Args:
+        storage: the home.
+        preparation: what is prepared.
+        landed: how many objects were landed; each has an event at least, the first of which is its part 0.
+
+    Raises:
+        RetriableError: the storage does not show those of all.
+    """
     path = storage.path(f"{preparation.work}/evaluated")
     dataset = ds.dataset(path, filesystem=storage.filesystem, format="parquet")
     table = dataset.to_table(columns=NARROW)
+    first_parts = (table.column("event").to_numpy() & (MAXIMUM_PARTS - 1)) == 0
+    check_seen(int(first_parts.sum()), landed, "landed objects")
     return table.sort_by("event").combine_chunks()
 
 

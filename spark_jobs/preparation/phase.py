@@ -37,6 +37,7 @@ from spark_jobs.preparation.evaluation import EVALUATED, evaluation
 from spark_jobs.preparation.planning import plan
 from spark_jobs.preparation.settings import Preparation
 from spark_jobs.preparation.snapshot_rules import snapshot_violations
+from spark_jobs.preparation.whole_work import check_seen
 from spark_jobs.stored_rows import read_rows
 
 
@@ -98,11 +99,16 @@ def _prepared(spark: Any, preparation: Preparation, landing: LandingManifest, wa
     with watch.step("plan"):
         confirmed = preparation.order.confirm_shrink
         planned = plan(
-            preparation, tells_absence=landing.complete, confirmed_shrink=confirmed, as_of=landing.broker_time
+            preparation,
+            landed=landing.rows,
+            tells_absence=landing.complete,
+            confirmed_shrink=confirmed,
+            as_of=landing.broker_time,
         )
         quarantine_conflicts(storage, preparation, planned.conflicting)
     with watch.step("assemble"):
         shards = assemble(spark, preparation)
+        check_seen(sum(shard.pop("upserts") for shard in shards), planned.upserts, "rendered events")
     counts = count(storage, preparation, planned)
     with watch.step("snapshot"):
         broken = snapshot_violations(storage, preparation, landing)

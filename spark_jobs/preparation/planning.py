@@ -68,22 +68,26 @@ class Plan:
     told_before: Any = ()
 
 
-def plan(preparation: Preparation, *, tells_absence: bool, confirmed_shrink: bool, as_of: datetime | None) -> Plan:
+def plan(
+    preparation: Preparation, *, landed: int, tells_absence: bool, confirmed_shrink: bool, as_of: datetime | None
+) -> Plan:
     """Compares, guards, plans batches, and writes the plan.
 
     Args:
         preparation: what is prepared.
+        landed: how many objects were landed.
         tells_absence: the snapshot is complete enough to tell what is gone.
         confirmed_shrink: a person has confirmed that much may be deleted.
         as_of: the source's clock when it was read.
 
     Raises:
         ConfigurationError: more identities vanish than may.
+        RetriableError: the storage does not show all that was found out about them.
     """
     storage = Storage(preparation.home)
     pointer = StatePointer.model_validate_json(preparation.pointer_json)
     reader = State(storage, preparation.publication.name).reader(pointer)
-    snapshot, skipped = without_outdated(storage, preparation, narrow_rows(storage, preparation), reader)
+    snapshot, skipped = without_outdated(storage, preparation, narrow_rows(storage, preparation, landed), reader)
     collisions = find_collisions(preparation.publication, snapshot, reader)
     note_collisions(storage, preparation, snapshot, collisions)
     collided = np.array([found.row for found in collisions if found.refused], dtype=np.int64)

@@ -30,6 +30,7 @@ from contexture.outbox.vanishing import keep_vanishing
 from contexture.sdmx.routing import router
 from contexture.sdmx.rules import severities
 from spark_jobs.preparation.settings import Preparation
+from spark_jobs.preparation.whole_work import check_seen
 from spark_jobs.structures.columns import LOOKED_AT
 from spark_jobs.structures.evaluation import looked_at_folder
 from spark_jobs.structures.held import held_structures, write_changes
@@ -66,8 +67,11 @@ def plan_run(storage: Storage, preparation: Preparation, landing: LandingManifes
 
     Raises:
         ConfigurationError: more structures are gone than may, or Kafka takes two topics for one.
+        RetriableError: the storage does not show all that was found out about them.
     """
-    looked_at = without(_looked_at(storage, preparation), landing.left_out)
+    seen = _looked_at(storage, preparation)
+    check_seen(seen.num_rows, landing.rows, "landed structures")
+    looked_at = without(seen, landing.left_out)
     state = State(storage, preparation.publication.name)
     pointer = StatePointer.model_validate_json(preparation.pointer_json)
     held = held_structures(state.table(pointer))

@@ -14,11 +14,14 @@ import pytest
 from builders.landing import MORNING, car
 from builders.outboxes import publication
 from builders.preparing import Preparer
-from contexture.errors import ConfigurationError
+from contexture.errors import ConfigurationError, RetriableError
 from contexture.outbox.dead_letters import DeadLettered
 from contexture.outbox.lifecycle import Outboxes
 from contexture.outbox.manifest import Manifest
 from contexture.outbox.vanishing import kept_vanishing
+from spark_jobs.preparation import phase
+from spark_jobs.preparation.rendered import rendered_folder
+from spark_jobs.preparation.settings import Preparation
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -602,3 +605,20 @@ def test_what_only_the_whole_snapshot_breaks_is_counted_or_rejects(preparer: Pre
     assert manifest.of_snapshot == {"dup-across-paths": 1}
     assert manifest.warnings["type-drift"] == 1
     assert manifest.upserts == 4
+
+
+def test_an_event_that_a_storage_does_not_list_yet_is_not_left_unsent(
+    preparer: Prepare, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs, assembled = preparer(publish={"shards": 1}), phase.assemble
+
+    def listed_late(spark: SparkSession, preparation: Preparation) -> Any:
+        folder = rendered_folder(preparation.work, 0)
+        runs.storage.remove(f"{folder}/{runs.storage.files(folder, '.parquet')[0]}")
+        return assembled(spark, preparation)
+
+    monkeypatch.setattr(phase, "assemble", listed_late)
+    with pytest.raises(RetriableError, match="0 of 2 rendered events are seen"):
+        runs.prepare([car(1, 10), car(2, 20)])
+    monkeypatch.setattr(phase, "assemble", assembled)
+    assert told(runs.again("run1"), runs) == [("car1", 10), ("car2", 20)]

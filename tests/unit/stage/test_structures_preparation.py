@@ -23,11 +23,15 @@ from builders.structure_runs import (
     registry_publication,
     told,
 )
-from contexture.errors import ConfigurationError
+from contexture.errors import ConfigurationError, RetriableError
 from contexture.outbox.lifecycle import Outboxes
 from contexture.outbox.manifest import RegistryPart
+from contexture.outbox.storage import Storage
 from contexture.outbox.vanishing import kept_vanishing
 from contexture.sdmx import split
+from spark_jobs.preparation.settings import Preparation
+from spark_jobs.structures import phase
+from spark_jobs.structures.evaluation import looked_at_folder
 
 A, B = urn("CL_A"), urn("CL_B")
 Prepare = Callable[..., StructurePreparer]
@@ -136,6 +140,20 @@ def test_a_registry_without_a_log_is_compared_with_state(preparer: Prepare) -> N
     assert (manifest.accepted, manifest.unchanged, manifest.upserts, manifest.deletes) == (13, 10, 3, 1)
     assert manifest.shards[0].registry == ()
     assert runs.records(manifest)[0]["header:contexture_registry_transaction"] is None
+
+
+def test_what_a_storage_does_not_list_yet_is_not_deleted(preparer: Prepare, monkeypatch: pytest.MonkeyPatch) -> None:
+    runs = preparer()
+    runs.concluded(told(lists(a="X", b="Y")), complete=True)
+    evaluated = phase.evaluate
+
+    def listed_late(spark: Any, preparation: Preparation, units: Any) -> None:
+        evaluated(spark, preparation, units)
+        Storage(preparation.home).remove(f"{looked_at_folder(preparation.work)}/000000.parquet")
+
+    monkeypatch.setattr(phase, "evaluate", listed_late)
+    with pytest.raises(RetriableError, match="0 of 2 landed structures are seen"):
+        runs.prepare(told(lists(a="X", b="Y")), complete=True)
 
 
 def test_an_incomplete_read_deletes_nothing(preparer: Prepare) -> None:

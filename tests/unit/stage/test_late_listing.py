@@ -1,0 +1,65 @@
+"""A storage that shows a folder as it was a moment ago never makes anything look gone, or leaves it unsent."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from builders.outboxes import NOON, publication
+from contexture.errors import RetriableError
+from contexture.outbox.orders import StageOrder
+from contexture.outbox.state import StatePointer
+from contexture.outbox.storage import Storage
+from contexture.publications import fingerprint
+from spark_jobs.preparation.evaluated import evaluated_folder, evaluated_schema
+from spark_jobs.preparation.narrow_rows import NARROW, narrow_rows
+from spark_jobs.preparation.settings import Preparation, event_number
+
+
+@pytest.fixture
+def preparation(tmp_path: Path) -> Preparation:
+    order = StageOrder(
+        publication=publication(),
+        fingerprint=fingerprint(publication()),
+        home=str(tmp_path),
+        run="run1",
+        mode="full",
+        sequence=1,
+    )
+    return Preparation(order, "outbox1", StatePointer().to_json(), NOON)
+
+
+def write_rows(preparation: Preparation, name: str, *events: tuple[int, int]) -> None:
+    """Narrow rows of events, each an object and a part of it."""
+    schema = evaluated_schema(preparation)
+    row = {
+        "verdict": 0,
+        "received_at": NOON,
+        "notified": False,
+        "identity": "",
+        "service_path": "/",
+        "id": "",
+        "type": "",
+    }
+    rows = [
+        {**row, "event": event_number(*event), "part": event[1], "identity_hash": bytes(16), "entity_hash": bytes(16)}
+        for event in events
+    ]
+    with Storage(preparation.home).replacing(f"{evaluated_folder(preparation)}/{name}.parquet") as path:
+        pq.write_table(pa.Table.from_pylist(rows, schema=schema), path)
+
+
+def test_rows_of_all_that_was_landed_are_planned_with(preparation: Preparation) -> None:
+    write_rows(preparation, "read", (0, 0), (0, 1), (1, 0))
+    write_rows(preparation, "notified", (-7, 0), (-6, 0), (-6, 1))
+    found = narrow_rows(Storage(preparation.home), preparation, 4)
+    assert (found.num_rows, found.column_names) == (6, NARROW)
+
+
+def test_a_file_that_is_not_listed_yet_is_not_taken_for_what_is_gone(preparation: Preparation) -> None:
+    write_rows(preparation, "0", (0, 0), (1, 0), (1, 1))
+    with pytest.raises(RetriableError, match="2 of 5 landed objects are seen"):
+        narrow_rows(Storage(preparation.home), preparation, 5)
