@@ -126,6 +126,22 @@ def test_a_wait_that_is_over_is_not_waited_again(sender: Sender) -> None:
     assert sender.clock.slept == []
 
 
+def test_a_clock_that_was_ahead_and_is_set_right_holds_up_no_attempt(sender: Sender) -> None:
+    sender.task().after(AWAY)
+    sender.clock.now -= timedelta(days=365)
+    sender.task().wait_rest()
+    assert sender.clock.slept == [5.0]
+
+
+def test_nor_does_it_hold_up_who_waits_without_a_slot(sender: Sender) -> None:
+    with pytest.raises(SendLaterError):
+        sender.task(intervals=(3_600_000,)).after(AWAY)
+    sender.clock.now -= timedelta(days=365)
+    with pytest.raises(SendLaterError) as later:
+        sender.task().wait_rest()
+    assert later.value.at == sender.clock.now + timedelta(hours=1)
+
+
 def test_a_task_that_was_killed_while_sending_has_used_up_no_attempt(sender: Sender) -> None:
     sender.task().wait_rest()
     sender.task().wait_rest()

@@ -94,10 +94,12 @@ class ShardAttempts:
         known = self._log.of_shard(self._outbox, self._shard)
         if known is None or known.state != "waiting" or known.next_at is None:
             return
-        rest = known.next_at - self._clock()
+        now = self._clock()
+        # Never longer than was to be waited then: a clock that was ahead and is set right would hold it up till then.
+        rest = min(known.next_at - now, known.next_at - known.failed_at)
         if rest > timedelta(0):
             self._report(f"shard {self._shard}: {known.told()}, as noted before; waiting the rest")
-            self._later_if_long(known.next_at, rest)
+            self._later_if_long(now + rest, rest)
             self._sleep(rest.total_seconds())
 
     def after(self, failure: ContextureError) -> int:
@@ -113,8 +115,9 @@ class ShardAttempts:
             self._note(attempt, "used up", None, failure)
             raise self._used_up(attempt, failure) from failure
         wait = timedelta(milliseconds=delay_ms)
-        next_at = self._clock() + wait
-        self._note(attempt, "waiting", next_at, failure)
+        failed_at = self._clock()
+        next_at = failed_at + wait
+        self._note(attempt, "waiting", next_at, failure, failed_at)
         self._later_if_long(next_at, wait)
         return delay_ms
 
@@ -143,7 +146,14 @@ class ShardAttempts:
         known = self._log.of_shard(self._outbox, self._shard)
         return known.attempt if known is not None and known.state == "waiting" else 0
 
-    def _note(self, attempt: int, state: AttemptState, next_at: datetime | None, failure: ContextureError) -> None:
+    def _note(
+        self,
+        attempt: int,
+        state: AttemptState,
+        next_at: datetime | None,
+        failure: ContextureError,
+        failed_at: datetime | None = None,
+    ) -> None:
         known = self._log.of_shard(self._outbox, self._shard)
         standing = SendAttempts(
             outbox=self._outbox,
@@ -152,7 +162,7 @@ class ShardAttempts:
             allowed=self._schedule.attempts,
             state=state,
             next_at=next_at,
-            failed_at=self._clock(),
+            failed_at=failed_at or self._clock(),
             intent=failure.intent,
             message=str(failure),
             failed=(known.failed if known else 0) + 1,
