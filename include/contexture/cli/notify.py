@@ -40,7 +40,10 @@ def serve(
     CONTEXTURE_NOTIFY_TOKEN_FILE), as `Authorization: Bearer …`. A notification is kept below CONTEXTURE_HOME, which
     must be that of Airflow's tasks, before it is answered.
 
-    Exit codes: 0 it was told to stop; 2 no publication is notified, there is no token, or the address is taken.
+    Ctrl-C or SIGTERM ends it, once what was begun is answered.
+
+    Exit codes: 130 or 143 it was told to stop, by that signal; 2 no publication is notified, there is no token, or the
+    address is taken.
     """
     from contexture.cli import home
     from contexture.reception.application import reception

@@ -55,6 +55,21 @@ def post(url: str, token: str | None = None) -> int:
     return httpx.post(url, content=BODY, headers={**HEADERS, **shown}).status_code
 
 
+@pytest.mark.parametrize(("told", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, -signal.SIGTERM)])
+def test_its_exit_code_says_which_signal_told_it_to_stop(file: Path, told: signal.Signals, code: int):
+    command = [sys.executable, "-m", "contexture.cli", "notify", "serve", str(file), "--port", "0"]
+    environment = {**os.environ, "CONTEXTURE_HOME": str(file.parent / "home")}
+    with subprocess.Popen(
+        [*command, "--without-credentials"], env=environment, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        url = process.stdout.readline().split(": ")[1].strip()
+        assert post(url) == 200
+        process.send_signal(told)
+        assert process.wait(timeout=90) == code
+    assert len(kept(file)) == 1
+
+
 def kept(file: Path) -> list[bytes]:
     reader = InboxReader(Storage(str(file.parent / "home")), "cars")
     return [entry.body for entry in reader.entries(reader.files())]
