@@ -66,7 +66,15 @@ def from_file(path: Path, publication: Publication) -> Samples:
 
 def _bodies(content: bytes) -> list[bytes]:
     if content.startswith(b"["):
-        return listed(content)
+        bodies = listed(content)
+    else:
+        bodies = _alone_or_on_lines(content)
+    if not bodies:
+        raise ValueError("it is empty")
+    return bodies
+
+
+def _alone_or_on_lines(content: bytes) -> list[bytes]:
     try:
         return [bytes(msgspec.json.decode(content, type=msgspec.Raw))]
     except msgspec.DecodeError:

@@ -178,7 +178,7 @@ def test_entities_may_stand_on_lines_of_their_own(written):
     assert [entities for *_, entities in records(output)] == [["car1"], ["car2"]]
 
 
-@pytest.mark.parametrize("content", ["{", "[1", "{} {"])
+@pytest.mark.parametrize("content", ["{", "[1", "{} {", "", " [ ] "])
 def test_a_sample_that_holds_no_entities_is_a_wrong_command_line(written, content, capsys):
     result = CliRunner().invoke(app, ["check", written("v.yaml", FILE), "--sample", written("e.json", content)])
     assert result.exit_code != 0

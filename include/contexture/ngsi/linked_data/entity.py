@@ -31,7 +31,10 @@ _PLAIN_MEMBERS = frozenset(("scope", "expiresAt"))
 def linked_data_entity(
     document: dict[str, object], body: bytes, *, service: str, attribute_times: bool = False
 ) -> ParsedEntity:
-    """The entity of a document in NGSI-LD's normalized or concise form.
+    """The entity of a document in NGSI-LD's normalized form, or in the concise one with members for every value.
+
+    A value that stands alone (`"speed": 50`) is no attribute here: it can't be told from the simplified form, which
+    leaves out what kind of attribute it is.
 
     Args:
         document: the entity, number literals kept.
