@@ -65,10 +65,7 @@ def from_file(path: Path, publication: Publication) -> Samples:
 
 
 def _bodies(content: bytes) -> list[bytes]:
-    if content.startswith(b"["):
-        bodies = listed(content)
-    else:
-        bodies = _alone_or_on_lines(content)
+    bodies = listed(content) if content.startswith(b"[") else _alone_or_on_lines(content)
     if not bodies:
         raise ValueError("it is empty")
     return bodies
