@@ -1,0 +1,80 @@
+"""The page in a narrow window of a browser: nothing sticks out, and words stay whole."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.airflow
+
+pytest.importorskip("airflow.sdk")
+
+from builders.attempts import failed_send  # noqa: E402
+from builders.outboxes import NOON, outbox, publication, records  # noqa: E402
+from builders.page_browser import Browser as Client  # noqa: E402
+from contexture.operations import ProducerStore, TransactionRow, TransactionStatus  # noqa: E402
+from contexture.outbox.attempts import AttemptLog  # noqa: E402
+from contexture.outbox.lifecycle import Outboxes  # noqa: E402
+from contexture.outbox.storage import Storage  # noqa: E402
+from contexture_airflow.ui import mount  # noqa: E402
+from e2e.browser import browser, missing  # noqa: E402
+
+FILE = """
+name: vehicles
+source: {kind: ngsi, connection: context_broker, service: vehicles, service_path: /4wheels, types: [car]}
+"""
+MESSAGE = "the context broker at http://orion.example.org:1026 did not answer. Next: see that it runs, then start a run"
+OUTBOX = "outbox" * 7
+PARTS = ("", "/transactions", "/runs", "/quality")
+PHONE = {"width": 360, "height": 740, "deviceScaleFactor": 1, "mobile": True}
+STICKS_OUT = """
+return [...document.querySelectorAll("main *")]
+  .filter(each => !each.closest(".wide") && each.getBoundingClientRect().right > innerWidth - 15)
+  .map(each => each.tagName + " " + each.className)"""
+CRUSHED = """
+return [...document.querySelectorAll(".wide td:not(.number)")]
+  .filter(each => each.textContent.trim().length > 12 && each.clientWidth < 90).map(each => each.textContent)"""
+
+
+@pytest.fixture
+def pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The pages of a publication with long messages, as files."""
+    (tmp_path / "publications").mkdir()
+    (tmp_path / "publications" / "vehicles.yaml").write_text(FILE)
+    monkeypatch.setenv("CONTEXTURE_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("CONTEXTURE_PUBLICATIONS", str(tmp_path / "publications"))
+    monkeypatch.delenv("CONTEXTURE_DATABASE", raising=False)
+    fill(Storage(str(tmp_path / "home")))
+    client, style = Client("vehicles"), Path(mount.__file__).parent / "static" / "page.css"
+    for number, part in enumerate(PARTS):
+        text = client.get(f"publications/vehicles{part}").text
+        (tmp_path / f"{number}.html").write_text(text.replace("/contexture/static/page.css", style.as_uri()))
+    return tmp_path
+
+
+def fill(home: Storage) -> None:
+    outbox(home, publication(), 1, [records("a")], name=OUTBOX)
+    Outboxes(home, "vehicles").move(OUTBOX, "approved", reason="good")
+    AttemptLog(home, "vehicles").keep(failed_send(OUTBOX, shard=0, state="stopped", next_at=None, message=MESSAGE))
+    store = ProducerStore.of_home(home.root)
+    assert store is not None
+    for number in range(40):
+        run_id = f"scheduled__2026-03-01T12:{number}:00+00:00"
+        store.run_started("vehicles", f"run{number}", run_id=run_id, mode="changes", sequence=1)
+        store.run_prepared("vehicles", f"run{number}", outbox=OUTBOX)
+        store.run_failed("vehicles", run_id, task="publish", message=MESSAGE)
+    failed = TransactionStatus.BROKER_ERROR
+    at = NOON - timedelta(hours=1)
+    store.transaction_is(TransactionRow("vehicles", OUTBOX, 0, 0, failed, 5, 123_456_789, 5, 4711, MESSAGE, at))
+    store.close()
+
+
+@pytest.mark.skipif(bool(missing()), reason=missing() or "there is a browser")
+def test_nothing_sticks_out_of_a_phone_and_no_column_is_crushed(pages: Path) -> None:
+    with browser("", pages) as window:
+        window.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", PHONE)
+        for number, part in enumerate(PARTS):
+            window.driver.get((pages / f"{number}.html").as_uri())
+            assert (part, window.ask(STICKS_OUT), window.ask(CRUSHED)) == (part, [], [])
