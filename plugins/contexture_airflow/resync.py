@@ -60,8 +60,10 @@ def starts_by_hand(
     """The runs that a person asks for; all publications when none is named.
 
     Raises:
-        ConfigurationError: there is no publication of a given name.
+        ConfigurationError: there is no publication of a given name, or no such mode.
     """
+    if mode not in _STRENGTH:
+        raise ConfigurationError(f"there is no mode {mode!a}", next_step=f"choose among: {', '.join(_STRENGTH)}")
     known = [publication.name for publication in publications]
     wanted = list(dict.fromkeys(names)) or known
     unknown = sorted(set(wanted) - set(known))

@@ -91,6 +91,11 @@ def test_an_unknown_name_is_refused_with_the_known_ones() -> None:
         starts_by_hand(ALL, ["qiet"], "full", None)
 
 
+def test_an_unknown_mode_is_refused_with_the_known_ones() -> None:
+    with pytest.raises(ConfigurationError, match=r"no mode 'fulll'. Next: choose among: auto, changes, full"):
+        starts_by_hand(ALL, ["quiet"], "fulll", None)
+
+
 def test_the_same_request_gives_the_same_run_id() -> None:
     assert Start("eager", "full", "moved").trigger_arguments("manual__1") == {
         "trigger_dag_id": "publish_eager",
