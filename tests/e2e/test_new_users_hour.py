@@ -22,7 +22,8 @@ import pytest
 from builders.kafka_rights import allow, take
 from builders.pages import block
 from builders.terminal import Terminal
-from contexture.cli.airflow import Airflow, AirflowAccess
+from contexture.cli.airflow import Airflow
+from contexture.cli.airflow_access import AirflowAccess
 from contexture.errors import ConfigurationError
 from contexture.sandbox.kafka import EmbeddedKafka
 from contexture.sandbox.listeners import Security

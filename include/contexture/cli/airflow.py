@@ -1,64 +1,20 @@
-"""Airflow's REST interface, as far as the command line needs it. Who we are comes from the environment alone."""
+"""Airflow's REST interface, as far as the command line needs it."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 import httpx
+from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_exponential
 
+from contexture.cli.airflow_access import URL_VARIABLE, WHO, AirflowAccess
 from contexture.errors import ConfigurationError, RetriableError
 
-URL_VARIABLE = "CONTEXTURE_AIRFLOW_URL"
-TOKEN_VARIABLE = "CONTEXTURE_AIRFLOW_TOKEN"  # noqa: S105 - the name of a variable
-USER_VARIABLE = "CONTEXTURE_AIRFLOW_USER"
-PASSWORD_VARIABLE = "CONTEXTURE_AIRFLOW_PASSWORD"  # noqa: S105 - the name of a variable
-
 _TIMEOUT_SECONDS = 30.0
+_BACKFILL_TRIES = 5
 _PUBLISH = "publish_"
-
-
-@dataclass(frozen=True, slots=True)
-class AirflowAccess:
-    """Where Airflow is and who asks; neither token nor password shows in a repr."""
-
-    url: str
-    token: str = field(default="", repr=False)
-    user: str = ""
-    password: str = field(default="", repr=False)
-
-    @classmethod
-    def from_environment(cls, environment: Mapping[str, str] | None = None) -> AirflowAccess:
-        """What the CONTEXTURE_AIRFLOW_… variables say.
-
-        Raises:
-            ConfigurationError: something is missing; the error names what to set.
-        """
-        variables = os.environ if environment is None else environment
-        access = cls(
-            url=variables.get(URL_VARIABLE, "").rstrip("/"),
-            token=variables.get(TOKEN_VARIABLE, ""),
-            user=variables.get(USER_VARIABLE, ""),
-            password=variables.get(PASSWORD_VARIABLE, ""),
-        )
-        try:
-            address = urlsplit(access.url)
-        except ValueError:  # half of an IPv6 address
-            address = urlsplit("")
-        if address.scheme not in {"http", "https"} or not address.hostname or "@" in address.netloc:
-            raise ConfigurationError(
-                f"{URL_VARIABLE} is not the address of Airflow",
-                next_step=f"set it to the UI's address, such as http://127.0.0.1:8080, and {_WHO}",
-            )
-        if not access.token and not (access.user and access.password):
-            raise ConfigurationError("Airflow is not told who asks", next_step=f"set {_WHO}")
-        return access
-
-
-_WHO = f"{TOKEN_VARIABLE}, or {USER_VARIABLE} and {PASSWORD_VARIABLE}"
 
 
 class Airflow:
@@ -67,10 +23,14 @@ class Airflow:
     Args:
         access: where it is, and who asks.
         transport: for tests.
+        first_wait_seconds: before a backfill is asked for again whose database was locked; doubled each time.
     """
 
-    def __init__(self, access: AirflowAccess, transport: httpx.BaseTransport | None = None) -> None:
+    def __init__(
+        self, access: AirflowAccess, transport: httpx.BaseTransport | None = None, *, first_wait_seconds: float = 1.0
+    ) -> None:
         self._access = access
+        self._first_wait_seconds = first_wait_seconds
         self._http = httpx.Client(base_url=access.url, timeout=_TIMEOUT_SECONDS, transport=transport)
 
     def is_paused(self, dag_id: str) -> bool:
@@ -115,7 +75,14 @@ class Airflow:
             RetriableError: Airflow did not answer.
         """
         body = _backfill(dag_id, first, last, conf)
-        return int(self._ask("POST", "/api/v2/backfills", dag_id, json=body).json()["id"])
+        # Where its database was locked (SQLite, of a busy scheduler) Airflow takes back what it began, and says 503.
+        tries = Retrying(
+            stop=stop_after_attempt(_BACKFILL_TRIES),
+            wait=wait_exponential(self._first_wait_seconds, max=8 * self._first_wait_seconds),
+            retry=retry_if_exception(_was_locked),
+            reraise=True,
+        )
+        return int(tries(self._ask, "POST", "/api/v2/backfills", dag_id, json=body).json()["id"])
 
     def backfilled(self, dag_id: str, first: datetime, last: datetime, conf: Mapping[str, object]) -> set[datetime]:
         """The starts of the intervals that such a backfill would run now: it leaves out those that have a run which
@@ -160,7 +127,7 @@ class Airflow:
         answer = self._send("POST", "/auth/token", json=who)
         if not answer.is_success:
             raise ConfigurationError(
-                f"Airflow gives {self._access.user} no token ({answer.status_code})", next_step=f"correct {_WHO}"
+                f"Airflow gives {self._access.user} no token ({answer.status_code})", next_step=f"correct {WHO}"
             )
         return str(answer.json()["access_token"])
 
@@ -177,11 +144,13 @@ class Airflow:
         if answer.status_code in {httpx.codes.UNAUTHORIZED, httpx.codes.FORBIDDEN}:
             raise ConfigurationError(
                 f"Airflow refuses {self._access.user or 'the token'} ({answer.status_code} to {method} {path})",
-                next_step=f"correct {_WHO}; the user must be allowed to start DAG runs",
+                next_step=f"correct {WHO}; the user must be allowed to start DAG runs",
             )
         if answer.status_code >= httpx.codes.INTERNAL_SERVER_ERROR:
             raise RetriableError(
-                f"Airflow answered {answer.status_code} to {method} {path}", next_step="look at its API server's log"
+                f"Airflow answered {answer.status_code} to {method} {path}{_detail(answer)}",
+                next_step="try again; where that does not help, look at its API server's log",
+                status=answer.status_code,
             )
         return answer
 
@@ -197,3 +166,18 @@ def _backfill(dag_id: str, first: datetime, last: datetime, conf: Mapping[str, o
         "max_active_runs": 1,
         "run_on_latest_version": True,
     }
+
+
+def _was_locked(error: BaseException) -> bool:
+    return isinstance(error, RetriableError) and error.context.get("status") == httpx.codes.SERVICE_UNAVAILABLE
+
+
+def _detail(answer: httpx.Response) -> str:
+    """What Airflow itself says of being unavailable; other failures may quote anything."""
+    if answer.status_code != httpx.codes.SERVICE_UNAVAILABLE:
+        return ""
+    try:
+        detail = answer.json()["detail"]
+    except (ValueError, KeyError, TypeError):
+        return ""
+    return f": {detail[:200]}" if isinstance(detail, str) else ""

@@ -7,7 +7,8 @@ from datetime import UTC, datetime
 from pydantic import ValidationError
 
 from contexture.cli import home
-from contexture.cli.airflow import Airflow, AirflowAccess
+from contexture.cli.airflow import Airflow
+from contexture.cli.airflow_access import AirflowAccess
 from contexture.cli.backfill_plan import BackfillPlan, plan_backfill
 from contexture.cli.named_publication import named_publication
 from contexture.errors import ConfigurationError

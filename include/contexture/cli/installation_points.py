@@ -12,7 +12,8 @@ from typing import Final
 from uuid import uuid4
 
 from contexture.cli import connections, home
-from contexture.cli.airflow import URL_VARIABLE, Airflow, AirflowAccess
+from contexture.cli.airflow import Airflow
+from contexture.cli.airflow_access import URL_VARIABLE, AirflowAccess
 from contexture.cli.checking import DEFAULT_FOLDER, FOLDER_VARIABLE
 from contexture.cli.examination import Found, Point
 from contexture.cli.known_publications import known_publications

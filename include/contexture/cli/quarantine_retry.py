@@ -10,7 +10,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from contexture.cli import home
-from contexture.cli.airflow import URL_VARIABLE, Airflow, AirflowAccess
+from contexture.cli.airflow import Airflow
+from contexture.cli.airflow_access import URL_VARIABLE, AirflowAccess
 from contexture.operations.interventions import retry_order
 
 

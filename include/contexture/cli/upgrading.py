@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Final
 
 from contexture.cli import connections, home
-from contexture.cli.airflow import URL_VARIABLE, Airflow, AirflowAccess
+from contexture.cli.airflow import Airflow
+from contexture.cli.airflow_access import URL_VARIABLE, AirflowAccess
 from contexture.cli.checking import DEFAULT_FOLDER, FOLDER_VARIABLE
 from contexture.cli.kafka_connections import settings_of
 from contexture.errors import ConfigurationError, RetriableError

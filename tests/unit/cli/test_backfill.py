@@ -12,10 +12,11 @@ import httpx
 import pytest
 
 from builders.outboxes import NOON, outbox, publication, records
-from contexture.cli.airflow import Airflow, AirflowAccess
+from contexture.cli.airflow import Airflow
+from contexture.cli.airflow_access import AirflowAccess
 from contexture.cli.backfill_output import print_text
 from contexture.cli.backfill_start import planned, start
-from contexture.errors import ConfigurationError
+from contexture.errors import ConfigurationError, RetriableError
 from contexture.outbox.layout import PublicationFolder
 from contexture.outbox.lifecycle import Outboxes
 from contexture.outbox.orders import ReplayOptions
@@ -261,6 +262,36 @@ def test_airflow_is_asked_for_what_its_page_asks_for() -> None:
         "run_on_latest_version": True,
     }
     assert asked == [("POST", "/api/v2/backfills", body)]
+
+
+def test_a_backfill_is_asked_for_again_where_airflow_s_database_was_locked() -> None:
+    answers = iter(
+        [
+            httpx.Response(503, json={"detail": "Database is locked."}),
+            httpx.Response(503, json={"detail": "Database is locked."}),
+            httpx.Response(200, json={"id": 7}),
+        ]
+    )
+    access = AirflowAccess(url="http://airflow:8080", token="t")
+    airflow = Airflow(access, httpx.MockTransport(lambda request: next(answers)), first_wait_seconds=0.001)
+
+    assert airflow.backfill("publish_vehicles", NOON, NOON, {}) == 7
+    assert list(answers) == []
+
+
+def test_a_database_that_stays_locked_is_told_in_airflow_s_words() -> None:
+    asked: list[str] = []
+
+    def locked(request: httpx.Request) -> httpx.Response:
+        asked.append(request.url.path)
+        return httpx.Response(503, json={"detail": "Database is locked. Please use PostgreSQL or MySQL."})
+
+    access = AirflowAccess(url="http://airflow:8080", token="t")
+    airflow = Airflow(access, httpx.MockTransport(locked), first_wait_seconds=0.001)
+
+    with pytest.raises(RetriableError, match=r"answered 503 to POST /api/v2/backfills: Database is locked\. Please"):
+        airflow.backfill("publish_vehicles", NOON, NOON, {})
+    assert asked == ["/api/v2/backfills"] * 5
 
 
 def test_another_backfill_of_the_dag_is_told() -> None:

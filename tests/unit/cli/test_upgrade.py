@@ -12,7 +12,8 @@ import pytest
 
 from builders.homes import former_home
 from builders.tables import execute, former_tables, rows
-from contexture.cli.airflow import Airflow, AirflowAccess
+from contexture.cli.airflow import Airflow
+from contexture.cli.airflow_access import AirflowAccess
 from contexture.cli.installation_points import installation_points
 from contexture.operations import database
 from contexture.outbox.state import State

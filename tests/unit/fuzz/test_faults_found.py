@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from builders.outboxes import outbox, publication, records
-from contexture.cli.airflow import AirflowAccess
+from contexture.cli.airflow_access import AirflowAccess
 from contexture.errors import ConfigurationError, ContextureError, DefectError, RetriableError
 from contexture.kafka.keytool import Keytool
 from contexture.kafka.ledger_entry import LedgerEntry
