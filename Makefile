@@ -61,7 +61,7 @@ cluster-test: install ## Celery, PostgreSQL, Redis, Spark standalone, three brok
 	@$(UV) sync --frozen --inexact --compile-bytecode --extra celery --group cluster
 	$(RUN) -m pytest --long tests/e2e/test_cluster.py -s
 
-lint: install ## ruff with the AIR rules, mypy strict on include/, bench/, cluster/ and faults/, the import rules, what `make audit` does
+lint: install ## ruff with the AIR rules, mypy strict on include/, bench/, cluster/ and tools/, the import rules, what `make audit` does
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
@@ -78,7 +78,7 @@ bench: install ## measurements against peers, as ratios from one run
 	$(RUN) -m bench
 
 faults: install ## kill, stop and replace senders at every moment, read back what became of it (RUNS, SEED, FIGURES)
-	$(RUN) -m faults --runs $(or $(RUNS),216) --seed $(or $(SEED),1) $(if $(FIGURES),--json $(FIGURES))
+	$(RUN) -m tools.faults --runs $(or $(RUNS),216) --seed $(or $(SEED),1) $(if $(FIGURES),--json $(FIGURES))
 
 fuzz: install ## feed all parsers with hostile input for a while (SECONDS, SEED, FIGURES)
 	$(RUN) -m fuzz --seconds $(or $(SECONDS),120) --seed $(or $(SEED),1) $(if $(FIGURES),--json $(FIGURES))

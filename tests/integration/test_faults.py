@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from faults.matrix import NAMES
+from tools.faults.matrix import NAMES
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
 
@@ -18,7 +18,7 @@ PROJECT = Path(__file__).parents[2]
 
 def test_a_slice_of_the_fault_matrix_loses_doubles_and_reorders_nothing(tmp_path: Path) -> None:
     figures = tmp_path / "figures.json"
-    command = [sys.executable, "-m", "faults", "--runs", "12", "--seed", "4", "--json", str(figures)]
+    command = [sys.executable, "-m", "tools.faults", "--runs", "12", "--seed", "4", "--json", str(figures)]
 
     answer = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False)
 
@@ -36,7 +36,7 @@ def test_a_slice_of_the_fault_matrix_loses_doubles_and_reorders_nothing(tmp_path
 
 
 def test_a_scenario_that_is_not_there_is_refused_with_those_that_are() -> None:
-    command = [sys.executable, "-m", "faults", "--only", "earthquake"]
+    command = [sys.executable, "-m", "tools.faults", "--only", "earthquake"]
 
     answer = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False)
 

@@ -98,7 +98,7 @@ def test_links_lead_to_files(document):
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_paths_of_the_tree_exist(document):
     named = re.findall(
-        r"`((?:tests|include|plugins|spark_jobs|dags|docs|bench|faults|fuzz)/[\w./-]*)`", document.read_text()
+        r"`((?:tests|include|plugins|spark_jobs|dags|docs|bench|tools|fuzz)/[\w./-]*)`", document.read_text()
     )
     assert [path for path in named if not (ROOT / path).exists()] == []
 

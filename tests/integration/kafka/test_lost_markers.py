@@ -14,9 +14,9 @@ from contexture.kafka.hidden import HiddenRecords
 from contexture.kafka.ledger import Ledger
 from contexture.kafka.patience import Patience
 from contexture.sandbox.kafka import EmbeddedKafka
-from faults.loads import Load, context_load
-from faults.reading import read_topics
-from faults.verdict import judge
+from tools.faults.loads import Load, context_load
+from tools.faults.reading import read_topics
+from tools.faults.verdict import judge
 
 pytestmark = [pytest.mark.integration, pytest.mark.long, pytest.mark.timeout(600)]
 

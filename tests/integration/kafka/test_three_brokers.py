@@ -12,9 +12,9 @@ from confluent_kafka.admin import AdminClient
 from contexture.kafka import ClientSettings, Publisher, SenderNames, ShardResult, TopicSpec, ensure_topics
 from contexture.kafka.progress import SendProgress
 from contexture.sandbox.kafka import EmbeddedKafka
-from faults.loads import Load, context_load
-from faults.reading import read_topics
-from faults.verdict import judge
+from tools.faults.loads import Load, context_load
+from tools.faults.reading import read_topics
+from tools.faults.verdict import judge
 
 pytestmark = [pytest.mark.integration, pytest.mark.long, pytest.mark.timeout(600)]
 

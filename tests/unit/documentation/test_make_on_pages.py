@@ -11,7 +11,7 @@ import pytest
 
 from builders.pages import PROJECT, block
 from builders.terminal import Terminal, behind_make
-from faults.matrix import NAMES
+from tools.faults.matrix import NAMES
 
 SECURITY, GUARANTEES = "how-to/check-security.md", "reference/guarantees.md"
 
@@ -59,10 +59,10 @@ def test_uv_knows_the_extra_for_lineage():
 )
 def test_senders_are_killed_as_often_as_is_said(line, words):
     script = block(GUARANTEES, "make faults RUNS=24").splitlines()[line]
-    assert behind_make(script) == ["-m", "faults", *words]
+    assert behind_make(script) == ["-m", "tools.faults", *words]
 
 
 def test_one_scenario_is_chosen_by_its_name():
     third = shlex.split(block(GUARANTEES, "make faults RUNS=24").splitlines()[2])
-    assert third[1:3] == ["-m", "faults"]
+    assert third[1:3] == ["-m", "tools.faults"]
     assert third[third.index("--only") + 1] in NAMES

@@ -1,4 +1,4 @@
-"""`python -m faults.held_back`: how long the open transaction of a dead sender holds back read-committed consumers.
+"""`python -m tools.faults.held_back`: how long a dead sender's open transaction holds back read-committed consumers.
 
 A sender is killed with its transaction open. A record of somebody else comes to the same partition right after, and a
 read-committed consumer waits for it: it sees nothing beyond an open transaction.
@@ -16,10 +16,10 @@ from rich.console import Console
 from rich.table import Table
 
 from contexture.sandbox.kafka import EmbeddedKafka
-from faults.loads import context_load
-from faults.moments import Moment
-from faults.probe import Aim
-from faults.trial import Cell, Trial
+from tools.faults.loads import context_load
+from tools.faults.moments import Moment
+from tools.faults.probe import Aim
+from tools.faults.trial import Cell, Trial
 
 _PATIENCE_SECONDS = 300.0
 

@@ -13,13 +13,13 @@ from contexture.kafka.senders import SenderNames
 from contexture.kafka.settings import ClientSettings
 from contexture.kafka.testing import MemoryShard
 from contexture.kafka.topics import TopicSpec, ensure_topics
-from faults.crew import Ending, Sender
-from faults.loads import Expected
-from faults.moments import INSIDE, Moment
-from faults.probe import Aim
-from faults.reading import read_topics
-from faults.sender import SendOrder
-from faults.verdict import Verdict, judge
+from tools.faults.crew import Ending, Sender
+from tools.faults.loads import Expected
+from tools.faults.moments import INSIDE, Moment
+from tools.faults.probe import Aim
+from tools.faults.reading import read_topics
+from tools.faults.sender import SendOrder
+from tools.faults.verdict import Verdict, judge
 
 # How long a sender lives on at the moment before it is killed: its client's own threads go on meanwhile.
 _JITTER_SECONDS = 0.02

@@ -9,12 +9,12 @@ from typing import Final
 
 from contexture.kafka.claims import Claims
 from contexture.kafka.ledger import Ledger
-from faults.compaction import compacting_ledger
-from faults.crew import Ending, Sender
-from faults.loads import Load, context_load, registry_load, registry_log
-from faults.moments import INSIDE, Moment
-from faults.probe import Aim
-from faults.trial import Outcome, Trial
+from tools.faults.compaction import compacting_ledger
+from tools.faults.crew import Ending, Sender
+from tools.faults.loads import Load, context_load, registry_load, registry_log
+from tools.faults.moments import INSIDE, Moment
+from tools.faults.probe import Aim
+from tools.faults.trial import Outcome, Trial
 
 Scenario = Callable[[Trial], Outcome]
 

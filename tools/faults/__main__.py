@@ -1,4 +1,4 @@
-"""`python -m faults`: runs the fault matrix and prints its tables; progress goes to standard error."""
+"""`python -m tools.faults`: runs the fault matrix and prints its tables; progress goes to standard error."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import typer
 from rich.console import Console
 
 from contexture.sandbox.kafka import EmbeddedKafka
-from faults.matrix import BROKER_CONFIG, NAMES, cells, run_all
-from faults.report import complaints, disturbances, tables, write_json
-from faults.trial import Outcome
+from tools.faults.matrix import BROKER_CONFIG, NAMES, cells, run_all
+from tools.faults.report import complaints, disturbances, tables, write_json
+from tools.faults.trial import Outcome
 
 # A matrix of this size must also have aimed well.
 _WHOLE_MATRIX = 200

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from faults.loads import Expected, context_load, registry_load, registry_log
-from faults.verdict import Found, Verdict, judge
+from tools.faults.loads import Expected, context_load, registry_load, registry_log
+from tools.faults.verdict import Found, Verdict, judge
 
 LOAD = context_load(["cars", "trucks"], outbox="one", records=40)
 OLD = context_load(["cars", "trucks"], outbox="old", records=20)

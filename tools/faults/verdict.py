@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from faults.loads import Expected
+from tools.faults.loads import Expected
 
 
 @dataclass(frozen=True, slots=True)

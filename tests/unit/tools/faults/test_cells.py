@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 
-from faults.matrix import NAMES, cells
-from faults.moments import INSIDE, MOMENTS, Moment
-from faults.report import by_scenario, complaints, disturbances, tables
-from faults.trial import Cell, Outcome
-from faults.verdict import Verdict
+from tools.faults.matrix import NAMES, cells
+from tools.faults.moments import INSIDE, MOMENTS, Moment
+from tools.faults.report import by_scenario, complaints, disturbances, tables
+from tools.faults.trial import Cell, Outcome
+from tools.faults.verdict import Verdict
 
 
 def test_every_scenario_comes_to_every_moment() -> None:

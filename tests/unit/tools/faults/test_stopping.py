@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 
 from contexture.kafka.testing import MemoryShard
-from faults import crew, scenarios
-from faults.crew import Ending, Sender
-from faults.moments import Moment
-from faults.probe import Aim
-from faults.sender import SendOrder
-from faults.trial import Cell, Trial
+from tools.faults import crew, scenarios
+from tools.faults.crew import Ending, Sender
+from tools.faults.moments import Moment
+from tools.faults.probe import Aim
+from tools.faults.sender import SendOrder
+from tools.faults.trial import Cell, Trial
 
 ORDER = SendOrder({}, "cars", MemoryShard(()), aim=Aim(Moment.MID_PRODUCE))
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from rich.table import Table
 
-from faults.moments import INSIDE, MOMENTS
-from faults.trial import Outcome
+from tools.faults.moments import INSIDE, MOMENTS
+from tools.faults.trial import Outcome
 
 COLUMNS = ("scenario", "runs", "lost", "doubled", "reordered", "strange", "kills", "inside", "disturbed", "problems")
 

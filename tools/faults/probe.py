@@ -9,7 +9,7 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from contexture.kafka.progress import SendProgress
-from faults.moments import Moment
+from tools.faults.moments import Moment
 
 _FLUSH_SECONDS = 10.0
 

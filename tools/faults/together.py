@@ -8,10 +8,10 @@ from contextlib import ExitStack
 from typing import Final
 
 from contexture.sandbox.kafka import EmbeddedKafka
-from faults.crew import Sender
-from faults.loads import context_load
-from faults.moments import Moment
-from faults.trial import Cell, Outcome, Trial, failing_loudly
+from tools.faults.crew import Sender
+from tools.faults.loads import context_load
+from tools.faults.moments import Moment
+from tools.faults.trial import Cell, Outcome, Trial, failing_loudly
 
 BROKER_RESTART: Final = "broker restart"
 

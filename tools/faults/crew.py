@@ -13,9 +13,9 @@ from typing import Any
 
 import psutil
 
-from faults.moments import Moment
-from faults.probe import said
-from faults.sender import SendOrder, send
+from tools.faults.moments import Moment
+from tools.faults.probe import said
+from tools.faults.sender import SendOrder, send
 
 _CONTEXT = multiprocessing.get_context("forkserver")
 # A fork of a process that has everything imported takes milliseconds; no client was ever made in it.

@@ -7,10 +7,10 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from typing import Final
 
 from contexture.sandbox.kafka import EmbeddedKafka
-from faults.moments import MOMENTS
-from faults.scenarios import SCENARIOS
-from faults.together import BROKER_RESTART, broker_restart
-from faults.trial import Cell, Outcome, Trial, failing_loudly
+from tools.faults.moments import MOMENTS
+from tools.faults.scenarios import SCENARIOS
+from tools.faults.together import BROKER_RESTART, broker_restart
+from tools.faults.trial import Cell, Outcome, Trial, failing_loudly
 
 NAMES: Final = (*SCENARIOS, BROKER_RESTART)
 

@@ -8,8 +8,8 @@ from contextlib import closing
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, Message, TopicPartition
 
-from faults.loads import MARK
-from faults.verdict import Found
+from tools.faults.loads import MARK
+from tools.faults.verdict import Found
 
 _SECONDS = 60.0
 _CALL_SECONDS = 10.0

@@ -14,7 +14,7 @@ from contexture.kafka.publisher import Publisher
 from contexture.kafka.senders import SenderNames
 from contexture.kafka.settings import ClientSettings
 from contexture.kafka.testing import MemoryShard, OutboxRow, record_batch
-from faults.probe import Aim, Probe, ProbedProducer
+from tools.faults.probe import Aim, Probe, ProbedProducer
 
 # What `batch_ttl` would allow: an abort that the brokers caused counts as a failed attempt.
 _ATTEMPTS_MS = (200,) * 5
