@@ -175,4 +175,4 @@ def test_a_long_question_that_takes_too_long_is_asked_for_in_halves() -> None:
 
     with ContextBroker(BrokerConnection("http://broker"), "s", transport=httpx.MockTransport(answer)) as broker:
         pages = list(broker.walk(EntityQuery("/a", q="a>" + "1" * 2000)))
-    assert (limits, len(pages)) == ([1000, 500, 250], 1)
+    assert (limits, len(pages)) == ([1000, 500, 250, 250], 1)
