@@ -36,7 +36,7 @@ def conclude(
     """Makes what the outbox sent the state that the next run compares with, then marks the outbox concluded.
 
     The caller has seen every shard committed. A backfill's outbox touches neither state nor watermark; one that tried
-    quarantined events again leaves the watermark, the fingerprint and the target as they are. Of `dead_letters`, state
+    quarantined events again leaves the watermark as it is, and adds its fingerprint and target to those of before. Of `dead_letters`, state
     says that the target doesn't hold them. With `changes_owe_full`, a run that told changes alone leaves owed what a
     changed publication or target owes. A full run pays what was `owed` when it began to read, and not what came later.
 
@@ -86,15 +86,31 @@ class _MadeBy(NamedTuple):
     target: str | None
 
     def after(self, pointer: StatePointer) -> _MadeBy:
-        """What the state before was made by, as far as that is known."""
+        """What a state is made by where only some of its records are from this run.
+
+        A field that differs becomes a text that names both. It is equal to neither, so going back to the former
+        publication or Kafka is a change too: the records of this run are still there in the new form.
+        """
         return _MadeBy(
-            pointer.fingerprint or self.fingerprint, pointer.cluster or self.cluster, pointer.target or self.target
+            _both(pointer.fingerprint, self.fingerprint) or self.fingerprint,
+            _both(pointer.cluster, self.cluster),
+            _both(pointer.target, self.target),
         )
+
+
+_AND = " and "
+
+
+def _both(before: str | None, now: str | None) -> str | None:
+    if before is None or now is None or now == before or _AND in before:
+        return before or now
+    return f"{before}{_AND}{now}"
 
 
 def _advance(
     state: State, pointer: StatePointer, manifest: Manifest, made_by: _MadeBy, owes_full: str | None
 ) -> StatePointer:
+    concluded_at = datetime.now(UTC)
     written = advance(state, pointer, state.folder.state_delta(manifest.outbox), manifest.sequence)
     return StatePointer(
         generation=pointer.generation + 1,
@@ -108,9 +124,10 @@ def _advance(
         cluster=made_by.cluster,
         target=made_by.target,
         owes_full=owes_full,
-        concluded_at=datetime.now(UTC),
+        concluded_at=concluded_at,
         format=FORMAT,
         types=_types(state, pointer, manifest),
+        full_concluded_at=concluded_at if manifest.mode == "full" else pointer.full_concluded_at,
     )
 
 

@@ -30,7 +30,8 @@ class StatePointer(Versioned):
 
     `generation` grows by one with each concluded run; `cluster` and `target` are the Kafka cluster's id and the target
     connection's identity (no secrets); `owes_full` is set by an abandoned outbox: the next run sends everything;
-    `format` is that of the files; `types` names the file with the NGSI types that attributes had.
+    `format` is that of the files; `types` names the file with the NGSI types that attributes had; `full_concluded_at`
+    is when the last run that sent everything concluded.
     """
 
     FORMAT: ClassVar[int] = FORMAT
@@ -49,6 +50,7 @@ class StatePointer(Versioned):
     concluded_at: datetime | None = None
     format: int = 1
     types: str | None = None
+    full_concluded_at: datetime | None = None
 
 
 class State:
