@@ -36,9 +36,10 @@ def conclude(
     """Makes what the outbox sent the state that the next run compares with, then marks the outbox concluded.
 
     The caller has seen every shard committed. A backfill's outbox touches neither state nor watermark; one that tried
-    quarantined events again leaves the watermark as it is, and adds its fingerprint and target to those of before. Of `dead_letters`, state
-    says that the target doesn't hold them. With `changes_owe_full`, a run that told changes alone leaves owed what a
-    changed publication or target owes. A full run pays what was `owed` when it began to read, and not what came later.
+    quarantined events again leaves the watermark as it is, and adds its fingerprint and target to those of before. Of
+    `dead_letters`, state says that the target doesn't hold them. With `changes_owe_full`, a run that told changes alone
+    leaves owed what a changed publication or target owes. A full run pays what was `owed` when it began to read, and
+    not what came later.
 
     Raises:
         ConfigurationError: the outbox is not approved; state stays as it is.
