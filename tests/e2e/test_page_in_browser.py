@@ -261,7 +261,7 @@ def note(story: Story, run: DagRun) -> tuple[str, str]:
 
 @pytest.mark.parametrize(
     ("name", "shown"),
-    [("run", "Approved"), ("backfill", "Archived records"), ("verify", "byte for byte with the archived outbox")],
+    [("run", "Approved"), ("backfill", "Archived records"), ("verify", "Topics and state are equal")],
 )
 def test_buttons_on_tasks_lead_to_the_reports(story: Story, name: str, shown: str) -> None:
     assert story.runs[name].state == "success"

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from contexture.changes.attribute_types import AttributeTypes
 from contexture.outbox.dead_letters import DeadLettered, keep_dead_letters
 from contexture.outbox.inbox_claim import release
+from contexture.outbox.incompleteness import incompleteness_after
 from contexture.outbox.lifecycle import Outboxes
 from contexture.outbox.manifest import Manifest
 from contexture.outbox.retrying import mark_retried
@@ -32,6 +33,7 @@ def conclude(
     dead_letters: DeadLettered = NONE_DEAD,
     changes_owe_full: bool = False,
     owed: str | None = None,
+    detects_deletions: bool = False,
 ) -> StatePointer:
     """Makes what the outbox sent the state that the next run compares with, then marks the outbox concluded.
 
@@ -39,7 +41,7 @@ def conclude(
     quarantined events again leaves the watermark as it is, and adds its fingerprint and target to those of before. Of
     `dead_letters`, state says that the target doesn't hold them. With `changes_owe_full`, a run that told changes alone
     leaves owed what a changed publication or target owes. A full run pays what was `owed` when it began to read, and
-    not what came later.
+    not what came later. With `detects_deletions`, state says since when reads of the source are incomplete.
 
     Raises:
         ConfigurationError: the outbox is not approved; state stays as it is.
@@ -58,7 +60,10 @@ def conclude(
         made_by = _MadeBy(manifest.fingerprint, cluster, target)
         still_owed = None if manifest.mode == "full" and pointer.owes_full == owed else pointer.owes_full
         before = pointer
-        pointer = _advance(state, pointer, manifest, made_by.after(pointer) if owes else made_by, still_owed)
+        at = datetime.now(UTC)
+        advanced = _advance(state, pointer, manifest, made_by.after(pointer) if owes else made_by, still_owed, at)
+        unseen = incompleteness_after(storage, manifest, pointer.incomplete, at) if detects_deletions else None
+        pointer = advanced.model_copy(update={"incomplete": unseen})
         state.point(pointer, after=before)
         _remove_unused(state, {*before.files, *pointer.files, before.types, pointer.types})
     mark_retried(storage, manifest)
@@ -109,9 +114,13 @@ def _both(before: str | None, now: str | None) -> str | None:
 
 
 def _advance(
-    state: State, pointer: StatePointer, manifest: Manifest, made_by: _MadeBy, owes_full: str | None
+    state: State,
+    pointer: StatePointer,
+    manifest: Manifest,
+    made_by: _MadeBy,
+    owes_full: str | None,
+    concluded_at: datetime,
 ) -> StatePointer:
-    concluded_at = datetime.now(UTC)
     written = advance(state, pointer, state.folder.state_delta(manifest.outbox), manifest.sequence)
     return StatePointer(
         generation=pointer.generation + 1,

@@ -56,6 +56,7 @@ def test_the_first_run_makes_the_state(storage: Storage):
         "owes_full": None,
         "format": 3,
         "types": None,
+        "incomplete": None,
     }
     status = Outboxes(storage, "vehicles").status("outbox1")
     assert (status.status, status.steps[-1].reason) == ("concluded", "2 records committed")
