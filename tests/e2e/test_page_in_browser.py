@@ -197,7 +197,7 @@ def follow_buttons(story: Story, window: Browser) -> None:
         ("verify", "verify/mapped/0", "Verification report", "cars"),
     ):
         run = story.runs[name]
-        window.open_airflow(f"dags/{run.dag_id}/runs/{quote(run.run_id)}/tasks/{task}")
+        window.open_airflow(f"dags/{run.dag_id}/runs/{quote(run.run_id)}/tasks/{task}/details")
         window.press("a", button)
         window.await_address("/contexture/publications/cars/")
         story.texts[f"report of {name}"] = window.await_text(shown)
