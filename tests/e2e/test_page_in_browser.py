@@ -305,7 +305,7 @@ def test_what_is_gone_is_deleted_once_somebody_has_seen_it_and_confirmed(story: 
     for car in ("car1", "car2"):
         assert f'"{car}"' in story.texts["shrink"]
     assert story.runs["confirm-shrink"].state == "success"
-    assert story.platform.published("cars")[-1].deletes == 2
+    assert [each.deletes for each in story.platform.published("cars") if each.deletes] == [2]
 
 
 def test_suspending_and_resuming_pause_the_dag(story: Story) -> None:
