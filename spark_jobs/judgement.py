@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,7 @@ from spark_jobs.quality.broken import ENTITY, warned
 from spark_jobs.quality.checkpoint import judge
 from spark_jobs.quality.columns import column_names
 from spark_jobs.quality.frames import ROWS_IN_MEMORY, AcceptedFrames
+from spark_jobs.quality.report import replay_page
 from spark_jobs.quality.summary import RunSummary, SharedTopic
 from spark_jobs.stored_rows import read_rows
 
@@ -115,11 +117,18 @@ def _columns(order: StageOrder) -> list[str]:
 
 
 def stored_verdict(order: StageOrder, manifest: Manifest) -> Verdict:
-    """The verdict on storage; a replay has none of its own, for what it sends was judged when it was archived."""
-    storage = Storage(order.home)
-    path = PublicationFolder(order.publication.name).verdict(manifest.outbox)
+    """Returns the verdict on storage; for a replay, which has none, it is made now, with the page of the report.
+
+    What a replay sends was judged when it was archived.
+    """
+    storage, folder = Storage(order.home), PublicationFolder(order.publication.name)
+    path = folder.verdict(manifest.outbox)
     if manifest.mode == "backfill" and not storage.exists(path):
-        storage.write(path, _replayed(manifest).to_json())
+        verdict = _replayed(manifest)
+        report = replay_page(order.publication, manifest, verdict, datetime.now(UTC))
+        # The verdict is last: it says that all of the report is there.
+        storage.write(f"{folder.report(manifest.outbox)}/index.html", report)
+        storage.write(path, verdict.to_json())
     return Verdict.from_file(storage, path)
 
 

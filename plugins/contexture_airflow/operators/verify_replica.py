@@ -5,21 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from airflow.sdk import BaseOperator, BaseOperatorLink
+from airflow.sdk import BaseOperator
+
+from contexture_airflow.operators.links import VerificationLink
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
-    from airflow.sdk.types import TaskInstanceKey
-
-
-class VerificationLink(BaseOperatorLink):
-    """The address of the verification's report."""
-
-    name = "Verification report"
-
-    def get_link(self, operator: BaseOperator, *, ti_key: TaskInstanceKey) -> str:
-        """The address, once the task has looked; empty before that."""
-        return str(getattr(operator, "report_uri", "") or "")
 
 
 class VerifyReplicaOperator(BaseOperator):
@@ -41,7 +32,7 @@ class VerifyReplicaOperator(BaseOperator):
     def __init__(self, *, publication: str, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.publication = publication
-        self.report_uri: str | None = None
+        self.report_path: str | None = None
 
     def execute(self, context: Context) -> Mapping[str, Any]:
         """Returns what was found, as counts."""
@@ -56,7 +47,7 @@ class VerifyReplicaOperator(BaseOperator):
             reported = verify_and_report(
                 storage, publication, kafka_topics(publication), journal=journal, report=self.log.info
             )
-        self.report_uri = reported.uri
+        self.report_path = reported.uri
         count_verified(reported.found)
         reported.raise_differences()
         return counts(reported)
