@@ -24,7 +24,7 @@ EntityForm = Literal["ngsiv2", "ngsi-ld"]
 
 _ROOT = "/"
 _BROKER_TIMES_MARGIN = timedelta(days=1)
-"""How far the times that a broker gives to an entity and to its attributes may contradict each other (clocks differ)."""
+"""How far the times of an entity and of its attributes may contradict each other: a broker's clocks differ."""
 _IDENTIFIERS = ("id", "type")
 
 

@@ -16,7 +16,7 @@ RULES: tuple[Rule, ...] = (
     Rule(
         "shadowed-builtin",
         "error",
-        "dateCreated, dateModified, dateExpires and servicePath are either the broker's or a user's, and it is known which",
+        "dateCreated, dateModified, dateExpires and servicePath are known to be the broker's or a user's",
     ),
     Rule("number-string", "error", "the value of a Number, Integer or Float is a JSON number"),
     Rule("number-precision", "warning", "numbers stay within ±2^53, beyond which many consumers round them"),
