@@ -90,7 +90,9 @@ class Transport:
                 "trust_env": not connection.is_loopback,
             }
             self._client = httpx.Client(base_url=connection.base_url, headers=wire(connection.headers), **settings)
-        self._token_client = httpx.Client(headers={"accept-encoding": ACCEPTED}, **settings) if connection.grant else None
+        self._token_client = (
+            httpx.Client(headers={"accept-encoding": ACCEPTED}, **settings) if connection.grant else None
+        )
         self._tokens = None
         if connection.grant and self._token_client:
             self._tokens = Tokens(connection.grant, self._token_client, self.patience.clock)
