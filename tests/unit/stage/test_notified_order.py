@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,6 @@ from contexture.outbox.storage import Storage
 from contexture.publications import fingerprint
 from spark_jobs.notified import nothing_read, with_notified
 from spark_jobs.notified_order import NotifiedOrder
-
 
 CARS = publication()
 NUMBER = {"type": "Number", "value": 1, "metadata": {"dateModified": {"type": "DateTime", "value": "2026-01-01"}}}
@@ -98,7 +98,7 @@ def test_each_entity_is_published_by_its_times_and_no_other_entity_moves(arrived
     assert [arrived[place][0] for place in order] == [number for number, _ in arrived]
     for number in {1, 2, 3}:
         times = [arrived[place][1] for place in order if arrived[place][0] == number]
-        known = [pair for pair in zip(times, times[1:], strict=False) if None not in pair]
+        known = [pair for pair in pairwise(times) if None not in pair]
         assert all(earlier <= later for earlier, later in known)  # type: ignore[operator]
 
 
