@@ -151,7 +151,10 @@ def _is_null(value: object) -> bool:
 def _is_instance(item: object) -> bool:
     if type(item) is not dict:
         return False
-    return item.get("type") in _VALUE_MEMBER or "datasetId" in item or not _VALUE_MEMBERS.isdisjoint(item)
+    kind = item.get("type")
+    if isinstance(kind, str) and kind in _VALUE_MEMBER:
+        return True
+    return "datasetId" in item or not _VALUE_MEMBERS.isdisjoint(item)
 
 
 def _dataset_of(instance: object) -> str | None:

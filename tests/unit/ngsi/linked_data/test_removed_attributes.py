@@ -84,3 +84,8 @@ def test_a_list_of_objects_is_a_value_without_an_attribute_and_no_list_of_instan
 
     assert [violation.rule for violation in violations] == ["attr-shape"]
     assert "datasetId" not in violations[0].message
+
+
+@pytest.mark.parametrize("kind", [["Property"], {}, 5, None])
+def test_a_list_of_objects_whose_type_is_no_text_is_a_value_too(kind: object) -> None:
+    assert parsed(a=[{"type": kind}]).attributes == {"a": [{"type": kind}]}
