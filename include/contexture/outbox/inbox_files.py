@@ -197,7 +197,8 @@ class DiskSteps:
         return total
 
     def names(self) -> Iterable[str]:
-        return os.listdir(self._folder)
+        with os.scandir(self._folder) as entries:
+            return [entry.name for entry in entries]
 
 
 def open_shelf(storage: Storage, publication: str) -> Shelf:
