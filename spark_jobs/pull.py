@@ -163,7 +163,6 @@ def whole_selection(publication: Publication) -> Selection:
         coords=source.coords or "",
         page_size=str(source.page_size),
         walk_deadline_seconds=str(source.walk_deadline_seconds),
-        attribute_times="true" if publication.topics.data_model == "dm-by-attribute" else "false",
         parallel_readers=str(source.parallel_readers),
         pause_milliseconds=str(source.pause_milliseconds),
     )

@@ -113,7 +113,8 @@ class EntityEvaluator:
                 service=self._service,
                 service_path_hint=row.path,
                 form=self._form,
-                attribute_times=self._by_attribute,
+                # Every page of NGSIv2 is requested with these times; they distinguish users' attributes from builtins.
+                attribute_times=self._by_attribute or self._form == "ngsiv2",
             )
         parsed = parse_notified(row.body, form, self._service, row.path, attribute_times=self._by_attribute)
         if parsed.modified_at is None:

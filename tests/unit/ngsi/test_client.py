@@ -183,7 +183,7 @@ def test_a_broker_that_stays_away_is_reported_after_some_attempts(failure: Excep
 @pytest.mark.parametrize(
     ("status", "message", "next_step"),
     [
-        (400, "options, attrs, orderBy", "service_path"),
+        (400, "options, attrs, metadata, orderBy", "service_path"),
         (401, "refuses our credentials", "headers of the connection"),
         (403, "refuses our credentials", "headers of the connection"),
         (404, "does not answer as a context broker", "address"),
@@ -333,6 +333,7 @@ def test_a_place_in_the_order_shows_its_time() -> None:
         "offset": "400",
         "options": "skipForwarding",
         "attrs": "dateCreated,dateModified,dateExpires,servicePath",
+        "metadata": "dateModified,*",
         "orderBy": "dateCreated,id,type",
         "type": "car",
     }
