@@ -9,15 +9,17 @@ from pathlib import Path
 from contexture.cli import connections, home
 from contexture.cli.kafka_connections import settings_of
 from contexture.cli.named_publication import named_publication
-from contexture.errors import ConfigurationError
+from contexture.errors import ConfigurationError, DefectError
+from contexture.ngsi import BrokerConnection
 from contexture.operations import Journal, ProducerStore
-from contexture.operations.verification.against_source import check_answerable
-from contexture.operations.verification.broker_view import open_broker_view
+from contexture.operations.verification.answerable import check_answerable
 from contexture.operations.verification.findings import Against
 from contexture.operations.verification.replica_topics import KafkaTopics
 from contexture.operations.verification.reporting import Reported, verify_and_report
+from contexture.operations.verification.source_opening import open_source_view
 from contexture.operations.verification.source_view import SourceView
 from contexture.publications import Publication
+from contexture.sdmx.registries import RegistryConnection
 
 
 def verified(
@@ -47,11 +49,20 @@ def _source(publication: Publication, against: Against) -> Iterator[SourceView |
         return
     check_answerable(publication)
     connection_id = publication.source.connection
+    with open_source_view(publication, _connection(publication, connection_id)) as view:
+        yield view
+
+
+def _connection(publication: Publication, connection_id: str) -> BrokerConnection | RegistryConnection:
     fields = connections.read(connection_id)
     if fields is None:
         raise ConfigurationError(
             f"there is no connection {connection_id!r} in the environment",
             next_step=f"set {connections.variable_of(connection_id)} as Airflow has it",
         )
-    with open_broker_view(publication, connections.context_broker(connection_id, fields)) as view:
-        yield view
+    if publication.source.kind == "ngsi":
+        return connections.context_broker(connection_id, fields)
+    found = connections.registry(connection_id)
+    if found is None:
+        raise DefectError("a connection that was there is gone", next_step="report this")
+    return found

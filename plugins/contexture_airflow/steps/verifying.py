@@ -7,18 +7,17 @@ from contextlib import contextmanager
 
 from pydantic import JsonValue
 
-from contexture.errors import ConfigurationError, DefectError
-from contexture.ngsi import BrokerConnection
-from contexture.operations.verification.against_source import check_answerable, is_answerable
-from contexture.operations.verification.broker_view import open_broker_view
+from contexture.errors import ConfigurationError
+from contexture.operations.verification.answerable import check_answerable, is_answerable
 from contexture.operations.verification.replica_topics import KafkaTopics
 from contexture.operations.verification.reporting import Reported
+from contexture.operations.verification.source_opening import open_source_view
 from contexture.operations.verification.source_view import SourceView
 from contexture.outbox.state import State
 from contexture.outbox.storage import Storage
 from contexture.publications import Publication
 from contexture_airflow.catalogue import publications
-from contexture_airflow.connections import kafka_settings, source_connection
+from contexture_airflow.connections import SourceKind, kafka_settings, source_connection
 
 
 def to_verify(storage: Storage, known: Iterable[Publication], named: Sequence[str], against: str = "sent") -> list[str]:
@@ -55,10 +54,8 @@ def source_view(publication: Publication, against: str) -> Iterator[SourceView |
         yield None
         return
     check_answerable(publication)
-    connection = source_connection(publication.source.connection, "ngsi")
-    if not isinstance(connection, BrokerConnection):
-        raise DefectError("the connection of a broker is another one", next_step="report this")
-    with open_broker_view(publication, connection) as view:
+    kind: SourceKind = "sdmx" if publication.source.kind == "sdmx" else "ngsi"
+    with open_source_view(publication, source_connection(publication.source.connection, kind)) as view:
         yield view
 
 

@@ -8,84 +8,41 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Final
 
-import orjson
-
-from contexture.errors import ConfigurationError, RetriableError
+from contexture.errors import ConfigurationError, DefectError, RetriableError
 from contexture.kafka import ReplicaRecord
-from contexture.ngsi.sighting import moment
 from contexture.operations.scratch import scratch_database
+from contexture.operations.verification.answerable import check_answerable
 from contexture.operations.verification.archive import Archive
-from contexture.operations.verification.contents import place_of
-from contexture.operations.verification.findings import SAMPLES, Kind, Sample, Verification, shown_name
-from contexture.operations.verification.keyed import ELSEWHERE, MOVING, REMOVED, WITHHELD
+from contexture.operations.verification.findings import Kind, Verification
+from contexture.operations.verification.keyed import BASELINE, ELSEWHERE, MOVING, REMOVED, WITHHELD
+from contexture.operations.verification.known_keys import known_keys, published_since
 from contexture.operations.verification.replica_topics import Cut, ReplicaTopics
-from contexture.operations.verification.source_comparison import EXTRA, MISSING, SCATTERED, SourceComparison, Suspect
+from contexture.operations.verification.source_comparison import EXTRA, MISSING, SourceComparison, Suspect
 from contexture.operations.verification.source_view import Met, SourceView
-from contexture.operations.verification.verifying import BACKFILLED, Report, basis_of
+from contexture.operations.verification.suspects import (
+    ABSENT,
+    BEHIND,
+    CHANGED,
+    HELD_BACK,
+    count_kinds,
+    kind_of,
+    sample_suspects,
+)
+from contexture.operations.verification.verifying import BACKFILLED, Report
 from contexture.outbox.replay import BACKFILL_HEADER
-from contexture.outbox.state import State, StatePointer
+from contexture.outbox.state import StatePointer
 from contexture.outbox.storage import Storage
 from contexture.publications import Publication
-from contexture.publications.delivery import KEY_IDENTITY
 
 _REPORT_EVERY: Final = 100_000
 _TRIES: Final = 3
-_IDENTITY: Final = 4
-"""Members of an entity's identity key; an attribute's has more."""
 LOOKED_AT_AGAIN: Final = 10_000
 """How many keys that differ are looked at once more; their identities are in memory."""
-
-CHANGED: Final = "changed while it was read: a second look found it equal, or changed again"
-BEHIND: Final = "changed in the source after the last concluded run, which the next run publishes"
-ABSENT: Final = "absent from the source in one run: its tombstone follows when a second run finds it absent"
-HELD_BACK: Final = "quarantined: topics keep what they had of it"
-
-_DETAILS: Final[Mapping[str, str]] = {
-    MISSING: "the source holds it, and no record or a tombstone is the last of its key",
-    SCATTERED: "its key has values in several partitions",
-    "body": "the source holds another body",
-    "headers": "its headers are not those of the source's content",
-    "time": "its time is not the source's time of change",
-}
-_STRANGE: Final = "neither the source nor state has it: its tombstone is missing, or another writer made it"
-_UNDELETED: Final = "the source no longer has it; state holds it until two runs have found it absent"
-
-
-def check_answerable(publication: Publication) -> None:
-    """Checks that a publication's topics can be compared with its source at all.
-
-    Raises:
-        ConfigurationError: they cannot, and why.
-    """
-    reason = _unanswerable(publication)
-    if reason is not None:
-        raise ConfigurationError(
-            f"publication {publication.name} cannot be verified against its source: {reason}",
-            next_step="verify it against what was sent (--against sent)",
-            publication=publication.name,
-        )
-
-
-def is_answerable(publication: Publication) -> bool:
-    """Returns whether a publication's topics can be compared with its source."""
-    return _unanswerable(publication) is None
-
-
-def _unanswerable(publication: Publication) -> str | None:
-    if publication.source.kind == "operations":
-        return "its source is Contexture itself, whose events happen once"
-    if publication.source.kind == "sdmx":
-        return "its source is a structure registry, and only context brokers can be compared"
-    if basis_of(publication) == "records":
-        return "its records have no key of their own, so nothing says which is the last one of an entity"
-    if publication.source.mode == "notifications":
-        return "it publishes what its source notifies, which may be a part of an entity"
-    return None
 
 
 def verify_against_source(
@@ -131,16 +88,16 @@ class _SourceVerification:
 
     def run(self, now: datetime) -> Verification:
         started = time.monotonic()
-        pointer = self._archive.pointer()
-        if pointer.outbox is None:
+        if self._archive.pointer().outbox is None:
             raise ConfigurationError(
                 f"nothing of publication {self._publication.name} was published yet, so there is nothing to verify",
                 next_step="let it run first",
             )
         with self._comparison() as compared:
+            # Before the walk: its files are there until the second next run concludes, and a walk may take an hour.
+            pointer = self._read_state(lambda pointer: self._know(compared, pointer))
             self._read_source(compared, pointer)
-            compared.know(self._known(pointer))
-            self._excuse(compared, pointer)
+            self._excuse_moving(compared, pointer)
             cut = self._cut(compared.topics())
             records = compared.find(self._records(cut))
             if compared.has_extra():
@@ -167,8 +124,8 @@ class _SourceVerification:
                 records=records,
                 compared=compared.compared(),
                 unjudged=dict(unjudged),
-                differences=_counts(left, more),
-                samples=tuple(_samples(left)),
+                differences=count_kinds(left, more),
+                samples=tuple(sample_suspects(left)),
             )
 
     @contextmanager
@@ -208,16 +165,31 @@ class _SourceVerification:
                 self._report(f"{number} of the source are read")
             yield met
 
-    def _known(self, pointer: StatePointer) -> Iterator[tuple[str, bytes | None, bytes, bytes | None, bool]]:
-        columns = ["identity", "topics", "key", "missing_since"]
-        reader = State(self._storage, self._publication.name).reader(pointer)
-        for piece in reader.pieces(columns):
-            for name, topics, key, since in zip(*(piece.column(each).to_pylist() for each in columns), strict=True):
-                entity = _entity_of(name)
-                yield from ((topic, key, name, entity, since is not None) for topic in topics)
+    def _know(self, compared: SourceComparison, pointer: StatePointer) -> None:
+        compared.know(known_keys(self._storage, self._publication.name, pointer, self._source))
+        self._excuse_by_state(compared, pointer)
 
-    def _excuse(self, compared: SourceComparison, pointer: StatePointer) -> None:
+    def _read_state(self, read: Callable[[StatePointer], object]) -> StatePointer:
+        """Reads the newest state, and returns its pointer; a run that concludes meanwhile makes it read again."""
+        for number in range(1, _TRIES + 1):
+            pointer = self._archive.pointer()
+            try:
+                read(pointer)
+            except (FileNotFoundError, RetriableError):
+                if number == _TRIES or self._archive.pointer().generation == pointer.generation:
+                    raise
+            else:
+                return pointer
+        raise DefectError("a loop that returns or raises has ended", next_step="report this")
+
+    def _excuse_by_state(self, compared: SourceComparison, pointer: StatePointer) -> None:
+        baselines = {each.sequence for each in self._archive.concluded(pointer.sequence) if each.manifest.baseline}
+        if baselines:
+            noted = (each for each in self._archive.held(pointer) if each.sequence in baselines)
+            compared.excuse(((each.topic, each.key) for each in noted), BASELINE)
         compared.excuse(self._archive.withheld(pointer), WITHHELD)
+
+    def _excuse_moving(self, compared: SourceComparison, pointer: StatePointer) -> None:
         for each in self._archive.moving(pointer.sequence):
             compared.excuse(((topic, key) for topic, key, _ in self._archive.records(each)), MOVING)
 
@@ -259,19 +231,19 @@ class _SourceVerification:
             elif len(left) < LOOKED_AT_AGAIN:
                 left.append(suspect)
             else:
-                more[_kind(suspect)] += 1
+                more[kind_of(suspect)] += 1
         return unjudged, left, more
 
     def _reason(self, suspect: Suspect, pointer: StatePointer, cut: Cut) -> str | None:
-        if suspect.excused is not None:
+        if suspect.excused is not None and (suspect.excused != BASELINE or suspect.verdict == MISSING):
             return suspect.excused
         if suspect.held_back is not None:
             return HELD_BACK
-        if suspect.verdict == EXTRA:
-            return ABSENT if suspect.is_absent else None
+        if suspect.verdict == EXTRA and suspect.is_absent:
+            return ABSENT
         if suspect.verdict == MISSING and self._keeps_history and suspect.topic in cut.removed:
             return REMOVED
-        return BEHIND if _is_later(suspect.modified_us, pointer.watermark) else None
+        return BEHIND if self._source.is_behind(suspect.entity, suspect.modified_us, pointer.watermark) else None
 
     def _look_again(
         self, compared: SourceComparison, suspects: list[Suspect], pointer: StatePointer
@@ -289,14 +261,16 @@ class _SourceVerification:
             # A source that answers nothing for a moment would make everything extra.
             self._source.health()
             again.know((each.topic, each.key, each.name, each.entity, each.is_absent) for each in suspects)
-            latest = self._archive.pointer()
-            self._excuse(again, latest)
+            latest = self._read_state(lambda latest: self._excuse_by_state(again, latest))
+            self._excuse_moving(again, latest)
             if any(each.verdict == EXTRA for each in suspects):
                 self._excuse_others(again)
             cut = self._topics.cut({each.topic for each in suspects})
             again.find(self._records(cut), places)
             now = {each.place: each for each in again.suspects() if each.place in places}
-            published = self._published_since(pointer, latest, places)
+            published: set[bytes] = set()
+            name = self._publication.name
+            self._read_state(lambda now: published.update(published_since(self._storage, name, pointer, now)))
             for suspect in suspects:
                 seen = now.get(suspect.place)
                 was_asked = entities[suspect.place] is not None
@@ -313,72 +287,11 @@ class _SourceVerification:
     def _entity(self, suspect: Suspect) -> bytes | None:
         """The entity that a key is about, if the source can be asked for it; keys of strangers may be anything."""
         entity = suspect.entity
-        if entity is None and self._publication.message.key == KEY_IDENTITY and suspect.key is not None:
-            entity = self._entity_of_key(suspect.key)
+        if entity is None and suspect.key is not None:
+            entity = self._source.entity_of_key(suspect.key)
         return entity if entity is not None and self._source.can_ask(entity) else None
-
-    def _entity_of_key(self, key: bytes) -> bytes | None:
-        try:
-            members = orjson.loads(key)
-        except orjson.JSONDecodeError:
-            return None
-        is_ours = isinstance(members, list) and len(members) >= _IDENTITY and all(isinstance(m, str) for m in members)
-        return orjson.dumps(members[:_IDENTITY]) if is_ours and members[0] == self._publication.source.service else None
-
-    def _published_since(self, before: StatePointer, now: StatePointer, places: set[bytes]) -> set[bytes]:
-        """The keys that a run has published which concluded meanwhile."""
-        if now.generation == before.generation:
-            return set()
-        columns = ["topics", "key", "sequence"]
-        found = set()
-        for piece in State(self._storage, self._publication.name).reader(now).pieces(columns):
-            for topics, key, sequence in zip(*(piece.column(each).to_pylist() for each in columns), strict=True):
-                if sequence > before.sequence:
-                    found |= {place_of(topic, key) for topic in topics}
-        return found & places
 
 
 def _moved(compared: SourceComparison, again: SourceComparison, suspect: Suspect, seen: Suspect) -> bool:
     """Whether the source holds something else than in the first look, or the key differs in another way."""
     return seen.verdict != suspect.verdict or compared.expects(suspect.place) != again.expects(suspect.place)
-
-
-def _entity_of(name: bytes) -> bytes:
-    """The identity key of an entity, from its own or from that of an attribute."""
-    members = orjson.loads(name)
-    return name if len(members) == _IDENTITY else orjson.dumps(members[:_IDENTITY])
-
-
-def _is_later(modified_us: int | None, watermark: str | None) -> bool:
-    known = moment(watermark)
-    return known is not None and modified_us is not None and modified_us > known.timestamp() * 1_000_000
-
-
-def _kind(suspect: Suspect) -> Kind:
-    match suspect.verdict:
-        case "missing":
-            return "missing"
-        case "extra":
-            return "extra"
-        case "scattered":
-            return "order"
-        case _:
-            return "different"
-
-
-def _counts(suspects: list[Suspect], more: Counter[Kind]) -> dict[Kind, int]:
-    counted = Counter(map(_kind, suspects)) + more
-    kinds: tuple[Kind, ...] = ("missing", "extra", "different", "order")
-    return {kind: counted[kind] for kind in kinds}
-
-
-def _samples(suspects: list[Suspect]) -> Iterator[Sample]:
-    shown: Counter[Kind] = Counter()
-    for suspect in suspects:
-        kind = _kind(suspect)
-        shown[kind] += 1
-        if shown[kind] <= SAMPLES:
-            strange = _STRANGE if suspect.entity is None else _UNDELETED
-            detail = _DETAILS.get(suspect.verdict, strange)
-            name = shown_name(suspect.name if suspect.name is not None else suspect.key)
-            yield Sample(kind=kind, topic=suspect.topic, partition=suspect.partition, name=name, detail=detail)

@@ -13,7 +13,7 @@ import msgspec
 import orjson
 
 from contexture.errors import RejectedError
-from contexture.events import AttributeName, ContextIdentity, content_hash, identity_key, parse_json
+from contexture.events import AttributeName, ContextIdentity, content_hash, identity_key
 from contexture.kafka import ReplicaRecord
 from contexture.messages.cloudevents.changes import Occasion
 from contexture.messages.envelopes import Envelope, envelope
@@ -31,18 +31,23 @@ from contexture.ngsi import (
 from contexture.ngsi.broker import Page
 from contexture.ngsi.rules import RuleOptions, check_entity, unreadable
 from contexture.ngsi.rules.coercion import with_numbers
+from contexture.ngsi.sighting import moment
 from contexture.ngsi.transport import Patience
+from contexture.operations.verification.broker_queries import queries_of
+from contexture.operations.verification.contents import canonical_hash
+from contexture.operations.verification.headers import OWN_HEADERS, foreign_headers, parse_time
 from contexture.operations.verification.source_view import Difference, ExpectedRecord, HeldBack, Met, SourceHealth
 from contexture.publications import Publication
+from contexture.publications.delivery import KEY_IDENTITY
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
 _IDS_AT_ONCE: Final = 20
 """An id has up to 256 characters, and a URL some 8,000."""
 _MAXIMUM_RECORD_BYTES: Final = 1_000_000
-_OWN_HEADERS: Final = ("contexture-", "contexture_")
 _LINE_TIME: Final = re.compile(rb'(\{"timestamp":)\d+(\}\],"body":)')
-_UNREADABLE: Final = b""
+_IDENTITY: Final = 4
+"""Members of an entity's identity key; an attribute's has more."""
 
 
 class _Event(msgspec.Struct):
@@ -63,7 +68,7 @@ class BrokerView:
     def __init__(self, publication: Publication, broker: Broker) -> None:
         self._publication, self._broker = publication, broker
         self._by_attribute = publication.topics.data_model == "dm-by-attribute"
-        self._queries = tuple(_queries(publication))
+        self._queries = tuple(queries_of(publication))
         self._seconds = float(publication.source.walk_deadline_seconds)
         self._render = renderer(publication)
         self._envelope = envelope(publication)
@@ -104,6 +109,28 @@ class BrokerView:
         entity_id = str(orjson.loads(entity)[2])
         return bool(entity_id) and "," not in entity_id
 
+    def entity_of(self, name: bytes) -> bytes:
+        """As `SourceView.entity_of`."""
+        members = orjson.loads(name)
+        return name if len(members) == _IDENTITY else orjson.dumps(members[:_IDENTITY])
+
+    def entity_of_key(self, key: bytes) -> bytes | None:
+        """As `SourceView.entity_of_key`: only keys of the kind `identity` say it."""
+        if self._publication.message.key != KEY_IDENTITY:
+            return None
+        try:
+            members = orjson.loads(key)
+        except orjson.JSONDecodeError:
+            return None
+        is_ours = isinstance(members, list) and len(members) >= _IDENTITY and all(isinstance(m, str) for m in members)
+        return orjson.dumps(members[:_IDENTITY]) if is_ours and members[0] == self._publication.source.service else None
+
+    def is_behind(self, entity: bytes | None, modified_us: int | None, watermark: str | None) -> bool:
+        """As `SourceView.is_behind`: by the entity's own time of change."""
+        del entity
+        known = moment(watermark)
+        return known is not None and modified_us is not None and modified_us > known.timestamp() * 1_000_000
+
     def difference(self, expected: ExpectedRecord, record: ReplicaRecord) -> Difference | None:
         """As `SourceView.difference`: the body by its canonical form, then headers, then the record's time."""
         value, told_at = record.value or b"", None
@@ -112,12 +139,12 @@ class BrokerView:
                 event = msgspec.json.decode(value, type=_Event)
             except msgspec.DecodeError:
                 return "body"
-            value, told_at = bytes(event.data), _moment(event.time)
+            value, told_at = bytes(event.data), parse_time(event.time)
         if self._content(value) != expected.content:
             return "body"
         if self._envelope is not None and not self._is_wrapped(self._envelope, expected, record, value, told_at):
             return "headers"
-        if self._envelope is None and _foreign(record):
+        if self._envelope is None and foreign_headers(record):
             return "headers"
         is_right = not self._judges_times or self._is_time(record.timestamp_ms, expected.modified_us)
         return None if is_right else "time"
@@ -198,10 +225,7 @@ class BrokerView:
         """The hash of a value's canonical form; the time of reception in Cygnus' lines is no content of the source."""
         if self._is_line:
             value = _LINE_TIME.sub(rb"\g<1>0\2", value, count=1)
-        try:
-            return content_hash(parse_json(value))
-        except (ValueError, TypeError, RecursionError):
-            return _UNREADABLE
+        return canonical_hash(value)
 
     def _is_wrapped(
         self, around: Envelope, expected: ExpectedRecord, record: ReplicaRecord, data: bytes, told_at: datetime | None
@@ -209,7 +233,7 @@ class BrokerView:
         """Whether an envelope is the one of this content, told at a time that the source allows."""
         headers = dict(record.headers)
         if not self._structured:
-            told_at = _moment((headers.get("ce_time") or b"").decode(errors="replace"))
+            told_at = parse_time((headers.get("ce_time") or b"").decode(errors="replace"))
         if expected.modified_us is not None and (
             told_at is None or not self._is_allowed(_microseconds(told_at) or 0, expected.modified_us)
         ):
@@ -225,11 +249,11 @@ class BrokerView:
         )
         wanted = {name: value.encode() for name, value in around.constant}
         wanted |= {name: value for name, value in zip(around.columns, made.headers, strict=True) if value is not None}
-        found = {name: value for name, value in record.headers if not name.startswith(_OWN_HEADERS)}
+        found = {name: value for name, value in record.headers if not name.startswith(OWN_HEADERS)}
         if expected.modified_us is None:
             # Nothing repeats the place in the landing that the id is made of then.
             wanted.pop("ce_id", None), found.pop("ce_id", None)
-        elif self._structured and _canonical(made.value) != _canonical(record.value or b""):
+        elif self._structured and canonical_hash(made.value) != canonical_hash(record.value or b""):
             return False
         return wanted == found
 
@@ -243,53 +267,12 @@ class BrokerView:
         return told <= modified if self._suppresses else told == modified
 
 
-def _queries(publication: Publication) -> Iterator[EntityQuery]:
-    source = publication.source
-    # Scopes of NGSI-LD are selected at once, because an entity may have several.
-    paths = (",".join(source.service_path),) if source.api == "ngsi-ld" else source.service_path
-    for path in paths:
-        yield EntityQuery(
-            service_path=path,
-            types=source.types,
-            ids=source.ids,
-            id_pattern=source.id_pattern,
-            type_pattern=source.type_pattern,
-            q=source.query,
-            mq=source.metadata_query,
-            attributes=source.attributes,
-            georel=source.georel,
-            geometry=source.geometry,
-            coords=source.coords,
-            page_size=source.page_size,
-            attribute_times=publication.topics.data_model == "dm-by-attribute",
-        )
-
-
 def _microseconds(moment: datetime | None) -> int | None:
     return None if moment is None else (moment - _EPOCH) // _MICROSECOND
 
 
 def _time(microseconds: int | None) -> datetime | None:
     return None if microseconds is None else _EPOCH + timedelta(microseconds=microseconds)
-
-
-def _moment(text: str | None) -> datetime | None:
-    try:
-        return datetime.fromisoformat(text).astimezone(UTC) if text else None
-    except ValueError:
-        return None
-
-
-def _canonical(value: bytes) -> bytes:
-    try:
-        return content_hash(parse_json(value))
-    except (ValueError, TypeError, RecursionError):
-        return _UNREADABLE
-
-
-def _foreign(record: ReplicaRecord) -> bool:
-    """Whether a record without an envelope carries a header that Contexture did not write."""
-    return any(not name.startswith(_OWN_HEADERS) for name, _ in record.headers)
 
 
 @contextmanager

@@ -79,6 +79,18 @@ class SourceView(Protocol):
         """Whether the source can be asked for one entity or structure by its id."""
         ...
 
+    def entity_of(self, name: bytes) -> bytes:
+        """Returns the identity key of the entity or structure that an identity key of state belongs to."""
+        ...
+
+    def entity_of_key(self, key: bytes) -> bytes | None:
+        """Returns the same for a record's key; None where the key does not say it, or is a stranger's."""
+        ...
+
+    def is_behind(self, entity: bytes | None, modified_us: int | None, watermark: str | None) -> bool:
+        """Returns whether the source says that it changed after what the last concluded run has read."""
+        ...
+
     def difference(self, expected: ExpectedRecord, record: ReplicaRecord) -> Difference | None:
         """Compares a record that is no tombstone with what the source holds; None when nothing differs."""
         ...
