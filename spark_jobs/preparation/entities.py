@@ -175,9 +175,11 @@ class EntityEvaluator:
                 candidate.entity_hash,
                 candidate.content_hash if rule is None else None,
                 candidate.modified_at,
+                row.modified_at,
                 candidate.parsed.expires_at,
                 row.received_at,
                 notified_form(row.media_type) is not None,
+                bool(identity.id),
                 rule,
                 candidate.warnings if part == 0 else None,
                 candidate.key.decode(),
@@ -210,7 +212,8 @@ class EntityEvaluator:
         key = identity_key(identity)
         hashed = identity_hash(key)
         event = (event_number(row.ordinal, 0), 0, verdict.value, hashed, hashed, None)
-        found = (row.modified_at, None, row.received_at, notified_form(row.media_type) is not None, rules, warnings)
+        times = (row.modified_at, row.modified_at, None, row.received_at)
+        found = (*times, notified_form(row.media_type) is not None, bool(identity.id), rules, warnings)
         names = (key.decode(), identity.service_path, identity.id, identity.type, None, None, None)
         rows.narrow_rows.append((*event, *found, *names, *self._judged.nothing))
 

@@ -133,7 +133,7 @@ def second_start(platform: Installation, first_load: datetime) -> Story:
     )
     story.refused_stage = platform.log(story.refused, "stage", try_number=2)
     for name in ("cars", "added", "history"):
-        story.comparisons[name] = compare(platform.storage, name, platform.stack.kafka_settings())
+        story.comparisons[name] = compare(platform.storage, name, platform.stack.kafka.client_settings())
     return story
 
 

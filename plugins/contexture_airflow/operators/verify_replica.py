@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 
 
 class VerifyReplicaOperator(BaseOperator):
-    """Reads the topics of a publication back, as a read-committed consumer gets them, and compares them with state.
+    """Reads the topics of a publication back, as a read-committed consumer gets them, and compares them.
+
+    With what state says was sent, or with what the source holds now.
 
     Up to the last committed transaction; what is being sent meanwhile is not judged. Nothing is written to Kafka. The
     outcome is in the operational tables and in a report with samples of identities.
@@ -24,14 +26,16 @@ class VerifyReplicaOperator(BaseOperator):
 
     Args:
         publication: name of the publication.
+        against: `sent` or `source`.
     """
 
-    template_fields: Sequence[str] = ("publication",)
+    template_fields: Sequence[str] = ("publication", "against")
     operator_extra_links = (VerificationLink(),)
 
-    def __init__(self, *, publication: str, **kwargs: Any) -> None:
+    def __init__(self, *, publication: str, against: str = "sent", **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.publication = publication
+        self.against = against
         self.report_path: str | None = None
 
     def execute(self, context: Context) -> Mapping[str, Any]:
@@ -40,12 +44,16 @@ class VerifyReplicaOperator(BaseOperator):
         from contexture_airflow.metrics import count_verified
         from contexture_airflow.steps.noting import open_journal
         from contexture_airflow.steps.open import open_storage
-        from contexture_airflow.steps.verifying import chosen, counts, kafka_topics
+        from contexture_airflow.steps.verifying import chosen, counts, kafka_topics, source_view
 
         storage, publication = open_storage(), chosen(self.publication)
-        with open_journal(storage, self.log.warning) as journal:
+        with (
+            open_journal(storage, self.log.warning) as journal,
+            source_view(publication, self.against) as source,
+        ):
+            topics = kafka_topics(publication)
             reported = verify_and_report(
-                storage, publication, kafka_topics(publication), journal=journal, report=self.log.info
+                storage, publication, topics, journal=journal, source=source, report=self.log.info
             )
         self.report_path = reported.uri
         count_verified(reported.found)
