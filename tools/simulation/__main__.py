@@ -14,7 +14,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from tools.simulation.plans import SCENARIOS
+from tools.simulation.plans import SCENARIOS, WEATHERS
 from tools.simulation.schedules import Found, replay, try_schedules
 
 
@@ -22,14 +22,14 @@ def main() -> int:
     """The number of schedules that came out wrong decides the exit status."""
     arguments = _arguments()
     if arguments.replay is not None:
-        verdict, trace = replay(arguments.replay, arguments.scenario)
+        verdict, trace = replay(arguments.replay, arguments.scenario, arguments.weather)
         print("\n".join(trace))
         print(f"seed {arguments.replay}: {dict(verdict.anomalies) or verdict.outcome}")
         print("\n".join(verdict.told))
         return int(bool(verdict.anomalies))
     started = time.monotonic()
     totals, found = Counter[str](), list[Found]()
-    for each in try_schedules(arguments.seed, arguments.schedules, arguments.scenario):
+    for each in try_schedules(arguments.seed, arguments.schedules, arguments.scenario, arguments.weather):
         totals["schedules"] += 1
         totals["calls"] += each.verdict.calls
         totals["killed"] += each.verdict.killed
@@ -40,14 +40,14 @@ def main() -> int:
             totals["wrong"] += 1
             totals.update({f"with {kind}": 1 for kind in each.verdict.anomalies})
             if totals["wrong"] <= arguments.shown:
-                print(f"seed {each.seed} ({each.scenario}): {'; '.join(each.verdict.told)[:400]}", flush=True)
+                print(f"seed {each.seed} ({each.scenario}, {each.weather}): {'; '.join(each.verdict.told)[:400]}", flush=True)
             if arguments.first:
                 break
     seconds = time.monotonic() - started
     figures: dict[str, Any] = {**totals, "seconds": round(seconds, 1), "a second": round(totals["schedules"] / seconds)}
     print(", ".join(f"{name} {count}" for name, count in figures.items()))
     if arguments.json:
-        wrong = [{"seed": each.seed, "scenario": each.scenario, **each.verdict.anomalies} for each in found]
+        wrong = [{"seed": each.seed, "scenario": each.scenario, "weather": each.weather, **each.verdict.anomalies} for each in found]
         Path(arguments.json).write_text(json.dumps({"figures": figures, "wrong": wrong}, indent=1))
     return int(bool(found))
 
@@ -57,6 +57,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--schedules", type=int, default=10_000, help="how many")
     parser.add_argument("--seed", type=int, default=1, help="of the first; the others follow")
     parser.add_argument("--scenario", choices=SCENARIOS, help="of this kind alone")
+    parser.add_argument("--weather", choices=WEATHERS, help="of this kind alone")
     parser.add_argument("--json", help="writes the figures to this file")
     parser.add_argument("--replay", type=int, metavar="SEED", help="shows one schedule")
     parser.add_argument("--shown", type=int, default=10, help="how many of those that came out wrong are described")

@@ -14,6 +14,17 @@ REPLACED: Final = "replaced"
 RESHARDED: Final = "resharded"
 EMPTIED: Final = "emptied"
 SCENARIOS: Final = (RESTARTED, REPLACED, RESHARDED, EMPTIED)
+"""What befalls senders: killed; stopped and replaced; of an outbox that was given up, `publish.shards` changed; killed,
+and the ledger is emptied before the next one."""
+
+QUIET: Final = "quiet"
+NETWORK: Final = "network"
+MARKERS: Final = "markers"
+LEADERS: Final = "leaders"
+ALL: Final = "all"
+WEATHERS: Final = (QUIET, NETWORK, MARKERS, LEADERS, ALL)
+"""What befalls requests: nothing; they come late, never, or their answers get lost; leaders are lost at the end of a
+transaction, and markers with them; leaders are lost while brokers are asked; all of it."""
 
 # Calls that a sender of one shard makes, about; most of what happens should happen within them.
 _CALLS = 70
@@ -51,6 +62,7 @@ class Plan:
         abandoned_after: in which call of its first sender the first outbox is abandoned (resharded).
         emptied: which partitions of the ledger lose their records when the first sender has ended.
         begins_anew: a sender that follows is of a new run, which looks at the ledger first, and not of a cleared task.
+        sky: which of `WEATHERS`.
         weather: what befalls requests.
         batch_records: of a request.
         compacts: the ledger is compacted between senders.
@@ -65,21 +77,24 @@ class Plan:
     abandoned_after: float
     emptied: str
     begins_anew: bool
+    sky: str = QUIET
     weather: Weather = field(default_factory=Weather)
     batch_records: int = 3
     compacts: bool = False
 
 
-def plan_of(seed: int, scenario: str | None = None) -> Plan:
+def plan_of(seed: int, scenario: str | None = None, weather: str | None = None) -> Plan:
     """The schedule of a seed.
 
     Args:
         seed: any number.
-        scenario: of this kind alone; None for any.
+        scenario, weather: of this kind alone; None for any.
     """
     draw = random.Random(seed * 7919 + 17)
     kind = draw.choice((RESTARTED, RESTARTED, RESTARTED, REPLACED, REPLACED, RESHARDED, RESHARDED, EMPTIED))
     kind = scenario or kind
+    sky = QUIET if kind == EMPTIED else draw.choice((QUIET, NETWORK, NETWORK, MARKERS, MARKERS, LEADERS, ALL))
+    sky = weather or sky
     first = draw.choice((1, 1, 2, 3))
     second = draw.choice([each for each in (1, 2, 3) if each != first]) if kind == RESHARDED else first
     fates = {
@@ -91,13 +106,14 @@ def plan_of(seed: int, scenario: str | None = None) -> Plan:
         seed=seed,
         scenario=kind,
         shards=(first, second),
-        records=draw.choice((6, 9, 14)) * first,
+        records=draw.choice((6, 8, 11)) * first,
         transaction=draw.choice((2, 3, 5)),
         fates=fates,
         abandoned_after=draw.uniform(0.05, 0.6),
         emptied=draw.choice(("all", "all", "one")),
         begins_anew=draw.random() < 0.5,
-        weather=_weather(draw, kind),
+        sky=sky,
+        weather=_weather(draw, sky),
         batch_records=draw.choice((1, 2, 3, 5)),
         compacts=draw.random() < 0.2,
     )
@@ -127,18 +143,19 @@ def _stopped(draw: random.Random) -> Fate:
 
 def _weather(draw: random.Random, kind: str) -> Weather:
     weather = Weather(late_markers=draw.choice((0.0, 0.0, 0.2)))
-    if kind == EMPTIED:
-        return weather
-    if draw.random() < 0.5:
+    if kind in {NETWORK, ALL}:
         often, seldom = draw.choice((0.05, 0.2, 0.4)), draw.choice((0.0, 0.01, 0.03))
         weather.held = {"EndTxn": often, **dict.fromkeys(_OTHERS, seldom)}
         weather.unanswered = {"EndTxn": often / 3, **dict.fromkeys(_OTHERS, seldom)}
         weather.dropped = {"EndTxn": often / 4, **dict.fromkeys(_OTHERS, seldom)}
         weather.held_seconds = draw.choice((0.3, 1.0, 5.0))
-    if draw.random() < 0.5:
-        often = draw.choice((0.0, 0.1, 0.3))
-        seldom = draw.choice((0.0, 0.01, 0.03))
-        weather.leader_lost = {"EndTxn": often, "ListOffsets": seldom, "Metadata": seldom, "Fetch": seldom / 4, "Produce": seldom}
-        weather.lost_markers = draw.choice((0.0, 0.5, 1.0))
-        weather.leaderless_seconds = draw.choice((0.3, 2.0, 6.0))
+    leaders: dict[str, float] = {}
+    if kind in {MARKERS, ALL}:
+        leaders["EndTxn"] = draw.choice((0.1, 0.3))
+        weather.lost_markers = draw.choice((0.5, 1.0))
+    if kind in {LEADERS, ALL}:
+        seldom = draw.choice((0.005, 0.01, 0.03))
+        leaders |= {"ListOffsets": seldom, "Metadata": seldom, "Fetch": seldom / 4, "Produce": seldom}
+    weather.leader_lost = leaders
+    weather.leaderless_seconds = draw.choice((0.3, 2.0, 6.0))
     return weather

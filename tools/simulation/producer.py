@@ -87,6 +87,7 @@ class SimulatedProducer:
         self._state = "ready"
         self._end: str | None = None  # The answer to EndTxn.
         self._fatal: KafkaError | None = None
+        self._is_fatal_untold = False
         self._abortable: KafkaError | None = None
         self._reports: deque[tuple[_Record, KafkaError | None]] = deque()
         self._is_gone = False
@@ -146,14 +147,17 @@ class SimulatedProducer:
         """Serves callbacks."""
         if timeout > 0:
             self._process.call("poll")
-            self._process.wait(lambda: bool(self._reports) or self._fatal is not None, timeout)
-        return self._serve()
+            self._process.wait(lambda: bool(self._reports) or self._is_fatal_untold, timeout)
+        count = self._serve()
+        self._tell_fatal()
+        return count
 
     def flush(self, timeout: float = -1) -> int:
         """Waits until everything is delivered."""
         self._process.call("flush")
         self._process.wait(lambda: not len(self) or self._has_failed(), 60.0 if timeout < 0 else timeout)
         self._serve()
+        self._tell_fatal()
         return len(self)
 
     def commit_transaction(self, timeout: float = -1) -> None:
@@ -374,8 +378,8 @@ class SimulatedProducer:
     def _log(self, error: str) -> None:
         if self._debugs and self._logger is not None:
             # As librdkafka 2.16 says it with `debug=eos`.
-            name = error if error.startswith("_") else error
-            text = f"EndTxn returned {name} in state {'CommittingTransaction' if self._state == 'committing' else 'AbortingTransaction'} (may_retry=true)"
+            state = "CommittingTransaction" if self._state == "committing" else "AbortingTransaction"
+            text = f"EndTxn returned {error} in state {state} (may_retry=true)"
             self._logger.log(7, "%s [%s] %s", "ENDTXN", self._name, text)
 
     def _await_end(self, seconds: float, state: str) -> None:
@@ -389,8 +393,15 @@ class SimulatedProducer:
         self._process.wake()
 
     def _fail_fatally(self, name: str) -> None:
-        self._fatal = self._fatal or kafka_error(name, fatal=True)
+        if self._fatal is None:
+            self._fatal, self._is_fatal_untold = kafka_error(name, fatal=True), True
         self._process.wake()
+
+    def _tell_fatal(self) -> None:
+        """The client raises a fatal error once, by whatever call serves callbacks."""
+        if self._is_fatal_untold:
+            self._is_fatal_untold = False
+            raise KafkaException(self._fatal)
 
     def _has_failed(self) -> bool:
         return self._fatal is not None or self._abortable is not None

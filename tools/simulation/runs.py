@@ -34,6 +34,8 @@ _MOST_ATTEMPTS = 14
 # From then on nothing goes wrong any more: what has not ended by itself is stuck.
 _CALM_AFTER_ATTEMPTS = 5
 _MOST_SECONDS = 3_000.0
+# After a sender has ended well, readers see all of it, but for the moment that markers take.
+_SEEN_SECONDS = 1.0
 
 logging.getLogger("contexture").setLevel(logging.CRITICAL + 1)
 
@@ -98,7 +100,7 @@ class Run:
         self._concluded = [False, False]
         self._is_over = False
         self._was_emptied = False
-        self._attempts = 0
+        self._alive = 0
 
     def carry_out(self) -> Verdict:
         """Gives what became of it."""
@@ -119,7 +121,7 @@ class Run:
         return self.verdict
 
     def _is_quiet(self) -> bool:
-        return not self.world.network.under_way and not any(each.is_alive for each in self._processes)
+        return not self.world.network.under_way and not self._alive
 
     def _why_stuck(self) -> str:
         failures = [str(each.failures[-1]) for each in self._tasks if each.failures and not each.is_done]
@@ -184,7 +186,6 @@ class Run:
 
     def _attempt(self, task: _Task, delay: float) -> None:
         task.attempts += 1
-        self._attempts += 1
         if task.attempts > _CALM_AFTER_ATTEMPTS:
             self.world.network.calm()
         if task.attempts > _MOST_ATTEMPTS:
@@ -231,12 +232,16 @@ class Run:
                 self._refuse(name, error)
             return
         self.world.events.note(f"{name} has ended well")
-        if not task.is_given_up:
-            unseen = missing(self.world.brokers, task.load, task.shard)
-            self.verdict.add("unseen", len(unseen), f"when {name} had ended well: {unseen[:4]}")
         task.is_done = True
+        if not task.is_given_up:
+            self.world.events.after(_SEEN_SECONDS, lambda: self._look_for(task, name))
+
+    def _look_for(self, task: _Task, name: str) -> None:
+        unseen = missing(self.world.brokers, task.load, task.shard)
+        self.verdict.add("unseen", len(unseen), f"{_SEEN_SECONDS:.0f} s after {name} had ended well: {unseen[:4]}")
 
     def _ended(self, task: _Task, process: Process) -> None:
+        self._alive -= 1
         task.alive.remove(process)
         if self._is_over or task.is_given_up:
             return
@@ -300,11 +305,16 @@ class Run:
     def _target(self) -> KafkaTarget:
         return _Target(_SETTINGS, _PUBLICATION, None, lambda sentence: self.world.events.note(f"  {sentence}"))
 
+    def _is_gone(self, process: Process) -> None:
+        self._alive -= 1
+
     def _check_ledger(self, target: KafkaTarget) -> None:
         ledger_watch.check_ledger(self._home, PUBLICATION, target)  # type: ignore[arg-type]
 
     def _start(self, name: str, body: Callable[[], None], delay: float) -> Process:
         process = self.world.process(name, body)
+        process.on_end = self._is_gone
+        self._alive += 1
         self._processes.append(process)
         process.start(delay)
         return process

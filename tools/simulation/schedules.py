@@ -22,25 +22,26 @@ class Found:
 
     seed: int
     scenario: str
+    weather: str
     verdict: Verdict
 
 
-def try_schedules(first: int, count: int, scenario: str | None = None) -> Iterator[Found]:
+def try_schedules(first: int, count: int, scenario: str | None = None, weather: str | None = None) -> Iterator[Found]:
     """Carries out the schedules of consecutive seeds.
 
     Args:
         first: the first seed.
         count: how many.
-        scenario: of this kind alone; None for any.
+        scenario, weather: of this kind alone; None for any.
     """
     was_enabled = gc.isenabled()
     gc.disable()
     try:
         with simulated(_PACKAGES) as choose:
             for number, seed in enumerate(range(first, first + count)):
-                run = Run(plan_of(seed, scenario))
+                run = Run(plan_of(seed, scenario, weather))
                 choose(run.world)
-                yield Found(seed, run.plan.scenario, run.carry_out())
+                yield Found(seed, run.plan.scenario, run.plan.sky, run.carry_out())
                 if number % _COLLECTED_EVERY == 0:
                     gc.collect()
     finally:
@@ -48,9 +49,9 @@ def try_schedules(first: int, count: int, scenario: str | None = None) -> Iterat
             gc.enable()
 
 
-def replay(seed: int, scenario: str | None = None) -> tuple[Verdict, list[str]]:
+def replay(seed: int, scenario: str | None = None, weather: str | None = None) -> tuple[Verdict, list[str]]:
     """One schedule again, with everything that happens in it."""
-    run = Run(plan_of(seed, scenario), traced=True)
+    run = Run(plan_of(seed, scenario, weather), traced=True)
     with simulated(_PACKAGES) as choose:
         choose(run.world)
         return run.carry_out(), [f"{run.plan}", *run.world.events.trace]
