@@ -87,7 +87,7 @@ class Brokers:
     def strike(self, kind: str, place: Place) -> None:
         """Takes the leader of a partition away for a while, if that is to happen now."""
         weather = self.network.weather
-        if self.network.happens(weather.leader_lost, kind):
+        if weather.leader_lost and self.network.happens(weather.leader_lost, kind):
             self.lose_leader(place, 0.05 + weather.leaderless_seconds * self.events.random.random() ** 2)
 
     def lose_leader(self, place: Place, seconds: float) -> None:

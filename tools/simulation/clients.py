@@ -23,7 +23,7 @@ from tools.simulation.events import Events, Process
 from tools.simulation.network import Network, Weather
 from tools.simulation.producer import SimulatedProducer
 
-_REAL = {"monotonic": time.monotonic, "sleep": time.sleep}
+_REAL: dict[str, Callable[..., Any]] = {"monotonic": time.monotonic, "sleep": time.sleep}
 
 
 class World:
@@ -103,7 +103,7 @@ def _admin(options: dict[str, Any], **more: Any) -> SimulatedAdmin:
 
 def clock() -> float:
     """Seconds of the run under way; the machine's outside of one."""
-    return _REAL["monotonic"]() if _world is None else _world.events.clock()  # type: ignore[no-any-return,operator]
+    return float(_REAL["monotonic"]()) if _world is None else _world.events.clock()
 
 
 def sleep(seconds: float) -> None:

@@ -48,7 +48,9 @@ class SimulatedMessage:
 
     def value(self) -> bytes | str | None:
         """The record's, or the text of the error."""
-        return self._error.str() if self._record is None and self._error else self._record and self._record.value
+        if self._record is None:
+            return None if self._error is None else self._error.str()
+        return self._record.value
 
     def headers(self) -> list[tuple[str, bytes | None]] | None:
         """The record's."""

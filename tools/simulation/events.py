@@ -8,6 +8,7 @@ from __future__ import annotations
 import heapq
 import random
 from collections.abc import Callable
+from contextlib import suppress
 
 from greenlet import getcurrent, greenlet
 
@@ -90,7 +91,8 @@ class Process:
         self.calls += 1
         if not self.is_alive:
             raise KilledError
-        self.events.say(lambda: f"{self.name}: {what}")
+        if self.events.is_traced:
+            self.events.note(f"{self.name}: {what}")
         if self.calls == self.dies_at:
             self.is_alive = False
             self.was_killed = True
@@ -154,10 +156,8 @@ class Process:
             self.on_end(self)
 
     def _run(self) -> None:
-        try:
+        with suppress(KilledError):
             self._body()
-        except KilledError:
-            pass
 
 
 class Events:
@@ -174,7 +174,7 @@ class Events:
         self.current: Process | None = None
         self.hub = getcurrent()
         self.trace: list[str] = []
-        self._traced = traced
+        self.is_traced = traced
         self._heap: list[tuple[float, int, Callable[[], None]]] = []
         self._count = 0
         self._happened = 0
@@ -213,10 +213,10 @@ class Events:
 
     def note(self, what: str) -> None:
         """Keeps what happened."""
-        if self._traced:
+        if self.is_traced:
             self.trace.append(f"{self.now:9.4f}  {what}")
 
     def say(self, what: Callable[[], str]) -> None:
         """The same for what costs to be put into words."""
-        if self._traced:
+        if self.is_traced:
             self.note(what())

@@ -6,7 +6,7 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from contexture.kafka.testing import MemoryShard, OutboxRow, record_batch
 from contexture.outbox.manifest import Manifest, ShardManifest
@@ -77,7 +77,8 @@ def load(sequence: int, shards: int, records: int, transaction: int) -> Load:
     made = tuple(
         Shard(tuple(each), outbox_id=outbox, sequence=sequence, shard=number) for number, each in enumerate(rows)
     )
-    manifest = Manifest.model_construct(
+    # The members that senders look at.
+    members: dict[str, Any] = dict(
         outbox=outbox,
         publication=PUBLICATION,
         sequence=sequence,
@@ -96,4 +97,4 @@ def load(sequence: int, shards: int, records: int, transaction: int) -> Load:
             for each in made
         ),
     )
-    return Load(manifest, made, values)
+    return Load(Manifest.model_construct(**members), made, values)

@@ -56,7 +56,7 @@ class Request(Generic[T]):
     process: Process
     connection: tuple[object, ...]
     kind: str
-    detail: Callable[[], str]
+    detail: str
     handle: Callable[[], T]
     answered: Callable[[T], None]
     lost: Callable[[], None]
@@ -116,7 +116,8 @@ class Network:
         def arrived() -> None:
             self.under_way -= 1
             answer = request.handle()
-            self._note(request, str(answer) if keeps_answer else f"{answer}, which nobody hears")
+            if self.events.is_traced:
+                self._note(request, str(answer) if keeps_answer else f"{answer}, which nobody hears")
             if keeps_answer:
                 back = _LATENCY_SECONDS * (0.2 + self.events.random.random())
                 self.events.after(back, request.process.owns(lambda: request.answered(answer)))
@@ -124,4 +125,5 @@ class Network:
         self.events.after(seconds, arrived)
 
     def _note(self, request: Request[T], what: str) -> None:
-        self.events.say(lambda: f"    {request.kind} of {request.process.name} {request.detail()}: {what}")
+        if self.events.is_traced:
+            self.events.note(f"    {request.kind} of {request.process.name} {request.detail}: {what}")

@@ -27,7 +27,7 @@ WEATHERS: Final = (QUIET, NETWORK, MARKERS, LEADERS, ALL)
 transaction, and markers with them; leaders are lost while brokers are asked; all of it."""
 
 # Calls that a sender of one shard makes, about; most of what happens should happen within them.
-_CALLS = 70
+_CALLS = 60
 _OTHERS: Final = ("InitProducerId", "AddPartitionsToTxn", "Produce")
 
 
@@ -65,6 +65,7 @@ class Plan:
         sky: which of `WEATHERS`.
         weather: what befalls requests.
         batch_records: of a request.
+        is_single: there is no second outbox.
         compacts: the ledger is compacted between senders.
     """
 
@@ -80,6 +81,7 @@ class Plan:
     sky: str = QUIET
     weather: Weather = field(default_factory=Weather)
     batch_records: int = 3
+    is_single: bool = False
     compacts: bool = False
 
 
@@ -95,7 +97,7 @@ def plan_of(seed: int, scenario: str | None = None, weather: str | None = None) 
     kind = scenario or kind
     sky = QUIET if kind == EMPTIED else draw.choice((QUIET, NETWORK, NETWORK, MARKERS, MARKERS, LEADERS, ALL))
     sky = weather or sky
-    first = draw.choice((1, 1, 2, 3))
+    first = draw.choice((1, 1, 1, 2, 2, 3))
     second = draw.choice([each for each in (1, 2, 3) if each != first]) if kind == RESHARDED else first
     fates = {
         (outbox, shard): _fates(draw, kind, outbox)
@@ -106,7 +108,7 @@ def plan_of(seed: int, scenario: str | None = None, weather: str | None = None) 
         seed=seed,
         scenario=kind,
         shards=(first, second),
-        records=draw.choice((6, 8, 11)) * first,
+        records=draw.choice((4, 6, 9)) * first,
         transaction=draw.choice((2, 3, 5)),
         fates=fates,
         abandoned_after=draw.uniform(0.05, 0.6),
@@ -115,6 +117,7 @@ def plan_of(seed: int, scenario: str | None = None, weather: str | None = None) 
         sky=sky,
         weather=_weather(draw, sky),
         batch_records=draw.choice((1, 2, 3, 5)),
+        is_single=kind != RESHARDED and draw.random() < 0.5,
         compacts=draw.random() < 0.2,
     )
 
@@ -128,7 +131,9 @@ def _fates(draw: random.Random, kind: str, outbox: int) -> tuple[Fate, ...]:
         count = draw.choice((0, 1, 1, 2, 3))
         return tuple(Fate(dies_at=draw.randint(5, _CALLS)) for _ in range(count))
     if kind == RESHARDED:
-        return (Fate(stops_at=draw.randint(10, _CALLS), stops_seconds=0.2 + 4 * draw.random(), delay_seconds=draw.random()),)
+        return (
+            Fate(stops_at=draw.randint(10, _CALLS), stops_seconds=0.2 + 4 * draw.random(), delay_seconds=draw.random()),
+        )
     return tuple(_stopped(draw) for _ in range(draw.choice((1, 1, 2))))
 
 

@@ -26,6 +26,8 @@ _LINGER_SECONDS = 0.005
 _RETRIABLE = frozenset({"NOT_LEADER_FOR_PARTITION", "LEADER_NOT_AVAILABLE"})
 _FENCED = frozenset({"INVALID_PRODUCER_EPOCH", "PRODUCER_FENCED"})
 _COORDINATOR = "coordinator"
+# Of a ledger's row, up to before its time.
+_SHOWN = 70
 
 
 def kafka_error(name: str, *, fatal: bool = False, retriable: bool = False, abortable: bool = False) -> KafkaError:
@@ -225,7 +227,7 @@ class SimulatedProducer:
                 self._process,
                 (id(self), target),
                 kind,
-                lambda: detail,
+                detail,
                 handle,
                 unless_gone(answered),
                 unless_gone(lost),
@@ -266,7 +268,7 @@ class SimulatedProducer:
         if self._registering and not self._is_asking:
             self._is_asking = True
             self._later(_LINGER_SECONDS * self._world.events.random.random(), self._register)
-        for place in self._registered:
+        for place in sorted(self._registered):
             if self._queues[place] and place not in self._in_flight:
                 rows = self._queues[place]
                 self._in_flight[place] = [rows.popleft() for _ in range(min(len(rows), self._most))]
@@ -339,11 +341,16 @@ class SimulatedProducer:
         self._send(
             "Produce",
             place,
-            f"{self._id}/{self._epoch} {place[0]}[{place[1]}] {[row.value for row in rows]}",
+            self._told(place, rows),
             lambda: self._world.brokers.produce(place, batch),
             answered,
             again,
         )
+
+    def _told(self, place: Place, rows: list[_Record]) -> str:
+        if not self._world.events.is_traced:
+            return ""
+        return f"{self._id}/{self._epoch} {place[0]}[{place[1]}] {[row.value and row.value[:_SHOWN] for row in rows]}"
 
     def _send_end(self, *, commits: bool) -> None:
         producer, epoch = self._id, self._epoch

@@ -58,9 +58,15 @@ class _Home:
         return relative in self.files
 
 
-class _Target(KafkaTarget):
+class SimulatedTarget(KafkaTarget):  # type: ignore[misc]
+    """Contexture's own, of a cluster that needs not be asked which it is."""
+
     def cluster(self) -> str | None:
+        """Always the same."""
         return "simulated"
+
+
+TargetOf = Callable[..., KafkaTarget]
 
 
 @dataclass(slots=True)
@@ -84,10 +90,12 @@ class Run:
     Args:
         plan: of it.
         traced: keep what happens for people.
+        target_of: makes the target that tasks send to; another one shows what its sender would do.
     """
 
-    def __init__(self, plan: Plan, *, traced: bool = False) -> None:
+    def __init__(self, plan: Plan, *, traced: bool = False, target_of: TargetOf = SimulatedTarget) -> None:
         self.plan = plan
+        self._target_of = target_of
         self.world = World(plan.seed, plan.weather, traced=traced, batch_records=plan.batch_records)
         self.world.drops_producers = True
         self.verdict = Verdict()
@@ -220,10 +228,10 @@ class Run:
         try:
             if task.attempts > 1 and self.plan.begins_anew:
                 self._check_ledger(target)
-            ledger_watch.expect_ledger(self._home, task.load.manifest, target)  # type: ignore[arg-type]
+            ledger_watch.expect_ledger(self._home, task.load.manifest, target)
             shards = len(task.load.shards)
             target.send(Sending(task.load.shards[task.shard], shards, lambda failure: next(waits, None)))
-            ledger_watch.ledger_was_written(self._home, task.load.manifest)  # type: ignore[arg-type]
+            ledger_watch.ledger_was_written(self._home, task.load.manifest)
         except ContextureError as error:
             self.world.events.note(f"{name} failed: {type(error).__name__}: {error}")
             task.failures.append(error)
@@ -264,12 +272,12 @@ class Run:
         found = self._loads[number]
 
         def conclude() -> None:
-            letters = concluding._committed(self._home, found.manifest, self._target())  # type: ignore[arg-type]
+            letters = concluding._committed(self._home, found.manifest, self._target())
             if letters is None:
                 self._end("refused", f"{found.manifest.outbox} was sent, and is taken for superseded")
                 return
             self.world.events.note(f"outbox {found.manifest.outbox} is concluded")
-            if number == 0:
+            if number == 0 and not self.plan.is_single:
                 self._begin(1)
             else:
                 self._is_over = True
@@ -303,13 +311,13 @@ class Run:
     # Small things.
 
     def _target(self) -> KafkaTarget:
-        return _Target(_SETTINGS, _PUBLICATION, None, lambda sentence: self.world.events.note(f"  {sentence}"))
+        return self._target_of(_SETTINGS, _PUBLICATION, None, lambda sentence: self.world.events.note(f"  {sentence}"))
 
     def _is_gone(self, process: Process) -> None:
         self._alive -= 1
 
     def _check_ledger(self, target: KafkaTarget) -> None:
-        ledger_watch.check_ledger(self._home, PUBLICATION, target)  # type: ignore[arg-type]
+        ledger_watch.check_ledger(self._home, PUBLICATION, target)
 
     def _start(self, name: str, body: Callable[[], None], delay: float) -> Process:
         process = self.world.process(name, body)

@@ -52,8 +52,9 @@ class Lab:
     def ends(self, topic: str, partition: int = 0) -> tuple[int, int]:
         """Where a partition ends: for readers of committed records, and for all."""
         client, place = self.admin({}), TopicPartition(topic, partition)
+        latest: Callable[[], Any] = OffsetSpec.latest
         levels = (IsolationLevel.READ_COMMITTED, IsolationLevel.READ_UNCOMMITTED)
-        answers = [client.list_offsets({place: OffsetSpec.latest()}, isolation_level=level) for level in levels]
+        answers = [client.list_offsets({place: latest()}, isolation_level=level) for level in levels]
         first, second = (int(next(iter(each.values())).result().offset) for each in answers)
         return first, second
 
