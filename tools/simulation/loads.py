@@ -78,14 +78,14 @@ def load(sequence: int, shards: int, records: int, transaction: int) -> Load:
         Shard(tuple(each), outbox_id=outbox, sequence=sequence, shard=number) for number, each in enumerate(rows)
     )
     # The members that senders look at.
-    members: dict[str, Any] = dict(
-        outbox=outbox,
-        publication=PUBLICATION,
-        sequence=sequence,
-        mode="full",
-        run=f"run-{sequence}",
-        interval=None,
-        shards=tuple(
+    members: dict[str, Any] = {
+        "outbox": outbox,
+        "publication": PUBLICATION,
+        "sequence": sequence,
+        "mode": "full",
+        "run": f"run-{sequence}",
+        "interval": None,
+        "shards": tuple(
             ShardManifest(
                 shard=each.shard,
                 records=each.records,
@@ -96,5 +96,5 @@ def load(sequence: int, shards: int, records: int, transaction: int) -> Load:
             )
             for each in made
         ),
-    )
+    }
     return Load(Manifest.model_construct(**members), made, values)

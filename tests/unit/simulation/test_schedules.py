@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from contexture.kafka.clients import transactional_producer
-from tools.simulation.plans import MARKERS, NETWORK, QUIET, REPLACED, RESTARTED
+from tools.simulation.plans import MARKERS, NETWORK, QUIET, REPLACED, RESHARDED, RESTARTED
 from tools.simulation.runs import SimulatedTarget
 from tools.simulation.schedules import replay, try_schedules
 from tools.simulation.verdict import LAWS
@@ -106,7 +106,7 @@ def test_a_sender_that_forgets_how_far_it_got_is_found_to_double():
 
 
 def test_a_sender_that_commits_in_between_is_found_to_tear():
-    assert "torn" in found_by(ImpatientTarget, QUIET, schedules=100)
+    assert "torn" in found_by(ImpatientTarget, QUIET, RESHARDED, schedules=60)
 
 
 def test_a_sender_that_is_blind_to_lost_markers_is_found_to_double():
