@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from confluent_kafka import TopicPartition
     from confluent_kafka.admin import ListOffsetsResultInfo, OffsetSpec
 
-# What the client gives without an error for a partition whose leader is lost is -1001, and it may give others: an offset
-# is 0 or more, and of a time it may be -1, where nothing is as late.
+# For a partition whose leader is lost the client answers -1001 without an error. An offset is 0 or more; that of a time
+# may be -1, where no record is as late.
 _LEAST_OFFSET = 0
 _NOTHING_AS_LATE = -1
 

@@ -27,5 +27,4 @@ def queries_of(publication: Publication) -> Iterator[EntityQuery]:
             geometry=source.geometry,
             coords=source.coords,
             page_size=source.page_size,
-            attribute_times=publication.topics.data_model == "dm-by-attribute",
         )
