@@ -27,6 +27,8 @@ from contexture.ngsi.sighting import Sighting, moment
 MAX_WALKS = 3
 _EMPTY_PAGES = 2
 _MOST_LAST_PAGES = 2
+# Where one entity comes with every page, the last page is never the last one for long.
+_MOST_LAST_PAGES_APART = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +67,7 @@ class OffsetWalk:
         self._first_total: int | None = None
         self._greatest_total = 0
         self._empty_pages = 0
-        self._last_pages = 0
+        self._last_pages = self._all_last_pages = 0
 
     def advance(self, page: LinkedDataPage) -> tuple[int, ...]:
         """Takes in the page that was asked for here; returns the indices of rows not seen before."""
@@ -87,8 +89,10 @@ class OffsetWalk:
         self._met_without_gap.update(row.id for row in page.rows if row.id is not None)
         ends = self._ends(page)
         self._last_pages = self._last_pages + 1 if ends else 0
+        self._all_last_pages += ends
         brings_nothing = len(self._met_without_gap) == known
-        if self._last_pages > _MOST_LAST_PAGES or (self._last_pages > 1 and brings_nothing):
+        is_chasing = self._last_pages > _MOST_LAST_PAGES or self._all_last_pages > _MOST_LAST_PAGES_APART
+        if is_chasing or (self._last_pages > 1 and brings_nothing):
             self._finish(page)
         else:
             # The last row alone shows whether anything follows it.
