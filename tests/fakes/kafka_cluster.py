@@ -56,6 +56,8 @@ class FakeCluster:
 
     `client_limit` and `limits` (of topics) are bytes of key and value. A client refuses a record over its own at once;
     brokers refuse what comes in one batch: one record of a client that sends one by one, else all of a topic.
+
+    `ends` holds what the next requests to end a transaction are answered with, by transaction; well when it is empty.
     """
 
     def __init__(self):
@@ -64,6 +66,7 @@ class FakeCluster:
         self.aborted: list[list[tuple[str, int]]] = []
         self.epochs = defaultdict(int)
         self.script = defaultdict(list)
+        self.ends: list[list[str]] = []
         self.producers: list[FakeProducer] = []
         self.capacity = 10**9
         self.client_limit = 10**9
@@ -136,6 +139,11 @@ class FakeProducer:
         self.cluster.next_failure("commit_transaction", self)
         self.deliver()
         self.finish()
+        self.say_ended("CommittingTransaction")
+
+    def say_ended(self, state):
+        for name in self.cluster.ends.pop(0) if self.cluster.ends else ["NO_ERROR"]:
+            self.watch.on_log(f"[thrd:main]: EndTxn returned {name} in state {state} (may_retry=true)")
 
     def deliver(self):
         """Lets the brokers refuse what is too large; the client then knows of the first two batches at most."""
@@ -162,6 +170,7 @@ class FakeProducer:
             self.cluster.hidden.pop(place, None)
             self.cluster.hidden_rows.pop(place[1] if place[0].startswith("contexture.ledger.") else None, None)
         self.aborted, self.open = True, None
+        self.say_ended("AbortingTransaction")
 
     def purge(self):
         self.queued = 0

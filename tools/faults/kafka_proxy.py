@@ -240,10 +240,16 @@ class KafkaProxy:
 
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)
-        server = asyncio.start_server(self._serve, "127.0.0.1", self.port, limit=_BUFFERED_BYTES)
-        self._loop.run_until_complete(server)
+        listening = asyncio.start_server(self._serve, "127.0.0.1", self.port, limit=_BUFFERED_BYTES)
+        server = self._loop.run_until_complete(listening)
         self._is_open.set()
         self._loop.run_forever()
+        server.close()
+        under_way = asyncio.all_tasks(self._loop)
+        for task in under_way:
+            task.cancel()
+        self._loop.run_until_complete(asyncio.gather(*under_way, return_exceptions=True))
+        self._loop.close()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
