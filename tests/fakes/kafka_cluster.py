@@ -57,6 +57,8 @@ class FakeCluster:
     `client_limit` and `limits` (of topics) are bytes of key and value. A client refuses a record over its own at once;
     brokers refuse what comes in one batch: one record of a client that sends one by one, else all of a topic.
 
+    `seen` are the fingerprints, by topic, of records that readers see though the ledger's row is hidden.
+
     `ends` holds what the next requests to end a transaction are answered with, by transaction; well when it is empty.
     """
 
@@ -73,6 +75,7 @@ class FakeCluster:
         self.limits: dict[str, int] = {}
         self.hidden: dict[tuple[str, int], set] = {}
         self.hidden_rows: dict[int, LedgerEntry] = {}
+        self.seen: dict[str, set] = {}
 
     def open_producer(self, settings, transactional_id, watch):
         producer = FakeProducer(self, transactional_id, watch)
@@ -162,6 +165,9 @@ class FakeProducer:
     def finish(self):
         self.cluster.committed += self.open
         self.cluster.transactions.append(self.open)
+        for sent in self.open:
+            if sent.topic.startswith("contexture.ledger."):
+                self.cluster.hidden_rows.pop(sent.partition, None)
         self.open, self.queued = None, 0
 
     def abort_transaction(self, timeout):
@@ -227,3 +233,6 @@ class FakeHidden:
 
     def matching(self, spans, sought):
         return {place for place in spans if self.cluster.hidden[place] & sought.get(place[0], set())}
+
+    def is_committed(self, sought):
+        return all(prints <= self.cluster.seen.get(topic, set()) for topic, prints in sought.items())

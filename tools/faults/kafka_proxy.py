@@ -25,7 +25,7 @@ import threading
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, cast
 
 from contexture.sandbox.kafka import EmbeddedKafka
 from contexture.sandbox.ports import free_ports
@@ -220,7 +220,12 @@ class KafkaProxy:
 
     def cut_all(self) -> None:
         """Cuts all clients off; the broker carries out what it has got."""
-        self._call(lambda: [each.cut() for each in self._connections.values()])
+
+        def cut() -> None:
+            for each in self._connections.values():
+                each.cut()
+
+        self._call(cut)
 
     def await_answer(self, condition: Callable[[Answer], bool], seconds: float = 30.0) -> bool:
         """Waits for an answer among `answers`; False when it did not come."""
@@ -348,11 +353,12 @@ def behind_proxy(**broker_config: str) -> Iterator[tuple[KafkaProxy, str, str]]:
     Gives the proxy, the address that leads through it, and one that leads past it (for those that only look).
     """
     port, broker_port = free_ports(2)
-    kafka = EmbeddedKafka(ports=(broker_port,), broker_config={})
+    kafka = EmbeddedKafka(ports=(broker_port,), broker_config=broker_config)
     node = kafka._nodes[0]
     inside = node.ports.internal
-    advertised = f"CLIENT://127.0.0.1:{port},INTERNAL://127.0.0.1:{inside}"
-    node.options.broker_config.update({"advertised.listeners": advertised, **broker_config})
+    # What a broker tells its clients holds its own second port, which is chosen with the broker.
+    options = cast("dict[str, str]", node.options.broker_config)
+    options["advertised.listeners"] = f"CLIENT://127.0.0.1:{port},INTERNAL://127.0.0.1:{inside}"
     with KafkaProxy(port, broker_port) as proxy, kafka:
         yield proxy, f"127.0.0.1:{port}", f"127.0.0.1:{inside}"
 

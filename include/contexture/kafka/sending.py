@@ -136,6 +136,11 @@ class Sending:
         settlement = self._settlement
         if hidden is not None and not settlement.is_repeated(hidden, self._start(entry)):
             entry, hidden = hidden, None
+        if hidden is not None and settlement.is_committed(self._start(entry)):
+            settlement.show(session, hidden)
+            entry, hidden = hidden, None
+            if session.is_uncertain:
+                return entry
         start = self._start(entry)
         if not start.superseded:
             aborted = settlement.settle(session, start, hides_row=hidden is not None)

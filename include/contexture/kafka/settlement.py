@@ -44,6 +44,7 @@ class HiddenPort(Protocol):
     def matching(
         self, spans: Mapping[Place, tuple[int, int]], sought: Mapping[str, set[Fingerprint]]
     ) -> Collection[Place]: ...
+    def is_committed(self, sought: Mapping[str, set[Fingerprint]]) -> bool: ...
 
 
 class Settlement:
@@ -81,11 +82,43 @@ class Settlement:
         self._longest_open_seconds = longest_open_seconds
 
     def is_repeated(self, row: LedgerEntry, start: Start) -> bool:
-        """Whether a hidden row of the ledger is that of the transaction that comes next: it is sent again.
+        """Whether a hidden row of the ledger is that of the transaction that comes next.
+
+        It is sent again unless readers see its records (`is_committed`).
 
         Any other is of a transaction that nobody will send again: it counts, and becomes visible with the next one.
         """
         return row.outbox == self._reader.outbox_id and row.transaction == start.transactions
+
+    def is_committed(self, start: Start) -> bool:
+        """Whether readers see the records of the transaction that comes next: then its hidden row is the truth.
+
+        Kafka may lose the marker of the ledger's partition alone. Of each key the last record is looked for: a
+        compacted topic keeps no other.
+        """
+        last: dict[tuple[str, bytes | None], bytes | None] = {}
+        for piece in self._next(start.position):
+            columns = (self._encoded(piece).rows.column(name).to_pylist() for name in ("topic", "key", "value"))
+            last.update({(topic, key): value for topic, key, value in zip(*columns, strict=True)})
+        sought: defaultdict[str, set[Fingerprint]] = defaultdict(set)
+        for (topic, key), value in last.items():
+            sought[topic].add(fingerprint(key, value))
+        return bool(sought) and self._hidden.is_committed(sought)
+
+    def show(self, session: Session, row: LedgerEntry) -> None:
+        """Lets readers see a hidden row of a committed transaction, which the next abort would take away.
+
+        The marker of the transaction that repeats it decides about both.
+        """
+        _LOG.warning(
+            "shard %d: Kafka committed transaction %d without the ledger's row; the row is written again",
+            self._reader.shard,
+            row.transaction,
+        )
+        shard = self._reader.shard
+        session.begin()
+        session.produce_one(self._ledger.topic, key=self._ledger.key(shard), value=row.to_json(), partition=shard)
+        session.commit()
 
     def settle(self, session: Session, start: Start, *, hides_row: bool) -> tuple[Place, ...]:
         """Aborts what a first try of the next transaction left hidden; gives the partitions."""
@@ -177,7 +210,7 @@ class Settlement:
         for topic, key, value in zip(*columns, strict=True):
             if topic in hiding:
                 sought[topic].add(fingerprint(key, value))
-            if self._aside in hiding:
+            if self._aside is not None and self._aside in hiding:
                 sought[self._aside] |= {fingerprint(*left) for left in left_of(key, value)}
 
     def _next(self, position: int) -> Iterator[Piece]:

@@ -97,6 +97,27 @@ def test_a_hidden_row_of_the_next_transaction_is_aborted_with_it(cluster):
     assert cluster.values("cars") == VALUES
 
 
+def test_a_hidden_row_of_a_transaction_that_readers_see_is_the_truth(cluster):
+    killed_after(cluster, 2)
+    cluster.hidden_rows = {0: row(2, outbox=MemoryShard(ROWS).outbox_id)}
+    cluster.seen = {"cars": {fingerprint(b"k%d" % n, b"v%d" % n) for n in range(20, 30)}}
+    result = publisher(cluster).publish(MemoryShard(ROWS))
+    assert cluster.aborted == []
+    assert cluster.values("cars") == VALUES[:20] + VALUES[30:]
+    assert (result.records_sent, result.records_skipped) == (10, 30)
+    # The row is written again, alone, before anything else is sent.
+    assert [len(transaction) for transaction in cluster.transactions] == [11, 11, 1, 11]
+
+
+def test_a_hidden_row_is_not_believed_where_a_record_of_its_transaction_is_not_seen(cluster):
+    killed_after(cluster, 2)
+    cluster.hidden_rows = {0: row(2, outbox=MemoryShard(ROWS).outbox_id)}
+    cluster.seen = {"cars": {fingerprint(b"k%d" % n, b"v%d" % n) for n in range(20, 29)}}
+    publisher(cluster).publish(MemoryShard(ROWS))
+    assert cluster.aborted == [[(LEDGER, 0)]]
+    assert cluster.values("cars") == VALUES
+
+
 def test_a_hidden_row_of_another_outbox_counts_for_it_becomes_visible_with_the_next_commit(cluster):
     publisher(cluster).publish(MemoryShard(ROWS, sequence=1))
     cluster.hidden_rows = {0: row(0, outbox="later", sequence=5)}
