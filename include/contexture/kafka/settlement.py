@@ -235,6 +235,6 @@ def _held_back(partitions: int, topic: str, partition: int) -> RetriableError:
     return RetriableError(
         f"readers don't see the records that were sent to {partitions} partitions, the first is {topic}[{partition}]: "
         "a transaction before them was neither committed nor aborted",
-        next_step="look into the brokers' logs, and end the transaction with kafka-transactions.sh "
-        "(find-hanging, then abort); then clear the task: nothing is sent twice",
+        next_step="look into the brokers' logs for a transaction that hangs there, clear the task, and when readers go on "
+        "run contexture verify: it says whether something is missing",
     )
