@@ -235,6 +235,6 @@ def _held_back(partitions: int, topic: str, partition: int) -> RetriableError:
     return RetriableError(
         f"readers don't see the records that were sent to {partitions} partitions, the first is {topic}[{partition}]: "
         "a transaction before them was neither committed nor aborted",
-        next_step="look into the brokers' logs for a transaction that hangs there, clear the task, and when readers go on "
-        "run contexture verify: it says whether something is missing",
+        next_step="look into the brokers' logs for a transaction that hangs there, clear the task, and when "
+        "readers go on run contexture verify: it says whether something is missing",
     )
