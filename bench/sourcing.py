@@ -98,7 +98,7 @@ class SourceRun:
 
     def check(self, kafka: EmbeddedKafka) -> None:
         """Compares what a reader gets with what was prepared."""
-        found = compare(self._storage, PUBLICATION, ClientSettings.from_extra(kafka.client_settings()))
+        found = compare(self._storage, PUBLICATION, kafka.client_settings())
         if not found.equal or found.read != self.entities:
             raise RuntimeError(f"{found.read} of {self.entities} records were read back, {found.different} differ")
 

@@ -97,7 +97,7 @@ def gathered(story: ClusterStory, memory_mib: Mapping[str, float], seconds: floa
     told = platform.spark.told()
     with variables(platform.store.variables):
         storage, settings = Storage(platform.store.home), platform.kafka_settings()
-        comparisons = {name: compare(storage, name, settings) for name in PUBLICATIONS}
+        comparisons = {name: compare(storage, name, settings.admin()) for name in PUBLICATIONS}
         objects = {name: _objects(storage, name) for name in PUBLICATIONS}
     return Evidence(
         kills=tuple(story.kills),

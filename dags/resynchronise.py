@@ -5,7 +5,8 @@ empty), mode and reason. **Output**: one run of `publish_<name>` for each chosen
 
 - **choose** takes each publication's `resync` (`on_startup`, `on_config_change`: none, pending, full). A publication
   seen for the first time is no change; a paused one is left out and catches up by its own mode when it is resumed,
-  or by a full run if it reads a registry and should have had one.
+  or by a full run if it reads a registry and should have had one. The started run decides when its turn comes: after
+  a full run since the start, it sends changes alone.
 - **start** starts the runs and does not wait for them. A new publication's DAG appears some seconds after its file:
   the task tries again until it is there.
 

@@ -1,4 +1,4 @@
-"""### Reads the topics of publications back and compares them with what was sent
+"""### Reads the topics of publications back and compares them with what was sent, or with the source
 
 **Input**: the topics of each chosen publication, read-committed, up to the last committed transaction. **Output**: a
 report for each (a button on `verify`), and the outcome in the operational tables. Nothing is written to Kafka.
@@ -6,7 +6,8 @@ report for each (a button on `verify`), and the outcome in the operational table
 - **choose** takes the publications of the form, or all that have published something.
 - **verify** compares the last value of each key and partition with state: missing, extra, different, in another order.
   Records without a key of their own are compared with the archived outboxes that sent them. Publications may run
-  meanwhile: what is being sent is not judged.
+  meanwhile: what is being sent is not judged. With `against: source` each key's last record is compared with what the
+  context broker holds now: body, headers and time.
 
 It reads whole topics, and runs only when a person starts it, unless `CONTEXTURE_VERIFY_SCHEDULE` holds a cron
 expression.
@@ -35,6 +36,14 @@ PUBLICATIONS = Param(
     description="Names, one a line; all that have published something when empty",
 )
 
+AGAINST = Param(
+    "sent",
+    type="string",
+    enum=["sent", "source"],
+    title="Compare with",
+    description="sent: what state says was sent; source: what the source holds now, which reads all of it",
+)
+
 
 @task
 def choose() -> list[str]:
@@ -44,18 +53,18 @@ def choose() -> list[str]:
     from contexture_airflow.steps.verifying import to_verify
 
     context: Context = get_current_context()
-    return to_verify(open_storage(), publications(), context["params"]["publications"])
+    return to_verify(open_storage(), publications(), context["params"]["publications"], context["params"]["against"])
 
 
 @dag(
     dag_id=VERIFY_DAG,
-    description="Reads topics back and compares them with what was sent",
+    description="Reads topics back and compares them with what was sent, or with the source",
     doc_md=__doc__,
     schedule=verify_timetable(),
     start_date=datetime(2025, 1, 1, tzinfo=UTC),
     catchup=False,
     max_active_runs=1,
-    params={"publications": PUBLICATIONS, "reason": reason_param()},
+    params={"publications": PUBLICATIONS, "against": AGAINST, "reason": reason_param()},
     tags={"contexture", "operations"},
     default_args=default_args(),
 )
@@ -63,6 +72,7 @@ def verify_replica() -> None:
     """Chooses, then looks at each."""
     VerifyReplicaOperator.partial(
         task_id="verify",
+        against="{{ params.against }}",
         doc_md=runbook(VerifyReplicaOperator),
         pool=pools.BROKER,
         map_index_template="{{ task.publication }}",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -20,10 +21,12 @@ from contexture.outbox.storage import Storage
 from contexture.publications.quality_combinations import ATTRIBUTE_COLUMNS
 from spark_jobs.preparation.attribute_rows import ATTRIBUTE_ROWS, ATTRIBUTES_FOLDER, judges_attributes
 from spark_jobs.preparation.counting import newest_modification
+from spark_jobs.preparation.superseded import SUPERSEDED, current_rows, is_current, superseded_events
 from spark_jobs.quality.broken import ENTITY, warned
 from spark_jobs.quality.checkpoint import judge
 from spark_jobs.quality.columns import column_names
 from spark_jobs.quality.frames import ROWS_IN_MEMORY, AcceptedFrames
+from spark_jobs.quality.report import replay_page
 from spark_jobs.quality.summary import RunSummary, SharedTopic
 from spark_jobs.stored_rows import read_rows
 
@@ -76,8 +79,8 @@ def accepted_entities(spark: SparkSession, order: StageOrder) -> DataFrame:
     from pyspark.sql.functions import lit
 
     stored = _evaluated(order).schema
-    columns = pa.schema([stored.field(name) for name in (*_columns(order), "verdict", "part")])
-    rows = read_rows(spark, Storage(order.home), f"{_work(order)}/evaluated", columns)
+    columns = pa.schema([stored.field(name) for name in (*_columns(order), "verdict", "part", "event")])
+    rows = _current(spark, order, read_rows(spark, Storage(order.home), f"{_work(order)}/evaluated", columns))
     is_accepted = f"verdict <= {int(EventVerdict.UNCHANGED)} AND part = 0"
     service = lit(order.publication.source.service)
     return rows.where(is_accepted).select(*_columns(order)).withColumn("service", service)
@@ -88,16 +91,27 @@ def accepted_attributes(spark: SparkSession, order: StageOrder) -> DataFrame:
     from pyspark.sql.functions import lit
 
     rows = read_rows(spark, Storage(order.home), f"{_work(order)}/{ATTRIBUTES_FOLDER}", ATTRIBUTE_ROWS)
+    rows = _current(spark, order, rows)
     service = lit(order.publication.source.service)
     return rows.withColumn("service", service).select(*ATTRIBUTE_COLUMNS)
 
 
 def accepted_rows(order: StageOrder) -> pa.Table:
     """The rows of `accepted_entities`, read without Spark."""
-    rows = _evaluated(order)
     is_accepted = (ds.field("verdict") <= int(EventVerdict.UNCHANGED)) & (ds.field("part") == 0)
-    table = rows.to_table(columns=_columns(order), filter=is_accepted)
+    table = current_rows(Storage(order.home), _work(order), _columns(order), is_accepted)
     return table.append_column("service", pa.repeat(order.publication.source.service, table.num_rows))
+
+
+def _current(spark: SparkSession, order: StageOrder, rows: DataFrame) -> DataFrame:
+    """The rows whose event no newer version supersedes."""
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    events = superseded_events(Storage(order.home), _work(order))
+    if not len(events):
+        return rows
+    superseded = spark.createDataFrame([(event,) for event in events.to_pylist()], from_arrow_schema(SUPERSEDED))
+    return rows.join(superseded, "event", "left_anti")
 
 
 def _evaluated(order: StageOrder) -> Any:
@@ -115,11 +129,18 @@ def _columns(order: StageOrder) -> list[str]:
 
 
 def stored_verdict(order: StageOrder, manifest: Manifest) -> Verdict:
-    """The verdict on storage; a replay has none of its own, for what it sends was judged when it was archived."""
-    storage = Storage(order.home)
-    path = PublicationFolder(order.publication.name).verdict(manifest.outbox)
+    """Returns the verdict on storage; for a replay, which has none, it is made now, with the page of the report.
+
+    What a replay sends was judged when it was archived.
+    """
+    storage, folder = Storage(order.home), PublicationFolder(order.publication.name)
+    path = folder.verdict(manifest.outbox)
     if manifest.mode == "backfill" and not storage.exists(path):
-        storage.write(path, _replayed(manifest).to_json())
+        verdict = _replayed(manifest)
+        report = replay_page(order.publication, manifest, verdict, datetime.now(UTC))
+        # The verdict is last: it says that all of the report is there.
+        storage.write(f"{folder.report(manifest.outbox)}/index.html", report)
+        storage.write(path, verdict.to_json())
     return Verdict.from_file(storage, path)
 
 
@@ -165,7 +186,8 @@ def _summary(storage: Storage, order: StageOrder, landing: LandingManifest, mani
 
 def _broken(storage: Storage, order: StageOrder, manifest: Manifest) -> dict[str, tuple[Sample, ...]]:
     refused = quarantine_samples(storage, manifest.publication, manifest.outbox, manifest.quarantined)
-    return warned(_evaluated(order), manifest.warnings, ENTITY) | refused
+    rows = _evaluated(order).filter(is_current(storage, _work(order)))
+    return warned(rows, manifest.warnings, ENTITY) | refused
 
 
 def _collided(storage: Storage, manifest: Manifest) -> tuple[SharedTopic, ...]:

@@ -16,7 +16,9 @@ from contexture.outbox.storage import Storage
 from spark_jobs.sources.landing_rows import WALK_BITS
 
 _IDENTITY = ["path", "id", "type"]
-_LOOKED_AT = ["ordinal", "operation", "version", "modified_at", *_IDENTITY]
+_LOOKED_AT = ["ordinal", "operation", "version", "created_at", "modified_at", *_IDENTITY]
+
+Stretch = tuple[datetime, datetime]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +59,26 @@ class Landed:
         """Whether every row says whose it is."""
         return all(self.table[name].null_count == 0 for name in _IDENTITY)
 
-    def identities(self, walk: int) -> int:
-        """How many different entities a walk met."""
-        return int(self._of(walk).select(_IDENTITY).group_by(_IDENTITY).aggregate([]).num_rows)
+    def identities(self, walk: int, newcomers: Stretch | None = None, *, repeats: bool = False) -> int:
+        """How many different entities a walk met.
+
+        Args:
+            walk: its number.
+            newcomers: leaves out what was created after the first of these times, up to the second.
+            repeats: counts an entity as often as one version of it was met: a broker that is asked for types apart
+                counts an entity of several types more than once.
+        """
+        rows = self._of(walk)
+        if newcomers is not None:
+            created = rows["created_at"]
+            after, until = (pa.scalar(time, created.type) for time in newcomers)
+            is_new = pc.and_(pc.greater(created, after), pc.less_equal(created, until))
+            rows = rows.filter(pc.invert(pc.fill_null(is_new, False)))
+        if not repeats:
+            return int(rows.select(_IDENTITY).group_by(_IDENTITY).aggregate([]).num_rows)
+        versions = rows.group_by([*_IDENTITY, "version"]).aggregate([([], "count_all")])
+        most = versions.group_by(_IDENTITY).aggregate([("count_all", "max")])
+        return int(pc.sum(most["count_all_max"]).as_py() or 0)
 
     def met(self, walk: int) -> set[tuple[str | None, str | None, str | None]]:
         """The identities (path, id, type) of the entities that a walk met."""

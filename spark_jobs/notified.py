@@ -1,5 +1,6 @@
 """Landing what was notified: the inbox's files that a run claims, as rows in the order in which they arrived.
 
+Where notifications of one entity contradict their arrival by the broker's own times, those decide (`notified_order`).
 Their ordinals lie below those of everything that is read, so that they are told first. One stream through the driver:
 the files of several receivers overlap in time, and only together they are in order. Memory holds one row group.
 """
@@ -7,7 +8,7 @@ the files of several receivers overlap in time, and only together they are in or
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import NamedTuple
 
@@ -24,6 +25,7 @@ from contexture.outbox.orders import StageOrder
 from contexture.outbox.schemas import LANDING
 from contexture.outbox.storage import Storage
 from spark_jobs.landed import Landed
+from spark_jobs.notified_order import NotifiedOrder
 from spark_jobs.sources.landing_rows import WALK_BITS
 
 FIRST_ORDINAL = -(1 << WALK_BITS)
@@ -68,7 +70,12 @@ def with_notified(storage: Storage, order: StageOrder, claim: Claim, read: Landi
     folder = PublicationFolder(order.publication.name).landing(order.run)
     keep_claim(storage, order.publication.name, order.run, claim)
     entries = InboxReader(storage, order.publication.name).entries(claim.inbox_files)
-    arrived = write_rows(storage, f"{folder}/{FILE}", _rows(entries, order.publication.source.service))
+    swapped = NotifiedOrder()
+    path = f"{folder}/{FILE}"
+    arrived = write_rows(storage, path, _rows(entries, order.publication.source.service, swapped))
+    moves = swapped.moves()
+    if moves:
+        _renumber(storage, path, moves)
     landed = Landed.look(storage, folder)
     return read.model_copy(
         update={
@@ -116,22 +123,42 @@ def _chunks(rows: Iterable[Row]) -> Iterator[list[Row]]:
         yield chunk
 
 
-def _rows(entries: Iterable[InboxEntry], service: str) -> Iterator[Row]:
+def _renumber(storage: Storage, path: str, moves: Mapping[int, int]) -> None:
+    """Gives rows other ordinals; `moves` are numbers of rows. The rows themselves stay where they are in the file."""
+    first = 0
+    with (
+        storage.filesystem.open_input_file(storage.path(path)) as given,
+        pq.ParquetFile(given) as before,
+        storage.replacing(path) as temporary,
+        pq.ParquetWriter(temporary, LANDING, filesystem=storage.filesystem, compression="zstd") as after,
+    ):
+        for number in range(before.num_row_groups):
+            table = before.read_row_group(number)
+            places = range(first, first + table.num_rows)
+            ordinals = pa.array([FIRST_ORDINAL + moves.get(place, place) for place in places], pa.int64())
+            column = LANDING.get_field_index("ordinal")
+            after.write_table(table.set_column(column, LANDING.field(column), ordinals))
+            first += table.num_rows
+
+
+def _rows(entries: Iterable[InboxEntry], service: str, order: NotifiedOrder) -> Iterator[Row]:
     ordinal = FIRST_ORDINAL
     for entry in entries:
-        for told in _told(entry):
+        for told in _told(entry, order):
             yield {**told, "ordinal": ordinal, "scope": service, "received_at": entry.received_at}
             ordinal += 1
 
 
-def _told(entry: InboxEntry) -> Iterator[Row]:
+def _told(entry: InboxEntry, order: NotifiedOrder) -> Iterator[Row]:
     try:
         notification = read_notification(entry.headers, entry.body, default_service="", maximum_bytes=len(entry.body))
     except NotificationError:
         # It was readable when it was taken. The row rules refuse it, so that it is seen and not lost.
+        order.add_unreadable()
         yield {"operation": "upsert", "body": entry.body, "media_type": media_type_of("ngsiv2")}
         return
     for entity in notification.entities:
+        order.add(entity, notification.form)
         yield {
             "operation": entity.operation,
             "path": entity.service_path,

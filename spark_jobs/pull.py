@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import TYPE_CHECKING
 
 from contexture.errors import ContextureError, DefectError
 from contexture.ngsi.broker import Broker
 from contexture.ngsi.connection import BrokerConnection
 from contexture.ngsi.opening import open_broker
-from contexture.ngsi.paging import broker_text
+from contexture.ngsi.paging import CLOCK_MARGIN, broker_text
 from contexture.ngsi.sighting import moment
 from contexture.outbox.inbox_claim import Claim
 from contexture.outbox.layout import PublicationFolder
@@ -28,21 +29,27 @@ from spark_jobs.sources.ngsi import ngsi_rows
 from spark_jobs.sources.selection import Selection, Walk
 from spark_jobs.sources.sharing import shared
 from spark_jobs.stored_rows import write_rows
-from spark_jobs.unseen import land_unseen
+from spark_jobs.unseen import SecondLook
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _DATE_RESOLUTION = timedelta(seconds=1)
+_SECOND_LOOKS = 2
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class _Health:
-    """The broker at one moment: its clock, and how many entities each counted walk would meet."""
+    """The broker at one moment: its clock, and how many entities each walk would meet, by its number."""
 
     time: datetime
-    counts: tuple[int, ...]
+    counts: Mapping[int, int]
+
+    @property
+    def second_after(self) -> datetime:
+        """The earliest moment that was surely not yet: the clock is cut to seconds."""
+        return self.time + _DATE_RESOLUTION
 
 
 def pull(
@@ -82,38 +89,34 @@ def _pull(
     selection = selection_of(order, watermark)
     walks = selection.walks()
     telling = [walk for walk in walks if walk.query.since is None]
-    # Also a run that reads changes alone knows how much the source holds: an empty answer must not look healthy.
-    counted = telling or whole_selection(order.publication).walks()
     storage, folder = Storage(order.home), PublicationFolder(order.publication.name).landing(order.run)
     with open_broker(connection, selection.service, selection.dialect, patience=selection.patience) as broker:
         # Whoever is asked about its flavour is asked once, not by every task.
         selection = selection.spoken_to(broker.flavour)
         queries = tuple(broker.describe(walk.query) for walk in walks)
-        before = _health(broker, counted)
-        expected = dict(zip((walk.number for walk in telling), before.counts, strict=False))
+        before = _health(broker, walks)
+        expected = {walk.number: before.counts[walk.number] for walk in telling}
         shares = shared(broker, walks, expected, int(selection.parallel_readers))
         _write(ngsi_rows(spark, selection, connection, shares), storage, folder)
-        after = _health(broker, counted)
-        landed = Landed.look(storage, folder)
-        short = _short(broker, landed, telling, before, after)
-        if short:
-            seconds = float(selection.walk_deadline_seconds)
-            for walk in short:
-                land_unseen(broker, walk, landed, storage, folder, seconds)
-            after = _health(broker, counted)
-            landed = Landed.look(storage, folder)
-            short = _short(broker, landed, telling, before, after)
+        seconds = float(selection.walk_deadline_seconds)
+        short, landed, after = _look_again(broker, walks, before, storage, folder, seconds)
+        # Also a run that reads changes alone knows how much the source holds: an empty answer must not look healthy.
+        counted = telling or whole_selection(order.publication).walks()
+        counts = after.counts if telling else _health(broker, counted).counts
+        source_count = sum(counts[walk.number] for walk in counted)
+    is_behind = any(walk.bodies for walk in short)
     return LandingManifest(
         run=order.run,
         mode=order.mode,
         source=connection.address,
         queries=queries,
         watermark_from=watermark,
-        watermark_to=_watermark(watermark, landed.newest(before.time + _DATE_RESOLUTION)),
+        # What a walk did not meet may be older than what it met.
+        watermark_to=watermark if is_behind else _watermark(watermark, landed.newest(before.second_after)),
         rows=landed.rows,
         present=landed.present,
-        source_count=sum(after.counts),
-        complete=bool(telling) and landed.identities_known and not short,
+        source_count=source_count,
+        complete=bool(telling) and landed.identities_known and not any(walk in telling for walk in short),
         started_at=started_at,
         finished_at=datetime.now(UTC),
         broker_time=after.time,
@@ -160,16 +163,24 @@ def whole_selection(publication: Publication) -> Selection:
         coords=source.coords or "",
         page_size=str(source.page_size),
         walk_deadline_seconds=str(source.walk_deadline_seconds),
-        attribute_times="true" if publication.topics.data_model == "dm-by-attribute" else "false",
         parallel_readers=str(source.parallel_readers),
         pause_milliseconds=str(source.pause_milliseconds),
     )
 
 
-def _health(broker: Broker, walks: Sequence[Walk]) -> _Health:
-    # The probe comes last: a count from a broker whose database is gone says 0 and 200.
-    counts = tuple(broker.count(walk.query) for walk in walks)
-    return _Health(broker.probe(), counts)
+def _health(broker: Broker, walks: Sequence[Walk], since: _Health | None = None) -> _Health:
+    """Counts twice, with the probe between: a count from a broker without its database says 0 and 200.
+
+    Args:
+        broker: the source.
+        walks: what to count.
+        since: counts of changes leave out what was modified after this; what a walk begun later had to meet remains.
+    """
+    until = None if since is None else broker_text(since.time)
+    queries = {walk.number: replace(walk.query, until=until if walk.query.since else None) for walk in walks}
+    once = {number: broker.count(query) for number, query in queries.items()}
+    time = broker.probe()
+    return _Health(time, {number: max(once[number], broker.count(query)) for number, query in queries.items()})
 
 
 def _write(rows: DataFrame, storage: Storage, folder: str) -> None:
@@ -182,20 +193,54 @@ def _write(rows: DataFrame, storage: Storage, folder: str) -> None:
         raise intended(error) from None
 
 
-def _short(broker: Broker, landed: Landed, telling: Sequence[Walk], before: _Health, after: _Health) -> list[Walk]:
-    """The walks that met fewer entities than the broker counts: what they did not meet may be there all the same.
+def _look_again(
+    broker: Broker, walks: Sequence[Walk], before: _Health, storage: Storage, folder: str, deadline_seconds: float
+) -> tuple[list[Walk], Landed, _Health]:
+    """Walks again, twice if need be, what met fewer entities than the broker counts.
 
-    Entities that come or go meanwhile make the counts differ, so the smaller one has to be met.
+    Returns:
+        The walks that are still short: what they did not meet may be there. What is landed now, and the last counts.
+
+    Each look has to meet, for itself, what was counted just before it and just after it: entities that were met and are
+    deleted by now would make up for others that were not.
     """
-    if broker.walks_prove_themselves:
-        return []
-    found = []
-    for walk, *counts in zip(telling, before.counts, after.counts, strict=False):
-        met = landed.identities(walk.number)
-        if met < min(counts):
-            _log.warning("the walk of %s met %d of %d entities", walk.query.service_path, met, min(counts))
-            found.append(walk)
-    return found
+    after, landed = _health(broker, walks, before), Landed.look(storage, folder)
+    short = [walk for walk in walks if _is_short(broker, walk, partial(landed.identities, walk.number), before, after)]
+    for number in range(_SECOND_LOOKS):
+        if not short:
+            break
+        looks = dict[int, SecondLook]()
+        for walk in short:
+            looks[walk.number] = SecondLook(broker, walk, landed, after.counts[walk.number], deadline_seconds)
+            looks[walk.number].land(storage, folder, f"part-unseen-{walk.number:05}-{number}.parquet")
+        before, after, landed = after, _health(broker, walks, after), Landed.look(storage, folder)
+        short = [walk for walk in short if _is_short(broker, walk, looks[walk.number].identities, before, after)]
+    return short, landed, after
+
+
+def _is_short(broker: Broker, walk: Walk, met: Callable[..., int], before: _Health, after: _Health) -> bool:
+    """Whether a walk met fewer than were counted before it or after it; entities that came meanwhile make up for none.
+
+    Args:
+        met: counts the entities that were met; takes when those were created that are left out, and `repeats`.
+    """
+    repeats = broker.counts_types_apart
+    first, last = before.counts[walk.number], after.counts[walk.number]
+    newcomers = (before.second_after, after.time + CLOCK_MARGIN)
+    everything = met(repeats=repeats)
+    is_short = met(newcomers, repeats=repeats) < first
+    # Changes made after the walk are counted too, where the count can't be cut at its beginning.
+    if walk.query.since is None or broker.counts_stretches:
+        is_short = is_short or everything < last
+    if is_short:
+        _log.warning(
+            "the walk of %s met %d entities; %d were counted before it, %d after it",
+            walk.query.service_path,
+            everything,
+            first,
+            last,
+        )
+    return is_short
 
 
 def _watermark(known: str | None, newest: str | None) -> str | None:

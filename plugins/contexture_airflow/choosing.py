@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk.exceptions import AirflowRuntimeError
 
 from contexture_airflow.catalogue import publications
-from contexture_airflow.resync import Start, starts_by_hand, starts_for_event, strongest
+from contexture_airflow.resync import Made, Start, starts_by_hand, starts_for_event, strongest
 from contexture_airflow.settings import publication_dag_id
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def _by_events(payloads: Iterable[Mapping[str, Any]]) -> list[Start]:
                 known, payload["publications"], payload.get("mode", "full"), payload.get("reason", "asset event")
             )
         else:
-            starts += starts_for_event(known, payload, _state_fingerprint)
+            starts += starts_for_event(known, payload, _made_of)
     return starts
 
 
@@ -83,8 +83,8 @@ def _is_paused(context: Context, start: Start) -> bool:
     return bool(found.is_paused)
 
 
-def _state_fingerprint(publication: str) -> str | None:
-    from contexture.outbox.state import State
+def _made_of(publication: str) -> Made:
     from contexture_airflow.steps.open import open_storage
+    from contexture_airflow.steps.owing import made_of
 
-    return State(open_storage(), publication).pointer().fingerprint
+    return made_of(open_storage(), publication)

@@ -37,6 +37,7 @@ def run_request(context: Context) -> RunRequest:
         triggered_by=getattr(run, "triggering_user_name", None),
         interval=_interval(context),
         replay=_replay(params),
+        since=(getattr(run, "conf", None) or {}).get("since"),
         **given,
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Final
 
 from contexture.errors import ConfigurationError
@@ -13,44 +14,67 @@ from contexture_airflow.settings import publication_dag_id
 _STRENGTH: Final = {"auto": 0, "changes": 1, "full": 2}
 _MODE_OF_POLICY: Final = {"pending": "auto", "full": "full"}
 
-StateFingerprint = Callable[[str], str | None]
-"""The fingerprint that a publication's last concluded run had; None before the first."""
-
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """A run to start."""
+    """A run to start.
+
+    Attributes:
+        since: from when on a concluded full run is enough, because it did what this run is requested for; None where
+            a person requests the run.
+    """
 
     publication: str
     mode: str
     reason: str
+    since: datetime | None = None
 
     def trigger_arguments(self, requested_by: str) -> dict[str, Any]:
         """Arguments of `TriggerDagRunOperator`; the same request gives the same run id, so it starts a run once."""
+        since = {} if self.since is None else {"since": self.since.isoformat()}
         return {
             "trigger_dag_id": publication_dag_id(self.publication),
             "trigger_run_id": f"resync__{requested_by}",
-            "conf": {"mode": self.mode, "reason": self.reason},
+            "conf": {"mode": self.mode, "reason": self.reason, **since},
         }
 
 
-def starts_for_event(
-    publications: Iterable[Publication], payload: Mapping[str, Any], state_fingerprint: StateFingerprint
-) -> list[Start]:
-    """The runs that a start of Contexture or a change of files asks for, by each publication's own `resync`.
+@dataclass(frozen=True, slots=True)
+class Made:
+    """What made the target's content.
 
-    At a start the state is asked too: it knows of changes that nobody was told of, because Airflow's database is a new
-    one or everything ended at that moment.
+    Attributes:
+        fingerprints: of the publication, when the last run concluded and when each outbox that waits was prepared;
+            empty before the first run.
+        full_at: when the last full run concluded.
     """
-    told = {str(change["publication"]) for change in payload.get("config_changed", [])}
+
+    fingerprints: frozenset[str] = frozenset()
+    full_at: datetime | None = None
+
+
+def starts_for_event(
+    publications: Iterable[Publication], payload: Mapping[str, Any], made_of: Callable[[str], Made]
+) -> list[Start]:
+    """Returns the runs that a start of Contexture or a change of files requires, by each publication's own `resync`.
+
+    A reported change always starts a run, also where state has the new fingerprint already: a run that is under way
+    may conclude with another one. The started run waits until that one has ended, and then decides by the state of
+    that time whether everything is sent again; so its mode is auto.
+
+    At a start state is compared too: it shows changes that no event reported, because Airflow's database is a new one
+    or everything ended at that moment. A publication whose full run has concluded since the start is not loaded again.
+    """
+    reported = {str(change["publication"]) for change in payload.get("config_changed", [])}
     startup = bool(payload.get("startup"))
+    since = datetime.fromisoformat(payload["since"]) if payload.get("since") else None
     found = []
     for publication in publications:
+        made = made_of(publication.name)
+        if publication.name in reported or (startup and made.fingerprints - {fingerprint(publication)}):
+            found.append(_after_change(publication, made, since))
         if startup:
-            found.append(_by_policy(publication, publication.resync.on_startup, "start of Contexture"))
-        is_told = publication.name in told
-        if (startup or is_told) and _is_owed(publication, state_fingerprint(publication.name), is_told=is_told):
-            found.append(_by_policy(publication, publication.resync.on_config_change, "the publication has changed"))
+            found.append(_at_startup(publication, made, since))
     return strongest(start for start in found if start is not None)
 
 
@@ -84,11 +108,19 @@ def strongest(starts: Iterable[Start]) -> list[Start]:
     return [best[name] for name in sorted(best)]
 
 
-def _is_owed(publication: Publication, held: str | None, *, is_told: bool) -> bool:
-    # A run since then may have seen the change already; and what was never sent has changed only if somebody saw it.
-    return is_told if held is None else held != fingerprint(publication)
+def _after_change(publication: Publication, made: Made, since: datetime | None) -> Start | None:
+    policy = publication.resync.on_config_change
+    if policy not in _MODE_OF_POLICY:
+        return None
+    # A first run sends everything, except a registry's: that one has to be requested in full.
+    is_first_of_registry = not made.fingerprints and publication.source.kind == "sdmx"
+    mode = _MODE_OF_POLICY[policy] if is_first_of_registry else "auto"
+    return Start(publication.name, mode, "the publication has changed", since)
 
 
-def _by_policy(publication: Publication, policy: str, reason: str) -> Start | None:
-    mode = _MODE_OF_POLICY.get(policy)
-    return None if mode is None else Start(publication.name, mode, reason)
+def _at_startup(publication: Publication, made: Made, since: datetime | None) -> Start | None:
+    mode = _MODE_OF_POLICY.get(publication.resync.on_startup)
+    is_loaded = since is not None and made.full_at is not None and made.full_at >= since
+    if mode is None or (is_loaded and mode == "full"):
+        return None
+    return Start(publication.name, mode, "start of Contexture", since)

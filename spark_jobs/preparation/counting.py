@@ -17,11 +17,15 @@ from spark_jobs.preparation.collisions import RULE as COLLISION
 from spark_jobs.preparation.conflicts import RULE as DUPLICATE
 from spark_jobs.preparation.planning import Plan
 from spark_jobs.preparation.settings import Preparation
+from spark_jobs.preparation.superseded import current_rows
 
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Events by verdict, refusals and warnings by rule; `quarantined_entities` counts each event once."""
+    """Events by verdict, refusals and warnings by rule; `quarantined_entities` counts each event once.
+
+    Events that a newer version supersedes are in none of them.
+    """
 
     accepted: int
     unchanged: int
@@ -32,9 +36,7 @@ class Counts:
 
 def count(storage: Storage, preparation: Preparation, planned: Plan) -> Counts:
     """Counts the narrow rows of a preparation, by the verdicts that planning has left them."""
-    path = storage.path(f"{preparation.work}/evaluated")
-    dataset = ds.dataset(path, filesystem=storage.filesystem, format="parquet")
-    table = dataset.to_table(columns=["event", "verdict", "rules", "warnings"])
+    table = current_rows(storage, preparation.work, ["event", "verdict", "rules", "warnings"])
     verdicts, numbers = np.asarray(table.column("verdict")).copy(), table.column("event").to_numpy()
     verdicts[np.isin(numbers, planned.told)] = Verdict.SEND
     verdicts[np.isin(numbers, planned.told_before) & (verdicts <= Verdict.UNCHANGED)] = Verdict.UNCHANGED
@@ -54,9 +56,8 @@ def count(storage: Storage, preparation: Preparation, planned: Plan) -> Counts:
 
 def newest_modification(storage: Storage, work: str) -> datetime | None:
     """The newest time of change among accepted events, UTC; None where none was told."""
-    dataset = ds.dataset(storage.path(f"{work}/evaluated"), filesystem=storage.filesystem, format="parquet")
-    accepted = ds.field("verdict") <= int(Verdict.UNCHANGED)
-    newest: datetime | None = pc.max(dataset.to_table(columns=["modified_at"], filter=accepted)["modified_at"]).as_py()
+    rows = current_rows(storage, work, ["modified_at"], ds.field("verdict") <= int(Verdict.UNCHANGED))
+    newest: datetime | None = pc.max(rows["modified_at"]).as_py()
     return newest
 
 

@@ -15,13 +15,12 @@ from contexture.outbox.state import State, StatePointer
 from contexture.outbox.state_reader import StateReader
 from contexture.outbox.storage import Storage
 from spark_jobs.preparation.settings import Preparation
+from spark_jobs.preparation.superseded import current_rows
 
 
 def dangling(storage: Storage, preparation: Preparation) -> int:
     """How many entities of a whole snapshot refer to an id that nothing known has."""
-    path = storage.path(f"{preparation.work}/evaluated")
-    dataset = ds.dataset(path, filesystem=storage.filesystem, format="parquet")
-    rows = dataset.to_table(columns=["id", "entity_hash", "targets"], filter=ds.field("part") == 0)
+    rows = current_rows(storage, preparation.work, ["id", "entity_hash", "targets"], ds.field("part") == 0)
     pointer = StatePointer.model_validate_json(preparation.pointer_json)
     return count_dangling(rows, State(storage, preparation.publication.name).reader(pointer))
 

@@ -113,7 +113,8 @@ class EntityEvaluator:
                 service=self._service,
                 service_path_hint=row.path,
                 form=self._form,
-                attribute_times=self._by_attribute,
+                # Every page of NGSIv2 is requested with these times; they distinguish users' attributes from builtins.
+                attribute_times=self._by_attribute or self._form == "ngsiv2",
             )
         parsed = parse_notified(row.body, form, self._service, row.path, attribute_times=self._by_attribute)
         if parsed.modified_at is None:
@@ -174,9 +175,11 @@ class EntityEvaluator:
                 candidate.entity_hash,
                 candidate.content_hash if rule is None else None,
                 candidate.modified_at,
+                row.modified_at,
                 candidate.parsed.expires_at,
                 row.received_at,
                 notified_form(row.media_type) is not None,
+                bool(identity.id),
                 rule,
                 candidate.warnings if part == 0 else None,
                 candidate.key.decode(),
@@ -209,7 +212,8 @@ class EntityEvaluator:
         key = identity_key(identity)
         hashed = identity_hash(key)
         event = (event_number(row.ordinal, 0), 0, verdict.value, hashed, hashed, None)
-        found = (row.modified_at, None, row.received_at, notified_form(row.media_type) is not None, rules, warnings)
+        times = (row.modified_at, row.modified_at, None, row.received_at)
+        found = (*times, notified_form(row.media_type) is not None, bool(identity.id), rules, warnings)
         names = (key.decode(), identity.service_path, identity.id, identity.type, None, None, None)
         rows.narrow_rows.append((*event, *found, *names, *self._judged.nothing))
 

@@ -19,7 +19,8 @@ from spark_jobs.preparation.whole_work import check_seen
 
 NARROW = [
     *("event", "verdict", "identity_hash", "entity_hash", "content_hash"),
-    *("modified_at", "expires_at", "received_at", "topic", "meaning", "notified"),
+    *("modified_at", "entity_modified_at", "expires_at", "received_at", "topic", "meaning"),
+    *("notified", "identified"),
 ]
 
 

@@ -28,6 +28,7 @@ from spark_jobs.preparation.conflicts import RULE as DUPLICATE
 from spark_jobs.preparation.marks import marked
 from spark_jobs.preparation.narrow_rows import narrow_rows, without_outdated
 from spark_jobs.preparation.settings import Preparation
+from spark_jobs.preparation.superseded import discard_quarantined, save_superseded, without_older_objects
 from spark_jobs.preparation.turns import Turns, latest_rows, shards_of
 
 COMPARED = ["identity_hash", "entity_hash", "missing_since", "withheld", "expires_at"]
@@ -42,7 +43,7 @@ class Plan:
     Attributes:
         conflicting: events to be quarantined because they contradict each other.
         collided: events to be quarantined because their topic is another identity's.
-        repeated: accepted events left out because a newer one tells the same identity.
+        repeated: accepted events left out because the snapshot has a newer one of the same identity, or has it twice.
         upserts: events that will be sent.
         deletes: identities whose tombstones will be sent.
         absent: identities missing for the first time; nothing is sent for them yet.
@@ -87,7 +88,9 @@ def plan(
     storage = Storage(preparation.home)
     pointer = StatePointer.model_validate_json(preparation.pointer_json)
     reader = State(storage, preparation.publication.name).reader(pointer)
-    snapshot, skipped = without_outdated(storage, preparation, narrow_rows(storage, preparation, landed), reader)
+    rows = narrow_rows(storage, preparation, landed)
+    snapshot, older = without_older_objects(rows)
+    snapshot, skipped = without_outdated(storage, preparation, snapshot, reader)
     collisions = find_collisions(preparation.publication, snapshot, reader)
     note_collisions(storage, preparation, snapshot, collisions)
     collided = np.array([found.row for found in collisions if found.refused], dtype=np.int64)
@@ -105,11 +108,16 @@ def plan(
     deleted = _gone(touched, comparison, turns)
     _write_deletions(storage, preparation, deleted)
     _write_marks(storage, preparation, touched, comparison)
-    verdicts, events = np.asarray(snapshot.column("verdict")), snapshot.column("event").to_numpy()
+    events = snapshot.column("event").to_numpy()
+    # Objects that are refused because they lack an id have an identity in common, and are different ones all the same.
+    again = comparison.superseded[np.asarray(snapshot.column("identified"))[comparison.superseded]]
+    superseded = np.union1d(older.column("event").to_numpy(), events[again])
+    save_superseded(storage, preparation.work, superseded)
+    discard_quarantined(storage, preparation, rows, superseded)
     return Plan(
         conflicting=events[comparison.conflicting],
         collided=events[collided],
-        repeated=int((verdicts[comparison.superseded] <= Verdict.UNCHANGED).sum()),
+        repeated=_accepted(older) + _accepted(snapshot.take(pa.array(comparison.superseded))),
         upserts=len(sent.events),
         deletes=deleted.num_rows + (turns.told.num_rows if turns else 0),
         absent=len(comparison.first_absent),
@@ -120,6 +128,10 @@ def plan(
         told=events[turns.succession.sent] if turns else (),
         told_before=events[turns.succession.unchanged] if turns else (),
     )
+
+
+def _accepted(rows: Any) -> int:
+    return int((np.asarray(rows.column("verdict")) <= Verdict.UNCHANGED).sum())
 
 
 def _guarded(storage: Storage, preparation: Preparation, vanishing: int, held: int, gone: Any) -> int:

@@ -18,6 +18,7 @@ from contexture.outbox.storage import Storage
 from spark_jobs.preparation.dangling import dangling
 from spark_jobs.preparation.seen_types import drift
 from spark_jobs.preparation.settings import Preparation
+from spark_jobs.preparation.superseded import current_rows
 from spark_jobs.quality.columns import column_names
 
 TOLERATED_SHARE = 0.001
@@ -85,12 +86,10 @@ def _is_emptied(preparation: Preparation, landing: LandingManifest) -> bool:
 def _rows(
     storage: Storage, preparation: Preparation, columns: list[str], *, accepted: bool = False, read: bool = False
 ) -> Any:
-    """Columns of what arrived, one row per entity each time: what was accepted of it, or was read and not notified."""
-    path = storage.path(f"{preparation.work}/evaluated")
-    dataset = ds.dataset(path, filesystem=storage.filesystem, format="parquet")
+    """Columns of what arrived, one row per entity: what was accepted of it, or was read and not notified."""
     chosen = ds.field("part") == 0
     if accepted:
         chosen &= ds.field("verdict") <= int(Verdict.UNCHANGED)
     if read:
         chosen &= ~ds.field("notified")
-    return dataset.to_table(columns=columns, filter=chosen)
+    return current_rows(storage, preparation.work, columns, chosen)

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from contexture.outbox.manifest import Verdict
+from contexture.outbox.manifest import Manifest, Verdict
 from contexture.publications import Publication
 from spark_jobs.quality.observations import Finding
 from spark_jobs.quality.summary import RunSummary
@@ -18,7 +18,11 @@ SEVERITIES = ("critical", "warning", "info")
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What the page shows."""
+    """What the page shows.
+
+    Attributes:
+        replay: the manifest of an outbox that was made of the archive; nothing was read or judged row by row for it.
+    """
 
     publication: Publication
     run: str
@@ -27,6 +31,7 @@ class Report:
     findings: Sequence[Finding]
     judged_at: datetime
     seconds: float
+    replay: Manifest | None = None
 
     @property
     def findings_worst_first(self) -> list[Finding]:
@@ -45,6 +50,22 @@ def page(report: Report) -> bytes:
     )
     environment.filters |= {"number": _number, "moment": _moment}
     return environment.get_template("report.html.j2").render(report=report).encode()
+
+
+def replay_page(publication: Publication, manifest: Manifest, verdict: Verdict, judged_at: datetime) -> bytes:
+    """Returns the page of an outbox that was made of the archive, as UTF-8 HTML."""
+    summary = RunSummary(
+        read=manifest.read,
+        accepted=manifest.accepted,
+        quarantined=0,
+        in_source=None,
+        unchanged=0,
+        newest_modified_at=None,
+        reference_time=judged_at,
+        retried=True,
+    )
+    findings = [Finding(result) for result in verdict.results]
+    return page(Report(publication, manifest.run, summary, verdict, findings, judged_at, 0.0, replay=manifest))
 
 
 def _number(value: int | None) -> str:

@@ -54,7 +54,6 @@ class Selection:
         service_path: one walk for each; with ngsi-ld the scopes that one walk selects.
         mode: full goes along the time of creation, changes along that of modification, from `since` on.
         identities: adds walks that only tell who is there (rows with operation `present` and no body).
-        attribute_times: asks for the time of each attribute's own change (metadata `dateModified`).
         parallel_readers: how many tasks read at once; each has one request under way at most.
         pause_milliseconds: how long each of them waits between two pages.
     """
@@ -80,7 +79,6 @@ class Selection:
     identities: str = "false"
     page_size: str = str(MAX_PAGE_SIZE)
     walk_deadline_seconds: str = "3600"
-    attribute_times: str = "false"
     parallel_readers: str = "2"
     pause_milliseconds: str = "0"
 
@@ -89,7 +87,7 @@ class Selection:
             raise _mistake("api", self.api, "ngsiv2 or ngsi-ld")
         if self.mode not in {"full", "changes"}:
             raise _mistake("mode", self.mode, "full or changes")
-        for name in ("identities", "attribute_times"):
+        for name in ("identities",):
             if getattr(self, name) not in {"true", "false"}:
                 raise _mistake(name, getattr(self, name), "true or false")
         if self.mode == "changes" and not self.since:
@@ -169,7 +167,6 @@ class Selection:
             since=self.since if changes else None,
             page_size=int(self.page_size),
             identities_only=not bodies,
-            attribute_times=self.attribute_times == "true",
         )
 
 

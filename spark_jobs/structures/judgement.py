@@ -86,7 +86,7 @@ def _summary(order: StageOrder, landing: LandingManifest, manifest: Manifest) ->
         warnings_by_rule=dict(manifest.warnings),
         of_snapshot=dict(manifest.of_snapshot),
         retried=landing.retried is not None or landing.mode == "backfill",
-        notified=0 if is_snapshot else landing.rows,
+        notified=0 if is_snapshot and not _is_told_in_turn(rows) else landing.rows,
         inexpressible=rows.count_rows(filter=ds.field("operation") == "inexpressible"),
         unrouted=_without_topics(rows),
         registry_transaction=landing.registry_transaction,
@@ -96,6 +96,11 @@ def _summary(order: StageOrder, landing: LandingManifest, manifest: Manifest) ->
         samples=_samples(order),
         broken=_broken(order, manifest),
     )
+
+
+def _is_told_in_turn(rows: Any) -> bool:
+    """Whether the rows are of several transactions, as behind a catch-up: then a structure may change several times."""
+    return len(pc.unique(rows.to_table(columns=["source_transaction"])["source_transaction"])) > 1
 
 
 def _broken(order: StageOrder, manifest: Manifest) -> dict[str, tuple[Broken, ...]]:

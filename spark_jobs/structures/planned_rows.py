@@ -7,7 +7,9 @@ from datetime import datetime
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from contexture.changes import Verdict
 from contexture.changes.structures import NO_CONTENT, PlannedRecord, PlannedTransaction, StructurePlan
 from spark_jobs.structures.columns import EVALUATED, PLANNED, QUARANTINED
 
@@ -29,6 +31,9 @@ def judged_rows(looked_at: Any, plan: StructurePlan) -> Any:
     columns = {name: looked_at.column(name) for name in EVALUATED.names}
     columns["verdict"] = pa.array(verdicts, pa.int32())
     columns["rules"] = pa.array(rules, pa.string())
+    # What a rule warns of in a version that is not published is nobody's concern.
+    is_superseded = pc.equal(columns["verdict"], int(Verdict.SUPERSEDED))
+    columns["warnings"] = pc.if_else(is_superseded, pa.scalar(None, pa.string()), columns["warnings"])
     columns["topics"] = pa.array([plan.topics.get(event) for event in events], EVALUATED.field("topics").type)
     return pa.table([columns[name] for name in EVALUATED.names], names=EVALUATED.names).cast(EVALUATED)
 

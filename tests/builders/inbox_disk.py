@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 from collections.abc import Callable
 
-from contexture.outbox.inbox_files import InboxFile
+from contexture.outbox.inbox_files import InboxFile, newest_time_us
 
 
 class PowerLostError(BaseException):
@@ -50,6 +50,9 @@ class UncertainDisk:
     def used_bytes(self) -> int:
         return sum(len(self._contents[inode]) for inode in self._names.values())
 
+    def names(self) -> list[str]:
+        return list(self._names)
+
     def after_power_returns(self) -> dict[str, bytes]:
         """The files of an inbox that are there, by name, with what is left of their content."""
         names = dict(self._durable_names)
@@ -82,3 +85,6 @@ class FullShelf:
 
     def used_bytes(self) -> int:
         return sum(len(content) for content in self.files.values())
+
+    def newest_us(self) -> int:
+        return newest_time_us(self.files)

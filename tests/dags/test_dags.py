@@ -58,7 +58,7 @@ def test_topics_are_verified_in_the_brokers_pool_and_only_by_hand(found: Any) ->
     assert dag["timetable"] == "NullTimetable"
     assert dag["tasks"]["verify"]["mapped"]
     assert dag["tasks"]["verify"]["pool"] == "contexture_broker"
-    assert list(dag["params"]) == ["publications", "reason"]
+    assert list(dag["params"]) == ["publications", "against", "reason"]
 
 
 def test_topics_are_verified_by_a_schedule_that_is_set(parsed: Any) -> None:

@@ -142,6 +142,12 @@ class Browser:
         """What a person reads once this is among it."""
         return self._until(lambda: self.text if text in self.text else None, f"text {text!r}")
 
+    def await_address(self, part: str) -> str:
+        """The address of the page once this is a part of it."""
+        return self._until(
+            lambda: self.driver.current_url if part in self.driver.current_url else None, f"address with {part!r}"
+        )
+
     def ask(self, script: str, *given: object) -> Any:
         """What a script answers."""
         return self.driver.execute_script(script, *given)

@@ -60,7 +60,7 @@ def killed(platform: Installation, watch: LedgerWatch) -> Story:
     platform.stack.airflow.start_again("scheduler", **NOTICED_EARLIER)
     ended = client.await_run(DAG, run.run_id, seconds=PATIENCE_SECONDS)
     tasks = client.tasks(DAG, run.run_id)
-    found = compare(platform.storage, "city", platform.stack.kafka_settings())
+    found = compare(platform.storage, "city", platform.stack.kafka.client_settings())
     return Story(seen, ended, tasks, platform.published("city"), found)
 
 

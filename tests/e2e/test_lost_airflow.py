@@ -60,7 +60,7 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
         sent_after = sent_told(platform)
         restored = with_copy(platform, folder / "copy")
         known = {run.run_id for run in platform.runs(DAG)}
-        found = compare(platform.storage, "buses", platform.stack.kafka_settings())
+        found = compare(platform.storage, "buses", platform.stack.kafka.client_settings())
         yield Story(platform, before, after, sent, sent_after, rebuilt.stdout, restored, known, found)
 
 

@@ -9,7 +9,9 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from datetime import UTC
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 
@@ -22,7 +24,7 @@ from contexture.sandbox.airflow import Login
 from contexture.sandbox.airflow.client import DagRun
 from contexture.sandbox.context_broker.entities import SeedEntity
 from e2e.browser import Browser, browser, missing
-from e2e.installation import PATIENCE_SECONDS, Installation, installation, until
+from e2e.installation import PATIENCE_SECONDS, Installation, cron_of_minutes, installation, until
 
 pytestmark = [
     pytest.mark.e2e,
@@ -100,6 +102,7 @@ def tell(story: Story, window: Browser) -> Story:
     window.picture("confirm-shrink")
     story.runs["confirm-shrink"] = confirmed(story, window, "they were sold")
     look_back(story, window)
+    follow_buttons(story, window)
     administer(story, window)
     return story
 
@@ -185,6 +188,43 @@ def look_back(story: Story, window: Browser) -> None:
     window.theme("light")
 
 
+def follow_buttons(story: Story, window: Browser) -> None:
+    """The buttons on tasks of a run, of a backfill from the archive, and of a verification."""
+    story.runs["backfill"] = backfill_of_first_minute(story.platform)
+    for name, task, button, shown in (
+        ("run", "quality_gate", "Data quality report", "Data Docs of Great Expectations"),
+        ("backfill", "quality_gate", "Data quality report", "Sent again from the archive"),
+        ("verify", "verify/mapped/0", "Verification report", "cars"),
+    ):
+        run = story.runs[name]
+        window.open_airflow(f"dags/{run.dag_id}/runs/{quote(run.run_id)}/tasks/{task}/details")
+        window.press("a", button)
+        window.await_address("/contexture/publications/cars/")
+        story.texts[f"report of {name}"] = window.await_text(shown)
+
+
+def backfill_of_first_minute(platform: Installation) -> DagRun:
+    """Sends the first minute of the archive again, by a schedule that the publication gets for it."""
+    first = platform.published("cars")[0].received_from
+    assert first is not None
+    file = platform.publications / "cars.yaml"
+    file.write_text(file.read_text().replace("schedule: null", f'schedule: "{cron_of_minutes(first, 3)}"'))
+    at = f"{first.astimezone(UTC):%Y-%m-%dT%H:%M}:00.000Z"
+    body = {
+        "dag_id": DAG,
+        "from_date": at,
+        "to_date": at,
+        "max_active_runs": 1,
+        "reprocess_behavior": "completed",
+        "run_backwards": False,
+    }
+    # Refused until Airflow has read the file with the schedule.
+    until(
+        lambda: platform.ask("POST", "/api/v2/backfills", body).status_code == 200 or None, "backfill", PATIENCE_SECONDS
+    )
+    return platform.finished(DAG, prefix="backfill__", number=1)
+
+
 def administer(story: Story, window: Browser) -> None:
     """The installation's own user acts like an operator."""
     window.log_in(story.platform.stack.settings.login)
@@ -217,6 +257,15 @@ def note(story: Story, run: DagRun) -> tuple[str, str]:
     """Who started a run, and why, as Airflow has it."""
     told = story.platform.ask("GET", f"/api/v2/dags/{run.dag_id}/dagRuns/{run.run_id}").json()
     return told["triggering_user_name"], told["note"]
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [("run", "Approved"), ("backfill", "Archived records"), ("verify", "Topics and state are equal")],
+)
+def test_buttons_on_tasks_lead_to_the_reports(story: Story, name: str, shown: str) -> None:
+    assert story.runs[name].state == "success"
+    assert shown in story.texts[f"report of {name}"]
 
 
 def test_a_viewer_reads_and_is_offered_nothing_to_do(story: Story) -> None:
@@ -256,7 +305,7 @@ def test_what_is_gone_is_deleted_once_somebody_has_seen_it_and_confirmed(story: 
     for car in ("car1", "car2"):
         assert f'"{car}"' in story.texts["shrink"]
     assert story.runs["confirm-shrink"].state == "success"
-    assert story.platform.published("cars")[-1].deletes == 2
+    assert [each.deletes for each in story.platform.published("cars") if each.deletes] == [2]
 
 
 def test_suspending_and_resuming_pause_the_dag(story: Story) -> None:

@@ -56,6 +56,10 @@ class FakeCluster:
 
     `client_limit` and `limits` (of topics) are bytes of key and value. A client refuses a record over its own at once;
     brokers refuse what comes in one batch: one record of a client that sends one by one, else all of a topic.
+
+    `seen` are the fingerprints, by topic, of records that readers see though the ledger's row is hidden.
+
+    `ends` holds what the next requests to end a transaction are answered with, by transaction; well when it is empty.
     """
 
     def __init__(self):
@@ -64,12 +68,14 @@ class FakeCluster:
         self.aborted: list[list[tuple[str, int]]] = []
         self.epochs = defaultdict(int)
         self.script = defaultdict(list)
+        self.ends: list[list[str]] = []
         self.producers: list[FakeProducer] = []
         self.capacity = 10**9
         self.client_limit = 10**9
         self.limits: dict[str, int] = {}
         self.hidden: dict[tuple[str, int], set] = {}
         self.hidden_rows: dict[int, LedgerEntry] = {}
+        self.seen: dict[str, set] = {}
 
     def open_producer(self, settings, transactional_id, watch):
         producer = FakeProducer(self, transactional_id, watch)
@@ -136,6 +142,11 @@ class FakeProducer:
         self.cluster.next_failure("commit_transaction", self)
         self.deliver()
         self.finish()
+        self.say_ended("CommittingTransaction")
+
+    def say_ended(self, state):
+        for name in self.cluster.ends.pop(0) if self.cluster.ends else ["NO_ERROR"]:
+            self.watch.on_log(f"[thrd:main]: EndTxn returned {name} in state {state} (may_retry=true)")
 
     def deliver(self):
         """Lets the brokers refuse what is too large; the client then knows of the first two batches at most."""
@@ -154,6 +165,9 @@ class FakeProducer:
     def finish(self):
         self.cluster.committed += self.open
         self.cluster.transactions.append(self.open)
+        for sent in self.open:
+            if sent.topic.startswith("contexture.ledger."):
+                self.cluster.hidden_rows.pop(sent.partition, None)
         self.open, self.queued = None, 0
 
     def abort_transaction(self, timeout):
@@ -162,6 +176,7 @@ class FakeProducer:
             self.cluster.hidden.pop(place, None)
             self.cluster.hidden_rows.pop(place[1] if place[0].startswith("contexture.ledger.") else None, None)
         self.aborted, self.open = True, None
+        self.say_ended("AbortingTransaction")
 
     def purge(self):
         self.queued = 0
@@ -218,3 +233,6 @@ class FakeHidden:
 
     def matching(self, spans, sought):
         return {place for place in spans if self.cluster.hidden[place] & sought.get(place[0], set())}
+
+    def is_committed(self, sought):
+        return all(prints <= self.cluster.seen.get(topic, set()) for topic, prints in sought.items())

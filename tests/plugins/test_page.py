@@ -24,6 +24,7 @@ from contexture.operations import ProducerStore, TransactionRow, TransactionStat
 from contexture.operations.page.standing import Question  # noqa: E402
 from contexture.outbox.attempts import AttemptLog  # noqa: E402
 from contexture.outbox.dead_letters import DeadLettered, keep_dead_letters  # noqa: E402
+from contexture.outbox.incompleteness import Incompleteness  # noqa: E402
 from contexture.outbox.layout import run_name  # noqa: E402
 from contexture.outbox.lifecycle import Outboxes  # noqa: E402
 from contexture.outbox.state import State, StatePointer  # noqa: E402
@@ -196,6 +197,22 @@ def hostile(home: Storage, tables: ProducerStore) -> Browser:
     tables.run_failed("vehicles", ATTACK, task=ATTACK, message=ATTACK)
     tables.transaction_is(transaction(message=ATTACK))
     return Browser("vehicles", "buses")
+
+
+def test_deletions_that_are_not_detected_are_shown_with_what_to_do_also_where_something_else_is_wrong(home, tables):
+    unseen = Incompleteness(since=NOON, runs=3, why="the walk is short", next_step="read again")
+    State(home, "vehicles").point(StatePointer(concluded_at=NOON, outbox="outbox1", incomplete=unseen))
+    sentence = "since 2026-03-01 12:00 UTC (3 runs): the walk is short. Next: read again"
+    browser = Browser("vehicles", "buses")
+    for page in ("", "publications/vehicles"):
+        assert sentence in browser.get(page).text
+    assert "deletions not detected 1</a>" in browser.get("").text
+    outbox(home, publication(), 2, [records("a")])
+    Outboxes(home, "vehicles").move("outbox2", "approved", reason="good")
+    AttemptLog(home, "vehicles").keep(failed_send("outbox2", shard=0, state="stopped", next_at=None))
+    for page in ("", "publications/vehicles"):
+        text = browser.get(page).text
+        assert (sentence in text, "stopped" in text) == (True, True)
 
 
 @pytest.mark.parametrize("page", PAGES[:5])

@@ -1,4 +1,4 @@
-"""The page in a narrow window of a browser: nothing sticks out, and words stay whole."""
+"""The page in windows of a browser, from a phone to a wide screen: nothing sticks out, and words stay whole."""
 
 from __future__ import annotations
 
@@ -33,6 +33,11 @@ STICKS_OUT = """
 return [...document.querySelectorAll("main *")]
   .filter(each => !each.closest(".wide") && each.getBoundingClientRect().right > innerWidth - 15)
   .map(each => each.tagName + " " + each.className)"""
+SIDEBAR = 90
+"""Pixels of Airflow's own navigation, beside the frame of the page."""
+CUT_OFF = """
+return [...document.querySelectorAll(".wide")]
+  .filter(each => each.scrollWidth > each.clientWidth).map(each => each.scrollWidth - each.clientWidth)"""
 CRUSHED = """
 return [...document.querySelectorAll(".wide td:not(.number)")]
   .filter(each => each.textContent.trim().length > 12 && each.clientWidth < 90).map(each => each.textContent)"""
@@ -48,9 +53,10 @@ def pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.delenv("CONTEXTURE_DATABASE", raising=False)
     fill(Storage(str(tmp_path / "home")))
     client, style = Client("vehicles"), Path(mount.__file__).parent / "static" / "page.css"
-    for number, part in enumerate(PARTS):
-        text = client.get(f"publications/vehicles{part}").text
-        (tmp_path / f"{number}.html").write_text(text.replace("/contexture/static/page.css", style.as_uri()))
+    addresses = {f"{number}": f"publications/vehicles{part}" for number, part in enumerate(PARTS)}
+    for name, address in {**addresses, "overview": ""}.items():
+        text = client.get(address).text
+        (tmp_path / f"{name}.html").write_text(text.replace("/contexture/static/page.css", style.as_uri()))
     return tmp_path
 
 
@@ -68,6 +74,10 @@ def fill(home: Storage) -> None:
     failed = TransactionStatus.BROKER_ERROR
     at = NOON - timedelta(hours=1)
     store.transaction_is(TransactionRow("vehicles", OUTBOX, 0, 0, failed, 5, 123_456_789, 5, 4711, MESSAGE, at))
+    sent = TransactionStatus.SENT
+    store.transaction_is(
+        TransactionRow("vehicles", "earlier", 0, 0, sent, 123_456_789, 10**10, 5, 4711, None, at, source_deletions=True)
+    )
     store.close()
 
 
@@ -78,3 +88,14 @@ def test_nothing_sticks_out_of_a_phone_and_no_column_is_crushed(pages: Path) -> 
         for number, part in enumerate(PARTS):
             window.driver.get((pages / f"{number}.html").as_uri())
             assert (part, window.ask(STICKS_OUT), window.ask(CRUSHED)) == (part, [], [])
+
+
+@pytest.mark.skipif(bool(missing()), reason=missing() or "there is a browser")
+@pytest.mark.parametrize("width", [1280, 1440, 1920])
+def test_the_overview_shows_all_its_columns_in_a_window_beside_airflow_s_navigation(pages: Path, width: int) -> None:
+    window_of = {"width": width - SIDEBAR, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    with browser("", pages) as window:
+        window.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", window_of)
+        window.driver.get((pages / "overview.html").as_uri())
+        window.picture(f"overview-{width}")
+        assert window.ask(CUT_OFF) == []

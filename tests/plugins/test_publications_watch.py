@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -104,6 +105,23 @@ def test_a_start_is_told_once_and_the_watch_goes_on(folder: Path) -> None:
         assert payload is not None
         assert (payload["startup"], payload["config_changed"]) == (True, [])
         assert await watching.event(A_WHILE_SECONDS) is None
+
+    watched(scenario, Store())
+
+
+def test_a_start_counts_from_the_start_of_the_process(folder: Path) -> None:
+    """What a scheduled run loads before the trigger comes up is not loaded again."""
+    began = datetime.now(UTC)
+
+    async def scenario(watching: Watching) -> None:
+        payload = await watching.event()
+        assert payload is not None
+        assert datetime.fromisoformat(payload["since"]) < began
+        await watching.has_kept(1)
+        write(folder, "vehicles", topics={"data_model": "dm-by-service"})
+        payload = await watching.event()
+        assert payload is not None
+        assert datetime.fromisoformat(payload["since"]) > began
 
     watched(scenario, Store())
 

@@ -146,6 +146,7 @@ def test_a_good_answer_names_outbox_shards_and_report(storage: Storage, submit_f
     order = place(storage)
     result = StageResult(outbox="outbox3", sequence=3, records=7, shards=(1,), approved=True, report="/home/report/x")
     storage.write(FOLDER.result("run3"), result.to_json())
+    storage.write(f"{FOLDER.report('outbox3')}/index.html", b"report")
     assert answer(storage, order, submit_failure).handed() == {
         "publication": "vehicles",
         "run": "run3",
@@ -153,5 +154,12 @@ def test_a_good_answer_names_outbox_shards_and_report(storage: Storage, submit_f
         "sequence": 3,
         "records": 7,
         "shards": [1],
-        "report": "/home/report/x/index.html",
+        "report": storage.uri("vehicles/report/outbox3/index.html"),
     }
+
+
+def test_an_answer_without_a_page_of_a_report_names_none(storage: Storage) -> None:
+    order = place(storage)
+    result = StageResult(outbox="outbox3", sequence=3, records=7, shards=(1,), approved=True, report="/home/report/x")
+    storage.write(FOLDER.result("run3"), result.to_json())
+    assert answer(storage, order, None).report is None

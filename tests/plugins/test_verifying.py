@@ -10,7 +10,6 @@ from builders.outboxes import publication
 from contexture.errors import ConfigurationError
 from contexture.outbox.state import State, StatePointer
 from contexture.outbox.storage import Storage
-from contexture_airflow.operators.verify_replica import VerificationLink, VerifyReplicaOperator
 from contexture_airflow.steps.verifying import to_verify
 
 KNOWN = [publication(name=name) for name in ("bikes", "cars", "trams")]
@@ -36,12 +35,3 @@ def test_a_name_that_does_not_exist_is_told_with_those_that_do(storage: Storage)
         to_verify(storage, KNOWN, ["ferries"])
 
     assert failure.value.next_step == "choose among: bikes, cars, trams"
-
-
-def test_the_button_leads_to_the_report_once_there_is_one() -> None:
-    task = VerifyReplicaOperator(task_id="verify", publication="cars")
-    assert VerificationLink().get_link(task, ti_key=None) == ""  # type: ignore[arg-type]
-
-    task.report_uri = "/home/cars/verification/now/index.html"
-
-    assert VerificationLink().get_link(task, ti_key=None) == task.report_uri  # type: ignore[arg-type]

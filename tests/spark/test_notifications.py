@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import orjson
 import pyarrow.parquet as pq
@@ -181,6 +181,26 @@ def test_notifications_are_told_in_turn_and_only_the_last_of_each_entity_is_held
     assert cars.told(second) == [("car2", {"speed": 21})]
     assert (second.unchanged, second.upserts) == (1, 1)
     assert cars.concluded().records == 0
+
+
+def test_what_was_swapped_on_its_way_is_told_in_the_order_of_the_brokers_times(runs: Callable[..., Runs]) -> None:
+    def at(second: int, told: dict[str, object]) -> dict[str, object]:
+        time = {"type": "DateTime", "value": f"2026-01-01T00:00:{second:02}.000Z"}
+        told["speed"] = {**cast("dict[str, object]", told["speed"]), "metadata": {"dateModified": time}}
+        return {**told, "dateModified": {**time, "metadata": {}}}
+
+    cars = runs()
+    cars.notify(at(2, entity(2, speed=22)), at(1, gone(1)), at(1, entity(1, speed=1)), at(1, entity(2, speed=21)))
+
+    manifest = cars.concluded()
+
+    assert cars.told(manifest) == [
+        ("car2", {"speed": 21}),
+        ("car1", {"speed": 1}),
+        ("car1", None),
+        ("car2", {"speed": 22}),
+    ]
+    assert cars.held() == ['["vehicles","/4wheels","car2","car"]']
 
 
 def test_a_record_is_that_of_a_pull_with_the_time_of_arrival(runs: Callable[..., Runs]) -> None:

@@ -243,9 +243,10 @@ def test_entities_that_never_had_times_are_landed_by_a_full_pull(
 @pytest.mark.parametrize(
     ("hidden_after", "shown_after", "rows_landed", "complete"),
     [
-        # Page 1 is the count before the walk, pages 2 to 5 the walk, 6 the count after it, 7 to 9 the second look.
-        ({1}, {5}, 11, True),
-        ({1, 6}, {5, 9}, 8, False),
+        # Pages 1 and 2 are the counts before the walk, 3 to 7 the walk, 8 and 9 the counts after it, 10 to 14 the walk
+        # of the second look, 15 to 18 its sweep, 19 and 20 counts, 21 to 29 the third look.
+        ({2}, {7}, 11, True),
+        ({2, 9, 20}, {7, 18, 29}, 8, False),
     ],
 )
 def test_what_the_broker_counts_and_the_walk_did_not_meet_is_looked_for_once_more(

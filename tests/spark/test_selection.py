@@ -51,7 +51,6 @@ def test_option_names_are_taken_in_any_case() -> None:
         {"mode": "notifications"},
         {"mode": "changes"},
         {"identities": "maybe"},
-        {"attribute_times": "yes"},
         {"page_size": "many"},
         {"page_size": "-1"},
         {"walk_deadline_seconds": ""},

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contexture.changes.comparison import Comparison, compare
 from contexture.changes.shrink import ShrinkGuard
 from contexture.changes.succession import Deletion, Place, Succession, follow, overtaken
+from contexture.changes.superseded import superseded_rows
 from contexture.changes.verdicts import Verdict
 
 __all__ = [
@@ -17,4 +18,5 @@ __all__ = [
     "compare",
     "follow",
     "overtaken",
+    "superseded_rows",
 ]

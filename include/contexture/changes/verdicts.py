@@ -13,3 +13,4 @@ class Verdict(IntEnum):
     QUARANTINED = 2
     PRESENT = 3
     DELETE = 4
+    SUPERSEDED = 5

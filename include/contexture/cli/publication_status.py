@@ -85,8 +85,8 @@ class PublicationStatus(Document):
 
     @property
     def needs_a_person(self) -> bool:
-        """Whether its last run failed, a run waits for an answer, or sending one of its outboxes has failed."""
-        if self.status.standing in {Standing.STOPPED, Standing.ASKING}:
+        """Whether its last run failed, a run waits for an answer, deletions go unseen, or sending has failed."""
+        if self.status.standing in {Standing.STOPPED, Standing.ASKING} or not self.status.deletions.detected:
             return True
         return any(send.is_open for outbox in self.pending for send in outbox.sends)
 

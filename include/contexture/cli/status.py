@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from contexture.cli.operations_status import Operations
     from contexture.cli.publication_status import PublicationStatus
     from contexture.operations.page.put_aside import DeadLetterStatus
+    from contexture.operations.page.status import Deletions
 
 app = typer.Typer(add_completion=False)
 
@@ -28,8 +29,9 @@ def show_status(
 
     Read from CONTEXTURE_HOME, the folder of publications and the operational tables, without Airflow and Kafka.
 
-    Exit codes: 0 nothing needs a person; 1 the last run failed, a run waits for an answer, sending an outbox has
-    failed, or the files of a publication are damaged; 2 there is no such publication; 3 the storage did not answer.
+    Exit codes: 0 nothing needs a person; 1 the last run failed, a run waits for an answer, deletions in a source are
+    not detected, sending an outbox has failed, or the files of a publication are damaged; 2 there is no such
+    publication; 3 the storage did not answer.
     """
     from contexture.cli import home
     from contexture.cli.operations_status import OperationsReader
@@ -75,6 +77,7 @@ def _known_lines(each: PublicationStatus) -> Iterator[str]:
         yield f"  inbox: {each.waiting.files} files of notifications wait, the oldest since {since}"
     if each.owes_full:
         yield f"  the next run is full: {each.owes_full}"
+    yield from _deletion_lines(each.status.deletions)
     yield from _dead_letter_lines(each.status.dead_letters)
     for outbox in each.pending:
         failed = f", {outbox.attempts} failed sends" if outbox.attempts else ""
@@ -82,6 +85,13 @@ def _known_lines(each: PublicationStatus) -> Iterator[str]:
         for send in outbox.sends:
             if send.is_open:
                 yield f"    shard {send.shard}: {send.told()}: {send.message}"
+
+
+def _deletion_lines(found: Deletions) -> Iterator[str]:
+    if found.detected:
+        return
+    since = f"{found.incomplete_since:%Y-%m-%d %H:%M:%S} UTC, {found.incomplete_runs} runs"
+    yield f"  deletions not detected since {since}: {found.reason}. Next: {found.next_step}"
 
 
 def _dead_letter_lines(found: DeadLetterStatus) -> Iterator[str]:

@@ -1,9 +1,9 @@
-"""`contexture verify`: reads the topics of a publication back and compares them with what was sent."""
+"""`contexture verify`: reads the topics of a publication back and compares them with what was sent, or the source."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -12,6 +12,7 @@ from contexture.cli import exit_codes
 app = typer.Typer(add_completion=False)
 
 _NAME = typer.Argument(metavar="PUBLICATION", help="Its name, as in its file.")
+_AGAINST = typer.Option(help="sent: what state says was sent; source: what the source holds now.")
 _FILES = typer.Option(help="A publication file or folder; CONTEXTURE_PUBLICATIONS if none.")
 
 
@@ -19,23 +20,29 @@ _FILES = typer.Option(help="A publication file or folder; CONTEXTURE_PUBLICATION
 def verify_publication(
     name: Annotated[str, _NAME],
     *,
+    against: Annotated[Literal["sent", "source"], _AGAINST] = "sent",
     files: Annotated[Path | None, _FILES] = None,
     timeout_seconds: Annotated[float, typer.Option("--timeout", min=1, help="Seconds without an answer.")] = 60.0,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document for scripts.")] = False,
 ) -> None:
-    """Read a publication's topics back, as a read-committed consumer gets them, and compare them with state.
+    """Read a publication's topics back, as a read-committed consumer gets them, and compare them.
 
-    The last value of each key and partition is compared; records without a key of their own with the archived
-    outboxes that sent them. Nothing is written to Kafka, and the publication may run meanwhile. The report goes to
-    CONTEXTURE_HOME, which must be that of Airflow's tasks, and the outcome to the operational tables. The connection
-    comes from the environment, as for `contexture connection test`.
+    With `--against sent`, the last value of each key and partition is compared; records without a key of their own
+    with the archived outboxes that sent them. With `--against source`, body, headers and time of each key's last
+    record are compared with what the context broker holds now; what differs is looked at once more. Nothing is
+    written to Kafka, and the publication may run meanwhile. The report goes to CONTEXTURE_HOME, which must be that of
+    Airflow's tasks, and the outcome to the operational tables. The connections come from the environment, as for
+    `contexture connection test`.
 
     Exit codes: 0 nothing differs; 1 something does; 2 a file or connection can't be used, or nothing was published
-    yet; 3 brokers or the storage are away.
+    yet, or the publication can't be compared with its source; 3 Kafka, the source or the storage is away, or the source
+    was not read completely, so that there is no verdict.
     """
     from contexture.cli import verify_output
     from contexture.cli.verifying import verified
 
-    reported = verified(name, files, timeout_seconds=timeout_seconds, report=lambda text: typer.echo(text, err=True))
+    reported = verified(
+        name, files, timeout_seconds=timeout_seconds, against=against, report=lambda text: typer.echo(text, err=True)
+    )
     (verify_output.print_json if as_json else verify_output.print_text)(reported)
     raise typer.Exit(exit_codes.OK if reported.found.is_equal else exit_codes.INVALID)

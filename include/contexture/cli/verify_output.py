@@ -22,6 +22,8 @@ def print_text(reported: Reported) -> None:
     found = reported.found
     typer.echo(f"{found.publication}: {found.told}")
     typer.echo(f"  read {found.records} records of {found.partitions} partitions, run {found.sequence}")
+    if found.against == "source":
+        typer.echo("  compared with what the source holds")
     for how, count in found.compared.items():
         typer.echo(f"  compared by {how}: {count}")
     for reason, count in found.unjudged.items():

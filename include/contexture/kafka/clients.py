@@ -92,7 +92,9 @@ def transactional_producer(
     callbacks = {"error_cb": watch.on_error, "on_delivery": watch.on_delivery, "logger": _Listening(watch)}
     # Success is reported only to whoever asks: it costs time for every record.
     reports = {"delivery.report.only.error": watch.delivered is None}
-    options: Mapping[str, object] = {**settings.producer(transactional_id), **reports, **callbacks}
+    options: dict[str, object] = {**settings.producer(transactional_id), **reports, **callbacks}
+    # How each request to end a transaction was answered is said in this part of the client's log alone (`ClientWatch`).
+    options["debug"] = ",".join(filter(None, ("eos", str(options.get("debug", "")))))
     try:
         return cast(TransactionalProducer, Producer(dict(options)))
     except (client_error(), ValueError, TypeError) as problem:

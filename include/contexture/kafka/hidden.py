@@ -63,6 +63,46 @@ class HiddenRecords:
                 found.add(place)
         return found
 
+    def is_committed(self, sought: Mapping[str, set[Fingerprint]]) -> bool:
+        """Whether the last thing that became of these records, by topic, is that readers see them.
+
+        A transaction is decided as a whole: where a partition can't show it yet, the others do. False where a record is
+        not found among the last of its topic, or where nothing shows what was decided.
+        """
+        places = list(self._places(sought))
+        ends = self._admin.ends(places, committed=False)
+        newest = self._newest(sought, places, ends)
+        if len(newest) < sum(map(len, sought.values())):
+            return False
+        stable = self._admin.ends(sorted({place for place, _ in newest.values()}), committed=True)
+        decided = {(place, offset) for place, offset in newest.values() if offset < stable[place]}
+        starts: dict[Place, int] = {}
+        for place, offset in decided:
+            starts[place] = min(offset, starts.get(place, offset))
+        seen = read_places(self._settings, self._patience, starts, {place: stable[place] for place in starts})
+        return bool(decided) and decided <= {((record.topic, record.partition), record.offset) for record in seen}
+
+    def _newest(
+        self, sought: Mapping[str, set[Fingerprint]], places: Collection[Place], ends: Mapping[Place, int]
+    ) -> dict[tuple[str, Fingerprint], tuple[Place, int]]:
+        """Where the newest copy of each record is, committed or not."""
+        firsts = self._admin.beginnings(list(places))
+        starts = {place: max(firsts[place], ends[place] - _MOST_RECORDS) for place in places}
+        starts = {place: start for place, start in starts.items() if start < ends[place]}
+        read = read_places(
+            self._settings,
+            self._patience,
+            starts,
+            {place: ends[place] for place in starts},
+            isolation="read_uncommitted",
+        )
+        found: dict[tuple[str, Fingerprint], tuple[Place, int]] = {}
+        for record in read:
+            sign = fingerprint(record.key, record.value)
+            if sign in sought[record.topic]:
+                found[record.topic, sign] = (record.topic, record.partition), record.offset
+        return found
+
     def _places(self, topics: Collection[str]) -> Iterable[Place]:
         if len(topics) > _LISTED_SINGLY:
             listed = self._admin.listed()

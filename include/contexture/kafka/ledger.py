@@ -40,7 +40,7 @@ class Ledger:
         settings: the connection.
         names: whose ledger.
         patience: how long brokers are waited for.
-        replication_factor: for making the topic; -1 takes the brokers' default.
+        replication_factor: for making the topic; -1: three, or as many as there are brokers.
     """
 
     def __init__(

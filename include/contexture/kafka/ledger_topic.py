@@ -5,6 +5,9 @@ from __future__ import annotations
 from contexture.kafka.topic_admin import NewTopicOrder, TopicAdmin
 
 _CONFIG = {"cleanup.policy": "compact"}
+# A partition without a leader loses the markers of transactions that are settled meanwhile.
+_REPLICAS = 3
+_IN_SYNC = {"min.insync.replicas": "2"}
 
 
 def ledger_partitions(admin: TopicAdmin, name: str) -> int:
@@ -14,12 +17,21 @@ def ledger_partitions(admin: TopicAdmin, name: str) -> int:
 
 
 def ensure_ledger(admin: TopicAdmin, name: str, shards: int, replication_factor: int) -> None:
-    """Gives every shard a partition that can be used; makes or grows the topic where needed."""
+    """Gives every shard a partition that can be used; makes or grows the topic where needed.
+
+    Args:
+        admin: of the cluster.
+        name: of the topic.
+        shards: how many partitions it needs.
+        replication_factor: of a topic that is made; -1: three, or as many as there are brokers.
+    """
     listed = admin.listed(name).get(name)
     if listed is not None and listed.partitions >= shards and listed.usable:
         return
     if listed is None:
-        admin.create([NewTopicOrder(name, shards, replication_factor, _CONFIG)])
+        replicas = replication_factor if replication_factor > 0 else min(_REPLICAS, admin.brokers())
+        config = _CONFIG | (_IN_SYNC if replicas >= _REPLICAS else {})
+        admin.create([NewTopicOrder(name, shards, replicas, config)])
     elif listed.partitions < shards:
         admin.grow(name, shards)
     admin.await_usable({name: shards})

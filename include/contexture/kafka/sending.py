@@ -19,7 +19,7 @@ from contexture.kafka.ports import ShardReader
 from contexture.kafka.progress import SendProgress, Step
 from contexture.kafka.session import Session
 from contexture.kafka.setting_aside import SettingAside
-from contexture.kafka.settlement import Settlement
+from contexture.kafka.settlement import CLEANUP_SECONDS, Settlement
 from contexture.kafka.takeover import OwnRows
 from contexture.kafka.tally import ShardResult, Tally
 from contexture.kafka.transactions import Transactions
@@ -61,6 +61,7 @@ class Sending:
             equipment.clock,
             equipment.sleep,
             equipment.dead_letters,
+            longest_open_seconds=equipment.settings.transaction_timeout_seconds + CLEANUP_SECONDS,
         )
         self._attempts = Attempts(after_failure, equipment.patience, self._tell_again, equipment.sleep)
         self._ended_well = False
@@ -78,8 +79,6 @@ class Sending:
                 self._attempts.count(failure)
             except SendAgainError as failure:
                 self._before_again(failure)
-            else:
-                self._ended_well = True
         result = self._tally.result(self._reader, self._equipment.clock() - started)
         self.tell("done", f"sent {result.records_sent} records in {result.transactions} transactions")
         return result
@@ -107,15 +106,21 @@ class Sending:
             session.initialise(self._transactions.topics)
             # What this sending left a moment ago with its last client is settled.
             entry = ledger.settled(shard) if after_own else self._settled(session)
+            if session.is_uncertain:
+                return False
             self._begin(self._start(entry), entry)
             if careful and not self._aside.is_careful:
                 # The commit whose answer got lost did happen: the rest needs no such client.
+                self._ended_well = True
                 return False
-            return self._tally.superseded or self._send_rest(session)
+            finished = self._tally.superseded or self._send_rest(session)
         except RejectedError:
             if self._aside.is_careful:
                 session.await_reports(lambda: self._aside.has_found)
             raise
+        else:
+            self._ended_well = not session.is_uncertain
+            return finished
         finally:
             session.close()
 
@@ -131,6 +136,11 @@ class Sending:
         settlement = self._settlement
         if hidden is not None and not settlement.is_repeated(hidden, self._start(entry)):
             entry, hidden = hidden, None
+        if hidden is not None and settlement.is_committed(self._start(entry)):
+            settlement.show(session, hidden)
+            entry, hidden = hidden, None
+            if session.is_uncertain:
+                return entry
         start = self._start(entry)
         if not start.superseded:
             aborted = settlement.settle(session, start, hides_row=hidden is not None)
@@ -167,6 +177,7 @@ class Sending:
             return False
         if self._tally.position > before:
             self._settlement.await_visible()
+            self._settlement.await_records(self._transactions.sent_topics, self._tally.begun or 0)
         check_end(self._tally.position, self._reader.records)
         return True
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Sequence
 from typing import Final, cast
 
 import pyarrow as pa
 
-from contexture.errors import RejectedError
+from contexture.errors import DefectError, RejectedError
 from contexture.kafka.clients import asked, call_errors, connect, error_in
 from contexture.kafka.error_table import Meaning, meaning, translated
 from contexture.kafka.patience import Patience
@@ -17,6 +18,8 @@ from contexture.kafka.producer_calls import ProducerCalls
 from contexture.kafka.refused import naming_largest
 from contexture.kafka.rows import Row, produce_rows
 from contexture.kafka.watch import ClientWatch
+
+_LOG: Final = logging.getLogger(__name__)
 
 # Short enough that an answer on a callback (a wrong password) is seen soon; a call that timed out is called again.
 _CALL_SECONDS = 2.0
@@ -46,6 +49,10 @@ class Session:
         ledger_topic: where the transactions' last row goes.
         transaction_timeout_seconds: after how long the broker gives a transaction up.
         clock: monotonic seconds.
+
+    Attributes:
+        is_uncertain: a request to end a transaction may be under way still, and would end the next one: nothing more
+            may be sent with this client. A new one is safe: brokers give it a higher epoch.
     """
 
     def __init__(
@@ -63,6 +70,7 @@ class Session:
         self._ledger_topic = ledger_topic
         self._clock = clock
         self._knows_all_topics = False
+        self.is_uncertain = False
         self._calls = ProducerCalls(
             producer, watch, patience, transaction_timeout_seconds=transaction_timeout_seconds, clock=clock
         )
@@ -98,7 +106,16 @@ class Session:
         return True
 
     def begin(self) -> None:
-        """Starts a transaction (a local call)."""
+        """Starts a transaction (a local call).
+
+        Raises:
+            DefectError: the end of the one before is uncertain.
+        """
+        if self.is_uncertain:
+            raise DefectError(
+                "a transaction was begun while the end of the one before it was uncertain",
+                next_step="clear the task, and report this",
+            )
         self._calls.began = self._clock()
         self._calls.once(self._producer.begin_transaction, "beginning a transaction")
 
@@ -169,8 +186,7 @@ class Session:
             RejectedError: a record can never be sent.
             KafkaConfigurationError: a topic is missing or forbidden.
         """
-        self._calls.until_done(lambda: self._producer.commit_transaction(_CALL_SECONDS), "committing a transaction")
-        self._calls.began = None
+        self._end(lambda: self._producer.commit_transaction(_CALL_SECONDS), "committing a transaction")
 
     def abort_in(self, places: Sequence[tuple[str, int]]) -> None:
         """Aborts a transaction in some partitions; whatever this producer's id has undecided there is aborted with it.
@@ -187,8 +203,23 @@ class Session:
         for topic, partition in places:
             self.produce_one(topic, key=_NOBODY, value=b"", partition=partition)
         self._calls.await_empty("aborting a transaction")
-        self._calls.until_done(lambda: self._producer.abort_transaction(_CALL_SECONDS), "aborting a transaction")
+        self._end(lambda: self._producer.abort_transaction(_CALL_SECONDS), "aborting a transaction")
+
+    def _end(self, call: Callable[[], None], doing: str) -> None:
+        self._calls.take_reports()
+        self._watch.begin_end()
+        self._calls.until_done(call, doing)
         self._calls.began = None
+        # The client logs an answer before the call returns, and gives its log away when it is asked for reports.
+        self._calls.take_reports()
+        self.is_uncertain = not self._watch.ended_at_once
+        if self.is_uncertain:
+            _LOG.warning(
+                "%s: the client's requests were answered with %s; a copy may still be under way, so the rest is sent "
+                "with a new client",
+                doing,
+                ", ".join(self._watch.ends) or "nothing that is known",
+            )
 
     def close(self) -> None:
         """Throws the producer away; an open transaction is aborted so that it holds back no reader."""

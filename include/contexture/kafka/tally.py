@@ -60,10 +60,15 @@ class TransactionSize:
 
 
 class Tally:
-    """Where a shard stands, and what this sending added."""
+    """Where a shard stands, and what this sending added.
+
+    Attributes:
+        begun: position of the first record that this sending sent; None before it began.
+    """
 
     def __init__(self) -> None:
         self.position = 0
+        self.begun: int | None = None
         self.superseded = False
         self.place: Place | None = None
         self.dead_letters: tuple[int, ...] = ()
@@ -87,6 +92,7 @@ class Tally:
             self._take_back(self._last)
         if not start.superseded:
             self.position = start.position
+            self.begun = start.position if self.begun is None else min(self.begun, start.position)
         if not start.own:
             self._elsewhere = max(0, start.transactions - self._transactions)
 

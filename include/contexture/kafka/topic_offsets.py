@@ -17,6 +17,11 @@ if TYPE_CHECKING:
     from confluent_kafka import TopicPartition
     from confluent_kafka.admin import ListOffsetsResultInfo, OffsetSpec
 
+# For a partition whose leader is lost the client answers -1001 without an error. An offset is 0 or more; that of a time
+# may be -1, where no record is as late.
+_LEAST_OFFSET = 0
+_NOTHING_AS_LATE = -1
+
 # Each listing is answered by any broker, and the one that answers may be the one that is behind.
 _LOOKS_FOR_A_TOPIC = 3
 
@@ -49,12 +54,12 @@ class TopicOffsets(TopicListing):
 
         at: Callable[[int], OffsetSpec] = OffsetSpec.for_timestamp
         milliseconds = round(moment.timestamp() * 1000)
-        found = self._offsets(places, at(milliseconds), committed=False)
-        later = [place for place, offset in found.items() if offset < 0]
+        found = self._offsets(places, at(milliseconds), committed=False, least=_NOTHING_AS_LATE)
+        later = [place for place, offset in found.items() if offset == _NOTHING_AS_LATE]
         return found | (self.ends(later, committed=False) if later else {})
 
     def _offsets(
-        self, places: Sequence[tuple[str, int]], what: OffsetSpec, *, committed: bool
+        self, places: Sequence[tuple[str, int]], what: OffsetSpec, *, committed: bool, least: int = _LEAST_OFFSET
     ) -> dict[tuple[str, int], int]:
         from confluent_kafka import IsolationLevel, TopicPartition
 
@@ -65,7 +70,7 @@ class TopicOffsets(TopicListing):
             wanted, before = {TopicPartition(*place): what for place in waiting[:BULK]}, len(found)
             answers = self._client.list_offsets(wanted, isolation_level=level, request_timeout=CALL_SECONDS)
             for place, future in answers.items():
-                offset = self._offset(future, place, started)
+                offset = self._offset(future, place, started, least)
                 if offset is not None:
                     found[place.topic, place.partition] = offset
             waiting = [place for place in waiting if place not in found]
@@ -73,7 +78,9 @@ class TopicOffsets(TopicListing):
                 time.sleep(VISIBLE_POLL_SECONDS)
         return found
 
-    def _offset(self, future: Future[ListOffsetsResultInfo], place: TopicPartition, started: float) -> int | None:
+    def _offset(
+        self, future: Future[ListOffsetsResultInfo], place: TopicPartition, started: float, least: int
+    ) -> int | None:
         topic, partition = place.topic, place.partition
         try:
             offset = int(future.result().offset)
@@ -84,6 +91,10 @@ class TopicOffsets(TopicListing):
                 return None
             # Brokers answer all the while, so only the time since the first question counts.
             self._patience.waited_since(started, f"a broker does not know {topic} yet")
+            return None
+        if offset < least:
+            # No answer yet: taken for an offset, a ledger would be read as empty.
+            self._patience.waited_since(started, f"{topic}[{partition}] has no leader that says where it ends")
             return None
         self._patience.relieve()
         return offset

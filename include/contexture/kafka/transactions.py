@@ -30,6 +30,7 @@ class Transactions:
 
     Attributes:
         topics: how many the transaction under way has records for, as far as is known.
+        sent_topics: names of all that records were given to.
     """
 
     def __init__(
@@ -48,9 +49,13 @@ class Transactions:
         self._aside = aside
         self._committed = committed
         self.topics = 0
+        self.sent_topics: set[str] = set()
 
     def send(self, session: Session) -> bool:
-        """Sends until the end (True), or until the rest needs another client (False): it knows too many topics."""
+        """Sends until the end (True), or until the rest needs another client (False).
+
+        It knows too many topics, or the end of its last transaction is uncertain.
+        """
         topics: set[str] = set()
         size: TransactionSize | None = None
         expected = self._tally.position
@@ -60,12 +65,14 @@ class Transactions:
             if size is None or size.transaction != piece.transaction:
                 if size is not None:
                     self._commit(session, size)
-                    if self._aside.end() or len(topics | piece.topics()) > TOPICS_OF_A_CLIENT:
+                    is_too_much = len(topics | piece.topics()) > TOPICS_OF_A_CLIENT
+                    if self._aside.end() or session.is_uncertain or is_too_much:
                         return False
                 self._begin(session, piece)
                 size = TransactionSize(piece.transaction)
             self._produce(session, piece)
             topics |= piece.topics()
+            self.sent_topics |= piece.topics()
             size = size.grown(piece)
             expected += piece.rows.num_rows
         if size is not None:

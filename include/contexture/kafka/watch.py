@@ -29,6 +29,9 @@ _LOOK_EVERY_SECONDS: Final = 30.0
 # A transaction that failed while records were given to it says why, and of which topic, in the client's log alone.
 _FAILED: Final = re.compile(r"Current transaction failed in state \w+: (?P<text>.*) \((?P<name>\w+)\)$", re.DOTALL)
 _DENIED: Final = re.compile(r'Failed to add partition "(.+)" \[\d+\] to transaction: .*Topic authorization failed')
+# Each answer to a request that ends a transaction, or its loss: librdkafka sends it again without any other word.
+_ENDED: Final = re.compile(r"\bEndTxn returned (?P<name>\w+)")
+_WELL: Final = frozenset({"NO_ERROR", "_NO_ERROR"})
 
 _LOG: Final = logging.getLogger(__name__)
 
@@ -44,6 +47,9 @@ class ClientWatch:
 
     A wrong password or an unknown authority makes calls only time out, and a refused record makes a commit only say
     how many failed: the reasons come here.
+
+    Attributes:
+        ends: names of the answers to requests that end a transaction, since `begin_end`.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -58,6 +64,7 @@ class ClientWatch:
         self.look: Look = lambda doing: None
         self._is_silent = False
         self._looked_at: float | None = None
+        self.ends: list[str] = []
         self.clean: Callable[[str], str] = lambda text: text
         self.delivered: Callable[[KafkaErrorLike | None, MessageLike], None] | None = None
 
@@ -74,12 +81,29 @@ class ClientWatch:
 
     def on_log(self, text: str) -> None:
         """For the client's logger."""
+        ended = _ENDED.search(text)
+        if ended is not None:
+            self.ends.append(ended["name"])
         denied, failed = _DENIED.search(text), _FAILED.search(text)
         if denied is not None and self._denied is None:
             self._denied = denied[1]
         if failed is not None:
             error = _error_of(failed["name"], self.clean(failed["text"]))
             self._failed = error if error is not None and meaning(error) is Meaning.CONFIGURATION else None
+
+    def begin_end(self) -> None:
+        """A transaction is to be ended now: what came of earlier ones is of no more interest."""
+        self.ends.clear()
+
+    @property
+    def ended_at_once(self) -> bool:
+        """Whether a transaction was ended by one request, which was answered well.
+
+        Otherwise a copy of the request may be under way still. It would end the producer's next transaction: brokers
+        can't tell the two apart as long as the producer's epoch is the same. A client that says nothing of its requests
+        is not believed.
+        """
+        return len(self.ends) == 1 and self.ends[0] in _WELL
 
     def on_delivery(self, error: KafkaErrorLike | None, message: MessageLike) -> None:
         """For `on_delivery`; the first failure tells most, and records thrown away with a transaction tell nothing."""

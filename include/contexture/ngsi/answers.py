@@ -131,6 +131,9 @@ def problem_named(response: httpx.Response) -> str:
     Its own words may quote data and are left out.
     """
     length = response.headers.get("content-length", "")
+    if response.headers.get("content-encoding", "identity").strip().lower() != "identity":
+        # Its length says nothing about what it is unpacked.
+        return ""
     is_short = length.isascii() and length.isdigit() and len(length) < 10 and int(length) <= _PROBLEM_BYTES
     if not is_short or "json" not in response.headers.get("content-type", ""):
         return ""

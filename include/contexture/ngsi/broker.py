@@ -56,14 +56,15 @@ class Broker(ABC):
 
     Attributes:
         flavour: which broker it is, where that matters to how it is read.
-        walks_prove_themselves: whether a walk that ended has met all that the broker counts, or has failed; else the
-            reader has to compare and to `sweep`.
+        counts_stretches: whether `count` leaves out what is later than the query's `until`.
+        counts_types_apart: whether `count` may count an entity of several types more than once.
 
     Raises:
         ConfigurationError: the connection can't be used.
     """
 
-    walks_prove_themselves: ClassVar[bool] = False
+    counts_stretches: ClassVar[bool] = True
+    counts_types_apart: ClassVar[bool] = False
     _api_root: ClassVar[str]
     _total_header: ClassVar[str]
 
@@ -129,8 +130,9 @@ class Broker(ABC):
     def walk(self, query: EntityQuery, *, deadline_seconds: float = WALK_DEADLINE_SECONDS) -> Iterator[Page]:
         """Everything a query selects, page by page; what is there all the while is not missed, whatever changes.
 
-        An entity that changes during the walk may come twice, in its old and its new content. The walk ended normally
-        when the iterator does.
+        That holds while of two answers in succession one is true. An entity that changes during the walk may come
+        twice, in its old and its new content. The walk ended normally when the iterator does; whether it met all that
+        the broker counts is to be compared.
 
         Raises:
             RetriableError: the broker is away or ill, or took too long.

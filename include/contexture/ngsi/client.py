@@ -15,6 +15,8 @@ from contexture.ngsi.query import EntityQuery
 from contexture.ngsi.sighting import sight
 from contexture.ngsi.transport import Answer
 
+_EMPTY_PAGES_AT_END = 2
+
 
 class ContextBroker(Broker):
     """One service (tenant) of an NGSIv2 context broker."""
@@ -73,7 +75,7 @@ class ContextBroker(Broker):
         while cursor is not None:
             cursor, page = self._page(query, cursor, deadline)
             if not page.entities:
-                # A database that went away shows as an empty page, which would look like the end.
+                # A database that went away shows as an empty page; the cursor has it asked for a second time.
                 self.probe(deadline)
             step = cursor.advance(page)
             if step.fresh:
@@ -91,16 +93,18 @@ class ContextBroker(Broker):
             ContextureError: as `walk`.
         """
         deadline = self._patience.clock() + deadline_seconds
-        cursor = KeysetCursor.start(replace(query, since=None))
+        cursor, empty_pages = KeysetCursor.start(query), 0
         while True:
             cursor, page = self._page(query, cursor, deadline)
-            if not page.entities:
+            if page.entities:
+                empty_pages = 0
+                yield page
+                cursor = replace(cursor, offset=cursor.offset + len(page.entities))
+            else:
                 self.probe(deadline)
-                return
-            yield page
-            if len(page.entities) < cursor.limit:
-                return
-            cursor = replace(cursor, offset=cursor.offset + len(page.entities))
+                empty_pages += 1
+                if empty_pages == _EMPTY_PAGES_AT_END:
+                    return
             self._transport.rest(deadline)
 
     def _page(self, query: EntityQuery, cursor: KeysetCursor, deadline: float) -> tuple[KeysetCursor, Page]:

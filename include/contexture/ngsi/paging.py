@@ -8,7 +8,10 @@ page. Three things make that safe:
 - where more than a page shares one millisecond, the offset steps instead. Pages then overlap by one row, and when that
   row isn't there again, something before it went away: the group is read again from its start;
 - a time is believed only when it is not before the cursor and not ahead of the broker's own clock, and two rows have to
-  vouch for a new cursor: a user attribute named like the broker's time may say anything.
+  vouch for a new cursor: a user attribute named like the broker's time may say anything;
+- no single answer ends a walk. A page that is not full may have been cut short, and a broker without its database
+  answers with none at all. So the walk goes on from the last row it was shown, and ends where a second answer shows
+  nothing beyond that row. An empty page has to come twice.
 
 A walk that ends at a time (one slice of several) asks for the range in one condition, so that the broker, and no shown
 time, says what belongs to it. What stands exactly at that time may be met by the next slice too; so may what a first
@@ -18,6 +21,7 @@ slice meets beyond its end, for it starts without any condition, to meet what ne
 from __future__ import annotations
 
 import dataclasses
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -31,6 +35,7 @@ CLOCK_MARGIN = timedelta(seconds=5)
 """How far ahead of the broker's Date a time may be: that header is cut to seconds, and broker nodes differ a little."""
 
 MAX_RESTARTS = 100
+_MOST_SHORT_PAGES = 2
 _VOUCHING_ROWS = 2
 _SMALLEST_PAGE = 2  # so that pages can overlap by a row and still get on
 
@@ -68,6 +73,7 @@ class KeysetCursor:
     expected: Sighting | None = None
     restarts: int = 0
     until: str | None = None
+    short_pages: int = 0
     seen: Mapping[_Key, datetime | None] = dataclasses.field(default_factory=dict, repr=False)
 
     @classmethod
@@ -94,12 +100,20 @@ class KeysetCursor:
         fresh, read = self._sift(rows)
         if self._shifted(rows):
             return Step(fresh, self._restarted(read))
-        if len(rows) < self.limit:
+        is_short = len(rows) < self.limit
+        short_pages = self.short_pages + 1 if is_short else 0
+        if short_pages > _MOST_SHORT_PAGES or (short_pages > 1 and not fresh):
             return Step(fresh, None)
-        reached = self._reached(rows, self._latest(page.broker_time))
+        following = self._following(rows, read, self._latest(page.broker_time))
+        return Step(fresh, None if following is None else replace(following, short_pages=short_pages))
+
+    def _following(
+        self, rows: Sequence[Sighting], read: Mapping[_Key, datetime | None], latest: datetime
+    ) -> KeysetCursor | None:
+        reached = self._reached(rows, latest)
         if reached is None:
-            return Step(fresh, self._stepped(rows, read))
-        return Step(fresh, None if self._ends_before(reached) else self._moved(reached, rows, read))
+            return self._stepped(rows, read) if rows else self
+        return None if self._ends_before(reached) else self._moved(reached, rows, read)
 
     def _latest(self, broker_time: datetime) -> datetime:
         """The latest time that a row here can have."""
@@ -113,9 +127,8 @@ class KeysetCursor:
     def _sift(self, rows: Sequence[Sighting]) -> tuple[tuple[int, ...], dict[_Key, datetime | None]]:
         read = dict(self.seen)
         fresh = []
-        for index, row in enumerate(rows):
-            key = _key(row)
-            if row.id is None or key not in read:
+        for index, (row, key) in enumerate(zip(rows, _keys(rows), strict=True)):
+            if key not in read or (row.id is None and self.offset):
                 fresh.append(index)
             read[key] = moment(row.time(self.field))
         return tuple(fresh), read
@@ -129,7 +142,7 @@ class KeysetCursor:
                 f"entities with one and the same {self.field} changed places {MAX_RESTARTS} times while they were read",
                 next_step="let the run be retried; if it stays so, ask for larger pages or read when less is written",
             )
-        return replace(self, offset=0, expected=None, restarts=self.restarts + 1, seen=read)
+        return replace(self, offset=0, expected=None, restarts=self.restarts + 1, short_pages=0, seen=read)
 
     def _reached(self, rows: Sequence[Sighting], latest: datetime) -> datetime | None:
         """Where the cursor may move to; None where the page gives no reason to move."""
@@ -140,7 +153,7 @@ class KeysetCursor:
         return reached if here is None or reached is None or _cut(reached) > here else None
 
     def _moved(self, reached: datetime, rows: Sequence[Sighting], read: Mapping[_Key, datetime | None]) -> KeysetCursor:
-        last = {_key(row) for row in rows}
+        last = set(_keys(rows))
         kept = {key: time for key, time in read.items() if key in last or (time is not None and time >= reached)}
         return KeysetCursor(self.field, broker_text(reached), self.limit, until=self.until, seen=kept)
 
@@ -157,5 +170,14 @@ def _cut(time: datetime) -> datetime:
     return time.replace(microsecond=time.microsecond // 1000 * 1000)
 
 
-def _key(row: Sighting) -> _Key:
-    return (*row.identity, row.modified)
+def _keys(rows: Sequence[Sighting]) -> list[_Key]:
+    """By what each row of a page is known again; what has no id by its times and its place among those sharing them."""
+    nameless = Counter[_Key]()
+    keys = list[_Key]()
+    for row in rows:
+        key: _Key = (*row.identity, row.modified)
+        if row.id is None:
+            nameless[key] += 1
+            key = (row.path, f"{row.created} {nameless[key]}", None, row.modified)
+        keys.append(key)
+    return keys

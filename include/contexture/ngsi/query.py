@@ -16,6 +16,13 @@ KeysetField = Literal["dateCreated", "dateModified"]
 MAX_PAGE_SIZE = 1000
 BUILTINS = ("dateCreated", "dateModified", "dateExpires", "servicePath")
 
+METADATA = "dateModified,*"
+"""The metadata of every page. An attribute of the user then carries `dateModified`, and a builtin carries nothing.
+
+This alone distinguishes a user's attribute called `dateModified` from the builtin that it hides. One builtin is enough:
+each one more would be another name that the metadata of users cannot have.
+"""
+
 _CONDITIONS = re.compile(r"(?:'[^']*'|[^;'])+|'")
 _CONDITION_NAME = re.compile(r"\s*!?\s*([^=!<>~:]*)")
 
@@ -36,7 +43,6 @@ class EntityQuery:
         page_size: entities asked for at once, 1 to 1000.
         identities_only: leaves the user attributes out.
         ids: these entities alone.
-        attribute_times: asks for the time of each attribute's own last change, as metadata `dateModified`.
 
     Raises:
         ConfigurationError: a value that no broker takes, or a condition of `q` on the field the walk needs for itself.
@@ -57,7 +63,6 @@ class EntityQuery:
     type_pattern: str | None = None
     mq: str | None = None
     until: str | None = None
-    attribute_times: bool = False
     ids: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -92,10 +97,9 @@ class EntityQuery:
             "offset": str(offset),
             "options": "skipForwarding",
             "attrs": ",".join((*BUILTINS, *(name for name in wanted if name not in BUILTINS))),
+            "metadata": METADATA,
             "orderBy": f"{self.field},id,type",
         }
-        if self.attribute_times and wanted:
-            parameters["metadata"] = "dateModified,*"
         return parameters | self._selection(since)
 
     def count_parameters(self) -> dict[str, str]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from contexture.ngsi.entity import broker_time
+from contexture.ngsi.entity import broker_time, is_users
 from contexture.ngsi.query import KeysetField
 
 
@@ -51,8 +51,10 @@ class Sighting:
 def sight(body: bytes, known_path: str | None) -> Sighting:
     """Reads an entity's head, whatever else is wrong with it.
 
+    A user's attribute that hides a builtin is never taken for it: the member is None then.
+
     Args:
-        body: the entity as JSON.
+        body: the entity as JSON, of a page that was requested with `contexture.ngsi.query.METADATA`.
         known_path: the service path asked for, where it can be only one; otherwise the entity has to say.
     """
     try:
@@ -80,7 +82,7 @@ def _time(attribute: object) -> str | None:
 def _value(attribute: object, kind: str) -> str | None:
     if not isinstance(attribute, dict):
         return _text(attribute)
-    return _text(attribute.get("value")) if attribute.get("type") == kind else None
+    return None if is_users(attribute, kind) else _text(attribute.get("value"))
 
 
 def _name(value: object) -> str | None:

@@ -13,6 +13,7 @@ import msgspec
 from contexture.errors import ConfigurationError, ContextureError
 from contexture.ngsi.answers import RETRIED_STATUSES, BrokerUnavailableError, translated
 from contexture.ngsi.authentication import TokenGrant
+from contexture.ngsi.content_encoding import decoded_pieces
 
 _WHO = "the token service"
 _LIFETIME_SECONDS = 300.0  # of a token that doesn't say how long it lives
@@ -74,7 +75,7 @@ class Tokens:
 
     def _body(self, response: httpx.Response) -> bytes:
         body = bytearray()
-        for piece in response.iter_bytes():
+        for piece in decoded_pieces(response, f"{_WHO} at {self._grant.address}"):
             body += piece
             if len(body) > _ANSWER_BYTES:
                 raise ConfigurationError(

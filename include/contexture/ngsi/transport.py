@@ -23,9 +23,11 @@ from contexture.ngsi.answers import (
     translated,
 )
 from contexture.ngsi.connection import BrokerConnection
+from contexture.ngsi.content_encoding import ACCEPTED, decoded_pieces
 from contexture.ngsi.tokens import Tokens
 
 _CONNECT_SECONDS = 10.0
+_CODINGS = {"accept-encoding": ACCEPTED}
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,11 +106,11 @@ class Transport:
             }
             self._client = httpx.Client(
                 base_url=connection.base_url,
-                headers=wire(connection.headers),
+                headers=wire(connection.headers) | wire(_CODINGS),
                 trust_env=not connection.is_loopback,
                 **settings,
             )
-        self._token_client = httpx.Client(**settings) if connection.grant else None
+        self._token_client = httpx.Client(headers=_CODINGS, **settings) if connection.grant else None
         self._tokens = None
         if connection.grant and self._token_client:
             self._tokens = Tokens(connection.grant, self._token_client, patience.clock)
@@ -189,7 +191,7 @@ class Transport:
         # httpx's time-outs are per piece; a broker that drips would hold a page for ever.
         over = self._patience.clock() + self._seconds
         body = bytearray()
-        for piece in response.iter_bytes():
+        for piece in decoded_pieces(response, f"the context broker at {self._address}"):
             body += piece
             if len(body) > self._patience.page_bytes:
                 raise _too_large(self._address, self._patience.page_bytes)

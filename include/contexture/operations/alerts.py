@@ -26,6 +26,7 @@ class AlertKind(StrEnum):
     REPLICA_DIFFERS = "replica differs"
     LATE = "not published in time"
     DEAD_LETTERS = "records put aside"
+    INCOMPLETE = "deletions not detected"
     OVERTAKEN = "another sender took over"
     RUN_FAILED = "run failed"
 
@@ -63,6 +64,8 @@ _SAFE: Final[Mapping[AlertKind, str]] = {
     AlertKind.REPLICA_DIFFERS: "Verifying only reads: neither topics nor state were changed by it.",
     AlertKind.DEAD_LETTERS: "Everything else of the run was sent. What was put aside is not taken for sent nor for "
     "deleted: the topics hold what they held of it before.",
+    AlertKind.INCOMPLETE: "New and changed entities are sent, and nothing is deleted by mistake. What is "
+    "deleted in the source stays in the topics until a read is complete again.",
     AlertKind.LATE: "Nothing is lost or skipped: the run goes on, unless somebody has suspended the publication, and "
     "what it sends arrives later than you wanted.",
 }

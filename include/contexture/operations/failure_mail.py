@@ -17,7 +17,11 @@ from contexture.outbox.attempts import AttemptLog, SendAttempts
 from contexture.outbox.lifecycle import Outboxes
 from contexture.outbox.storage import Storage
 
-_BECAME = {AlertKind.DEAD_LETTERS: "has put records aside", AlertKind.QUESTION: "waits for an answer"}
+_BECAME = {
+    AlertKind.DEAD_LETTERS: "has put records aside",
+    AlertKind.INCOMPLETE: "could not tell what is deleted",
+    AlertKind.QUESTION: "waits for an answer",
+}
 _ADDRESSES = ("Answer here", "The run", "The log of the task")
 
 

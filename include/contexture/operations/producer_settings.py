@@ -10,6 +10,7 @@ from contexture.operations.access import TableAccess
 from contexture.operations.tables import CONNECTION_SETTINGS, PRODUCER_PROPERTIES
 from contexture.publications import Publication
 from contexture.publications.understood import understood
+from contexture.sdmx.formats import Format
 
 
 class ProducerSettings(TableAccess):
@@ -45,6 +46,20 @@ class ProducerSettings(TableAccess):
             for name, value in sorted(settings.items()):
                 option = {"connection": connection, "name": name, "value": value}
                 writing.execute(self._replacing(CONNECTION_SETTINGS, option))
+
+
+def topics_of(publication: Publication) -> str:
+    """Returns how a publication names its topics: the names in its file, routes included, or its naming."""
+    topics = publication.topics
+    named = dict.fromkeys([*topics.topics, *(name for route in topics.routes for name in route.topics)])
+    return ",".join(named) or f"{topics.naming} {topics.data_model}"
+
+
+def format_of(publication: Publication) -> str:
+    """Returns the form of a publication's records: of structures the media type, else `message.format`."""
+    if publication.source.kind == "sdmx":
+        return publication.source.media_type or Format.SDMX_ML_2_1.media_type
+    return str(publication.message.format)
 
 
 def properties_of(publication: Publication) -> list[str]:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from contexture.changes.attribute_types import AttributeTypes
 from contexture.outbox.dead_letters import DeadLettered, keep_dead_letters
 from contexture.outbox.inbox_claim import release
+from contexture.outbox.incompleteness import incompleteness_after
 from contexture.outbox.lifecycle import Outboxes
 from contexture.outbox.manifest import Manifest
 from contexture.outbox.retrying import mark_retried
@@ -32,13 +33,15 @@ def conclude(
     dead_letters: DeadLettered = NONE_DEAD,
     changes_owe_full: bool = False,
     owed: str | None = None,
+    detects_deletions: bool = False,
 ) -> StatePointer:
     """Makes what the outbox sent the state that the next run compares with, then marks the outbox concluded.
 
     The caller has seen every shard committed. A backfill's outbox touches neither state nor watermark; one that tried
-    quarantined events again leaves the watermark, the fingerprint and the target as they are. Of `dead_letters`, state
-    says that the target doesn't hold them. With `changes_owe_full`, a run that told changes alone leaves owed what a
-    changed publication or target owes. A full run pays what was `owed` when it began to read, and not what came later.
+    quarantined events again leaves the watermark as it is, and adds its fingerprint and target to those of before. Of
+    `dead_letters`, state says that the target doesn't hold them. With `changes_owe_full`, a run that told changes alone
+    leaves owed what a changed publication or target owes. A full run pays what was `owed` when it began to read, and
+    not what came later. With `detects_deletions`, state says since when reads of the source are incomplete.
 
     Raises:
         ConfigurationError: the outbox is not approved; state stays as it is.
@@ -57,7 +60,10 @@ def conclude(
         made_by = _MadeBy(manifest.fingerprint, cluster, target)
         still_owed = None if manifest.mode == "full" and pointer.owes_full == owed else pointer.owes_full
         before = pointer
-        pointer = _advance(state, pointer, manifest, made_by.after(pointer) if owes else made_by, still_owed)
+        at = datetime.now(UTC)
+        advanced = _advance(state, pointer, manifest, made_by.after(pointer) if owes else made_by, still_owed, at)
+        unseen = incompleteness_after(storage, manifest, pointer.incomplete, at) if detects_deletions else None
+        pointer = advanced.model_copy(update={"incomplete": unseen})
         state.point(pointer, after=before)
         _remove_unused(state, {*before.files, *pointer.files, before.types, pointer.types})
     mark_retried(storage, manifest)
@@ -86,14 +92,34 @@ class _MadeBy(NamedTuple):
     target: str | None
 
     def after(self, pointer: StatePointer) -> _MadeBy:
-        """What the state before was made by, as far as that is known."""
+        """What a state is made by where only some of its records are from this run.
+
+        A field that differs becomes a text that names both. It is equal to neither, so going back to the former
+        publication or Kafka is a change too: the records of this run are still there in the new form.
+        """
         return _MadeBy(
-            pointer.fingerprint or self.fingerprint, pointer.cluster or self.cluster, pointer.target or self.target
+            _both(pointer.fingerprint, self.fingerprint) or self.fingerprint,
+            _both(pointer.cluster, self.cluster),
+            _both(pointer.target, self.target),
         )
 
 
+_AND = " and "
+
+
+def _both(before: str | None, now: str | None) -> str | None:
+    if before is None or now is None or now == before or _AND in before:
+        return before or now
+    return f"{before}{_AND}{now}"
+
+
 def _advance(
-    state: State, pointer: StatePointer, manifest: Manifest, made_by: _MadeBy, owes_full: str | None
+    state: State,
+    pointer: StatePointer,
+    manifest: Manifest,
+    made_by: _MadeBy,
+    owes_full: str | None,
+    concluded_at: datetime,
 ) -> StatePointer:
     written = advance(state, pointer, state.folder.state_delta(manifest.outbox), manifest.sequence)
     return StatePointer(
@@ -108,9 +134,10 @@ def _advance(
         cluster=made_by.cluster,
         target=made_by.target,
         owes_full=owes_full,
-        concluded_at=datetime.now(UTC),
+        concluded_at=concluded_at,
         format=FORMAT,
         types=_types(state, pointer, manifest),
+        full_concluded_at=concluded_at if manifest.mode == "full" else pointer.full_concluded_at,
     )
 
 

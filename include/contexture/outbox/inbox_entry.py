@@ -30,7 +30,8 @@ class InboxEntry(msgspec.Struct, frozen=True, array_like=True):
     """A notification as it arrived.
 
     Attributes:
-        received_at_us: microseconds since 1970, UTC; strictly rising in each writer.
+        received_at_us: microseconds since 1970, UTC; strictly rising in each writer, and later than what the inbox
+            contained when the writer started.
         sequence: of the entry in its writer, from 0.
         headers: those that say something about the entities, names in lower case; no credentials.
         body: of the request, byte for byte.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,21 +19,29 @@ from pyarrow import fs
 from contexture.errors import RetriableError
 from contexture.outbox.storage import Storage
 
-_NAME = re.compile(r"(\d{17})-([a-z0-9]+)-(\d{12})")
+_NAME = re.compile(r"(\d{17})-([a-z0-9]+)-(\d{12})(?:-(\d{17}))?")
 
 
 @dataclass(frozen=True, slots=True)
 class InboxFile:
-    """A file of an inbox: the time and sequence of its first entry, and who wrote it."""
+    """A file of an inbox.
+
+    Attributes:
+        time_us, sequence: of its first entry.
+        writer: who wrote it.
+        last_us: the time of its last entry; None where the name does not contain it.
+    """
 
     time_us: int
     writer: str
     sequence: int
+    last_us: int | None = None
 
     @property
     def name(self) -> str:
         """The file's name; names sort by time."""
-        return f"{self.time_us:017d}-{self.writer}-{self.sequence:012d}"
+        last = "" if self.last_us is None else f"-{self.last_us:017d}"
+        return f"{self.time_us:017d}-{self.writer}-{self.sequence:012d}{last}"
 
     @property
     def order(self) -> tuple[int, int, str]:
@@ -43,7 +52,15 @@ class InboxFile:
     def named(cls, name: str) -> InboxFile | None:
         """The file of that name; None when it is no name of an inbox's file."""
         found = _NAME.fullmatch(name)
-        return cls(int(found[1]), found[2], int(found[3])) if found else None
+        if not found:
+            return None
+        return cls(int(found[1]), found[2], int(found[3]), int(found[4]) if found[4] else None)
+
+
+def newest_time_us(names: Iterable[str]) -> int:
+    """Returns the latest time of an entry in files of these names, 0 where there is none."""
+    files = (InboxFile.named(name) for name in names)
+    return max((max(file.time_us, file.last_us or 0) for file in files if file is not None), default=0)
 
 
 def inbox_folder(publication: str) -> str:
@@ -68,6 +85,13 @@ class Shelf(Protocol):
             OSError, RetriableError: the storage didn't answer.
         """
 
+    def newest_us(self) -> int:
+        """The latest time of an entry in the files there, of any writer; 0 where there is none.
+
+        Raises:
+            OSError, RetriableError: the storage did not respond.
+        """
+
 
 class Steps(Protocol):
     """What a local disk does, one step at a time."""
@@ -86,6 +110,9 @@ class Steps(Protocol):
 
     def used_bytes(self) -> int:
         """What the files take up."""
+
+    def names(self) -> Iterable[str]:
+        """The names of the files."""
 
 
 class LocalShelf:
@@ -110,6 +137,9 @@ class LocalShelf:
     def used_bytes(self) -> int:
         return self._steps.used_bytes()
 
+    def newest_us(self) -> int:
+        return newest_time_us(self._steps.names())
+
 
 class StoredShelf:
     """A folder on an object store."""
@@ -131,6 +161,9 @@ class StoredShelf:
     def used_bytes(self) -> int:
         # A look at each file would cost a request, and fail where a run takes one out meanwhile.
         return self._storage.bytes_in(self._folder)
+
+    def newest_us(self) -> int:
+        return newest_time_us(self._storage.files(self._folder))
 
 
 class DiskSteps:
@@ -162,6 +195,10 @@ class DiskSteps:
                 with suppress(FileNotFoundError):  # a reader takes files away meanwhile
                     total += entry.stat().st_size
         return total
+
+    def names(self) -> Iterable[str]:
+        with os.scandir(self._folder) as entries:
+            return [entry.name for entry in entries]
 
 
 def open_shelf(storage: Storage, publication: str) -> Shelf:

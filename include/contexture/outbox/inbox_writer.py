@@ -48,7 +48,11 @@ class InboxWriter:
         maximum_bytes: what the inbox may take up in all; more is refused until a run has taken something out. Several
             writers see each other's files within a second.
         maximum_waiting_bytes: what may wait in memory for the disk.
-        clock_ns: nanoseconds since 1970. Times never go back in one writer, even where the clock does.
+        clock_ns: nanoseconds since 1970. Times never go back, even where the clock does: they follow what this writer
+            wrote, what is in the inbox when it starts, and, within a second, what other writers put there.
+
+    Raises:
+        OSError, RetriableError: the inbox cannot be listed.
     """
 
     def __init__(
@@ -67,7 +71,8 @@ class InboxWriter:
         self._changed = Condition()
         self._waiting: deque[_Waiting] = deque()
         self._waiting_bytes = 0
-        self._last_us = 0
+        # A clock that was set back while no writer ran would put what arrives now before what arrived then.
+        self._last_us = shelf.newest_us()
         self._sequence = 0
         self._closed = False
         self._thread: Thread | None = None
@@ -139,9 +144,11 @@ class InboxWriter:
         try:
             fitting = self._fitting(group)
             if fitting:
-                first = group[0].entry
+                first, last = group[0].entry, group[fitting - 1].entry
                 content = encode_file([waiting.encoded for waiting in group[:fitting]])
-                self._shelf.put(InboxFile(first.received_at_us, self._writer, first.sequence).name, content)
+                self._shelf.put(
+                    InboxFile(first.received_at_us, self._writer, first.sequence, last.received_at_us).name, content
+                )
                 self._used_bytes += len(content)
         except (OSError, RetriableError) as error:
             return 0, _unavailable(f"the inbox can't be written: {_reason(error)}", "make room or repair the disk")
@@ -155,6 +162,9 @@ class InboxWriter:
         stale = time.monotonic() - self._measured_at >= _MEASURE_SECONDS
         if stale:
             self._used_bytes = self._shelf.used_bytes()
+            newest = self._shelf.newest_us()
+            with self._changed:
+                self._last_us = max(self._last_us, newest)
             self._measured_at = time.monotonic()
         room = self._maximum_bytes - self._used_bytes
         # After one that doesn't fit none is kept, for a later one may tell of the same entity.

@@ -98,6 +98,8 @@ class ShardManifest(Document):
 class Manifest(Versioned):
     """What an outbox holds. Nothing in it depends on the clock: preparing again gives the same document.
 
+    `accepted`, `quarantined` and `warnings` count the newest version of what was read, and `repeated` the accepted
+    versions that a newer one supersedes; `read` counts all.
     `of_snapshot`: how often the snapshot breaks each rule about the whole of it that is an error here.
     `collisions`: events whose topic is that of another identity, refused or not. `retried`: the outbox whose
     quarantined events were tried again; `skipped_newer`: those left out because the target holds something newer.

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 from contexture.changes.attribute_types import AttributeTypes
 from contexture.errors import RetriableError
 from contexture.outbox.document import Versioned
+from contexture.outbox.incompleteness import Incompleteness
 from contexture.outbox.layout import PublicationFolder
 from contexture.outbox.schemas import STATE
 from contexture.outbox.state_reader import StateReader
@@ -30,7 +31,8 @@ class StatePointer(Versioned):
 
     `generation` grows by one with each concluded run; `cluster` and `target` are the Kafka cluster's id and the target
     connection's identity (no secrets); `owes_full` is set by an abandoned outbox: the next run sends everything;
-    `format` is that of the files; `types` names the file with the NGSI types that attributes had.
+    `format` is that of the files; `types` names the file with the NGSI types that attributes had; `full_concluded_at`
+    is when the last run that sent everything concluded; `incomplete` says since when deletions are not detected.
     """
 
     FORMAT: ClassVar[int] = FORMAT
@@ -49,6 +51,8 @@ class StatePointer(Versioned):
     concluded_at: datetime | None = None
     format: int = 1
     types: str | None = None
+    full_concluded_at: datetime | None = None
+    incomplete: Incompleteness | None = None
 
 
 class State:

@@ -18,7 +18,15 @@ from contexture.sdmx.json_text import JsonText
 from contexture.sdmx.kinds import kind_of_container, kind_of_element
 from contexture.sdmx.limits import Limits
 
-_DATA_MEMBERS = frozenset({"dataSets", "structure", "structures"})
+_OTHER_MESSAGES = {
+    "datasets": "is a data message",
+    "structure": "is a data message",
+    "structures": "is a data message",
+    "metadataset": "is a metadata message",
+    "metadatasets": "is a metadata message",
+}
+"""What other messages contain in place of structures; a metadata message contains reference metadata."""
+_OTHER_SCHEMAS = {"metadata-schema": "is a metadata message", "data-schema": "is a data message"}
 
 
 class JsonReader:
@@ -53,6 +61,8 @@ class JsonReader:
                 self._errors()
             elif key == "data":
                 yield from self._data()
+            elif key.lower() in _OTHER_MESSAGES:
+                raise self._no_structures(_OTHER_MESSAGES[key.lower()])
             elif self._text.begins(b"["):
                 yield from self._fusion(key)
             else:
@@ -67,8 +77,8 @@ class JsonReader:
         self._settle()
         self.format = self._version()
         for key in self._text.members():
-            if key in _DATA_MEMBERS:
-                raise self._no_structures("is a data message")
+            if key.lower() in _OTHER_MESSAGES:
+                raise self._no_structures(_OTHER_MESSAGES[key.lower()])
             if not self._text.begins(b"["):
                 self._aside(key)
                 continue
@@ -113,6 +123,10 @@ class JsonReader:
             self._header = self._late.find() or self._header
             if self._late.unreachable:
                 self._report("late-header", "structures come before any header, and the message can't be read twice")
+        schema = self._header.schema or ""
+        for name, what in _OTHER_SCHEMAS.items():
+            if name in schema:
+                raise self._no_structures(what)
 
     def _version(self) -> Format:
         version = json_format(self._header.schema, self._media_type)

@@ -52,6 +52,8 @@ _OLD = frozenset({Format.SDMX_ML_1_0, Format.SDMX_ML_2_0})
 _REQUESTS = frozenset({"SubmitStructureRequest", "NotifyRegistryEvent", "StructuralEvent"})
 _HOLDERS = frozenset({"Structures", "Structure", "QueryStructureResponse"})
 _NOTICES = frozenset({"Footer", "StatusMessage"})
+_OTHER_CONTENTS = frozenset({"DataSet", "DataSets", "MetadataSet", "MetadataSets", "MetadataReport"})
+"""Data and reference metadata, which some senders put where structures are."""
 
 
 def root(name: str) -> Root:
@@ -79,7 +81,16 @@ def root(name: str) -> Root:
 
 
 def role(parent: Role, local: str, attributes: Mapping[str, str]) -> Role:
-    """What an element is, by what it is in."""
+    """What an element is, by what it is in.
+
+    Raises:
+        StructureMessageError: it is data or reference metadata.
+    """
+    if local in _OTHER_CONTENTS:
+        raise StructureMessageError(
+            f"the message contains a {local}, which is no structure",
+            next_step="look at what the registry answered, or ask for structures",
+        )
     if parent is Role.CONTAINER:
         return Role.ARTEFACT
     if local in _NOTICES:

@@ -37,6 +37,7 @@ class ConcludeOperator(BaseOperator):
     def execute(self, context: Context) -> dict[str, Any]:
         """Returns the run's counts, which are also the extra of the asset event."""
         from contexture_airflow.notifiers.dead_letters import tell_dead_letters
+        from contexture_airflow.notifiers.incompleteness import alert_incompleteness
         from contexture_airflow.steps.concluding import conclude_run
         from contexture_airflow.steps.noting import note_end, open_journal
         from contexture_airflow.steps.open import open_storage, targets
@@ -58,6 +59,8 @@ class ConcludeOperator(BaseOperator):
             )
             tell_end(journal, publication, staged.run, context["dag_run"].run_id, staged.outbox, counts)
         tell_dead_letters(storage, publication, [staged.outbox], context, self.log)
+        if counts is not None and counts["mode"] != "backfill":
+            alert_incompleteness(storage, publication, context, self.log)
         if counts is None:
             raise AirflowSkipException(f"outbox {staged.outbox} was not sent")
         context["outlet_events"][self.published].extra = counts

@@ -41,6 +41,7 @@ class SettleOperator(BaseOperator):
 
     def _settle(self, context: Context) -> dict[str, Any]:
         from contexture_airflow.notifiers.dead_letters import tell_dead_letters
+        from contexture_airflow.notifiers.incompleteness import alert_incompleteness
         from contexture_airflow.steps.noting import open_journal
         from contexture_airflow.steps.open import open_storage, targets
         from contexture_airflow.steps.settling import settle
@@ -50,6 +51,8 @@ class SettleOperator(BaseOperator):
             plan = settle(storage, self.publication, request, targets(report), report, journal)
         self._settled = plan.settled
         tell_dead_letters(storage, self.publication, plan.settled, context, self.log)
+        if plan.settled:
+            alert_incompleteness(storage, self.publication, context, self.log)
         return dict(plan.handed())
 
     def get_openlineage_facets_on_complete(self, task_instance: Any) -> OperatorLineage:

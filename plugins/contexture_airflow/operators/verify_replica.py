@@ -5,25 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from airflow.sdk import BaseOperator, BaseOperatorLink
+from airflow.sdk import BaseOperator
+
+from contexture_airflow.operators.links import VerificationLink
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
-    from airflow.sdk.types import TaskInstanceKey
-
-
-class VerificationLink(BaseOperatorLink):
-    """The address of the verification's report."""
-
-    name = "Verification report"
-
-    def get_link(self, operator: BaseOperator, *, ti_key: TaskInstanceKey) -> str:
-        """The address, once the task has looked; empty before that."""
-        return str(getattr(operator, "report_uri", "") or "")
 
 
 class VerifyReplicaOperator(BaseOperator):
-    """Reads the topics of a publication back, as a read-committed consumer gets them, and compares them with state.
+    """Reads the topics of a publication back, as a read-committed consumer gets them, and compares them.
+
+    With what state says was sent, or with what the source holds now.
 
     Up to the last committed transaction; what is being sent meanwhile is not judged. Nothing is written to Kafka. The
     outcome is in the operational tables and in a report with samples of identities.
@@ -33,15 +26,17 @@ class VerifyReplicaOperator(BaseOperator):
 
     Args:
         publication: name of the publication.
+        against: `sent` or `source`.
     """
 
-    template_fields: Sequence[str] = ("publication",)
+    template_fields: Sequence[str] = ("publication", "against")
     operator_extra_links = (VerificationLink(),)
 
-    def __init__(self, *, publication: str, **kwargs: Any) -> None:
+    def __init__(self, *, publication: str, against: str = "sent", **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.publication = publication
-        self.report_uri: str | None = None
+        self.against = against
+        self.report_path: str | None = None
 
     def execute(self, context: Context) -> Mapping[str, Any]:
         """Returns what was found, as counts."""
@@ -49,14 +44,18 @@ class VerifyReplicaOperator(BaseOperator):
         from contexture_airflow.metrics import count_verified
         from contexture_airflow.steps.noting import open_journal
         from contexture_airflow.steps.open import open_storage
-        from contexture_airflow.steps.verifying import chosen, counts, kafka_topics
+        from contexture_airflow.steps.verifying import chosen, counts, kafka_topics, source_view
 
         storage, publication = open_storage(), chosen(self.publication)
-        with open_journal(storage, self.log.warning) as journal:
+        with (
+            open_journal(storage, self.log.warning) as journal,
+            source_view(publication, self.against) as source,
+        ):
+            topics = kafka_topics(publication)
             reported = verify_and_report(
-                storage, publication, kafka_topics(publication), journal=journal, report=self.log.info
+                storage, publication, topics, journal=journal, source=source, report=self.log.info
             )
-        self.report_uri = reported.uri
+        self.report_path = reported.uri
         count_verified(reported.found)
         reported.raise_differences()
         return counts(reported)

@@ -10,7 +10,7 @@ from contexture.errors import ConfigurationError, ContextureError
 from contexture.kafka import LedgerEntry, ShardResult
 from contexture.operations import Journal, ProducerStore, TransactionRow, TransactionStatus
 from contexture.operations.failure_mail import Failure
-from contexture.operations.producer_settings import properties_of
+from contexture.operations.producer_settings import format_of, properties_of, topics_of
 from contexture.outbox.attempts import SendAttempts
 from contexture.outbox.manifest import Manifest
 from contexture.outbox.storage import Storage
@@ -128,13 +128,12 @@ def note_plan(
     journal: Journal, publication: Publication, run_id: str, plan: RunPlan, settings: Mapping[str, str]
 ) -> None:
     """A run begins; `settings` are those of its connection, without secrets."""
-    topics = publication.topics
 
     def note(store: ProducerStore) -> None:
         store.producer_is(
             publication.name,
-            topics=",".join(topics.topics) or f"{topics.naming} {topics.data_model}",
-            format_name=str(publication.message.format),
+            topics=topics_of(publication),
+            format_name=format_of(publication),
             connection=publication.publish.connection,
         )
         store.producer_sends_by(

@@ -1,13 +1,15 @@
-"""What paused publications owe: the full run that they should have had meanwhile."""
+"""What requests to resynchronise read from storage, and write there for paused publications."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 from contexture.outbox.conclusion import owe_full
+from contexture.outbox.lifecycle import Outboxes
+from contexture.outbox.state import State
 from contexture.outbox.storage import Storage
 from contexture.publications import Publication
-from contexture_airflow.resync import Start
+from contexture_airflow.resync import Made, Start
 
 
 def owe_to_paused(storage: Storage, publications: Iterable[Publication], paused: Iterable[Start]) -> None:
@@ -20,3 +22,12 @@ def owe_to_paused(storage: Storage, publications: Iterable[Publication], paused:
     for publication in publications if wanted else ():
         if publication.source.kind == "sdmx" and publication.name in wanted:
             owe_full(storage, publication.name, f"{wanted[publication.name]} (while it was paused)")
+
+
+def made_of(storage: Storage, publication: str) -> Made:
+    """Returns what made the target's content, and what the outboxes that wait will make of it."""
+    pointer, outboxes = State(storage, publication).pointer(), Outboxes(storage, publication)
+    waiting = [outboxes.manifest(status.outbox) for status in outboxes.pending() if status.status == "approved"]
+    # A backfill leaves the fingerprint of state as it is.
+    found = {pointer.fingerprint, *(each.fingerprint for each in waiting if each.mode != "backfill")}
+    return Made(frozenset(each for each in found if each is not None), pointer.full_concluded_at)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC
 from itertools import count
 
 from contexture.errors import ConfigurationError
@@ -81,11 +82,24 @@ def decide(
     if elsewhere and publication.source.kind == "sdmx":
         # A registry's log says nothing of what the other Kafka lacks.
         return "full", elsewhere
+    if not changed and _is_loaded_since(pointer, request):
+        # Also where each run of the publication is full: a start, or a change, requires everything once.
+        own = publication.source.mode
+        return "changes" if own == "full" else own, f"everything was sent since {request.since:%Y-%m-%d %H:%M:%S} UTC"
     if request.mode != "auto":
         return request.mode, request.reason or "asked for"
     if changed and publication.resync.on_config_change == "full":
         return "full", changed
     return publication.source.mode, f"the publication's own mode{f' ({changed})' if changed else ''}"
+
+
+def _is_loaded_since(pointer: StatePointer, request: RunRequest) -> bool:
+    """Whether a full run has concluded since the start or change that this run was requested for."""
+    return (
+        request.since is not None
+        and pointer.full_concluded_at is not None
+        and pointer.full_concluded_at >= request.since.astimezone(UTC)
+    )
 
 
 def check_replay(publication: Publication, request: RunRequest) -> None:

@@ -38,6 +38,7 @@ class RunRequest(Handover):
     Attributes:
         run_type: Airflow's, such as `scheduled` or `manual`.
         triggered_by: the user who started it, as Airflow knows them; None where nobody did.
+        since: from when on a concluded full run is enough, and this run sends changes alone.
     """
 
     run_id: str
@@ -52,6 +53,7 @@ class RunRequest(Handover):
     retry_quarantine: str | None = None
     retry_rules: tuple[str, ...] = ()
     replay: ReplayOptions = ReplayOptions()
+    since: datetime | None = None
 
 
 class RunPlan(Handover):

@@ -99,8 +99,14 @@ def answer(storage: Storage, order: PlacedOrder, submit_failure: Exception | Non
         sequence=result.sequence,
         records=result.records,
         shards=result.shards,
-        report=f"{result.report}/{REPORT_PAGE}" if result.report else None,
+        report=_report(storage, order.publication, result.outbox),
     )
+
+
+def _report(storage: Storage, publication: str, outbox: str) -> str | None:
+    """Where the page of the data quality report is on storage; None where the run left none."""
+    page = f"{PublicationFolder(publication).report(outbox)}/{REPORT_PAGE}"
+    return storage.uri(page) if storage.exists(page) else None
 
 
 def _unanswered(storage: Storage, order: PlacedOrder) -> RetriableError:

@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 
 from pydantic import JsonValue
 
 from contexture.errors import ConfigurationError
+from contexture.operations.verification.answerable import check_answerable, is_answerable
 from contexture.operations.verification.replica_topics import KafkaTopics
 from contexture.operations.verification.reporting import Reported
+from contexture.operations.verification.source_opening import open_source_view
+from contexture.operations.verification.source_view import SourceView
 from contexture.outbox.state import State
 from contexture.outbox.storage import Storage
 from contexture.publications import Publication
 from contexture_airflow.catalogue import publications
-from contexture_airflow.connections import kafka_settings
+from contexture_airflow.connections import SourceKind, kafka_settings, source_connection
 
 
-def to_verify(storage: Storage, known: Iterable[Publication], named: Sequence[str]) -> list[str]:
-    """The publications that are named; without names all that have published something.
+def to_verify(storage: Storage, known: Iterable[Publication], named: Sequence[str], against: str = "sent") -> list[str]:
+    """The publications that are named; without names all that have published something and can be compared.
 
     Raises:
         ConfigurationError: there is no such publication.
     """
-    names = [publication.name for publication in known]
+    listed = list(known)
+    names = [publication.name for publication in listed]
     unknown = sorted(set(named) - set(names))
     if unknown:
         raise ConfigurationError(
@@ -30,7 +35,28 @@ def to_verify(storage: Storage, known: Iterable[Publication], named: Sequence[st
             next_step=f"choose among: {', '.join(names)}",
             publication=unknown[0],
         )
-    return list(dict.fromkeys(named)) or [name for name in names if State(storage, name).pointer().outbox is not None]
+    if named:
+        return list(dict.fromkeys(named))
+    comparable = [each.name for each in listed if against != "source" or is_answerable(each)]
+    return [name for name in comparable if State(storage, name).pointer().outbox is not None]
+
+
+@contextmanager
+def source_view(publication: Publication, against: str) -> Iterator[SourceView | None]:
+    """The source of a publication behind its connection; None where topics are compared with what was sent.
+
+    Raises:
+        ConfigurationError: the connection is missing or cannot be used, or the publication cannot be compared with its
+            source.
+        RetriableError: the source is away.
+    """
+    if against != "source":
+        yield None
+        return
+    check_answerable(publication)
+    kind: SourceKind = "sdmx" if publication.source.kind == "sdmx" else "ngsi"
+    with open_source_view(publication, source_connection(publication.source.connection, kind)) as view:
+        yield view
 
 
 def chosen(name: str) -> Publication:
@@ -62,6 +88,7 @@ def counts(reported: Reported) -> dict[str, JsonValue]:
     found = reported.found
     return {
         "publication": found.publication,
+        "against": found.against,
         "equal": found.is_equal,
         "held": found.held,
         "records": found.records,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
+from datetime import UTC, datetime
 from typing import Any
 from uuid import uuid4
 
@@ -44,7 +45,14 @@ class PublicationsWatch(BaseEventTrigger):
                 found = await asyncio.to_thread(self._fingerprints)
                 changes = changed(known, found)
                 if startup or changes:
-                    payload = {"boot": boot, "startup": startup, "config_changed": changes}
+                    # What a scheduled run loaded before this trigger came up counts from the start of the process.
+                    since = _process_started_at() if startup else datetime.now(UTC)
+                    payload = {
+                        "boot": boot,
+                        "startup": startup,
+                        "since": since.isoformat(),
+                        "config_changed": changes,
+                    }
                     yield TriggerEvent(payload)  # type: ignore[no-untyped-call]
                 # Kept after the event: one that is told twice does no harm, one that is lost does.
                 await self._keep({**known, **found})
@@ -74,6 +82,12 @@ class PublicationsWatch(BaseEventTrigger):
     def _store(self) -> Any:
         assert self.asset_state_store is not None, "the triggerer gives it before run"
         return self.asset_state_store
+
+
+def _process_started_at() -> datetime:
+    import psutil
+
+    return datetime.fromtimestamp(psutil.Process().create_time(), UTC)
 
 
 def changed(known: Mapping[str, str], found: Mapping[str, str]) -> list[dict[str, str]]:

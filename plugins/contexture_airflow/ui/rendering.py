@@ -63,8 +63,12 @@ class Places:
 
     def verification(self, row: VerificationRow) -> str:
         """The report of a verification."""
-        folder, _, file = row.report.rpartition("/")
-        return self.publication(row.publication, f"verifications/{quote(folder.rpartition('/')[2], safe='')}/{file}")
+        return self.verification_file(row.publication, row.report)
+
+    def verification_file(self, name: str, path: str) -> str:
+        """The report of a verification, by its path on storage."""
+        folder, _, file = path.rpartition("/")
+        return self.publication(name, f"verifications/{quote(folder.rpartition('/')[2], safe='')}/{file}")
 
     def dag(self, name: str, run_id: str | None = None) -> str:
         """The DAG of a publication in Airflow, or a run of it."""

@@ -141,6 +141,47 @@ def test_what_kafka_forgot_to_commit_becomes_visible_with_the_next_commit(cluste
     assert judge(load.records, read_topics(cluster.bootstrap_servers, [topic])).is_clean
 
 
+@pytest.mark.parametrize("commits", [True, False])
+def test_a_transaction_whose_row_alone_kafka_forgot_is_sent_once(cluster: EmbeddedKafka, commits: bool) -> None:
+    name = f"forgotten-row-{commits}".lower()
+    settings = ClientSettings.from_extra(cluster.client_settings())
+    ensure_topics(settings, [TopicSpec(name, partitions=2, replication_factor=3)])
+    load = context_load([name], outbox="one", records=40)
+    (coordinator,) = set(leaders(cluster, "__transaction_state"))
+    for attempt in range(20):
+        sender = f"{name}-{attempt}"
+        ledger = Ledger(settings, SenderNames(sender), replication_factor=1)
+        ledger.prepare(1)
+        (broker,) = leaders(cluster, ledger.topic)
+        if broker != coordinator:
+            break
+    producer = transactional(settings, sender)
+    produce(producer, load, range(10))
+    producer.produce(ledger.topic, first_row(load), ledger.key(0), 0)
+    assert producer.flush(60) == 0
+    cluster.kill(broker)
+    await_leaders(cluster, ledger.topic, away=True)
+    if commits:
+        producer.commit_transaction(60)
+    else:
+        producer.abort_transaction(60)
+    cluster.start()
+    await_leaders(cluster, ledger.topic, away=False)
+
+    assert hidden(settings, ledger.topic) == 1  # The fault is there: the row is neither committed nor aborted.
+    assert send(settings, sender, load).records_sent == (30 if commits else 40)
+    assert judge(load.records, read_topics(cluster.bootstrap_servers, [name])).is_clean
+    await_nothing_hidden(settings, ledger.topic)
+
+
+def test_a_ledger_gets_three_replicas_where_there_are_three_brokers(cluster: EmbeddedKafka) -> None:
+    settings = ClientSettings.from_extra(cluster.client_settings())
+    ledger = Ledger(settings, SenderNames("replicated"))
+    ledger.prepare(1)
+    admin = AdminClient(cluster.client_settings())
+    assert len(admin.list_topics(ledger.topic, timeout=60).topics[ledger.topic].partitions[0].replicas) == 3
+
+
 def first_row(load: Load) -> bytes:
     """The ledger's row of a load's first transaction."""
     from datetime import UTC, datetime

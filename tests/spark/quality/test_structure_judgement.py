@@ -144,3 +144,41 @@ def test_both_ways_of_reading_give_the_same_rows(spark: SparkSession, tmp_path: 
     rows = [each.asDict() for each in frame.collect()]
     assert rows == accepted_rows(runs.order).to_pylist()
     assert [each["topics"] for each in rows] == ["structures,codelists", "", "structures,codelists"]
+
+
+def test_a_structure_that_is_read_twice_is_judged_and_sent_once(spark: SparkSession, tmp_path: Path) -> None:
+    runs = Runs(spark, tmp_path)
+    one = told(codelists(codelist("CL_A")))
+    manifest = runs.prepared([*one, *told(codelists(codelist("CL_B"))), *one], complete=True, registry_transaction=1)
+    verdict = runs.judged(manifest)
+    assert (verdict.approved, failed(verdict)) == (True, [])
+    assert (manifest.accepted, manifest.repeated, manifest.upserts) == (2, 1, 2)
+    assert shown(verdict)["unique-urn"] == "0 of 2 rows break it"
+
+
+def test_of_a_structure_that_changes_while_it_is_read_the_last_content_is_judged_where_it_counts(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    runs = Runs(spark, tmp_path, rules={"duplicate": "warning"})
+    rows = told(codelists(codelist("CL_A", "1.0", "first")), codelists(codelist("CL_A", "1.0", "second")))
+    verdict = runs.judged(runs.prepared(rows, complete=True, registry_transaction=1))
+    assert (verdict.approved, failed(verdict)) == (True, [])
+
+
+def test_other_content_of_a_structure_in_one_snapshot_is_refused_still(spark: SparkSession, tmp_path: Path) -> None:
+    runs = Runs(spark, tmp_path)
+    rows = told(codelists(codelist("CL_A", "1.0", "first")), codelists(codelist("CL_A", "1.0", "second")))
+    manifest = runs.prepared([*rows, *told(codelists(codelist("CL_B")))], complete=True, registry_transaction=1)
+    assert (manifest.quarantined, manifest.accepted) == ({"duplicate": 2}, 1)
+    assert failed(runs.judged(manifest)) == ["quarantined-share", "accepted-share"]
+
+
+def test_a_structure_that_changes_again_behind_a_catch_up_is_no_duplicate(spark: SparkSession, tmp_path: Path) -> None:
+    runs = Runs(spark, tmp_path)
+    rows = [
+        *told(codelists(codelist("CL_A", "1.0", "first")), transaction=3),
+        *told(codelists(codelist("CL_A", "1.0", "second")), transaction=4),
+    ]
+    manifest = runs.prepared(rows, complete=True, registry_transaction=4)
+    verdict = runs.judged(manifest)
+    assert (verdict.approved, failed(verdict), manifest.upserts) == (True, [], 2)

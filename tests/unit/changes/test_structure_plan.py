@@ -138,6 +138,7 @@ def test_within_one_transaction_the_last_word_holds():
     assert sent(plan) == [(1, "+X:A(1.0)>t")]
     assert plan.transactions[0].records[0].event == 1
     assert plan.repeated == 2
+    assert [plan.verdicts[event] for event in range(3)] == [Verdict.SUPERSEDED, Verdict.SEND, Verdict.SUPERSEDED]
     assert plan.changes.keys() == {A}
 
 

@@ -14,8 +14,10 @@ from contexture.outbox.conclusion import conclude
 from contexture.outbox.dead_letters import DeadLettered, keep_dead_letters
 from contexture.outbox.inbox_files import open_shelf
 from contexture.outbox.inbox_writer import InboxWriter
+from contexture.outbox.incompleteness import Incompleteness
 from contexture.outbox.layout import PublicationFolder
 from contexture.outbox.lifecycle import Outboxes
+from contexture.outbox.state import State, StatePointer
 from contexture.outbox.storage import Storage
 from contexture.outbox.vanishing import keep_vanishing
 
@@ -70,6 +72,17 @@ def test_what_failed_to_be_sent_is_told_and_gives_exit_code_1(storage, contextur
     ]
     (pending,) = json.loads(contexture("status", "--json").out)["publications"][1]["pending"]
     assert (pending["attempts"], pending["sends"][0]["attempt"], pending["sends"][0]["allowed"]) == (3, 3, 11)
+
+
+@pytest.mark.parametrize(("runs", "code"), [(2, 0), (3, 1)])
+def test_deletions_that_are_not_detected_run_after_run_need_a_person(storage, contexture, runs, code):
+    unseen = Incompleteness(since=NOON, runs=runs, why="the walk is short", next_step="read again")
+    pointer = StatePointer(sequence=1, outbox="first000", concluded_at=NOON, incomplete=unseen)
+    State(storage, "vehicles").point(pointer)
+    done = contexture("status")
+    assert done.code == code
+    line = "  deletions not detected since 2026-03-01 12:00:00 UTC, 3 runs: the walk is short. Next: read again"
+    assert (line in done.out.splitlines()) == bool(code)
 
 
 def test_a_shard_that_was_sent_in_the_end_needs_nobody(storage, contexture):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import Future
+from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any
 
@@ -80,6 +81,26 @@ def test_a_topic_that_no_broker_lists_is_missing() -> None:
 def test_a_partition_beyond_those_of_the_topic_is_missing() -> None:
     with pytest.raises(KafkaConfigurationError, match="UNKNOWN_TOPIC_OR_PART"):
         ends(Cluster([None], [2]), partition=2)
+
+
+def test_what_the_client_gives_while_a_leader_is_lost_is_no_offset() -> None:
+    """-1001, without an error: a ledger whose end that is would be read as empty (measured on three brokers)."""
+    cluster = Cluster([-1001, -1, 286], [2])
+    assert ends(cluster) == {(LEDGER, 0): 286}
+    assert cluster.asked == 3
+    assert admin(Cluster([-1001, 0], [2])).beginnings([(LEDGER, 0)]) == {(LEDGER, 0): 0}
+
+
+def test_a_time_after_all_records_is_their_end_and_a_lost_leader_is_not() -> None:
+    noon = datetime(2026, 1, 1, 12, tzinfo=UTC)
+    assert admin(Cluster([-1001, 40], [2])).offsets_at([(LEDGER, 0)], noon) == {(LEDGER, 0): 40}
+    assert admin(Cluster([-1, 286], [2])).offsets_at([(LEDGER, 0)], noon) == {(LEDGER, 0): 286}
+
+
+def test_a_leader_that_stays_lost_is_not_waited_for_without_an_end() -> None:
+    moments = iter(range(0, 1000, 20))
+    with pytest.raises(BrokersAwayError, match=r"contexture\.ledger\.city\[0\] has no leader that says where it ends"):
+        ends(Cluster([-1001], [2]), Patience(30, clock=lambda: next(moments)))
 
 
 def test_a_broker_that_stays_behind_is_not_waited_for_for_ever() -> None:

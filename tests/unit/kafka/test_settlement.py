@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from contexture.errors import RetriableError
 from contexture.kafka import ClientSettings, Publisher, SenderNames
 from contexture.kafka.dead_letter import DeadLetters
 from contexture.kafka.hidden import fingerprint
@@ -26,7 +27,7 @@ def cluster():
 
 
 def publisher(cluster, **options):
-    options = {"hidden": FakeHidden(cluster), "sleep": lambda seconds: None, **options}
+    options = {"hidden": FakeHidden(cluster), "sleep": lambda seconds: None, "clock": Clock(), **options}
     return Publisher(
         SETTINGS,
         NAMES,
@@ -84,7 +85,7 @@ def test_only_topics_of_the_next_transaction_are_looked_at(cluster):
     rows = [OutboxRow(f"t{n}", b"k", b"v", transaction=n) for n in range(3)]
     hidden = FakeHidden(cluster)
     publisher(cluster, hidden=hidden).publish(MemoryShard(rows))
-    assert hidden.asked == [{"t0"}]
+    assert hidden.asked == [{"t0"}, {"t0", "t1", "t2"}]
 
 
 def test_a_hidden_row_of_the_next_transaction_is_aborted_with_it(cluster):
@@ -93,6 +94,27 @@ def test_a_hidden_row_of_the_next_transaction_is_aborted_with_it(cluster):
     cluster.hidden = {("cars", 1): {fingerprint(b"k20", b"v20")}}
     publisher(cluster).publish(MemoryShard(ROWS))
     assert cluster.aborted == [[("cars", 1), (LEDGER, 0)]]
+    assert cluster.values("cars") == VALUES
+
+
+def test_a_hidden_row_of_a_transaction_that_readers_see_is_the_truth(cluster):
+    killed_after(cluster, 2)
+    cluster.hidden_rows = {0: row(2, outbox=MemoryShard(ROWS).outbox_id)}
+    cluster.seen = {"cars": {fingerprint(b"k%d" % n, b"v%d" % n) for n in range(20, 30)}}
+    result = publisher(cluster).publish(MemoryShard(ROWS))
+    assert cluster.aborted == []
+    assert cluster.values("cars") == VALUES[:20] + VALUES[30:]
+    assert (result.records_sent, result.records_skipped) == (10, 30)
+    # The row is written again, alone, before anything else is sent.
+    assert [len(transaction) for transaction in cluster.transactions] == [11, 11, 1, 11]
+
+
+def test_a_hidden_row_is_not_believed_where_a_record_of_its_transaction_is_not_seen(cluster):
+    killed_after(cluster, 2)
+    cluster.hidden_rows = {0: row(2, outbox=MemoryShard(ROWS).outbox_id)}
+    cluster.seen = {"cars": {fingerprint(b"k%d" % n, b"v%d" % n) for n in range(20, 29)}}
+    publisher(cluster).publish(MemoryShard(ROWS))
+    assert cluster.aborted == [[(LEDGER, 0)]]
     assert cluster.values("cars") == VALUES
 
 
@@ -200,5 +222,40 @@ def test_dead_letters_that_others_have_open_are_left_alone(cluster):
     cluster.hidden = {(ASIDE, 0): {fingerprint(b"k30", b"v30"), fingerprint(b"bike", b"v3")}}
     hidden = FakeHidden(cluster)
     publisher(cluster, hidden=hidden, dead_letters=LETTERS).publish(MemoryShard(ROWS))
-    assert hidden.asked == [{"cars", ASIDE}]
+    assert hidden.asked[0] == {"cars", ASIDE}
     assert cluster.aborted == []
+
+
+class ReleasedAfter(FakeHidden):
+    """Hides a record until it was asked so many times; it grows no longer meanwhile."""
+
+    def __init__(self, cluster, asks, *records):
+        super().__init__(cluster)
+        self.asks = asks
+        self.records = set(records)
+
+    def spans(self, topics):
+        self.asked.append(set(topics))
+        return {("cars", 1): (30, 40)} if 1 < len(self.asked) <= self.asks else {}
+
+    def matching(self, spans, sought):
+        return {place for place in spans if self.records & sought.get(place[0], set())}
+
+
+def test_a_sender_waits_until_readers_see_its_records(cluster):
+    hidden = ReleasedAfter(cluster, 20, fingerprint(b"k35", b"v35"))
+    publisher(cluster, hidden=hidden).publish(MemoryShard(ROWS))
+    assert len(hidden.asked) == 21
+
+
+def test_a_sender_whose_records_stay_hidden_fails_and_may_be_tried_again(cluster):
+    hidden = ReleasedAfter(cluster, 10_000, fingerprint(b"k35", b"v35"))
+    with pytest.raises(RetriableError, match=r"readers don't see .* 1 partitions, the first is cars\[1\]"):
+        publisher(cluster, hidden=hidden).publish(MemoryShard(ROWS))
+    assert cluster.values("cars") == VALUES
+
+
+def test_a_sender_does_not_wait_for_what_others_have_open(cluster):
+    hidden = ReleasedAfter(cluster, 10_000, fingerprint(b"someone", b"else's"))
+    publisher(cluster, hidden=hidden).publish(MemoryShard(ROWS))
+    assert len(hidden.asked) < 10

@@ -54,6 +54,7 @@ def test_a_long_question_has_its_selection_in_a_body_and_its_paging_in_the_addre
     assert json.loads(question.body) == {
         "entities": [{"idPattern": "^urn:(a|b)", "type": "car"}, {"idPattern": "^urn:(a|b)", "type": "van"}],
         "attrs": ["dateCreated", "dateModified", "dateExpires", "servicePath", "speed"],
+        "metadata": ["dateModified", "*"],
         "expression": {
             "q": f"name=={'x' * 2000};dateCreated>=2026-01-01T00:00:00.000Z",
             "mq": "speed.accuracy>0.9",
@@ -65,7 +66,7 @@ def test_a_long_question_has_its_selection_in_a_body_and_its_paging_in_the_addre
 
 
 def test_metadata_asked_for_are_a_list_in_a_body() -> None:
-    body = asked(EntityQuery("/a", q="a>" + "1" * 2000, attribute_times=True)).body
+    body = asked(EntityQuery("/a", q="a>" + "1" * 2000)).body
     assert body is not None
     assert json.loads(body)["metadata"] == ["dateModified", "*"]
 
@@ -144,7 +145,7 @@ def test_nothing_beyond_the_closed_list_is_ever_asked_for(filler: str) -> None:
     place = {"georel": "near;maxDistance:1", "geometry": "point", "coords": "1,2"}
     queries = [
         EntityQuery("/a", types=("t",), id_pattern="^a" + filler, q="a>1", mq="a.b>1", attributes=("a",), **place),
-        EntityQuery("/#", type_pattern="^t" + filler, attribute_times=True, field="dateModified", since="2026-01-01"),
+        EntityQuery("/#", type_pattern="^t" + filler, field="dateModified", since="2026-01-01"),
         EntityQuery("/a/#", ids=("a",), attributes=("a" + filler,), identities_only=not filler, until="2026-01-01"),
     ]
     with ContextBroker(BrokerConnection("http://broker"), "s", transport=httpx.MockTransport(answer)) as broker:
@@ -175,4 +176,4 @@ def test_a_long_question_that_takes_too_long_is_asked_for_in_halves() -> None:
 
     with ContextBroker(BrokerConnection("http://broker"), "s", transport=httpx.MockTransport(answer)) as broker:
         pages = list(broker.walk(EntityQuery("/a", q="a>" + "1" * 2000)))
-    assert (limits, len(pages)) == ([1000, 500, 250], 1)
+    assert (limits, len(pages)) == ([1000, 500, 250, 250], 1)

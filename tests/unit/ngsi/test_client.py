@@ -57,6 +57,8 @@ def served(total: int) -> Handler:
     """A broker with `total` entities, one a second."""
 
     def handle(request: httpx.Request) -> httpx.Response:
+        if request.url.path == "/v2/subscriptions":
+            return httpx.Response(200, json=[], headers=DATE)
         given = request.url.params
         since = int(given["q"].split(":")[-1][:2]) if "q" in given else 0
         numbers = range(since, total)
@@ -80,6 +82,17 @@ def answering(*responses: httpx.Response | Exception) -> tuple[Handler, list[htt
     return handle, asked
 
 
+def recorded(handle: Handler) -> tuple[Handler, list[httpx.Request]]:
+    """The same answers, and what was asked."""
+    asked: list[httpx.Request] = []
+
+    def record(request: httpx.Request) -> httpx.Response:
+        asked.append(request)
+        return handle(request)
+
+    return record, asked
+
+
 def test_a_walk_gives_every_entity_once_as_the_broker_wrote_it() -> None:
     pages = list(broker(served(10)).walk(EntityQuery("/a", page_size=4)))
 
@@ -90,9 +103,12 @@ def test_a_walk_gives_every_entity_once_as_the_broker_wrote_it() -> None:
     assert abs((datetime.now(UTC) - pages[0].received_at).total_seconds()) < 60
 
 
-def test_a_sweep_gives_every_page_by_its_number_without_a_condition_on_time() -> None:
-    pages = list(broker(served(10)).sweep(EntityQuery("/a", page_size=4, since="2026-01-01T00:00:07.000Z")))
+def test_a_sweep_gives_every_page_by_its_number_and_ends_with_two_empty_ones() -> None:
+    handle, asked = recorded(served(10))
+    pages = list(broker(handle).sweep(EntityQuery("/a", page_size=4)))
 
+    offsets = [request.url.params["offset"] for request in asked if request.url.path == "/v2/entities"]
+    assert offsets == ["0", "4", "8", "10", "10"]
     assert [[sighting.id for sighting in page.sightings] for page in pages] == [
         ["e0", "e1", "e2", "e3"],
         ["e4", "e5", "e6", "e7"],
@@ -119,10 +135,22 @@ def test_requests_carry_tenant_path_and_credentials_in_lower_case_headers() -> N
     assert asked[0].url.params["options"] == "skipForwarding"
 
 
-def test_an_empty_page_is_believed_only_after_a_probe() -> None:
+def test_an_empty_page_is_believed_only_when_it_comes_again_after_a_probe() -> None:
     handle, asked = answering(listed(), httpx.Response(200, json=[]))
     assert list(broker(handle).walk(EntityQuery("/a"))) == []
-    assert [request.url.path for request in asked] == ["/v2/entities", "/v2/subscriptions"]
+    assert [request.url.path for request in asked] == ["/v2/entities", "/v2/subscriptions"] * 2
+
+
+def test_one_empty_page_of_a_broker_that_lost_its_database_for_a_moment_ends_no_walk() -> None:
+    handle, _ = answering(listed(0, 1), listed(), httpx.Response(200, json=[]), listed(1, 2), listed(2), listed(2))
+    pages = broker(handle).walk(EntityQuery("/a", page_size=2))
+    assert [sighting.id for page in pages for sighting in page.sightings] == ["e0", "e1", "e2"]
+
+
+def test_one_page_cut_short_ends_no_walk() -> None:
+    handle, _ = answering(listed(0, 1, 2), listed(2), listed(2, 3, 4), listed(4), listed(4))
+    pages = broker(handle).walk(EntityQuery("/a", page_size=3))
+    assert [sighting.id for page in pages for sighting in page.sightings] == ["e0", "e1", "e2", "e3", "e4"]
 
 
 def test_an_empty_page_of_a_broker_without_database_fails() -> None:
@@ -137,7 +165,7 @@ def test_a_passing_illness_is_waited_out(status: int) -> None:
     clock = Clock()
     handle, asked = answering(httpx.Response(status), httpx.ConnectError("refused"), listed(1))
     assert len(list(broker(handle, clock).walk(EntityQuery("/a")))) == 1
-    assert len(asked) == 3
+    assert len(asked) == 4
     assert len(clock.slept) == 2
 
 
@@ -155,7 +183,7 @@ def test_a_broker_that_stays_away_is_reported_after_some_attempts(failure: Excep
 @pytest.mark.parametrize(
     ("status", "message", "next_step"),
     [
-        (400, "options, attrs, orderBy", "service_path"),
+        (400, "options, attrs, metadata, orderBy", "service_path"),
         (401, "refuses our credentials", "headers of the connection"),
         (403, "refuses our credentials", "headers of the connection"),
         (404, "does not answer as a context broker", "address"),
@@ -218,7 +246,7 @@ def test_a_page_that_takes_too_long_is_asked_for_in_halves() -> None:
         return served(3)(request)
 
     pages = list(broker(handle).walk(EntityQuery("/a")))
-    assert limits == [1000, 500, 250]
+    assert limits == [1000, 500, 250, 250]
     assert len(pages[0].entities) == 3
 
 
@@ -271,7 +299,7 @@ def test_a_walk_ends_at_its_deadline() -> None:
     assert "walk_deadline_seconds" in raised.value.next_step
 
 
-@pytest.mark.parametrize(("way", "pages"), [("walk", 4), ("sweep", 2)])
+@pytest.mark.parametrize(("way", "pages"), [("walk", 5), ("sweep", 4)])
 def test_the_broker_is_left_alone_between_two_pages(way: str, pages: int) -> None:
     clock = Clock()
     asked = list(getattr(broker(served(5), clock, pause_seconds=0.25), way)(EntityQuery("/a", page_size=3)))
@@ -305,6 +333,7 @@ def test_a_place_in_the_order_shows_its_time() -> None:
         "offset": "400",
         "options": "skipForwarding",
         "attrs": "dateCreated,dateModified,dateExpires,servicePath",
+        "metadata": "dateModified,*",
         "orderBy": "dateCreated,id,type",
         "type": "car",
     }

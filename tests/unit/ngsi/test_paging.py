@@ -206,9 +206,47 @@ def test_a_slice_keeps_its_end_and_believes_no_time_beyond_it() -> None:
     assert (following.since, following.until) == (text(2000), text(9000))
 
 
-def test_a_short_page_ends_the_walk() -> None:
-    step = KeysetCursor("dateCreated", None, 3).advance(Answer([row("a", 1), row("b", 2)]))
-    assert (step.fresh, step.following) == ((0, 1), None)
+def test_a_second_short_page_without_anything_new_ends_the_walk() -> None:
+    first = KeysetCursor("dateCreated", None, 3).advance(Answer([row("a", 1), row("b", 2)]))
+    assert first.following is not None
+    assert (first.fresh, first.following.since) == ((0, 1), text(1000))
+    assert first.following.advance(Answer([row("a", 1), row("b", 2)])) == Step((), None)
+
+
+def test_a_third_short_page_ends_the_walk_though_others_still_write() -> None:
+    first = KeysetCursor("dateCreated", None, 3).advance(Answer([row("a", 1)])).following
+    assert first is not None
+    second = first.advance(Answer([row("a", 1), row("b", 9)]))
+    assert second.fresh == (1,)
+    assert second.following is not None
+    assert second.following.advance(Answer([row("b", 9), row("c", 10)])) == Step((1,), None)
+
+
+def test_a_row_without_an_id_that_is_shown_again_is_the_same_row() -> None:
+    nameless = Sighting("/", None, "t", text(1000), text(1000))
+    first = KeysetCursor("dateCreated", None, 4).advance(Answer([nameless, nameless]))
+    assert first.fresh == (0, 1)
+    assert first.following is not None
+    assert first.following.advance(Answer([nameless, nameless, nameless])).fresh == (2,)
+
+
+def test_a_page_that_was_cut_short_ends_no_walk() -> None:
+    cut = KeysetCursor("dateCreated", None, 3).advance(Answer([row("a", 1)])).following
+    assert cut is not None
+    going_on = cut.advance(Answer([row("a", 1), row("b", 2), row("c", 3)]))
+    assert going_on.fresh == (1, 2)
+    assert going_on.following is not None
+    assert (going_on.following.since, going_on.following.short_pages) == (text(2000), 0)
+
+
+def test_an_empty_page_is_asked_for_again() -> None:
+    once = KeysetCursor("dateCreated", None, 3).advance(Answer([])).following
+    assert once is not None
+    assert (once.since, once.offset) == (None, 0)
+    assert once.advance(Answer([])) == Step((), None)
+    seen = once.advance(Answer([row("a", 1), row("b", 1), row("c", 1)]))
+    assert seen.fresh == (0, 1, 2)
+    assert seen.following is not None
 
 
 def test_the_cursor_stands_where_two_rows_vouch_for_it() -> None:

@@ -14,6 +14,7 @@ def test_the_first_page_of_a_full_walk_asks_without_a_condition() -> None:
         "offset": "0",
         "options": "skipForwarding",
         "attrs": "dateCreated,dateModified,dateExpires,servicePath,*",
+        "metadata": "dateModified,*",
         "orderBy": "dateCreated,id,type",
     }
 
@@ -35,6 +36,7 @@ def test_every_selection_becomes_its_own_parameter() -> None:
         "offset": "7",
         "options": "skipForwarding",
         "attrs": "dateCreated,dateModified,dateExpires,servicePath,speed,brand",
+        "metadata": "dateModified,*",
         "orderBy": "dateModified,id,type",
         "type": "car,van",
         "idPattern": "^urn:",
@@ -52,11 +54,12 @@ def test_a_walk_for_identities_leaves_user_attributes_out() -> None:
     assert parameters["attrs"] == "dateCreated,dateModified,dateExpires,servicePath"
 
 
-def test_times_of_attributes_are_asked_for_as_metadata_beside_the_users_own() -> None:
-    asked = EntityQuery("/a", attribute_times=True)
-    assert asked.page_parameters(since=None, offset=0, limit=5)["metadata"] == "dateModified,*"
-    nobody = EntityQuery("/a", attribute_times=True, identities_only=True)
-    assert "metadata" not in nobody.page_parameters(since=None, offset=0, limit=5)
+@pytest.mark.parametrize("identities_only", [False, True])
+def test_every_page_requests_the_metadata_that_distinguishes_users_attributes_from_builtins(
+    identities_only: bool,
+) -> None:
+    query = EntityQuery("/a", identities_only=identities_only)
+    assert query.page_parameters(since=None, offset=0, limit=5)["metadata"] == "dateModified,*"
 
 
 def test_a_count_asks_for_the_total_with_the_smallest_page() -> None:

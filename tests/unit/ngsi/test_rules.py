@@ -267,8 +267,7 @@ def test_a_body_larger_than_a_record_is_refused() -> None:
     assert broken(body, RuleOptions(maximum_bytes=len(body) - 1)) == [("size", "error")]
 
 
-def test_a_builtin_that_a_user_attribute_hides_is_refused() -> None:
-    assert broken('{"id":"i","type":"t","dateModified":{"type":"Text","value":"x"}}') == [("shadowed-builtin", "error")]
+def test_a_service_path_that_a_user_attribute_hides_is_refused() -> None:
     assert broken('{"id":"i","type":"t","servicePath":{"type":"Text","value":"x"}}') == [("shadowed-builtin", "error")]
 
 

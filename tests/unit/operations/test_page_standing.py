@@ -16,6 +16,7 @@ from contexture.operations.failure_mail import PendingSend
 from contexture.operations.page.paging import Paging
 from contexture.operations.page.pictures import BARS, HEIGHT, bars
 from contexture.operations.page.standing import DagFacts, Judged, Standing, judge
+from contexture.outbox.incompleteness import Incompleteness
 from contexture.outbox.state import StatePointer
 
 RESTING = DagFacts(paused=False, active=False, next_run_at=None)
@@ -23,6 +24,10 @@ ACTIVE = DagFacts(paused=False, active=True, next_run_at=None)
 HELD = DagFacts(paused=True, active=True, next_run_at=None)
 NEW = StatePointer()
 CONCLUDED = StatePointer(sequence=1, outbox="outbox1", concluded_at=NOON)
+UNSEEN = {"since": NOON, "runs": 3, "why": "the walk is short", "next_step": "read again"}
+INCOMPLETE = CONCLUDED.model_copy(update={"incomplete": Incompleteness.model_validate(UNSEEN)})
+ONCE_INCOMPLETE = CONCLUDED.model_copy(update={"incomplete": Incompleteness.model_validate({**UNSEEN, "runs": 2})})
+UNDETECTED = "deletions are not detected since 2026-03-01 12:00 UTC (3 runs): the walk is short. Next: read again"
 OWING = CONCLUDED.model_copy(update={"owes_full": "outbox1 was abandoned"})
 
 
@@ -57,6 +62,9 @@ USED_UP = failed_send("outbox2", attempt=11, state="used up", next_at=None)
     [
         (NEW, None, [], RESTING, Judged(Standing.NEVER_RUN)),
         (CONCLUDED, run(), [], RESTING, Judged(Standing.IDLE)),
+        (INCOMPLETE, run(), [], RESTING, Judged(Standing.INCOMPLETE, UNDETECTED)),
+        (ONCE_INCOMPLETE, run(), [], RESTING, Judged(Standing.IDLE)),
+        (INCOMPLETE, run("running"), [], ACTIVE, Judged(Standing.RUNNING)),
         (CONCLUDED, None, [], None, Judged(Standing.IDLE)),
         (CONCLUDED, run("running"), [], ACTIVE, Judged(Standing.RUNNING)),
         (CONCLUDED, run("running"), [], None, Judged(Standing.RUNNING)),

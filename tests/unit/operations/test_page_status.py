@@ -20,7 +20,9 @@ from contexture.outbox.conclusion import conclude
 from contexture.outbox.dead_letters import DeadLettered, keep_dead_letters
 from contexture.outbox.inbox_files import open_shelf
 from contexture.outbox.inbox_writer import InboxWriter
+from contexture.outbox.incompleteness import Incompleteness
 from contexture.outbox.lifecycle import Outboxes
+from contexture.outbox.state import State, StatePointer
 from contexture.outbox.storage import Storage
 
 LATER = NOON + timedelta(minutes=10)
@@ -53,6 +55,13 @@ def test_a_publication_that_never_ran_is_ready(storage: Storage) -> None:
         "next_try_at": None,
         "lag": {"seconds": 0.0, "records": 0, "notifications": 0, "published_until": None},
         "dead_letters": {"topic": None, "last_run": None, "kept": None, "last_at": None, "outstanding": False},
+        "deletions": {
+            "detected": True,
+            "incomplete_since": None,
+            "incomplete_runs": 0,
+            "reason": None,
+            "next_step": None,
+        },
     }
 
 
@@ -108,6 +117,20 @@ def test_what_a_backfill_sends_again_makes_nobody_late(storage: Storage) -> None
     made = outbox(storage, publication(), 1, [records("car1")], mode="backfill", interval=(NOON, NOON))
     assert made.received_from is not None
     assert status(storage).lag.seconds == 0
+
+
+def test_reads_that_are_incomplete_run_after_run_are_told_while_it_runs_on(storage: Storage) -> None:
+    unseen = Incompleteness(since=NOON, runs=3, why="the walk is short", next_step="read again")
+    State(storage, "vehicles").point(StatePointer(outbox="gone", concluded_at=NOON, incomplete=unseen))
+    found = status(storage)
+    assert (found.running, found.standing) == (True, "deletions not detected")
+    assert found.deletions.model_dump() == {
+        "detected": False,
+        "incomplete_since": NOON,
+        "incomplete_runs": 3,
+        "reason": "the walk is short",
+        "next_step": "read again",
+    }
 
 
 def test_notifications_that_wait_are_part_of_the_lag(storage: Storage) -> None:

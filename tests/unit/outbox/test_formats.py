@@ -18,8 +18,8 @@ from contexture.outbox.upgrade_mark import UpgradeMark
 MEMBERS: dict[type[Versioned], tuple[int, str]] = {
     StatePointer: (
         3,
-        "cluster concluded_at files fingerprint format generation identities outbox owes_full rows sequence target "
-        "types watermark",
+        "cluster concluded_at files fingerprint format full_concluded_at generation identities incomplete outbox "
+        "owes_full rows sequence target types watermark",
     ),
     Manifest: (
         1,

@@ -36,6 +36,9 @@ class GatedShelf:
     def used_bytes(self) -> int:
         return 0
 
+    def newest_us(self) -> int:
+        return 0
+
 
 def bodies(files: dict[str, bytes]) -> list[list[bytes]]:
     return [[entry.body for entry in decode_file(files[name], name)] for name in sorted(files)]
@@ -138,6 +141,36 @@ def test_times_rise_strictly_though_the_clock_stands_or_goes_back(tmp_path: Path
     write_all(open_shelf(storage, "air"), [b"1", b"2", b"3"], clock_ns=lambda: next(ticks))
     reader = InboxReader(storage, "air")
     assert [entry.received_at_us for entry in reader.entries(reader.files())] == [5000, 5001, 5002]
+
+
+def test_arrivals_after_a_restart_follow_those_before_though_the_clock_went_back(tmp_path: Path) -> None:
+    storage = Storage(str(tmp_path))
+    before = iter([5_000_000_000, 5_000_000_000, 5_001_000_000])
+    write_all(open_shelf(storage, "air"), [b"1", b"2", b"3"], clock_ns=lambda: next(before))
+    write_all(open_shelf(storage, "air"), [b"4", b"5"], clock_ns=lambda: 4_000_000_000)
+    reader = InboxReader(storage, "air")
+    assert [entry.body for entry in reader.entries(reader.files())] == [b"1", b"2", b"3", b"4", b"5"]
+
+
+def test_arrivals_follow_what_was_the_last_in_a_group_and_not_its_first(tmp_path: Path) -> None:
+    storage = Storage(str(tmp_path))
+    storage.write(f"air/inbox/{InboxFile(10, 'a', 0, 90).name}", encode_file([]))
+    write_all(open_shelf(storage, "air"), [b"1"], clock_ns=lambda: 50_000)
+    (_, file) = InboxReader(storage, "air").files()
+    assert (file.time_us, file.last_us) == (91, 91)
+
+
+def test_a_writer_whose_clock_is_behind_follows_what_another_one_has_written(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr("contexture.outbox.inbox_writer._MEASURE_SECONDS", 0)
+    storage = Storage(str(tmp_path))
+    behind = InboxWriter(open_shelf(storage, "air"), clock_ns=lambda: 1_000_000)
+    behind.submit(HEADERS, b"1").result(timeout=10)
+    write_all(open_shelf(storage, "air"), [b"2"], clock_ns=lambda: 9_000_000)
+    for body in (b"3", b"4"):  # the first of them lets the writer look at the inbox
+        behind.submit(HEADERS, body).result(timeout=10)
+    behind.close()
+    reader = InboxReader(storage, "air")
+    assert [entry.body for entry in reader.entries(reader.files())] == [b"1", b"3", b"2", b"4"]
 
 
 def test_entries_of_several_writers_are_ordered_by_time_sequence_and_writer(tmp_path: Path) -> None:

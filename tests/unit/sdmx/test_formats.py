@@ -144,6 +144,18 @@ def test_formats_that_cannot_be_split_are_named_with_the_way_out(message):
         (b'{"details": [{"code": 404}]}', "no member that is known"),
         (b'{"meta": {}, "data": {"dataSets": []}}', "a data message"),
         (b'{"data": [1]}', "data that are no object"),
+        (b'{"meta": {}, "data": {"metadataSets": [{"id": "A"}]}}', "a metadata message"),
+        (b'{"meta": {}, "metadataSets": [{"id": "A"}]}', "a metadata message"),
+        (b'{"meta": {}, "MetadataSet": [{"id": "A"}]}', "a metadata message"),
+        (b'{"meta": {}, "dataSets": [{}], "structure": {}}', "a data message"),
+        (
+            b'{"meta": {"schema": "https://json.sdmx.org/2.0.0/sdmx-json-metadata-schema.json"}, "data": {}}',
+            "a metadata message",
+        ),
+        (
+            b'{"meta": {"schema": "https://json.sdmx.org/2.0.0/sdmx-json-data-schema.json"}, "data": {}}',
+            "a data message",
+        ),
     ],
 )
 def test_anything_else_is_refused_with_a_reason(message, said):
@@ -151,7 +163,10 @@ def test_anything_else_is_refused_with_a_reason(message, said):
         list(split(BytesIO(message)))
 
 
-@pytest.mark.parametrize("root", ["GenericData", "Error", "StructureSpecificData"])
+@pytest.mark.parametrize(
+    "root",
+    ["GenericData", "Error", "StructureSpecificData", "GenericMetadata", "StructureSpecificMetadata", "Metadata"],
+)
 def test_other_messages_of_sdmx_ml_are_named(root):
     message = f"<mes:{root} {structures.namespaces('2.1')}/>"
     with pytest.raises(StructureMessageError, match=f"a {root} of SDMX-ML 2.1, and holds no structures"):
@@ -173,3 +188,14 @@ def test_a_byte_order_mark_is_kept():
     text = structures.ml("2.1", ("Codelists", structures.CODELIST_2_1))
     [artefact] = split(BytesIO(codecs.BOM_UTF8 + text.encode()))
     assert artefact.message() == codecs.BOM_UTF8 + text.encode()
+
+
+@pytest.mark.parametrize("version", ["2.0", "2.1", "3.0"])
+@pytest.mark.parametrize("name", ["MetadataSet", "DataSet"])
+def test_data_and_metadata_in_the_place_of_structures_are_named(version, name):
+    inside = f'<str:{name} id="A" agencyID="X"/>'
+    if version != "2.0":
+        inside = f"<mes:Structures>{inside}</mes:Structures>"
+    message = f"<mes:Structure {structures.namespaces(version)}>{inside}</mes:Structure>"
+    with pytest.raises(StructureMessageError, match=f"contains a {name}, which is no structure"):
+        list(split(BytesIO(message.encode())))

@@ -19,6 +19,7 @@ from contexture.outbox.replay import NoLogError, NothingArchivedError, PartlyArc
 from contexture.outbox.storage import Storage
 from contexture.publications import Publication, fingerprint
 from spark_jobs.backfill import backfill
+from spark_jobs.judgement import stored_verdict
 
 LINKED = {"kind": "ngsi", "connection": "broker", "service": "city", "api": "ngsi-ld"}
 
@@ -147,3 +148,18 @@ def test_a_registry_that_turns_out_to_keep_no_log_leaves_the_archive(tmp_path: P
     )
     made = backfill(asked, raising(none))
     assert (made.replayed_from, made.missing) == ("archive", ("runs 1 to 2, received before 2026-03-01 12:00:00",))
+
+
+def test_what_is_sent_again_from_the_archive_leaves_a_report(tmp_path: Path) -> None:
+    archived(tmp_path, {"kind": "ngsi", "connection": "broker", "service": "city"})
+    asked = order(tmp_path, {"kind": "ngsi", "connection": "broker", "service": "city"}, incomplete="send")
+
+    manifest = backfill(asked, raising(_Asked()))
+    verdict = stored_verdict(asked, manifest)
+
+    page = Storage(str(tmp_path)).read(f"vehicles/report/{manifest.outbox}/index.html").decode()
+    assert verdict.approved
+    assert "Sent again from the archive" in page
+    assert "<dd>2026-03-01 12:00:00 UTC to 2026-03-01 12:05:00 UTC</dd>" in page
+    assert "<div><dt>Archived records</dt><dd>1</dd></div>" in page
+    assert "data_docs" not in page

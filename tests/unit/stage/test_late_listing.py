@@ -39,6 +39,7 @@ def write_rows(preparation: Preparation, name: str, *events: tuple[int, int]) ->
         "verdict": 0,
         "received_at": NOON,
         "notified": False,
+        "identified": True,
         "identity": "",
         "service_path": "/",
         "id": "",

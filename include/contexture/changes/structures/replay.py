@@ -93,7 +93,9 @@ class Replay:
             if event.operation not in _TELLS_CONTENT or event.urn is None:
                 continue
             overtaken = event if event.urn in ended else last.get(event.urn)
-            self.repeated += overtaken is not None and overtaken.operation == "upsert"
+            if overtaken is not None and overtaken.operation == "upsert":
+                self.repeated += 1
+                self.verdicts[overtaken.event] = Verdict.SUPERSEDED
             if event.urn not in ended:
                 last[event.urn] = event
         return last

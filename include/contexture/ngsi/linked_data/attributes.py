@@ -10,8 +10,7 @@ from collections.abc import Iterator, Mapping
 
 import orjson
 
-SYSTEM_MEMBERS = frozenset(("createdAt", "modifiedAt", "deletedAt", "instanceId"))
-"""What a broker adds by itself (clause 4.8); never part of a body or a content hash."""
+_SYSTEM_MEMBERS = frozenset(("createdAt", "modifiedAt", "deletedAt", "instanceId"))
 
 _VALUE_MEMBER = {
     "Property": "value",
@@ -19,11 +18,15 @@ _VALUE_MEMBER = {
     "GeoProperty": "value",
     "LanguageProperty": "languageMap",
     "VocabProperty": "vocab",
+    # The name that Orion-LD gives it.
+    "VocabularyProperty": "vocab",
     "JsonProperty": "json",
     "ListProperty": "valueList",
     "ListRelationship": "objectList",
 }
 _CONCISE = {member: kind for kind, member in reversed(_VALUE_MEMBER.items())}
+_VALUE_MEMBERS = frozenset(_VALUE_MEMBER.values())
+_NULL = "urn:ngsi-ld:null"
 _MOMENTS = frozenset(("observedAt", "expiresAt"))
 
 
@@ -42,6 +45,25 @@ def ngsiv2_attribute(instance: object) -> object:
     return attribute
 
 
+def is_system_member(name: str, value: object) -> bool:
+    """Whether a broker added a member by itself (clause 4.8); never part of a body or a content hash.
+
+    An attribute that a user called `createdAt` or `instanceId` is an object or a list of instances; what a broker adds
+    is a text, or an object with `@value`.
+    """
+    return name in _SYSTEM_MEMBERS and is_plain(value)
+
+
+def is_plain(value: object) -> bool:
+    """Whether a member is a value of the entity itself, such as a time or a scope, and no attribute.
+
+    >>> is_plain("/Madrid"), is_plain({"@value": "2026-01-01T00:00:00Z"}), is_plain({"type": "Property", "value": 1})
+    (True, True, False)
+    """
+    items = value if isinstance(value, list) else [value]
+    return all("@value" in item for item in items if isinstance(item, dict))
+
+
 def value_member(kind: str) -> str:
     """The member in which an attribute of this kind has its value.
 
@@ -54,13 +76,42 @@ def value_member(kind: str) -> str:
 def instances(name: str, attribute: object) -> Iterator[tuple[str | None, object]]:
     """The instances of an attribute, each with its datasetId; the default instance has none (clause 4.5.5).
 
-    A list of anything else, as in the simplified form, is one thing that the rules find no attribute in.
+    A list of anything else, as in the simplified form, is one value, in which the rules find no attribute. Objects that
+    have neither the type of an attribute nor the member of its value are such a list too.
     """
-    if type(attribute) is not list or not attribute or not all(type(item) is dict for item in attribute):
+    if type(attribute) is not list or not attribute or not all(map(_is_instance, attribute)):
         yield _dataset_of(attribute), attribute
         return
     for instance in attribute:
         yield _dataset_of(instance), instance
+
+
+def is_removed(attribute: object) -> bool:
+    """Whether an instance of an attribute, or a member such as `scope`, says that it was removed (clause 4.5.0).
+
+    Notifications and histories contain what was removed, once.
+    """
+    if not isinstance(attribute, dict):
+        return attribute == _NULL
+    if "deletedAt" in attribute and is_system_member("deletedAt", attribute["deletedAt"]):
+        return True
+    return any(member in attribute and _is_null(attribute[member]) for member in _VALUE_MEMBERS)
+
+
+def without_removed(attribute: object) -> object:
+    """An attribute, or a list of its instances, without the instances and sub-attributes that were removed.
+
+    None where nothing is left of it.
+    """
+    if type(attribute) is list and attribute and all(map(_is_instance, attribute)):
+        return [without_removed(item) for item in attribute if not is_removed(item)] or None
+    if is_removed(attribute):
+        return None
+    if type(attribute) is not dict:
+        return attribute
+    member = _kind(attribute)[1]
+    kept = {name: item if name == member else without_removed(item) for name, item in attribute.items()}
+    return {name: item for name, item in kept.items() if item is not None or attribute[name] is None}
 
 
 def instance_key(name: str, dataset_id: str | None) -> str:
@@ -78,7 +129,7 @@ def without_system_members(value: object) -> object:
     return {
         name: item if name == member else without_system_members(item)
         for name, item in value.items()
-        if name not in SYSTEM_MEMBERS
+        if not is_system_member(name, item)
     }
 
 
@@ -91,6 +142,19 @@ def inferred(value: object) -> str:
     if isinstance(value, int | float | orjson.Fragment):
         return "Number"
     return "Text" if isinstance(value, str) else "StructuredValue"
+
+
+def _is_null(value: object) -> bool:
+    return value == _NULL or value == {"@none": _NULL}
+
+
+def _is_instance(item: object) -> bool:
+    if type(item) is not dict:
+        return False
+    kind = item.get("type")
+    if isinstance(kind, str) and kind in _VALUE_MEMBER:
+        return True
+    return "datasetId" in item or not _VALUE_MEMBERS.isdisjoint(item)
 
 
 def _dataset_of(instance: object) -> str | None:
@@ -123,9 +187,9 @@ def _typed(kind: str, value: object) -> dict[str, object]:
 
 def _metadata(instance: Mapping[str, object], holder: str, above: str) -> Iterator[tuple[str, object]]:
     for name, item in instance.items():
-        if name in SYSTEM_MEMBERS or name in ("type", holder):
+        if name in ("type", holder) or is_system_member(name, item):
             continue
-        if name in _MOMENTS:
+        if name in _MOMENTS and is_plain(item):
             yield above + name, {"type": "DateTime", "value": item}
         elif type(item) is list and item and all(type(one) is dict for one in item):
             for dataset_id, one in instances(name, item):

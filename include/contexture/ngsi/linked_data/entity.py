@@ -6,16 +6,19 @@ for whoever publishes `ngsi-ld`. Decisions on types, scopes and datasetId: docs/
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
 
 from contexture.events import AttributeName, ContextIdentity
 from contexture.ngsi.entity import EntityError, ParsedEntity, broker_time
 from contexture.ngsi.linked_data.attributes import (
-    SYSTEM_MEMBERS,
     inferred,
     instance_key,
     instances,
+    is_plain,
+    is_system_member,
     ngsiv2_attribute,
+    without_removed,
     without_system_members,
 )
 
@@ -25,6 +28,8 @@ SERVICE_PATH = "/"
 TYPE_SEPARATOR = ","
 
 _NO_ATTRIBUTES = frozenset(("id", "type", "@context"))
+_REMOVED = re.compile(rb'"(?:urn:ngsi-ld:null|deletedAt)"')
+"""Marks of what was removed: without them, no attribute needs to be checked."""
 _PLAIN_MEMBERS = frozenset(("scope", "expiresAt"))
 
 
@@ -34,7 +39,8 @@ def linked_data_entity(
     """The entity of a document in NGSI-LD's normalized form, or in the concise one with members for every value.
 
     A value that stands alone (`"speed": 50`) is no attribute here: it can't be told from the simplified form, which
-    leaves out what kind of attribute it is.
+    leaves out what kind of attribute it is. An attribute that was removed (`urn:ngsi-ld:null`, as notifications write
+    it) is absent.
 
     Args:
         document: the entity, number literals kept.
@@ -45,13 +51,15 @@ def linked_data_entity(
     Raises:
         EntityError: two attributes would stand under one name.
     """
+    if _REMOVED.search(body):
+        document = _without_removed(document)
     attributes: dict[str, object] = {}
     datasets: dict[str, AttributeName] = {}
     times: dict[str, datetime] | None = {} if attribute_times else None
     for name, value in document.items():
-        if name in _NO_ATTRIBUTES or name in SYSTEM_MEMBERS:
+        if name in _NO_ATTRIBUTES or is_system_member(name, value):
             continue
-        if name in _PLAIN_MEMBERS:
+        if _is_plain_member(name, value):
             attributes[name] = _plain(name, value)
         else:
             _take(name, value, attributes, datasets, times)
@@ -66,14 +74,22 @@ def linked_data_entity(
         shadowed=(),
         body=body,
         linked_data={
-            name: value if name in _NO_ATTRIBUTES or name in _PLAIN_MEMBERS else without_system_members(value)
+            name: value if name in _NO_ATTRIBUTES or _is_plain_member(name, value) else without_system_members(value)
             for name, value in document.items()
-            if name not in SYSTEM_MEMBERS
+            if not is_system_member(name, value)
         },
         datasets=datasets or None,
         attribute_times=times,
         expires_at=_moment(document.get("expiresAt")),
     )
+
+
+def _without_removed(document: dict[str, object]) -> dict[str, object]:
+    kept = {
+        name: value if name in _NO_ATTRIBUTES or is_system_member(name, value) else without_removed(value)
+        for name, value in document.items()
+    }
+    return {name: value for name, value in kept.items() if value is not None or document[name] is None}
 
 
 def type_name(given: object) -> str | None:
@@ -123,7 +139,16 @@ def _plain(name: str, value: object) -> dict[str, object]:
     return {"type": "DateTime" if name == "expiresAt" else inferred(value), "value": value, "metadata": {}}
 
 
-def _moment(value: object) -> datetime | None:
+def _is_plain_member(name: str, value: object) -> bool:
+    return name in _PLAIN_MEMBERS and is_plain(value)
+
+
+def system_time(value: object) -> str | None:
+    """The text of a broker's own time; None for anything else, an attribute that a user called like it included."""
     if isinstance(value, dict):
-        value = value.get("@value", value.get("value"))
-    return broker_time(value)
+        value = value.get("@value")
+    return value if isinstance(value, str) else None
+
+
+def _moment(value: object) -> datetime | None:
+    return broker_time(system_time(value))

@@ -16,11 +16,9 @@ import orjson
 
 from contexture.events import parse_json
 from contexture.ngsi.entity import EntityError, broker_time
-from contexture.ngsi.linked_data.attributes import instances
+from contexture.ngsi.linked_data.attributes import instances, is_plain, is_removed
+from contexture.ngsi.linked_data.entity import system_time
 from contexture.ngsi.linked_data.temporal_questions import Stretch
-
-NULL = "urn:ngsi-ld:null"
-"""The value of what was removed (clause 4.5.0)."""
 
 _HEAD = frozenset(("id", "type", "@context"))
 _PLAIN = frozenset(("createdAt", "modifiedAt", "deletedAt", "expiresAt"))
@@ -111,7 +109,12 @@ def _members(held: Mapping[AttributeKey, object]) -> dict[str, object]:
 
 
 def _instances(name: str, value: object) -> Iterator[Instance]:
-    if name in _HEAD or name in _PLAIN or value == [] or (name == _SCOPE and not _is_dated(value)):
+    if (
+        name in _HEAD
+        or (name in _PLAIN and is_plain(value))
+        or value == []
+        or (name == _SCOPE and not _is_dated(value))
+    ):
         return
     for dataset_id, one in instances(name, value):
         if not isinstance(one, dict):
@@ -120,7 +123,7 @@ def _instances(name: str, value: object) -> Iterator[Instance]:
         if at is None:
             raise _unreadable(f"an instance of the attribute {name!a} has no time")
         content = one.get("value") if name == _SCOPE else one
-        yield Instance((name, dataset_id), at, None if _is_removed(one) else content)
+        yield Instance((name, dataset_id), at, None if is_removed(one) else content)
 
 
 def _is_dated(value: object) -> bool:
@@ -128,16 +131,8 @@ def _is_dated(value: object) -> bool:
     return isinstance(first, dict)
 
 
-def _is_removed(instance: Mapping[str, object]) -> bool:
-    values = (instance.get(member) for member in ("value", "object", "vocab", "json"))
-    return "deletedAt" in instance or NULL in values or instance.get("languageMap") == {"@none": NULL}
-
-
 def _time(instance: Mapping[str, object], member: str) -> datetime | None:
-    value = instance.get(member)
-    if isinstance(value, dict):
-        value = value.get("@value", value.get("value"))
-    return broker_time(value)
+    return broker_time(system_time(instance.get(member)))
 
 
 def _document(body: bytes) -> dict[str, object]:

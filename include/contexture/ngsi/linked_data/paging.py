@@ -5,10 +5,15 @@ NGSI-LD promises no order and its times can't be a cursor everywhere. What makes
 - pages overlap. When the first row of a page is not one of those that were met without a gap from the first row on,
   something ahead of it went away and others took its place: the walk steps back until it meets such a row, and lets
   pages overlap by more, so that it gets on though entities go away between any two of them;
-- rows have to rise by id, or by time of creation and id: an order that nobody's writing changes. From a broker without
-  one, which may show other rows on other pages, as many distinct ids have to come as it counts, or the walk is
-  repeated with another page size;
-- where the broker freezes the ids (EntityMap), pages are taken one after the other.
+- rows have to rise by id, or by time of creation and id, within a page and from page to page: an order that no write
+  changes. A walk in that order ends well when it has met as many entities as the broker counted at its first page. From
+  a broker without an order, which may show other rows on other pages, as many have to come as it ever counted;
+- where the broker freezes the ids (EntityMap), pages are taken in its order;
+- no single answer ends a walk: a page may be cut short, and its count may be wrong. The walk goes on from the last row
+  it was shown, and ends where the next page is the last one too and brings nothing new, or after the third such page.
+
+A walk that ends otherwise is repeated with another page size. One that ends so the third time is over, and
+`is_short`: what it did not meet may be there.
 """
 
 from __future__ import annotations
@@ -17,11 +22,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from contexture.errors import RetriableError
 from contexture.ngsi.sighting import Sighting, moment
 
 MAX_WALKS = 3
 _EMPTY_PAGES = 2
+_MOST_LAST_PAGES = 2
+# Where one entity comes with every page, the last page is never the last one for long.
+_MOST_LAST_PAGES_APART = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,30 +47,33 @@ class OffsetWalk:
         offset, limit: of the page to ask for next; the broker chooses the size where limit is None.
         entity_map: the frozen list the walk goes along, "" where there is none.
         over: whether the walk has come to its end.
+        is_short: whether it ended without having met what the broker counts.
     """
 
     def __init__(self, limit: int | None) -> None:
         self.offset = 0
         self.limit = limit
         self.entity_map = ""
-        self.over = False
+        self.over = self.is_short = False
         self._seen: dict[str, str | None] = {}
         self._met_without_gap: set[str] = set()
         self._overlap = 1
-        self._rises_by_id = self._rises_by_creation = True
-        self._first_total: int | None = None
         self._walks = 1
+        self._begin()
+
+    def _begin(self) -> None:
+        self._rises_by_id = self._rises_by_creation = True
+        self._last: Sighting | None = None
+        self._first_total: int | None = None
+        self._greatest_total = 0
         self._empty_pages = 0
+        self._last_pages = self._all_last_pages = 0
 
     def advance(self, page: LinkedDataPage) -> tuple[int, ...]:
-        """Takes in the page that was asked for here; returns the indices of rows not seen before.
-
-        Raises:
-            RetriableError: entities changed places again and again while they were read.
-        """
+        """Takes in the page that was asked for here; returns the indices of rows not seen before."""
         if self.entity_map and page.entity_map != self.entity_map:
             # The list expired and the broker made another one: its pages are not those of the first.
-            self._restart("the broker gave up the list of entities that was read")
+            self._restart()
             return self._sift(page.rows)
         self.entity_map = page.entity_map
         fresh = self._sift(page.rows)
@@ -74,11 +84,19 @@ class OffsetWalk:
         self._learn_order(page.rows)
         if self._first_total is None:
             self._first_total = page.total
+        self._greatest_total = max(self._greatest_total, page.total)
+        known = len(self._met_without_gap)
         self._met_without_gap.update(row.id for row in page.rows if row.id is not None)
-        if self._ends(page):
+        ends = self._ends(page)
+        self._last_pages = self._last_pages + 1 if ends else 0
+        self._all_last_pages += ends
+        brings_nothing = len(self._met_without_gap) == known
+        is_chasing = self._last_pages > _MOST_LAST_PAGES or self._all_last_pages > _MOST_LAST_PAGES_APART
+        if is_chasing or (self._last_pages > 1 and brings_nothing):
             self._finish(page)
         else:
-            self.offset += self._stride(page)
+            # The last row alone shows whether anything follows it.
+            self.offset += max(0, len(page.rows) - 1) if ends else self._stride(page)
         return fresh
 
     def _is_beyond(self, page: LinkedDataPage) -> bool:
@@ -94,7 +112,7 @@ class OffsetWalk:
         if not page.rows:
             self._empty_pages += 1
             if self._empty_pages > _EMPTY_PAGES:
-                self._restart(f"{page.total} entities are counted, but pages show only {len(self._met_without_gap)}")
+                self._restart()
                 return
         limit = self.limit or 1
         self.offset = max(0, min(self.offset, page.total) - limit)
@@ -107,9 +125,13 @@ class OffsetWalk:
             self.limit = rows
 
     def _learn_order(self, rows: Sequence[Sighting]) -> None:
-        ids = [row.id or "" for row in rows]
-        self._rises_by_id &= all(one < other for one, other in pairwise(ids))
-        self._rises_by_creation &= all(_was_created_before(one, other) for one, other in pairwise(rows))
+        """Rows rise within the page, and those not met before follow the last row of the pages before."""
+        fresh = [row for row in rows if row.id not in self._met_without_gap]
+        across = [self._last, *fresh] if self._last is not None else fresh
+        for one, other in (*pairwise(rows), *pairwise(across)):
+            self._rises_by_id &= (one.id or "") < (other.id or "")
+            self._rises_by_creation &= _was_created_before(one, other)
+        self._last = fresh[-1] if fresh else self._last
 
     def _sift(self, rows: Sequence[Sighting]) -> tuple[int, ...]:
         fresh = []
@@ -132,21 +154,21 @@ class OffsetWalk:
         return max(1, len(page.rows) - self._overlap)
 
     def _finish(self, page: LinkedDataPage) -> None:
-        met, counted = len(self._met_without_gap), min(page.total, self._first_total or 0)
-        is_ordered = self.entity_map or self._rises_by_id or self._rises_by_creation
-        if is_ordered or met >= counted or any(row.id is None for row in page.rows):
+        is_ordered = self._rises_by_id or self._rises_by_creation
+        counted = (self._first_total or 0) if is_ordered else self._greatest_total
+        if len(self._met_without_gap) >= counted or any(row.id is None for row in page.rows):
             self.over = True
         else:
-            self._restart(f"{page.total} entities are counted, but pages show only {met}")
+            self._restart()
 
-    def _restart(self, why: str) -> None:
+    def _restart(self) -> None:
         if self._walks >= MAX_WALKS:
-            raise _restless(why)
+            self.over = self.is_short = True
+            return
         self._walks += 1
-        self.offset, self.entity_map, self._empty_pages = 0, "", 0
+        self.offset, self.entity_map = 0, ""
         self._met_without_gap.clear()
-        self._rises_by_id = self._rises_by_creation = True
-        self._first_total = None
+        self._begin()
         self.limit = max(2, (self.limit or 2) * 2 // 3)
 
 
@@ -155,7 +177,3 @@ def _was_created_before(one: Sighting, other: Sighting) -> bool:
     if first is None or second is None or one.id is None or other.id is None:
         return False
     return (first, one.id) < (second, other.id)
-
-
-def _restless(why: str) -> RetriableError:
-    return RetriableError(why, next_step="let the run be retried, or read when less is written")

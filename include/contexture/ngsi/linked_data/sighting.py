@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from contexture.ngsi.linked_data.entity import SERVICE_PATH, type_name
+from contexture.ngsi.linked_data.entity import SERVICE_PATH, system_time, type_name
 from contexture.ngsi.sighting import Sighting, moment
 
 
@@ -31,6 +31,5 @@ def sight_linked_data(body: bytes) -> Sighting:
 
 
 def _time(value: object) -> str | None:
-    if isinstance(value, dict):
-        value = value.get("@value", value.get("value"))
-    return value if isinstance(value, str) and moment(value) is not None else None
+    text = system_time(value)
+    return text if moment(text) is not None else None

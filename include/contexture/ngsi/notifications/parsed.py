@@ -16,6 +16,9 @@ def parse_notified(
 ) -> ParsedEntity:
     """The entity of a notified body, whatever form it was sent in; arguments as `parse_entity`.
 
+    Which metadata a subscription asks for is not known. An NGSIv2 entity that does not show it itself, and has a member
+    called like a builtin, is `shadowed` therefore.
+
     Raises:
         EntityError: the body isn't an entity of that form.
     """
@@ -24,8 +27,8 @@ def parse_notified(
             body, service=service, service_path_hint=service_path, form="ngsi-ld", attribute_times=attribute_times
         )
     if form == "ngsiv2":
-        return parse_entity(body, service=service, service_path_hint=service_path, attribute_times=attribute_times)
-    return parse_entity(_normalized(body), service=service, service_path_hint=service_path)
+        return parse_entity(body, service=service, service_path_hint=service_path, attribute_times=None)
+    return parse_entity(_normalized(body), service=service, service_path_hint=service_path, attribute_times=None)
 
 
 def _normalized(body: bytes) -> bytes:

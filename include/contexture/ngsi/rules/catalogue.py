@@ -13,7 +13,11 @@ RULES: tuple[Rule, ...] = (
     Rule("type-syntax", "warning", "the type has 1 to 256 characters that NGSIv2 accepts"),
     Rule("attr-syntax", "warning", "names and types of attributes and metadata have the syntax NGSIv2 accepts"),
     Rule("attr-shape", "error", "each attribute is an object with a value (normalized form)"),
-    Rule("shadowed-builtin", "error", "no user attribute hides dateCreated, dateModified, dateExpires or servicePath"),
+    Rule(
+        "shadowed-builtin",
+        "error",
+        "dateCreated, dateModified, dateExpires and servicePath are known to be the broker's or a user's",
+    ),
     Rule("number-string", "error", "the value of a Number, Integer or Float is a JSON number"),
     Rule("number-precision", "warning", "numbers stay within ±2^53, beyond which many consumers round them"),
     Rule("bool-string", "error", "the value of a Boolean is true or false"),

@@ -101,7 +101,10 @@ def _tell_about_id(parsed: ParsedEntity, linked_data: bool, found: Findings) -> 
 
 def _check_shadowed(parsed: ParsedEntity, found: Findings) -> None:
     for name in parsed.shadowed:
-        found.add("shadowed-builtin", f"an attribute called {name} hides the broker's own")
+        if name == "servicePath" and parsed.attribute_times is not None:
+            found.add("shadowed-builtin", "a user's attribute called servicePath hides the service path of the entity")
+        else:
+            found.add("shadowed-builtin", f"{name} may be the user's or the broker's; request metadata dateModified")
 
 
 def _check_clock(parsed: ParsedEntity, now: datetime, found: Findings) -> None:

@@ -47,6 +47,7 @@ class PublicationLine:
         source_transaction: the registry's id of the last transaction that was sent.
         quarantined: entities or structures that the last concluded run held back; None when it is no longer kept.
         owes_full: why the next run sends everything.
+        incomplete: since when and why deletions in the source are not detected, if that lasts; empty otherwise.
         today: what was sent since midnight, UTC; None while the operational tables are away.
         asked: what its run waits to be told.
         dead_letters: what can never be sent and was put aside, in all runs that are kept.
@@ -75,6 +76,7 @@ class PublicationLine:
     dead_letters: PutAside = NOTHING_PUT_ASIDE
     dead_letter_topic: str | None = None
     asked: Asked | None = None
+    incomplete: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +176,7 @@ def line(sources: Sources, found: Surveyed, last: Manifest | None, sums: TableSu
         dead_letters=sums.aside.get(name, NOTHING_PUT_ASIDE),
         dead_letter_topic=dead_letter_topic(sources, name),
         asked=found.asked,
+        incomplete=pointer.incomplete.sentence if pointer.incomplete and pointer.incomplete.is_lasting else "",
     )
 
 

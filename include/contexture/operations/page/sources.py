@@ -25,7 +25,7 @@ from contexture.publications import Publication
 _READERS = 8
 _UNREADABLE = "its files can not be read. Next: restore them from a backup, or see the how-to on recovering"
 _UNKNOWN = "whether its last run failed is not known without the operational tables"
-_SAYS_THAT_ALL_IS_WELL = {Standing.OWING, Standing.WAITING, Standing.NEVER_RUN, Standing.IDLE}
+_SAYS_THAT_ALL_IS_WELL = {Standing.OWING, Standing.INCOMPLETE, Standing.WAITING, Standing.NEVER_RUN, Standing.IDLE}
 
 
 @dataclass(frozen=True, slots=True)

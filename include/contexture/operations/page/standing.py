@@ -27,6 +27,7 @@ class Standing(StrEnum):
     STOPPED = "stopped"
     ASKING = "waiting for an answer"
     OWING = "owing a resync"
+    INCOMPLETE = "deletions not detected"
     WAITING = "waiting to send"
     RUNNING = "running"
     NEVER_RUN = "never run"
@@ -112,6 +113,8 @@ def judge(
         return Judged(Standing.WAITING, _attempts(urgent) or waits)
     if pointer.owes_full:
         return Judged(Standing.OWING, pointer.owes_full)
+    if pointer.incomplete is not None and pointer.incomplete.is_lasting:
+        return Judged(Standing.INCOMPLETE, pointer.incomplete.sentence)
     is_new = latest is None and pointer.concluded_at is None
     return Judged(Standing.NEVER_RUN if is_new else Standing.IDLE)
 

@@ -13,6 +13,7 @@ from contexture.operations.page.standing import Standing
 from contexture.operations.rows import TransactionRow
 from contexture.outbox.attempts import SendAttempts, most_urgent
 from contexture.outbox.inbox_reader import InboxReader
+from contexture.outbox.incompleteness import Incompleteness
 from contexture.outbox.manifest import Document, Manifest
 
 _READERS: Final = 8
@@ -72,17 +73,36 @@ class Lag(Document):
     published_until: datetime | None
 
 
+class Deletions(Document):
+    """Whether a publication learns what is deleted in its source.
+
+    Attributes:
+        detected: false while reads of the source are incomplete, run after run (at least 3).
+        incomplete_since, incomplete_runs: of the reads without a complete one between; null and 0 after a complete one.
+        reason: why the last read was incomplete; null after a complete one.
+        next_step: what to do about it.
+    """
+
+    detected: bool
+    incomplete_since: datetime | None
+    incomplete_runs: int
+    reason: str | None
+    next_step: str | None
+
+
 class StatusReport(Document):
     """Whether a publication does its work, and how far it is.
 
     Attributes:
         running: whether it tells what changes: its file is good, its DAG is not suspended, nothing has stopped it, and
             it waits for nobody's answer.
-        standing: stopped, waiting for an answer, owing a resync, waiting to send, running (now), never run, or idle.
+        standing: stopped, waiting for an answer, owing a resync, deletions not detected, waiting to send, running
+            (now), never run, or idle.
         reason: why; empty where the word says it all.
         suspended: whether its DAG is paused; None where Airflow was not asked.
         attempt, next_try_at: of the first pending outbox of which a send has failed.
         dead_letters: what can never be sent and was put aside.
+        deletions: whether it learns what is deleted in its source.
     """
 
     publication: str
@@ -96,6 +116,7 @@ class StatusReport(Document):
     next_try_at: datetime | None
     lag: Lag
     dead_letters: DeadLetterStatus
+    deletions: Deletions
 
 
 def statuses(sources: Sources, names: Iterable[str]) -> list[StatusReport]:
@@ -129,6 +150,17 @@ def _status(sources: Sources, found: Surveyed) -> StatusReport:
         next_try_at=failing.next_try_at if failing else None,
         lag=_lag(sources, found, prepared, last),
         dead_letters=dead_letter_status(sources, found.name, last),
+        deletions=_deletions(found.stored.pointer.incomplete),
+    )
+
+
+def _deletions(incomplete: Incompleteness | None) -> Deletions:
+    return Deletions(
+        detected=incomplete is None or not incomplete.is_lasting,
+        incomplete_since=incomplete.since if incomplete else None,
+        incomplete_runs=incomplete.runs if incomplete else 0,
+        reason=incomplete.why if incomplete else None,
+        next_step=incomplete.next_step if incomplete else None,
     )
 
 

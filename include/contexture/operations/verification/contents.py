@@ -36,6 +36,14 @@ def content_reader(publication: Publication) -> ContentReader | None:
     return lambda value: _entity(value, by_attribute=by_attribute, structured=structured)
 
 
+def canonical_hash(value: bytes) -> bytes:
+    """Returns the content hash of a JSON value, whatever it holds; what cannot be read is equal to nothing."""
+    try:
+        return content_hash(parse_json(value))
+    except (ValueError, TypeError, RecursionError):
+        return UNREADABLE
+
+
 def digest(value: bytes) -> bytes:
     """Sixteen bytes that stand for a value."""
     return blake2b(value, digest_size=_DIGEST_BYTES).digest()

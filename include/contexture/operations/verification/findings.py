@@ -15,6 +15,8 @@ SAMPLES: Final = 20
 _LONGEST_NAME: Final = 300
 
 Basis = Literal["keys", "records"]
+Against = Literal["sent", "source"]
+AGAINST: Final[tuple[Against, ...]] = ("sent", "source")
 
 WHAT_TO_DO: Final = (
     "look at the report, find out what else writes to these topics or removed records from them, then start a run of "
@@ -37,6 +39,7 @@ class Verification(Document):
     """One look at the topics of a publication.
 
     Attributes:
+        against: `sent`: what state and outboxes say was sent; `source`: what the source holds.
         verified_at: when the ends were taken, to which the topics were read.
         basis: `keys`: the last value of each key and partition against state; `records`: each record against the
             archive of outboxes, where records have no key of their own.
@@ -44,7 +47,8 @@ class Verification(Document):
         ledger: the sequence that each shard of the ledger stands at, by shard.
         held: how many keys (or records) the topics should hold.
         records: how many were read, and up to which ends.
-        compared: how many of those found were compared `bytes` for bytes, by `content`, or by `presence` alone.
+        compared: how many of those found were compared `bytes` for bytes, by `content`, or by `presence` alone;
+            with the `source`: how many last records have the body, headers and time of what it holds.
         unjudged: how many could not be judged, by the reason.
         differences: how many there are of each kind.
     """
@@ -52,6 +56,7 @@ class Verification(Document):
     publication: str
     verified_at: datetime
     seconds: float
+    against: Against = "sent"
     basis: Basis
     generation: int
     sequence: int
@@ -76,9 +81,11 @@ class Verification(Document):
     def told(self) -> str:
         """The outcome in one clause."""
         if self.is_equal:
-            return f"{self.held} {self.basis} in {self.topics} topics are as they should be"
+            held = " what the source holds" if self.against == "source" else " as they should be"
+            return f"{self.held} {self.basis} in {self.topics} topics are{held}"
         counts = ", ".join(f"{self.differences[kind]} {kind}" for kind in KINDS if self.differences.get(kind))
-        return f"the topics differ from what was sent: {counts}, of {self.held} {self.basis}"
+        other = "what the source holds" if self.against == "source" else "what was sent"
+        return f"the topics differ from {other}: {counts}, of {self.held} {self.basis}"
 
 
 def shown_name(raw: bytes | None) -> str:

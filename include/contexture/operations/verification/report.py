@@ -24,6 +24,7 @@ _MEANINGS: Final = {
 _COMPARED: Final = {
     "bytes": "byte for byte with the archived outbox that sent them",
     "content": "by the hash of their content, as state has it",
+    "source": "with the body, headers and time of what the source holds",
     "presence": "by presence alone: their outbox is no longer kept, or several identities share the key",
 }
 

@@ -8,9 +8,11 @@ from contexture.errors import ConfigurationError
 from contexture.operations.alerts import AlertKind
 from contexture.operations.journal import Journal
 from contexture.operations.verification import report as reports
+from contexture.operations.verification.against_source import verify_against_source
 from contexture.operations.verification.findings import WHAT_TO_DO, Verification
 from contexture.operations.verification.noting import as_row
 from contexture.operations.verification.replica_topics import ReplicaTopics
+from contexture.operations.verification.source_view import SourceView
 from contexture.operations.verification.verifying import Report, verify
 from contexture.outbox.storage import Storage
 from contexture.publications import Publication
@@ -44,10 +46,18 @@ def verify_and_report(
     topics: ReplicaTopics,
     *,
     journal: Journal,
+    source: SourceView | None = None,
     report: Report = lambda sentence: None,
 ) -> Reported:
-    """As `verify`, whose errors it raises; differences are no error here."""
-    found = verify(storage, publication, topics, report=report)
+    """Verifies against what was sent, or against `source` where one is given; differences are no error here.
+
+    Raises:
+        ContextureError: as `verify`, or as `verify_against_source`.
+    """
+    if source is None:
+        found = verify(storage, publication, topics, report=report)
+    else:
+        found = verify_against_source(storage, publication, topics, source, report=report)
     path = reports.write(storage, found)
     row = as_row(found, path)
     journal.note(lambda store: store.verification_is(row))

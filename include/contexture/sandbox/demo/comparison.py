@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import blake2b
 from itertools import repeat
 from typing import Any
 
-from contexture.kafka import ClientSettings, read_committed
 from contexture.outbox.lifecycle import Outboxes, OutboxStatus
 from contexture.outbox.manifest import Manifest
 from contexture.outbox.reader import OutboxShardReader
 from contexture.outbox.schemas import HEADER_PREFIX
 from contexture.outbox.storage import Storage
+from contexture.sandbox.demo.plain_reader import read_topics
 
 Place = tuple[str, bytes | None]
 
@@ -64,16 +64,21 @@ class Sequences:
         return sum(self._digests.get(place) != other._digests.get(place) for place in places)
 
 
-def compare(storage: Storage, publication: str, settings: ClientSettings) -> Comparison:
-    """Reads a publication's topics back and compares them with its concluded outboxes."""
+def compare(storage: Storage, publication: str, brokers: Mapping[str, str | int | float | bool]) -> Comparison:
+    """Reads a publication's topics back with a plain consumer, and compares them with its concluded outboxes.
+
+    Args:
+        storage: the home.
+        publication: name.
+        brokers: properties of confluent-kafka's client; nothing of this project makes or reads them.
+    """
     prepared, topics = Sequences(), set()
     for topic, key, value, headers in _prepared(storage, publication):
         prepared.add(topic, key, value, headers)
         topics.add(topic)
     read = Sequences()
-    for record in read_committed(settings, topics) if topics else ():
-        headers = tuple((name, value or b"") for name, value in record.headers)
-        read.add(record.topic, record.key, record.value, headers)
+    for record in read_topics(brokers, topics) if topics else ():
+        read.add(*record)
     return Comparison(len(topics), prepared.count, read.count, prepared.different(read))
 
 

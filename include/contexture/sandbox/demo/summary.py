@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 from rich.table import Table
 
-from contexture.kafka import read_committed
 from contexture.outbox.layout import PublicationFolder
 from contexture.outbox.lifecycle import Outboxes
 from contexture.outbox.schemas import HEADER_PREFIX, REGISTRY_HEADER
 from contexture.sandbox.demo.comparison import Comparison, compare, concluded
 from contexture.sandbox.demo.console import Narrator
+from contexture.sandbox.demo.plain_reader import read_topics
 from contexture.sandbox.demo.story import PUBLICATIONS, Story
 
 STRUCTURES_TOPIC = "structures"
@@ -86,7 +86,7 @@ def _row(story: Story, publication: str) -> Row:
         quarantined=refused,
         records=sum(manifest.records for manifest in manifests),
         transactions=sum(manifest.transactions for manifest in manifests),
-        comparison=compare(story.storage, publication, story.stack.kafka_settings()),
+        comparison=compare(story.storage, publication, story.stack.kafka.client_settings()),
         report=_report(story, publication, judged[-1].outbox) if judged else "none",
     )
 
@@ -100,7 +100,7 @@ def _registry_records(story: Story) -> Table:
     table = Table(title="The last records of the registry's changes in Kafka")
     for name in ("topic", "key", "value", "registry transaction"):
         table.add_column(name, justify="right" if name == "registry transaction" else "left")
-    last = deque(read_committed(story.stack.kafka_settings(), [STRUCTURES_TOPIC]), maxlen=_RECORDS_SHOWN)
+    last = deque(read_topics(story.stack.kafka.client_settings(), [STRUCTURES_TOPIC]), maxlen=_RECORDS_SHOWN)
     for record in last:
         key = (record.key or b"").decode()
         number = dict(record.headers).get(REGISTRY_TRANSACTION) or b"none"

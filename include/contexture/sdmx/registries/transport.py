@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,6 +13,7 @@ import httpx
 import tenacity
 
 from contexture.ngsi.answers import BrokerUnavailableError, PageTimeoutError, TokenRefusedError, translated
+from contexture.ngsi.content_encoding import ACCEPTED, BrokenBodyError, CodingRefusedError, decoded_pieces
 from contexture.ngsi.tokens import Tokens
 from contexture.ngsi.transport import Patience, date_of, wire
 from contexture.sdmx.registries.answers import ANSWERS, is_error_message, refusal
@@ -22,7 +23,6 @@ from contexture.sdmx.registries.errors import RegistryUnavailableError
 
 ATTEMPTS = 3
 _CONNECT_SECONDS = 10.0
-_PIECE_BYTES = 1 << 16
 _ERROR_BYTES = 1 << 16
 _DRIP_BYTES = 4096
 _CONTENT = frozenset({httpx.codes.OK})
@@ -90,7 +90,9 @@ class Transport:
                 "trust_env": not connection.is_loopback,
             }
             self._client = httpx.Client(base_url=connection.base_url, headers=wire(connection.headers), **settings)
-        self._token_client = httpx.Client(**settings) if connection.grant else None
+        self._token_client = (
+            httpx.Client(headers={"accept-encoding": ACCEPTED}, **settings) if connection.grant else None
+        )
         self._tokens = None
         if connection.grant and self._token_client:
             self._tokens = Tokens(connection.grant, self._token_client, self.patience.clock)
@@ -202,14 +204,16 @@ class Transport:
 
     def _words(self, response: httpx.Response) -> bytes:
         words = b""
-        for piece in response.iter_bytes(_PIECE_BYTES):
-            words += piece
-            if len(words) >= _ERROR_BYTES:
-                break
+        # An error message that cannot be decoded is none; the status is what counts then.
+        with suppress(CodingRefusedError, BrokenBodyError):
+            for piece in decoded_pieces(response, self._connection.WHO):
+                words += piece[:_ERROR_BYTES]
+                if len(words) >= _ERROR_BYTES:
+                    break
         return words
 
 
 def _headers(question: Question) -> dict[str, str]:
     since = {"if-modified-since": question.since} if question.since else {}
     # FMR: * is no filter, else names come in one language.
-    return {"accept": question.accept, "accept-language": "*", "accept-encoding": "gzip", **since}
+    return {"accept": question.accept, "accept-language": "*", "accept-encoding": ACCEPTED, **since}

@@ -1,0 +1,96 @@
+"""What a source holds, as the records that topics should hold of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal, NamedTuple, Protocol
+
+from contexture.kafka import ReplicaRecord
+
+Difference = Literal["body", "headers", "time"]
+
+
+class ExpectedRecord(NamedTuple):
+    """The last record that a key of a topic should have.
+
+    Attributes:
+        topic, key: of the record.
+        name: the identity key of what it says, an attribute's with its name.
+        entity: the identity key of the entity or structure that it belongs to.
+        content: hash of the value, by the measure of `SourceView.difference`.
+        event: the content hash of the event, which ids of CloudEvents are made of.
+        modified_us: when the source says that it was changed, microseconds since 1970; None where it does not say.
+    """
+
+    topic: str
+    key: bytes | None
+    name: bytes
+    entity: bytes
+    content: bytes
+    event: bytes
+    modified_us: int | None
+
+
+class HeldBack(NamedTuple):
+    """An entity or structure that a rule quarantines: topics keep what they had of it, so it is not judged."""
+
+    entity: bytes
+    modified_us: int | None
+    rule: str
+
+
+class Met(NamedTuple):
+    """An entity or structure that a walk of the source met, whatever it becomes; each walk counts for itself."""
+
+    walk: int
+    entity: bytes
+    rows: tuple[ExpectedRecord | HeldBack, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SourceHealth:
+    """The source at one moment: its clock, and how many entities or structures each walk would meet."""
+
+    time: datetime
+    counts: tuple[int, ...]
+
+
+class SourceView(Protocol):
+    """A source that can be walked, and asked again for some of what it holds.
+
+    Every method raises `RetriableError` when the source is away or ill, and `ConfigurationError` when it refuses.
+    """
+
+    def health(self) -> SourceHealth:
+        """Asks what a source cannot answer without its database."""
+        ...
+
+    def walk(self) -> Iterator[Met]:
+        """Reads everything that the publication selects; what changes meanwhile may come twice."""
+        ...
+
+    def again(self, entities: Sequence[bytes]) -> Iterator[Met]:
+        """Reads these alone, by their ids; what the source no longer holds does not come."""
+        ...
+
+    def can_ask(self, entity: bytes) -> bool:
+        """Whether the source can be asked for one entity or structure by its id."""
+        ...
+
+    def entity_of(self, name: bytes) -> bytes:
+        """Returns the identity key of the entity or structure that an identity key of state belongs to."""
+        ...
+
+    def entity_of_key(self, key: bytes) -> bytes | None:
+        """Returns the same for a record's key; None where the key does not say it, or is a stranger's."""
+        ...
+
+    def is_behind(self, entity: bytes | None, modified_us: int | None, watermark: str | None) -> bool:
+        """Returns whether the source says that it changed after what the last concluded run has read."""
+        ...
+
+    def difference(self, expected: ExpectedRecord, record: ReplicaRecord) -> Difference | None:
+        """Compares a record that is no tombstone with what the source holds; None when nothing differs."""
+        ...
