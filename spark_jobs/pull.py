@@ -26,17 +26,20 @@ from spark_jobs.failures import intended
 from spark_jobs.landed import Landed
 from spark_jobs.notified import nothing_read, with_notified
 from spark_jobs.sources.ngsi import ngsi_rows
-from spark_jobs.sources.selection import Selection, Walk
+from spark_jobs.sources.selection import Selection, Share, Walk
 from spark_jobs.sources.sharing import shared
 from spark_jobs.stored_rows import write_rows
 from spark_jobs.unseen import SecondLook
 
 if TYPE_CHECKING:
+    import httpx
     from pyspark.sql import DataFrame, SparkSession
 
 _DATE_RESOLUTION = timedelta(seconds=1)
 _SECOND_LOOKS = 2
 _log = logging.getLogger(__name__)
+
+Land = Callable[[Selection, Sequence[Share]], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,28 +79,55 @@ def pull(
     except FileNotFoundError:
         storage.remove(folder.landing(order.run))
     claim = Claim.of_now(storage, order.publication.name)
-    read = nothing_read(order) if order.mode == "notifications" else _pull(spark, order, connection, watermark)
+    if order.mode == "notifications":
+        read = nothing_read(order)
+    else:
+
+        def land(selection: Selection, shares: Sequence[Share]) -> None:
+            _write(ngsi_rows(spark, selection, connection, shares), storage, folder.landing(order.run))
+
+        read = read_source(order, connection, watermark, land)
     manifest = with_notified(storage, order, claim, read)
     storage.write(folder.landing_manifest(order.run), manifest.to_json())
     return manifest
 
 
-def _pull(
-    spark: SparkSession, order: StageOrder, connection: BrokerConnection, watermark: str | None
+def read_source(
+    order: StageOrder,
+    connection: BrokerConnection,
+    watermark: str | None,
+    land: Land,
+    *,
+    transport: httpx.BaseTransport | None = None,
 ) -> LandingManifest:
+    """Reads the source as it is now; says what was landed, whether it is complete, and the new watermark.
+
+    Args:
+        order: what to read, and where to put it.
+        connection: the context broker.
+        watermark: as `pull` takes it.
+        land: reads the shares and writes their rows as Parquet files into the run's landing folder.
+        transport: replaces the network for the questions beside the walks of the shares.
+
+    Raises:
+        ContextureError: as `pull`, and what `land` raises.
+    """
     started_at = datetime.now(UTC)
     selection = selection_of(order, watermark)
     walks = selection.walks()
     telling = [walk for walk in walks if walk.query.since is None]
     storage, folder = Storage(order.home), PublicationFolder(order.publication.name).landing(order.run)
-    with open_broker(connection, selection.service, selection.dialect, patience=selection.patience) as broker:
+    patience = selection.patience
+    with open_broker(
+        connection, selection.service, selection.dialect, patience=patience, transport=transport
+    ) as broker:
         # Whoever is asked about its flavour is asked once, not by every task.
         selection = selection.spoken_to(broker.flavour)
         queries = tuple(broker.describe(walk.query) for walk in walks)
         before = _health(broker, walks)
         expected = {walk.number: before.counts[walk.number] for walk in telling}
         shares = shared(broker, walks, expected, int(selection.parallel_readers))
-        _write(ngsi_rows(spark, selection, connection, shares), storage, folder)
+        land(selection, shares)
         seconds = float(selection.walk_deadline_seconds)
         short, landed, after = _look_again(broker, walks, before, storage, folder, seconds)
         # Also a run that reads changes alone knows how much the source holds: an empty answer must not look healthy.
