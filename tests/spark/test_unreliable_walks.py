@@ -37,7 +37,7 @@ WATERMARK = "2026-01-10T00:00:00.000Z"
 KINDS = (("", 1), ("", 3), ("orion-ld", 1), ("scorpio", 1), ("stellio", 1))
 """Flavour ("" for NGSIv2) and readers beside each other."""
 
-WALKS_PER_KIND = 120
+WALKS_PER_KIND = 60
 NEVER = datetime(1970, 1, 1, tzinfo=UTC)
 
 

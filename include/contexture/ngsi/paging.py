@@ -9,6 +9,8 @@ page. Three things make that safe:
   row isn't there again, something before it went away: the group is read again from its start;
 - a time is believed only when it is not before the cursor and not ahead of the broker's own clock, and two rows have to
   vouch for a new cursor: a user attribute named like the broker's time may say anything;
+- a page that shows none of the rows at the cursor is believed when the next answer begins alike: they may have changed
+  meanwhile, or the broker answered with a page from further on;
 - no single answer ends a walk. A page that is not full may have been cut short, and a broker without its database
   answers with none at all. So the walk goes on from the last row it was shown, and ends where a second answer shows
   nothing beyond that row. An empty page has to come twice.
@@ -74,6 +76,7 @@ class KeysetCursor:
     restarts: int = 0
     until: str | None = None
     short_pages: int = 0
+    began_with: _Key | None = None
     seen: Mapping[_Key, datetime | None] = dataclasses.field(default_factory=dict, repr=False)
 
     @classmethod
@@ -100,12 +103,22 @@ class KeysetCursor:
         fresh, read = self._sift(rows)
         if self._shifted(rows):
             return Step(fresh, self._restarted(read))
+        if self._is_out_of_touch(rows):
+            return Step((), replace(self, began_with=_keys(rows)[0], restarts=self._next_restart()))
         is_short = len(rows) < self.limit
         short_pages = self.short_pages + 1 if is_short else 0
         if short_pages > _MOST_SHORT_PAGES or (short_pages > 1 and not fresh):
             return Step(fresh, None)
         following = self._following(rows, read, self._latest(page.broker_time))
-        return Step(fresh, None if following is None else replace(following, short_pages=short_pages))
+        following = following and replace(following, short_pages=short_pages, began_with=None)
+        return Step(fresh, following)
+
+    def _is_out_of_touch(self, rows: Sequence[Sighting]) -> bool:
+        """Whether a page begins beyond the cursor, where rows were met, and the answer before it began otherwise."""
+        first, here = moment(rows[0].time(self.field)) if rows else None, moment(self.since)
+        if first is None or here is None or not self.seen or self.offset:
+            return False
+        return _cut(first) > here and _keys(rows)[0] != self.began_with
 
     def _following(
         self, rows: Sequence[Sighting], read: Mapping[_Key, datetime | None], latest: datetime
@@ -137,12 +150,15 @@ class KeysetCursor:
         return self.expected is not None and (not rows or rows[0].identity != self.expected.identity)
 
     def _restarted(self, read: Mapping[_Key, datetime | None]) -> KeysetCursor:
+        return replace(self, offset=0, expected=None, restarts=self._next_restart(), short_pages=0, seen=read)
+
+    def _next_restart(self) -> int:
         if self.restarts >= MAX_RESTARTS:
             raise RetriableError(
                 f"entities with one and the same {self.field} changed places {MAX_RESTARTS} times while they were read",
                 next_step="let the run be retried; if it stays so, ask for larger pages or read when less is written",
             )
-        return replace(self, offset=0, expected=None, restarts=self.restarts + 1, short_pages=0, seen=read)
+        return self.restarts + 1
 
     def _reached(self, rows: Sequence[Sighting], latest: datetime) -> datetime | None:
         """Where the cursor may move to; None where the page gives no reason to move."""

@@ -311,3 +311,22 @@ def test_a_halved_cursor_keeps_its_place() -> None:
     cursor = KeysetCursor("dateModified", text(1), 5, offset=4)
     assert (cursor.halved().limit, cursor.halved().offset, cursor.halved().since) == (2, 4, text(1))
     assert KeysetCursor("dateModified", None, 2).halved().limit == 2
+
+
+def test_a_page_from_further_on_is_asked_for_again() -> None:
+    """A broker, or what is before it, answers with a page of another question: rows between would be passed over."""
+    cursor = KeysetCursor("dateCreated", None, 3).advance(Answer([row("a", 1), row("b", 2), row("c", 3)])).following
+    assert cursor is not None
+    strayed = cursor.advance(Answer([row("x", 8), row("y", 9), row("z", 10)]))
+    assert strayed.fresh == ()
+    assert strayed.following is not None
+    assert (strayed.following.since, strayed.following.offset) == (cursor.since, 0)
+    assert strayed.following.advance(Answer([row("b", 2), row("c", 3), row("d", 4)])).fresh == (2,)
+
+
+def test_rows_that_changed_at_the_cursor_are_believed_gone_when_two_answers_begin_alike() -> None:
+    cursor = KeysetCursor("dateModified", None, 3).advance(Answer([row("a", 1), row("b", 2), row("c", 3)])).following
+    assert cursor is not None
+    once = cursor.advance(Answer([row("d", 4), row("e", 5), row("f", 6)])).following
+    assert once is not None
+    assert once.advance(Answer([row("d", 4), row("e", 5), row("f", 6)])).fresh == (0, 1, 2)
