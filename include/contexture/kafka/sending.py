@@ -17,6 +17,7 @@ from contexture.kafka.failures import SendAgainError
 from contexture.kafka.ledger_entry import LedgerEntry
 from contexture.kafka.ports import ShardReader
 from contexture.kafka.progress import SendProgress, Step
+from contexture.kafka.rows import topics_until
 from contexture.kafka.session import Session
 from contexture.kafka.setting_aside import SettingAside
 from contexture.kafka.settlement import CLEANUP_SECONDS, Settlement
@@ -153,6 +154,8 @@ class Sending:
         if not start.superseded and start.position < self._reader.records:
             return False
         self._begin(start, entry)
+        if not start.superseded:
+            self._await_records()
         return True
 
     def _start(self, entry: LedgerEntry | None) -> Start:
@@ -177,9 +180,17 @@ class Sending:
             return False
         if self._tally.position > before:
             self._settlement.await_visible()
-            self._settlement.await_records(self._transactions.sent_topics, self._tally.begun or 0)
+        self._await_records()
         check_end(self._tally.position, self._reader.records)
         return True
+
+    def _await_records(self) -> None:
+        """Waits until readers see the outbox's records, whoever sent them: an earlier task may not have looked."""
+        earlier, topics = self._tally.sent_earlier, set(self._transactions.sent_topics)
+        if earlier:
+            topics |= topics_until(self._reader.batches(0), earlier)
+        if topics:
+            self._settlement.await_records(topics, 0 if earlier else self._tally.begun or 0)
 
     def _note(self, entry: LedgerEntry) -> None:
         """A transaction is committed."""
