@@ -12,7 +12,7 @@ from contexture.errors import ContextureError, RejectedError
 from contexture.kafka.arbitration import Start, start_of
 from contexture.kafka.attempts import AfterFailure, Attempts
 from contexture.kafka.equipment import Equipment
-from contexture.kafka.errors import BrokersAwayError
+from contexture.kafka.errors import BrokersAwayError, FencedError
 from contexture.kafka.failures import SendAgainError
 from contexture.kafka.ledger_entry import LedgerEntry
 from contexture.kafka.ports import ShardReader
@@ -21,7 +21,7 @@ from contexture.kafka.rows import topics_until
 from contexture.kafka.session import Session
 from contexture.kafka.setting_aside import SettingAside
 from contexture.kafka.settlement import CLEANUP_SECONDS, Settlement
-from contexture.kafka.takeover import OwnRows
+from contexture.kafka.takeover import Fencings, OwnRows
 from contexture.kafka.tally import ShardResult, Tally
 from contexture.kafka.transactions import Transactions
 from contexture.kafka.whole import check_end
@@ -65,6 +65,7 @@ class Sending:
             longest_open_seconds=equipment.settings.transaction_timeout_seconds + CLEANUP_SECONDS,
         )
         self._attempts = Attempts(after_failure, equipment.patience, self._tell_again, equipment.sleep)
+        self._fencings = Fencings(self._own, equipment.ledger, reader.shard, self._tell_again, equipment.sleep)
         self._ended_well = False
 
     def run(self) -> ShardResult:
@@ -76,6 +77,8 @@ class Sending:
                 finished = self._send()
             except RejectedError as refused:
                 self._before_careful(refused)
+            except FencedError as fenced:
+                self._fencings.look_into(fenced)
             except BrokersAwayError as failure:
                 self._attempts.count(failure)
             except SendAgainError as failure:
@@ -195,6 +198,7 @@ class Sending:
     def _note(self, entry: LedgerEntry) -> None:
         """A transaction is committed."""
         self._attempts.succeeded()
+        self._fencings.succeeded()
         self._tally.committed(entry)
         self._committed(entry)
         for position in self._aside.positions:
