@@ -72,8 +72,9 @@ class FakeTarget:
     def ensure_topics(self, topics: Iterable[str]) -> None:
         self.topics |= set(topics)
 
-    def claim(self, manifest: Manifest) -> bool:
+    def claim(self, manifest: Manifest, *, all_shards: bool = False) -> bool:
         self.claims.append(manifest.outbox)
+        self.fenced_all = all_shards
         return not self.is_superseded
 
     def begin_log(self, manifest: Manifest, transaction: int) -> int:

@@ -14,6 +14,7 @@ from contexture.kafka.ledger_copies import LedgerCopies
 from contexture.outbox.layout import PublicationFolder
 from contexture.outbox.lifecycle import Outboxes
 from contexture.outbox.manifest import Manifest
+from contexture.outbox.state import State
 from contexture.outbox.storage import Storage
 from contexture_airflow.steps.gate import judge
 from contexture_airflow.steps.run import RunRequest, Staged
@@ -185,3 +186,45 @@ def test_old_values_over_newer_ones_are_warned_of(storage: Storage) -> None:
         "sent again from what the source keeps of that time",
         "old values come to lie on top of newer ones on compacted topics, as replay_outdated: send asks for",
     ]
+
+
+def concluded(storage: Storage, shards: int, name: str = "before") -> None:
+    """The outbox of an earlier run, with so many shards, at its end."""
+    manifest = outbox(storage, VEHICLES, 1, [records("car1"), *[[] for _ in range(shards - 1)]], name=name)
+    outboxes = Outboxes(storage, "vehicles")
+    for step in ("approved", "concluded"):
+        outboxes.move(manifest.outbox, step, reason="a test says so")
+    pointer = State(storage, "vehicles").pointer()
+    state = pointer.model_copy(update={"outbox": manifest.outbox})
+    storage.write(PublicationFolder("vehicles").current_state(), state.to_json())
+
+
+@pytest.mark.parametrize(("shards_before", "fences_all"), [(2, False), (1, True), (3, True)])
+def test_all_shards_are_fenced_when_their_number_changed(
+    storage: Storage, shards_before: int, fences_all: bool
+) -> None:
+    concluded(storage, shards_before)
+    gate = Gate(storage)
+    gate.judge(outbox(storage, VEHICLES, 2, [records("car1"), records("car2")]))
+    assert gate.kafka.fenced_all is fences_all
+    assert any("senders of all shards are fenced" in line for line in gate.log) is fences_all
+
+
+def test_all_shards_are_fenced_from_an_abandonment_to_the_next_concluded_outbox(storage: Storage) -> None:
+    concluded(storage, 2)
+    outboxes = Outboxes(storage, "vehicles")
+    given_up = outbox(storage, VEHICLES, 2, [records("car1"), []], name="given-up")
+    outboxes.move(given_up.outbox, "approved", reason="a test says so")
+    outboxes.move(given_up.outbox, "abandoned", reason="an operator says so")
+
+    gate, fenced = Gate(storage), []
+    for sequence, end in ((3, "rejected"), (4, "concluded"), (5, "concluded")):
+        manifest = outbox(storage, VEHICLES, sequence, [records("car1"), []], name=f"next{sequence}")
+        if end == "rejected":
+            outboxes.move(manifest.outbox, "rejected", reason="a test says so")
+            continue
+        gate.judge(manifest)
+        fenced.append(gate.kafka.fenced_all)
+        outboxes.move(manifest.outbox, "concluded", reason="a test says so")
+
+    assert fenced == [True, False]

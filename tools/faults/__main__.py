@@ -18,7 +18,7 @@ from tools.faults.trial import Outcome
 # A matrix of this size must also have aimed well.
 _WHOLE_MATRIX = 200
 _KILLS_INSIDE = 100
-_WIDTH = 120
+_WIDTH = 150
 
 
 def main(

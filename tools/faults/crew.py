@@ -19,7 +19,7 @@ from tools.faults.sender import SendOrder, send
 
 _CONTEXT = multiprocessing.get_context("forkserver")
 # A fork of a process that has everything imported takes milliseconds; no client was ever made in it.
-_CONTEXT.set_forkserver_preload(["faults.sender"])
+_CONTEXT.set_forkserver_preload(["tools.faults.sender"])
 _PATIENCE_SECONDS = 150.0
 
 

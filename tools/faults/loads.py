@@ -13,6 +13,8 @@ MARK = "fault-mark"
 """The header that names a record."""
 
 _KEYS = 7
+# Each so many records of a shard, one is a tombstone.
+_TOMBSTONES = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +34,11 @@ class Expected:
     value: bytes | None
     transaction: tuple[object, ...]
     lanes: tuple[object, ...]
+
+    @property
+    def line(self) -> object:
+        """Whose transactions follow each other: those of one shard of an outbox, or of a registry."""
+        return self.lanes[-1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +68,10 @@ def context_load(
         key = number % (_KEYS * shards)
         shard = key % shards
         position = len(rows[shard])
-        mark = f"{outbox}/{shard}/{position}".encode()
-        name, value, topic = b"entity-%d" % key, b"value of " + mark, topics[number // 3 % len(topics)]
         place = position // transaction
+        mark = f"{outbox}/{shard}/{place}/{position}".encode()
+        name, topic = b"entity-%d" % key, topics[number // 3 % len(topics)]
+        value = None if position % _TOMBSTONES == _TOMBSTONES - 1 else b"value of " + mark
         rows[shard].append(OutboxRow(topic, name, value, transaction=place, headers=((MARK, mark),)))
         lanes = (name, (outbox, shard))
         listed.append(Expected(mark, topic, name, value, (outbox, shard, place), lanes))

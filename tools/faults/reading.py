@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Sequence
 from contextlib import closing
@@ -13,6 +14,9 @@ from tools.faults.verdict import Found
 
 _SECONDS = 60.0
 _CALL_SECONDS = 10.0
+# Brokers are killed here: that a connection was lost is no news, 20 times a second.
+_SILENT = logging.getLogger("tools.faults.reading.client")
+_SILENT.setLevel(logging.CRITICAL + 1)
 
 
 def read_topics(bootstrap: str, topics: Sequence[str]) -> list[Found]:
@@ -22,37 +26,39 @@ def read_topics(bootstrap: str, topics: Sequence[str]) -> list[Found]:
         TimeoutError: something stays hidden, or brokers are silent.
     """
     ends = _ends(bootstrap, topics)
-    found: list[Found] = []
-    with closing(_consumer(bootstrap, "read_committed")) as consumer:
-        consumer.assign([TopicPartition(*place, OFFSET_BEGINNING) for place in ends])
+    records: list[Found] = []
+    with closing(consumer(bootstrap, "read_committed")) as reader:
+        reader.assign([TopicPartition(*place, OFFSET_BEGINNING) for place in ends])
         deadline = time.monotonic() + _SECONDS
         while ends:
             if time.monotonic() > deadline:
                 raise TimeoutError(f"a transaction stays open: {sorted(ends)} can't be read to their ends")
-            for message in consumer.consume(500, 0.1):
+            for message in reader.consume(500, 0.1):
                 error, place = message.error(), (str(message.topic()), int(message.partition() or 0))
                 if error is None:
-                    found.append(_found(message, place))
+                    records.append(found(message, place))
                 elif error.code() == KafkaError._PARTITION_EOF and int(message.offset() or 0) >= ends.get(place, 0):
                     ends.pop(place, None)
-    return found
+    return records
 
 
-def _found(message: Message, place: tuple[str, int]) -> Found:
+def found(message: Message, place: tuple[str, int]) -> Found:
+    """A message as the checkers take it."""
     mark = dict(message.headers() or ()).get(MARK, b"")
     assert isinstance(mark, bytes)
-    return Found(mark, *place, message.key(), message.value())
+    return Found(mark, *place, message.key(), message.value(), int(message.offset() or 0))
 
 
 def _ends(bootstrap: str, topics: Sequence[str]) -> dict[tuple[str, int], int]:
     """Where each partition ends, open transactions included."""
-    with closing(_consumer(bootstrap, "read_uncommitted")) as consumer:
-        listed = consumer.list_topics(timeout=_CALL_SECONDS).topics
+    with closing(consumer(bootstrap, "read_uncommitted")) as reader:
+        listed = reader.list_topics(timeout=_CALL_SECONDS).topics
         places = [(topic, partition) for topic in topics for partition in listed[topic].partitions]
-        return {place: consumer.get_watermark_offsets(TopicPartition(*place), _CALL_SECONDS)[1] for place in places}
+        return {place: reader.get_watermark_offsets(TopicPartition(*place), _CALL_SECONDS)[1] for place in places}
 
 
-def _consumer(bootstrap: str, isolation: str) -> Consumer:
+def consumer(bootstrap: str, isolation: str) -> Consumer:
+    """A plain one that says where partitions end."""
     return Consumer(
         {
             "bootstrap.servers": bootstrap,
@@ -63,5 +69,6 @@ def _consumer(bootstrap: str, isolation: str) -> Consumer:
             "auto.offset.reset": "earliest",
             "fetch.wait.max.ms": 50,
             "check.crcs": True,
-        }
+        },
+        logger=_SILENT,
     )

@@ -13,7 +13,10 @@ from rich.table import Table
 from tools.faults.moments import INSIDE, MOMENTS
 from tools.faults.trial import Outcome
 
-COLUMNS = ("scenario", "runs", "lost", "doubled", "reordered", "strange", "kills", "inside", "disturbed", "problems")
+COLUMNS = (
+    *("scenario", "runs", "lost", "doubled", "reordered", "strange", "torn", "scattered", "vanished"),
+    *("cuts", "kills", "inside", "disturbed", "problems"),
+)
 
 
 def by_scenario(outcomes: Sequence[Outcome]) -> list[tuple[str, ...]]:
@@ -76,6 +79,7 @@ def write_json(file: Path, outcomes: Sequence[Outcome], seed: int, seconds: floa
                 "kills": dict(outcome.kills),
                 "problems": list(outcome.problems),
                 "disturbed": outcome.disturbed,
+                "cuts": outcome.cuts,
                 "seconds": round(outcome.seconds, 2),
             }
             for outcome in outcomes
@@ -97,6 +101,10 @@ def _row(name: str, outcomes: Sequence[Outcome]) -> tuple[str, ...]:
         sum(verdict.doubled for verdict in verdicts),
         sum(verdict.reordered for verdict in verdicts),
         sum(verdict.strange for verdict in verdicts),
+        sum(verdict.torn for verdict in verdicts),
+        sum(verdict.scattered for verdict in verdicts),
+        sum(verdict.vanished for verdict in verdicts),
+        sum(outcome.cuts for outcome in outcomes),
         sum(sum(outcome.kills.values()) for outcome in outcomes),
         sum(outcome.kills_inside for outcome in outcomes),
         sum(bool(outcome.disturbed) for outcome in outcomes),

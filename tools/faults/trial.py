@@ -14,12 +14,14 @@ from contexture.kafka.settings import ClientSettings
 from contexture.kafka.testing import MemoryShard
 from contexture.kafka.topics import TopicSpec, ensure_topics
 from tools.faults.crew import Ending, Sender
+from tools.faults.follower import Follower
+from tools.faults.history import prove
 from tools.faults.loads import Expected
 from tools.faults.moments import INSIDE, Moment
 from tools.faults.probe import Aim
 from tools.faults.reading import read_topics
 from tools.faults.sender import SendOrder
-from tools.faults.verdict import Verdict, judge
+from tools.faults.verdict import Verdict
 
 # How long a sender lives on at the moment before it is killed: its client's own threads go on meanwhile.
 _JITTER_SECONDS = 0.02
@@ -53,6 +55,7 @@ class Outcome:
         problems: what else was not as it must be, such as a sender that ended otherwise.
         seconds: how long it took.
         disturbed: why the run shows less than it was to show; empty when nothing came between.
+        cuts: how often the follower looked at all partitions.
     """
 
     cell: Cell
@@ -61,6 +64,7 @@ class Outcome:
     problems: tuple[str, ...]
     seconds: float
     disturbed: str = ""
+    cuts: int = 0
 
     @property
     def is_clean(self) -> bool:
@@ -99,6 +103,7 @@ class Trial:
         self.random = self.cell.random()
         self.publication = f"run-{self.cell.seed}-{self.cell.number}"
         self.topics: tuple[str, ...] = ()
+        self._follower: Follower | None = None
         self._started = time.monotonic()
 
     @property
@@ -120,6 +125,8 @@ class Trial:
         """New topics of this run."""
         self.topics = tuple(f"{self.publication}.{number}" for number in range(count))
         ensure_topics(self.settings, [TopicSpec(topic, partitions) for topic in self.topics])
+        self._follower = Follower(self.bootstrap, self.topics)
+        self._follower.start()
         return self.topics
 
     def aim(self, moment: Moment | None = None, *, transactions: int = 3) -> Aim:
@@ -147,6 +154,7 @@ class Trial:
         stood = sender.kill()
         if stood is not None:
             self.kills[stood] += 1
+        self.cut()
 
     def kill_at(self, shard: MemoryShard, aims: Sequence[Aim], *, shards: int = 1) -> None:
         """Starts senders of a shard one after the other and kills each at its aim."""
@@ -171,11 +179,23 @@ class Trial:
         if not holds:
             self.problems.append(otherwise)
 
+    def cut(self) -> None:
+        """Has the follower look at all partitions now."""
+        if self._follower is not None:
+            self._follower.cut()
+
     def outcome(self, required: Sequence[Expected], allowed: Sequence[Expected] = ()) -> Outcome:
-        """Reads the topics back and judges."""
-        verdict = judge(required, read_topics(self.bootstrap, self.topics), allowed)
-        seconds = time.monotonic() - self._started
-        return Outcome(self.cell, verdict, dict(self.kills), tuple(self.problems), seconds, self.disturbed)
+        """Reads the topics back and judges, by what was followed too."""
+        if self._follower is None:
+            raise ValueError("a trial has no topics: call make_topics first")
+        records = read_topics(self.bootstrap, self.topics)
+        last = self._follower.cut()
+        self._follower.close()
+        self.expect(last is not None and last.is_settled, "the last cut of the follower is not settled")
+        history = self._follower.history
+        verdict = prove(history, records, required, allowed)
+        seconds, cuts = time.monotonic() - self._started, len(history.cuts)
+        return Outcome(self.cell, verdict, dict(self.kills), tuple(self.problems), seconds, self.disturbed, cuts)
 
 
 @contextmanager

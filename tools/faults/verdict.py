@@ -19,6 +19,7 @@ class Found:
     partition: int
     key: bytes | None
     value: bytes | None
+    offset: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +31,18 @@ class Verdict:
         doubled: further copies of records.
         reordered: records that stand after one that was sent later.
         strange: records that nobody sent so, or that are seen without the rest of their transaction.
+        torn: transactions that were visible in part; `tools.faults.history.prove` defines it.
+        scattered: keys that are in more than one partition of a topic.
+        vanished: records that were visible once and are gone.
     """
 
     lost: int = 0
     doubled: int = 0
     reordered: int = 0
     strange: int = 0
+    torn: int = 0
+    scattered: int = 0
+    vanished: int = 0
 
     @property
     def is_clean(self) -> bool:

@@ -1,4 +1,9 @@
-"""Claiming the shards an outbox does not use, so that nothing older can ever be sent on top of it."""
+"""Claiming shards for an outbox, so that nothing older can ever be sent on top of it.
+
+The shards it uses are fenced by their own sending, which is enough while a key stays in its shard. Where the number of
+shards changed, or an outbox was abandoned whose sender may be alive, all of them are claimed before the first record
+goes out: a sender of the old shard would write a key after the one that has it now.
+"""
 
 from __future__ import annotations
 
@@ -67,7 +72,7 @@ class Claims:
             outbox: its id.
             sequence: its place in the publication's order.
             shards: today's number of shards; earlier outboxes may have had more.
-            used: the shards that have records.
+            used: the shards that have records and that their own sending fences; none where all are to be claimed.
 
         Raises:
             SequenceTakenError: another outbox of the same sequence was sent or claimed.

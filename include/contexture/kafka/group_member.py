@@ -14,6 +14,7 @@ from contexture.kafka.leaving import leave
 from contexture.kafka.patience import Patience
 from contexture.kafka.replica import ReplicaRecord, record_of
 from contexture.kafka.settings import ClientSettings, Option
+from contexture.kafka.starts import raise_uncommitted
 from contexture.kafka.topic_admin import TopicAdmin
 from contexture.kafka.topic_filter import TopicFilter
 from contexture.kafka.unreadable import raise_unreadable
@@ -161,9 +162,13 @@ class GroupMember:
             return
         try:
             found = asked(lambda: consumer.committed(places, timeout=_COMMITTED_SECONDS)) if places else []
+            raise_uncommitted(found)
         except client_error() as failure:
             # Out of here it would come as something that no `except` catches.
             self._failure = translated(error_in(failure), "asking where the group stands")
+            return
+        except ContextureError as failure:
+            self._failure = failure
             return
         for place in found:
             if place.offset < 0:

@@ -12,8 +12,8 @@ _IN_SYNC = {"min.insync.replicas": "2"}
 
 def ledger_partitions(admin: TopicAdmin, name: str) -> int:
     """How many partitions the ledger has; 0 when there is no such topic."""
-    listed = admin.listed(name).get(name)
-    return 0 if listed is None else listed.partitions
+    found = admin.found(name)
+    return 0 if found is None else found.partitions
 
 
 def ensure_ledger(admin: TopicAdmin, name: str, shards: int, replication_factor: int) -> None:

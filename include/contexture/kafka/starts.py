@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from contexture.kafka.error_table import translated
 from contexture.kafka.errors import OffsetGoneError
 
 if TYPE_CHECKING:
-    from confluent_kafka import Consumer
+    from confluent_kafka import Consumer, TopicPartition
 
     from contexture.kafka.topic_admin import TopicAdmin
 
@@ -62,8 +63,20 @@ def offset_gone(place: Place, why: str) -> OffsetGoneError:
     )
 
 
+def raise_uncommitted(found: Iterable[TopicPartition]) -> None:
+    """Fails where the brokers did not say what a group has committed for a partition: that is not the same as nothing.
+
+    Raises:
+        ContextureError: what the error means.
+    """
+    for place in found:
+        if place.error is not None:
+            raise translated(place.error, "finding where the group is", topic=place.topic)
+
+
 def _committed(consumer: Consumer, places: Sequence[Place]) -> dict[Place, int]:
     from confluent_kafka import TopicPartition
 
     found = consumer.committed([TopicPartition(*place) for place in places], timeout=30)
+    raise_uncommitted(found)
     return {(place.topic, place.partition): place.offset for place in found if place.offset >= 0}

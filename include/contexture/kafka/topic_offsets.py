@@ -23,7 +23,7 @@ _LEAST_OFFSET = 0
 _NOTHING_AS_LATE = -1
 
 # Each listing is answered by any broker, and the one that answers may be the one that is behind.
-_LOOKS_FOR_A_TOPIC = 3
+_LOOKS_FOR_A_PARTITION = 3
 
 
 class TopicOffsets(TopicListing):
@@ -103,7 +103,7 @@ class TopicOffsets(TopicListing):
         """Whether a broker has not heard yet of a partition that another one lists: each learns of it by itself."""
         if error.name() != "UNKNOWN_TOPIC_OR_PART":
             return False
-        for _ in range(_LOOKS_FOR_A_TOPIC):
+        for _ in range(_LOOKS_FOR_A_PARTITION):
             found = self.listed(topic).get(topic)
             if found is not None and partition < found.partitions:
                 return True

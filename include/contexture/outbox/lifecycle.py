@@ -10,6 +10,7 @@ An outbox at its end never moves again. Every step keeps when and why, so that a
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Literal, TypeVar
 
@@ -128,11 +129,17 @@ class Outboxes:
 
     def pending(self) -> list[OutboxStatus]:
         """Outboxes that are prepared or approved, in order of sequence."""
+        return [status for status in self._marked() if status.status not in ENDS]
+
+    def abandoned(self) -> list[OutboxStatus]:
+        """Abandoned outboxes whose senders may be alive: no later outbox of a run that reads was concluded since."""
+        return [status for status in self._marked() if status.status == "abandoned"]
+
+    def _marked(self) -> Iterator[OutboxStatus]:
         markers = self.storage.files(self.folder.pending(), ".json")
         names = (marker.split("-", 1)[1].removesuffix(".json") for marker in markers)
         # The marker is written first: without a status, preparing has not ended and its retry will end it.
-        known = (self.status(name) for name in names if self._has_status(name))
-        return [status for status in known if status.status not in ENDS]
+        return (self.status(name) for name in names if self._has_status(name))
 
     def all(self) -> list[OutboxStatus]:
         """Every outbox that retention has left, in order of sequence."""
@@ -146,8 +153,18 @@ class Outboxes:
         return self.folder.pending_marker(status.sequence, status.outbox)
 
     def _forget_ended(self, status: OutboxStatus) -> None:
-        if status.status in ENDS:
+        """Removes the marker of an outbox at its end; that of an abandoned one with the next that is concluded.
+
+        Until then a sender of it may be alive, and the next outbox has to fence all shards.
+        """
+        if status.status in ENDS - {"abandoned"}:
             self.storage.remove(self._marker(status))
+        if status.status == "concluded":
+            earlier = [each for each in self.abandoned() if each.sequence < status.sequence]
+            # Backfills have senders of their own, and fence no others.
+            if earlier and self.manifest(status.outbox).interval is None:
+                for each in earlier:
+                    self.storage.remove(self._marker(each))
 
     def _write(self, status: OutboxStatus) -> OutboxStatus:
         refuse_while_upgrading(self.storage, self.folder)

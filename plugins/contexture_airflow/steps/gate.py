@@ -9,6 +9,7 @@ from contexture.operations.alerts import AlertKind
 from contexture.outbox.layout import PublicationFolder
 from contexture.outbox.lifecycle import Outboxes
 from contexture.outbox.manifest import Manifest, Verdict
+from contexture.outbox.state import State
 from contexture.outbox.storage import Storage
 from contexture.publications import Publication
 from contexture_airflow.steps.run import Staged
@@ -62,7 +63,7 @@ def judge(storage: Storage, staged: Staged, *, dry_run: bool, target_for: Target
         report("baseline: what the registry holds becomes state, and nothing is sent until it changes")
         _begin_log(storage, manifest, target)
     target.ensure_topics(topics)
-    _claim(outboxes, manifest, target)
+    _claim(outboxes, manifest, target, report)
     _warn_of_ledger(target, report)
     outboxes.move(manifest.outbox, "approved", reason="every critical expectation holds")
     report(f"approved: {manifest.records} records for {len(topics)} topics")
@@ -107,8 +108,11 @@ def replay_story(manifest: Manifest, publication: Publication) -> Iterator[str]:
         yield "old values come to lie on top of newer ones on compacted topics, as replay_outdated: send asks for"
 
 
-def _claim(outboxes: Outboxes, manifest: Manifest, target: Target) -> None:
-    if target.claim(manifest):
+def _claim(outboxes: Outboxes, manifest: Manifest, target: Target, report: Report) -> None:
+    why = _why_all_shards(outboxes, manifest)
+    if why:
+        report(f"the senders of all shards are fenced before anything is sent: {why}")
+    if target.claim(manifest, all_shards=bool(why)):
         return
     outboxes.move(manifest.outbox, "abandoned", reason="a later outbox was sent before it")
     raise ConfigurationError(
@@ -117,6 +121,23 @@ def _claim(outboxes: Outboxes, manifest: Manifest, target: Target) -> None:
         outbox=manifest.outbox,
         alert=AlertKind.OVERTAKEN,
     )
+
+
+def _why_all_shards(outboxes: Outboxes, manifest: Manifest) -> str:
+    """Why a live sender of an earlier outbox could write a key that another shard sends now; "" where none could.
+
+    A key has one shard while their number stays: its own sending fences every earlier sender of it.
+    """
+    if outboxes.abandoned():
+        return "an outbox was abandoned, and a sender of it may be alive"
+    last = State(outboxes.storage, manifest.publication).pointer().outbox
+    if last is None:
+        return ""
+    try:
+        shards = len(outboxes.manifest(last).shards)
+    except (ConfigurationError, DefectError):
+        return f"nothing says how many shards outbox {last} had"
+    return "" if shards == len(manifest.shards) else f"there were {shards} shards, and are {len(manifest.shards)} now"
 
 
 def _warn_of_ledger(target: Target, report: Report) -> None:

@@ -121,15 +121,15 @@ class KafkaTarget:
         for drift in found.drift[:_SHOWN_DRIFT]:
             self._report(f"left as it is: {drift}")
 
-    def claim(self, manifest: Manifest) -> bool:
-        """Fences and marks every shard that the outbox does not use; backfills do not supersede each other.
+    def claim(self, manifest: Manifest, *, all_shards: bool = False) -> bool:
+        """Fences and marks every shard that the outbox does not use, or all; backfills do not supersede each other.
 
         Nor do runs of a registry publication: it has one shard, and instances that share nothing but Kafka would fence
         each other with every run that has nothing to send.
         """
         if self._is_backfill or self._is_registry:
             return True
-        used = {shard.shard for shard in manifest.shards if shard.records}
+        used = set() if all_shards else {shard.shard for shard in manifest.shards if shard.records}
         claimed = self._claims().claim(manifest.outbox, manifest.sequence, shards=len(manifest.shards), used=used)
         return not claimed.superseded
 

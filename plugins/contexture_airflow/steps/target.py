@@ -85,8 +85,13 @@ class Target(Protocol):
         """Every topic exists when this returns."""
         ...
 
-    def claim(self, manifest: Manifest) -> bool:
-        """No earlier outbox is sent any more in shards this one does not use; False when a later one was sent."""
+    def claim(self, manifest: Manifest, *, all_shards: bool = False) -> bool:
+        """Fences the senders of earlier outboxes in the shards that this one does not use; False for a later one.
+
+        Args:
+            manifest: of the outbox.
+            all_shards: also in those it uses, before any of them is sent.
+        """
         ...
 
     def begin_log(self, manifest: Manifest, transaction: int) -> int:

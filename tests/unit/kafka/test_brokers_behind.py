@@ -12,6 +12,7 @@ from confluent_kafka import KafkaError, KafkaException
 
 from contexture.kafka import ClientSettings, KafkaConfigurationError
 from contexture.kafka.errors import BrokersAwayError
+from contexture.kafka.ledger_topic import ledger_partitions
 from contexture.kafka.patience import Patience
 from contexture.kafka.topic_admin import TopicAdmin
 
@@ -30,6 +31,7 @@ class Cluster:
         self.offsets = offsets
         self.lists = lists
         self.asked = 0
+        self.unlisted = KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART)
 
     def list_offsets(self, wanted: dict[Any, Any], **_: Any) -> dict[Any, Future[Any]]:
         self.asked += 1
@@ -44,9 +46,7 @@ class Cluster:
     def list_topics(self, topic: str, timeout: float) -> Any:
         count = self.lists.pop(0) if len(self.lists) > 1 else self.lists[0]
         parts = {number: SimpleNamespace(replicas=[1, 2, 3], leader=1) for number in range(count)}
-        listed = SimpleNamespace(
-            partitions=parts, error=None if parts else KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART)
-        )
+        listed = SimpleNamespace(partitions=parts, error=None if parts else self.unlisted)
         return SimpleNamespace(topics={topic: listed})
 
     def poll(self, _: float) -> None:
@@ -107,3 +107,14 @@ def test_a_broker_that_stays_behind_is_not_waited_for_for_ever() -> None:
     moments = iter(range(0, 1000, 20))
     with pytest.raises(BrokersAwayError, match=r"does not know contexture\.ledger\.city yet"):
         ends(Cluster([None], [2]), Patience(30, clock=lambda: next(moments)))
+
+
+def test_a_topic_whose_leader_is_being_chosen_is_no_missing_topic() -> None:
+    cluster = Cluster([7], [0, 2])
+    cluster.unlisted = KafkaError(KafkaError.LEADER_NOT_AVAILABLE)
+    assert ledger_partitions(admin(cluster), LEDGER) == 2
+
+
+def test_one_broker_that_has_not_heard_of_a_ledger_makes_it_no_missing_ledger() -> None:
+    assert ledger_partitions(admin(Cluster([7], [0, 0, 2])), LEDGER) == 2
+    assert ledger_partitions(admin(Cluster([7], [0])), LEDGER) == 0

@@ -19,8 +19,9 @@ class Client:
     The group has committed offset 7 in partition 1, and nothing in partition 0.
     """
 
-    def __init__(self, failure: KafkaException | None = None) -> None:
+    def __init__(self, failure: KafkaException | None = None, unsaid: KafkaError | None = None) -> None:
         self.failure = failure
+        self.unsaid = unsaid
         self.asked, self.given = 0, []
         self.closed = False
 
@@ -35,7 +36,8 @@ class Client:
         self.asked += 1
         if self.failure is not None:
             raise self.failure
-        return [TopicPartition(each.topic, each.partition, 7 if each.partition else -1001) for each in places]
+        found = [TopicPartition(each.topic, each.partition, 7 if each.partition else -1001) for each in places]
+        return [Unsaid(each, self.unsaid) for each in found] if self.unsaid is not None else found
 
     def incremental_assign(self, places):
         self.given += [(each.partition, each.offset) for each in places]
@@ -43,6 +45,13 @@ class Client:
     def close(self):
         self.on_assign(self, [TopicPartition("cars", 2)])
         self.closed = True
+
+
+class Unsaid:
+    """A partition of which the brokers did not say what the group has committed."""
+
+    def __init__(self, place, error):
+        self.topic, self.partition, self.offset, self.error = place.topic, place.partition, -1001, error
 
 
 def member(client):
@@ -70,3 +79,10 @@ def test_brokers_that_do_not_tell_where_the_group_stands_are_an_error_to_try_aga
             with pytest.raises(RetriableError, match="asking where the group stands"):
                 list(joined.records(idle_seconds=0.01))
     assert (client.closed, client.given) == (True, [])
+
+
+def test_a_partition_of_which_brokers_do_not_say_what_is_committed_is_not_read_from_its_beginning():
+    client = Client(unsaid=KafkaError(KafkaError.UNSTABLE_OFFSET_COMMIT, "pending"))
+    with member(client) as joined, pytest.raises(RetriableError, match="finding where the group is"):
+        list(joined.records(idle_seconds=0.01))
+    assert client.given == []

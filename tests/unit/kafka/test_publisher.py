@@ -490,3 +490,19 @@ def test_a_bare_fatal_error_in_mid_send_is_told_as_fencing(cluster, publisher):
     cluster.script["produce"] = [None, *[fenced] * 4]
     with pytest.raises(FencedError, match="fenced 4 times"):
         publisher.publish(MemoryShard(ROWS))
+
+
+def test_all_shards_are_claimed_when_none_is_left_to_its_own_sending(cluster, publisher):
+    """A sender of an abandoned outbox is alive in shard 0, whose keys are in shard 1 of the next outbox."""
+    ledger = FakeLedger(cluster, NAMES)
+
+    def abandoned_meanwhile(producer):
+        claims = Claims(SETTINGS, NAMES, ledger, open_producer=cluster.open_producer)
+        assert claims.claim("new", 2, shards=2, used=[]).claimed == (0, 1)
+        assert publisher.publish(MemoryShard(ROWS, outbox_id="new", sequence=2, shard=1)).records_sent == 40
+        raise failure("_FENCED", fatal=True)
+
+    cluster.script["produce"] = [None] * 25 + [abandoned_meanwhile]
+    with pytest.raises(FencedError):
+        publisher.publish(MemoryShard(ROWS, outbox_id="old", sequence=1, shard=0))
+    assert publisher.publish(MemoryShard(ROWS, outbox_id="old", sequence=1, shard=0)).superseded
