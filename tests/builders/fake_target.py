@@ -10,6 +10,7 @@ from contexture.errors import ContextureError
 from contexture.kafka import LedgerEntry, ShardResult
 from contexture.kafka.arbitration import start_of
 from contexture.kafka.ledger import LedgerStanding
+from contexture.kafka.ledger_copies import LedgerCopies
 from contexture.outbox.manifest import Manifest
 from contexture.publications import Publication
 from contexture_airflow.steps.target import Sending
@@ -29,6 +30,7 @@ class FakeTarget:
     claims: list[str] = field(default_factory=list)
     is_superseded: bool = False
     ledger_topic: str | None = None
+    copies: LedgerCopies | None = None
     refused: dict[int, tuple[int, ...]] = field(default_factory=dict)
 
     def __call__(self, publication: Publication, interval: object) -> FakeTarget:
@@ -53,6 +55,9 @@ class FakeTarget:
 
     def ledger_id(self) -> str | None:
         return self.ledger_topic
+
+    def ledger_copies(self) -> LedgerCopies | None:
+        return self.copies
 
     def prepare_ledger(self, shards: int) -> None:
         self.ledger_topic = self.ledger_topic or "ledger-a"

@@ -10,6 +10,7 @@ from builders.fake_target import FakeTarget
 from builders.outboxes import NOON, outbox, publication, records
 from builders.structure_publications import structures
 from contexture.errors import ConfigurationError, RejectedError
+from contexture.kafka.ledger_copies import LedgerCopies
 from contexture.outbox.layout import PublicationFolder
 from contexture.outbox.lifecycle import Outboxes
 from contexture.outbox.manifest import Manifest
@@ -49,6 +50,15 @@ def test_an_approved_outbox_gives_the_shards_that_have_records(storage: Storage)
     assert gate.judge(manifest) == [0, 2]
     assert gate.status(manifest) == "approved"
     assert (gate.kafka.topics, gate.kafka.claims) == ({"cars", "bikes"}, ["outbox1"])
+
+
+def test_a_ledger_with_too_few_replicas_is_told_and_does_not_stop_the_run(storage: Storage) -> None:
+    gate = Gate(storage)
+    gate.kafka.copies = LedgerCopies("contexture.ledger.vehicles", replicas=1, in_sync=1, brokers=3)
+    assert gate.judge(outbox(storage, VEHICLES, 1, [records("car1")])) == [0]
+    (warning,) = [line for line in gate.log if line.startswith("warning: the ledger")]
+    assert "has 1 replica of 3 and min.insync.replicas 1 of 2" in warning
+    assert "contexture.ledger.vehicles 3 replicas with kafka-reassign-partitions" in warning
 
 
 def test_a_failed_critical_expectation_rejects_and_names_itself(storage: Storage) -> None:

@@ -34,7 +34,9 @@ def examine_installation(
     timeout_seconds: Annotated[float, typer.Option("--timeout", min=0.1, help="Seconds for each step.")] = 10.0,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document for scripts.")] = False,
 ) -> None:
-    """Look at Python, packages, Java, open files, ports, clock, storage, publications, tables, connections, Airflow.
+    """Look at Python, packages, Java, open files, ports, clock, storage, publications, tables, connections, and more.
+
+    That is: the replicas of the ledgers in Kafka, and Airflow's pools.
 
     Run it where tasks run, with their environment. Each point that is not as it should be names its remedy. Only the
     storage is written to (a file that is removed again), and Kafka by its connection test.

@@ -1,4 +1,4 @@
-"""What `contexture doctor` looks at in the installation: storage, publications, tables, connections, Airflow."""
+"""What `contexture doctor` looks at here: storage, publications, tables, connections, ledgers, Airflow."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from contexture.cli.airflow_access import URL_VARIABLE, AirflowAccess
 from contexture.cli.checking import DEFAULT_FOLDER, FOLDER_VARIABLE
 from contexture.cli.examination import Found, Point
 from contexture.cli.known_publications import known_publications
+from contexture.cli.ledger_points import ledger_points
 from contexture.cli.operations_status import OperationsReader
 from contexture.cli.trial_outcome import Outcome
 from contexture.errors import ConfigurationError
@@ -44,6 +45,8 @@ def installation_points(*, try_connections: bool, timeout_seconds: float) -> Ite
             f"connection {connection_id}",
             _connection(connection_id, service, timeout_seconds if try_connections else None),
         )
+    if try_connections:
+        yield from ledger_points(known_publications(), timeout_seconds=timeout_seconds)
     yield Point("Airflow", _airflow)
 
 

@@ -22,7 +22,10 @@ class DamagedRecordsError(ConfigurationError):
 
 
 class FencedError(ConfigurationError):
-    """Another sender has taken over this shard; sending again would fight with it, so it is never retried."""
+    """Another sender has taken over this shard; a task that tried again would fight with it.
+
+    A sending ends with it where the ledger shows the other one's row (`takeover`).
+    """
 
 
 class SequenceTakenError(ConfigurationError):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from contexture.kafka.ledger_copies import LedgerCopies, ledger_copies
 from contexture.kafka.ledger_entry import LedgerEntry
 from contexture.kafka.ledger_reader import LedgerReader
 from contexture.kafka.ledger_topic import ensure_ledger, ledger_partitions
@@ -73,6 +74,10 @@ class Ledger:
     def partitions(self) -> int:
         """How many shards it has room for; 0 when nothing was ever sent."""
         return ledger_partitions(self._admin, self.topic)
+
+    def copies(self) -> LedgerCopies | None:
+        """How many replicas it has and needs; None when there is no topic."""
+        return ledger_copies(self._admin, self.topic)
 
     def topic_id(self) -> str | None:
         """Kafka's own id of its topic; None when there is none."""

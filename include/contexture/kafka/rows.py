@@ -55,6 +55,22 @@ class Piece:
         return sum(_byte_size(self.rows.column(name)) for name in ("key", "value"))
 
 
+def topics_until(batches: Iterable[pa.RecordBatch], position: int) -> set[str]:
+    """The topics of the rows before a position.
+
+    Args:
+        batches: in order, from position 0 on.
+        position: of the first row that is left out.
+    """
+    found: set[str] = set()
+    for batch in batches:
+        left = position - int(batch.column("position")[0].as_py()) if batch.num_rows else 0
+        if batch.num_rows and left <= 0:
+            break
+        found |= {str(topic) for topic in batch.column("topic").slice(0, left).unique().to_pylist()}
+    return found
+
+
 def pieces(batches: Iterable[pa.RecordBatch]) -> Iterator[Piece]:
     """The batches cut where the transaction number changes; one transaction may come in several pieces."""
     for batch in batches:

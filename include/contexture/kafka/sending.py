@@ -12,15 +12,16 @@ from contexture.errors import ContextureError, RejectedError
 from contexture.kafka.arbitration import Start, start_of
 from contexture.kafka.attempts import AfterFailure, Attempts
 from contexture.kafka.equipment import Equipment
-from contexture.kafka.errors import BrokersAwayError
+from contexture.kafka.errors import BrokersAwayError, FencedError
 from contexture.kafka.failures import SendAgainError
 from contexture.kafka.ledger_entry import LedgerEntry
 from contexture.kafka.ports import ShardReader
 from contexture.kafka.progress import SendProgress, Step
+from contexture.kafka.rows import topics_until
 from contexture.kafka.session import Session
 from contexture.kafka.setting_aside import SettingAside
 from contexture.kafka.settlement import CLEANUP_SECONDS, Settlement
-from contexture.kafka.takeover import OwnRows
+from contexture.kafka.takeover import Fencings, OwnRows
 from contexture.kafka.tally import ShardResult, Tally
 from contexture.kafka.transactions import Transactions
 from contexture.kafka.whole import check_end
@@ -64,6 +65,7 @@ class Sending:
             longest_open_seconds=equipment.settings.transaction_timeout_seconds + CLEANUP_SECONDS,
         )
         self._attempts = Attempts(after_failure, equipment.patience, self._tell_again, equipment.sleep)
+        self._fencings = Fencings(self._own, equipment.ledger, reader.shard, self._tell_again, equipment.sleep)
         self._ended_well = False
 
     def run(self) -> ShardResult:
@@ -75,6 +77,8 @@ class Sending:
                 finished = self._send()
             except RejectedError as refused:
                 self._before_careful(refused)
+            except FencedError as fenced:
+                self._fencings.look_into(fenced)
             except BrokersAwayError as failure:
                 self._attempts.count(failure)
             except SendAgainError as failure:
@@ -153,6 +157,8 @@ class Sending:
         if not start.superseded and start.position < self._reader.records:
             return False
         self._begin(start, entry)
+        if not start.superseded:
+            self._await_records()
         return True
 
     def _start(self, entry: LedgerEntry | None) -> Start:
@@ -177,13 +183,22 @@ class Sending:
             return False
         if self._tally.position > before:
             self._settlement.await_visible()
-            self._settlement.await_records(self._transactions.sent_topics, self._tally.begun or 0)
+        self._await_records()
         check_end(self._tally.position, self._reader.records)
         return True
+
+    def _await_records(self) -> None:
+        """Waits until readers see the outbox's records, whoever sent them: an earlier task may not have looked."""
+        earlier, topics = self._tally.sent_earlier, set(self._transactions.sent_topics)
+        if earlier:
+            topics |= topics_until(self._reader.batches(0), earlier)
+        if topics:
+            self._settlement.await_records(topics, 0 if earlier else self._tally.begun or 0)
 
     def _note(self, entry: LedgerEntry) -> None:
         """A transaction is committed."""
         self._attempts.succeeded()
+        self._fencings.succeeded()
         self._tally.committed(entry)
         self._committed(entry)
         for position in self._aside.positions:

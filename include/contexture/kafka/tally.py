@@ -64,11 +64,14 @@ class Tally:
 
     Attributes:
         begun: position of the first record that this sending sent; None before it began.
+        sent_earlier: how many records earlier sendings of this very outbox left in Kafka; they may have been killed
+            before they saw that readers see them.
     """
 
     def __init__(self) -> None:
         self.position = 0
         self.begun: int | None = None
+        self.sent_earlier = 0
         self.superseded = False
         self.place: Place | None = None
         self.dead_letters: tuple[int, ...] = ()
@@ -92,6 +95,8 @@ class Tally:
             self._take_back(self._last)
         if not start.superseded:
             self.position = start.position
+            if self.begun is None and start.own:
+                self.sent_earlier = start.position
             self.begun = start.position if self.begun is None else min(self.begun, start.position)
         if not start.own:
             self._elsewhere = max(0, start.transactions - self._transactions)

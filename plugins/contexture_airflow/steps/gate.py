@@ -64,6 +64,7 @@ def judge(storage: Storage, staged: Staged, *, dry_run: bool, target_for: Target
         _begin_log(storage, manifest, target)
     target.ensure_topics(topics)
     _claim(outboxes, manifest, target, report)
+    _warn_of_ledger(target, report)
     outboxes.move(manifest.outbox, "approved", reason="every critical expectation holds")
     report(f"approved: {manifest.records} records for {len(topics)} topics")
     return [shard.shard for shard in manifest.shards if shard.records]
@@ -137,6 +138,12 @@ def _why_all_shards(outboxes: Outboxes, manifest: Manifest) -> str:
     except (ConfigurationError, DefectError):
         return f"nothing says how many shards outbox {last} had"
     return "" if shards == len(manifest.shards) else f"there were {shards} shards, and are {len(manifest.shards)} now"
+
+
+def _warn_of_ledger(target: Target, report: Report) -> None:
+    copies = target.ledger_copies()
+    if copies is not None and copies.weakness:
+        report(f"warning: {copies.weakness}: a broker that fails may leave it behind the topics. Next: {copies.remedy}")
 
 
 def _check_open(outboxes: Outboxes, manifest: Manifest) -> None:

@@ -20,6 +20,7 @@ from contexture.kafka import (
     for_structures,
 )
 from contexture.kafka.ledger import LedgerStanding
+from contexture.kafka.ledger_copies import LedgerCopies
 from contexture.kafka.patience import Patience
 from contexture.kafka.topic_specs import dead_letter_spec, dead_letters_of, topic_spec
 from contexture.outbox.manifest import Manifest
@@ -83,6 +84,10 @@ class KafkaTarget:
     def ledger_id(self) -> str | None:
         """As the brokers say."""
         return self._ledger().topic_id()
+
+    def ledger_copies(self) -> LedgerCopies | None:
+        """As the brokers say."""
+        return self._ledger().copies()
 
     def prepare_ledger(self, shards: int) -> None:
         """Makes it, or gives it more partitions, where needed."""

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from contexture.kafka import AfterFailure, LedgerEntry, ShardReader, ShardResult
 from contexture.kafka.ledger import LedgerStanding
+from contexture.kafka.ledger_copies import LedgerCopies
 from contexture.outbox.manifest import Manifest
 from contexture.publications import Publication
 from contexture_airflow.steps.run import Interval
@@ -62,6 +63,10 @@ class Target(Protocol):
 
     def ledger_id(self) -> str | None:
         """Kafka's own id of the ledger's topic; None when it is not there."""
+        ...
+
+    def ledger_copies(self) -> LedgerCopies | None:
+        """How many replicas the ledger has and needs; None when it is not there."""
         ...
 
     def prepare_ledger(self, shards: int) -> None:

@@ -12,6 +12,7 @@ from confluent_kafka.admin import AdminClient
 from contexture.kafka import ClientSettings, Publisher, SenderNames, ShardResult, TopicSpec, ensure_topics
 from contexture.kafka.hidden import HiddenRecords
 from contexture.kafka.ledger import Ledger
+from contexture.kafka.ledger_copies import LedgerCopies
 from contexture.kafka.patience import Patience
 from contexture.sandbox.kafka import EmbeddedKafka
 from tools.faults.loads import Load, context_load
@@ -180,6 +181,15 @@ def test_a_ledger_gets_three_replicas_where_there_are_three_brokers(cluster: Emb
     ledger.prepare(1)
     admin = AdminClient(cluster.client_settings())
     assert len(admin.list_topics(ledger.topic, timeout=60).topics[ledger.topic].partitions[0].replicas) == 3
+    assert ledger.copies() == LedgerCopies(ledger.topic, replicas=3, in_sync=2, brokers=3)
+
+
+def test_a_ledger_with_one_replica_on_three_brokers_is_weak(cluster: EmbeddedKafka) -> None:
+    settings = ClientSettings.from_extra(cluster.client_settings())
+    ledger = Ledger(settings, SenderNames("thin"), replication_factor=1)
+    assert ledger.copies() is None
+    ledger.prepare(1)
+    assert ledger.copies() == LedgerCopies(ledger.topic, replicas=1, in_sync=1, brokers=3)
 
 
 def first_row(load: Load) -> bytes:

@@ -66,6 +66,7 @@ def test_a_hidden_first_try_of_the_next_transaction_is_aborted_before_it_is_sent
 def test_what_is_committed_already_and_hidden_is_left_to_the_next_commit(cluster):
     killed_after(cluster, 2)
     cluster.hidden = {("cars", 1): {fingerprint(b"k19", b"v19")}}
+    cluster.script["commit_transaction"] = [lambda producer: cluster.hidden.clear()]
     publisher(cluster).publish(MemoryShard(ROWS))
     assert cluster.aborted == []
 
@@ -126,8 +127,30 @@ def test_a_hidden_row_of_another_outbox_counts_for_it_becomes_visible_with_the_n
     assert cluster.aborted == []
 
 
-def test_a_shard_that_is_sent_already_looks_at_nothing(cluster):
+def test_a_shard_that_is_sent_already_is_looked_at_once(cluster):
+    rows = [OutboxRow(f"t{n}", b"k", b"v", transaction=n) for n in range(3)]
+    publisher(cluster).publish(MemoryShard(rows))
+    hidden = FakeHidden(cluster)
+    publisher(cluster, hidden=hidden).publish(MemoryShard(rows))
+    assert hidden.asked == [{"t0", "t1", "t2"}]
+
+
+def test_a_shard_that_is_sent_already_and_hidden_from_readers_fails(cluster):
     publisher(cluster).publish(MemoryShard(ROWS))
+    cluster.hidden = {("cars", 1): {fingerprint(b"k35", b"v35")}}
+    with pytest.raises(RetriableError, match=r"readers don't see .* 1 partitions, the first is cars\[1\]"):
+        publisher(cluster).publish(MemoryShard(ROWS))
+
+
+def test_a_sender_waits_for_what_a_killed_one_sent_before_it(cluster):
+    killed_after(cluster, 2)
+    cluster.hidden = {("cars", 1): {fingerprint(b"k5", b"v5")}}
+    with pytest.raises(RetriableError, match="readers don't see"):
+        publisher(cluster).publish(MemoryShard(ROWS))
+
+
+def test_a_superseded_shard_looks_at_nothing(cluster):
+    publisher(cluster).publish(MemoryShard(ROWS, outbox_id="later", sequence=5))
     hidden = FakeHidden(cluster)
     publisher(cluster, hidden=hidden).publish(MemoryShard(ROWS))
     assert hidden.asked == []
