@@ -8,7 +8,8 @@ NGSI-LD promises no order and its times can't be a cursor everywhere. What makes
 - rows have to rise by id, or by time of creation and id, within a page and from page to page: an order that no write
   changes. A walk in that order ends well when it has met as many entities as the broker counted at its first page. From
   a broker without an order, which may show other rows on other pages, as many have to come as it ever counted;
-- where the broker freezes the ids (EntityMap), pages are taken in its order;
+- where the broker freezes the ids (EntityMap), pages are taken in its order. One with fewer rows than it has room for,
+  or with none that is new, is asked for again: entities were deleted, or the answer was not whole;
 - no single answer ends a walk: a page may be cut short, and its count may be wrong. The walk goes on from the last row
   it was shown, and ends where the next page is the last one too and brings nothing new, or after the third such page.
 
@@ -68,6 +69,7 @@ class OffsetWalk:
         self._greatest_total = 0
         self._empty_pages = 0
         self._last_pages = self._all_last_pages = 0
+        self._asked_again_at: int | None = None
 
     def advance(self, page: LinkedDataPage) -> tuple[int, ...]:
         """Takes in the page that was asked for here; returns the indices of rows not seen before."""
@@ -87,6 +89,9 @@ class OffsetWalk:
         self._greatest_total = max(self._greatest_total, page.total)
         known = len(self._met_without_gap)
         self._met_without_gap.update(row.id for row in page.rows if row.id is not None)
+        if self._is_doubtful(page, brings_nothing=len(self._met_without_gap) == known):
+            self._asked_again_at = self.offset
+            return fresh
         ends = self._ends(page)
         self._last_pages = self._last_pages + 1 if ends else 0
         self._all_last_pages += ends
@@ -98,6 +103,13 @@ class OffsetWalk:
             # The last row alone shows whether anything follows it.
             self.offset += max(0, len(page.rows) - 1) if ends else self._stride(page)
         return fresh
+
+    def _is_doubtful(self, page: LinkedDataPage, *, brings_nothing: bool) -> bool:
+        """Whether a page of a frozen list, asked for once, may have rows that it does not show."""
+        if not self.entity_map or self._asked_again_at == self.offset:
+            return False
+        room = min(self.limit or len(page.rows), page.total - self.offset)
+        return len(page.rows) < room or (brings_nothing and not self._last_pages)
 
     def _is_beyond(self, page: LinkedDataPage) -> bool:
         """Whether rows that were not met may lie between those met without a gap and this page."""

@@ -200,6 +200,27 @@ def test_one_empty_page_of_a_broker_that_lost_its_database_for_a_moment_ends_no_
     assert len(set(ids(broker.walk(EntityQuery(page_size=5))))) == 12
 
 
+@pytest.mark.parametrize("shown", [[3, 4], [0, 1, 2], []])
+def test_a_page_of_a_frozen_list_that_is_not_whole_is_asked_for_again(shown: list[int]) -> None:
+    """Cut short, the page before, or nothing at all: where the list is frozen, no overlap of pages shows the gap."""
+    offsets: list[int] = []
+
+    def handle(request: httpx.Request) -> httpx.Response:
+        if not request.url.path.endswith("/entities"):
+            return httpx.Response(200, json={"typeList": ["Device"]})
+        start, limit = int(request.url.params["offset"]), int(request.url.params["limit"])
+        offsets.append(start)
+        numbers = shown if offsets == [0, 3] else range(12)[start : start + limit]
+        found = {"NGSILD-Results-Count": "12", "NGSILD-EntityMap": "urn:map:1"}
+        return httpx.Response(200, json=[device(number) for number in numbers], headers=found)
+
+    broker = LinkedDataBroker(
+        BrokerConnection("http://broker"), "", flavour="scorpio", patience=QUICK, transport=httpx.MockTransport(handle)
+    )
+    assert len(set(ids(broker.walk(EntityQuery(page_size=3))))) == 12
+    assert offsets == [0, 3, 3, 6, 9, 11]
+
+
 def test_another_page_size_shows_what_an_unstable_order_hid() -> None:
     """A broker whose ties fall otherwise on every page size."""
     names = [device(number) for number in range(6)]
