@@ -39,3 +39,15 @@ def test_a_scenario_that_is_not_there_is_refused_with_those_that_are() -> None:
 
     assert answer.returncode == 2
     assert "killed" in answer.stderr
+
+
+def test_requests_that_the_network_delivers_late_or_twice_lose_and_double_nothing() -> None:
+    """Eight attacks: EndTxn, InitProducerId, AddPartitionsToTxn and Produce held back, the sender alive and killed."""
+    command = [sys.executable, "-m", "tools.faults.hostile", "--runs", "8", "--seed", "1"]
+
+    answer = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False)
+
+    assert answer.returncode == 0, f"{answer.stdout}\n{answer.stderr}"
+    assert answer.stdout.count(": clean") == 8
+    # A late commit reached the broker, and was refused because the sender had a new epoch.
+    assert "hold EndTxn, lives: clean, the late request was answered INVALID_PRODUCER_EPOCH" in answer.stdout

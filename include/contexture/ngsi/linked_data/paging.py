@@ -6,8 +6,9 @@ NGSI-LD promises no order and its times can't be a cursor everywhere. What makes
   something ahead of it went away and others took its place: the walk steps back until it meets such a row, and lets
   pages overlap by more, so that it gets on though entities go away between any two of them;
 - rows have to rise by id, or by time of creation and id, within a page and from page to page: an order that no write
-  changes. A walk in that order ends well when it has met as many entities as the broker counted at its first page. From
-  a broker without an order, which may show other rows on other pages, as many have to come as it ever counted;
+  changes. A walk in that order ends well when it has met as many entities as the broker counted in its first two
+  answers. From a broker without an order, which may show other rows on other pages, as many have to come as it ever
+  counted;
 - where the broker freezes the ids (EntityMap), pages are taken in its order. One with fewer rows than it has room for,
   or with none that is new, is asked for again: entities were deleted, or the answer was not whole;
 - no single answer ends a walk: a page may be cut short, and its count may be wrong. The walk goes on from the last row
@@ -28,6 +29,8 @@ from contexture.ngsi.sighting import Sighting, moment
 MAX_WALKS = 3
 _EMPTY_PAGES = 2
 _MOST_LAST_PAGES = 2
+# Of two answers in succession one is true.
+_FIRST_ANSWERS = 2
 # Where one entity comes with every page, the last page is never the last one for long.
 _MOST_LAST_PAGES_APART = 10
 
@@ -65,8 +68,7 @@ class OffsetWalk:
     def _begin(self) -> None:
         self._rises_by_id = self._rises_by_creation = True
         self._last: Sighting | None = None
-        self._first_total: int | None = None
-        self._greatest_total = 0
+        self._first_total = self._greatest_total = self._first_answers = 0
         self._empty_pages = 0
         self._last_pages = self._all_last_pages = 0
         self._asked_again_at: int | None = None
@@ -84,8 +86,9 @@ class OffsetWalk:
             return fresh
         self._learn_size(page)
         self._learn_order(page.rows)
-        if self._first_total is None:
-            self._first_total = page.total
+        if self._first_answers < _FIRST_ANSWERS:
+            self._first_answers += 1
+            self._first_total = max(self._first_total, page.total)
         self._greatest_total = max(self._greatest_total, page.total)
         known = len(self._met_without_gap)
         self._met_without_gap.update(row.id for row in page.rows if row.id is not None)
@@ -167,7 +170,7 @@ class OffsetWalk:
 
     def _finish(self, page: LinkedDataPage) -> None:
         is_ordered = self._rises_by_id or self._rises_by_creation
-        counted = (self._first_total or 0) if is_ordered else self._greatest_total
+        counted = self._first_total if is_ordered else self._greatest_total
         if len(self._met_without_gap) >= counted or any(row.id is None for row in page.rows):
             self.over = True
         else:
