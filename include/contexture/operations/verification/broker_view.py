@@ -168,7 +168,8 @@ class BrokerView:
                 service=source.service,
                 service_path_hint=path,
                 form=source.api,
-                attribute_times=self._by_attribute,
+                # As in preparation: pages of NGSIv2 are requested with these times, which are not published.
+                attribute_times=self._by_attribute or source.api == "ngsiv2",
             )
         except EntityError as error:
             yield HeldBack(shown, None, unreadable(error, self._options)[0].rule)
