@@ -79,7 +79,7 @@ def walked(connection: BrokerConnection) -> list[str | None]:
 
 def test_our_certificate_is_shown_to_a_broker_that_asks_for_it(broker: SecuredBroker) -> None:
     assert walked(broker.connection(certificate=str(broker.folder / "client.pem"))) == ["car1"]
-    assert broker.seen == ["client"]
+    assert set(broker.seen) == {"client"}  # each request, the second look at a short page included
 
 
 def test_a_key_in_a_file_of_its_own_may_have_a_password(broker: SecuredBroker) -> None:
@@ -92,7 +92,7 @@ def test_a_key_in_a_file_of_its_own_may_have_a_password(broker: SecuredBroker) -
     assert walked(broker.connection(**files, certificate_password=PASSWORD)) == ["car1"]
     with pytest.raises(ConfigurationError, match="our certificate"):
         walked(broker.connection(**files, certificate_password="wrong"))
-    assert broker.seen == ["client"]
+    assert set(broker.seen) == {"client"}  # each request, the second look at a short page included
 
 
 def test_without_the_certificate_it_is_asked_for(broker: SecuredBroker) -> None:

@@ -201,7 +201,7 @@ def test_the_task_returns_counts_and_fails_where_topics_differ(
     city.slipped_in((b"stranger", b"{}", 0))
     with pytest.raises(ConfigurationError, match="1 extra, of 49 keys"):
         task.execute({})  # type: ignore[typeddict-item]
-    assert "stranger" in Path(str(task.report_uri)).read_text()
+    assert "stranger" in Path(str(task.report_path)).read_text()
     store = ProducerStore.of_home(city.storage.root)
     assert store is not None
     row = store.last_verification(city.name)
