@@ -2,90 +2,23 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from random import randbytes
-from typing import Any
-from uuid import uuid4
 
 import pytest
 
 from builders import states
-from builders.outboxes import NOON, outbox, publication, records, say_whom
+from builders.outboxes import outbox, records, say_whom
 from builders.states import Held, held
-from contexture.kafka import ClientSettings, TopicSpec, ensure_topics, read_committed
+from builders.task_runs import INTERVAL, City
+from contexture.kafka import TopicSpec, ensure_topics, read_committed
 from contexture.outbox.dead_letters import dead_letters_of
-from contexture.outbox.lifecycle import Outboxes
-from contexture.outbox.manifest import Manifest
 from contexture.outbox.state import State
-from contexture.outbox.storage import Storage
-from contexture.publications import Publication
 from contexture.sandbox.kafka import EmbeddedKafka
-from contexture_airflow.steps.attempting import attempts_of
-from contexture_airflow.steps.concluding import conclude_run
-from contexture_airflow.steps.gate import judge
-from contexture_airflow.steps.kafka_target import KafkaTarget
-from contexture_airflow.steps.run import Interval, RunRequest, Staged
-from contexture_airflow.steps.sending import send_shard
+from contexture_airflow.steps.run import RunRequest
 from contexture_airflow.steps.settling import settle
-from contexture_airflow.steps.target import Target
 
 pytestmark = pytest.mark.integration
-
-INTERVAL = (NOON, NOON + timedelta(minutes=5))
-
-
-class City:
-    """One publication, its storage and its Kafka; names are its own, for the broker is shared."""
-
-    def __init__(self, folder: Path, kafka: EmbeddedKafka, **sections: Any) -> None:
-        name = f"cars-{uuid4().hex[:8]}"
-        self.storage = Storage(str(folder))
-        self.settings = ClientSettings.from_extra(kafka.client_settings())
-        self.publication = publication(name=name, **sections)
-        self.outboxes = Outboxes(self.storage, name)
-        self.topic = f"topic-{name}"
-        self.log: list[str] = []
-
-    def target(self, owner: Publication, interval: Interval | None) -> Target:
-        return KafkaTarget(self.settings, owner, interval, self.log.append)
-
-    def prepared(self, sequence: int, *shards: str, interval: Interval | None = None) -> Manifest:
-        rows = [records(*names.split(), topic=self.topic) for names in shards]
-        mode = "changes" if interval is None else "backfill"
-        return outbox(self.storage, self.publication, sequence, rows, mode=mode, interval=interval)
-
-    def staged(self, manifest: Manifest) -> Staged:
-        return Staged(
-            publication=self.publication.name,
-            run=manifest.run,
-            outbox=manifest.outbox,
-            sequence=manifest.sequence,
-            records=manifest.records,
-            shards=(),
-        )
-
-    def judged(self, manifest: Manifest) -> list[int]:
-        staged = self.staged(manifest)
-        return judge(self.storage, staged, dry_run=False, target_for=self.target, report=self.log.append)
-
-    def sent(self, manifest: Manifest, shard: int) -> int:
-        target = self.target(self.publication, manifest.interval)
-        attempts = attempts_of(self.outboxes, manifest.outbox, shard, self.publication, report=self.log.append)
-        return send_shard(self.storage, manifest, shard, target, attempts).records_sent
-
-    def concluded(self, manifest: Manifest) -> bool:
-        now = datetime.now(UTC)
-        return conclude_run(self.storage, self.staged(manifest), self.target, self.log.append, now=now) is not None
-
-    def ran(self, manifest: Manifest) -> bool:
-        for shard in self.judged(manifest):
-            self.sent(manifest, shard)
-        return self.concluded(manifest)
-
-    def keys(self) -> list[bytes]:
-        """Keys in Kafka, sorted."""
-        return sorted(record.key or b"" for record in read_committed(self.settings, [self.topic]))
 
 
 @pytest.fixture
@@ -161,7 +94,7 @@ def test_what_no_topic_takes_is_put_aside_and_the_run_is_concluded_by_whoever_co
     tmp_path: Path, kafka: EmbeddedKafka
 ) -> None:
     city = City(tmp_path, kafka, publish={"on_failure": "dead-letter"})
-    ensure_topics(city.settings, [TopicSpec(city.topic, config={"max.message.bytes": "20000"})])
+    ensure_topics(city.settings, [TopicSpec(city.topic, config={"max.message.bytes": "20000"}, keep="latest")])
     rows = [*records("car1", topic=city.topic), (city.topic, b"car2", randbytes(30_000))]
     cars = [Held("car1"), Held("car2")]
     manifest = states.approved(city.storage, city.publication, 1, cars, [rows])

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from contexture.kafka.progress import Progress, SendProgress
     from contexture.kafka.publisher import Publisher
     from contexture.kafka.record_size import LARGEST_RECORD_BYTES, for_structures, structure_topic_config
+    from contexture.kafka.record_times import timed_by_sending
     from contexture.kafka.replica import ReplicaRecord, read_committed
     from contexture.kafka.replica_reader import ReplicaReader
     from contexture.kafka.senders import SenderNames
@@ -79,6 +80,7 @@ _MODULES = {
     "shards_for": "partitioner",
     "structure_topic_config": "record_size",
     "test_connection": "connection",
+    "timed_by_sending": "record_times",
 }
 
 __all__ = [
@@ -121,6 +123,7 @@ __all__ = [
     "shards_for",
     "structure_topic_config",
     "test_connection",
+    "timed_by_sending",
 ]
 
 

@@ -56,6 +56,10 @@ IDENTITIES = pa.field("identities", pa.binary())
 """A further column where records may go to a dead-letter topic: the identity hashes of the events that a record tells,
 16 bytes each, so that state can say of whom the target holds something else."""
 
+EVENT_TIME_HEADER = "contexture_event_time"
+"""Header of records in topics with `keep: history`: the time that the outbox has for the record, in milliseconds since
+1970 as decimal text. Their own time is that of sending, because Kafka removes them by it."""
+
 REGISTRY_HEADER = pa.field("header:contexture_registry_transaction", pa.binary())
 
 STRUCTURE_OUTBOX = pa.schema([*OUTBOX, pa.field("source_transaction", pa.int64()), REGISTRY_HEADER])

@@ -18,6 +18,7 @@ from contexture.kafka import (
     ShardResult,
     ensure_topics,
     for_structures,
+    timed_by_sending,
 )
 from contexture.kafka.ledger import LedgerStanding
 from contexture.kafka.ledger_copies import LedgerCopies
@@ -155,6 +156,8 @@ class KafkaTarget:
             broker_wait_seconds=self._wait_seconds,
             progress=self._tell,
             dead_letters=dead_letters_of(self._publication),
+            # Kafka removes a history's records by their own time: that of a change may be older than the retention.
+            encode=timed_by_sending if self._publication.topics.keep == "history" else None,
             **options,
         )
 

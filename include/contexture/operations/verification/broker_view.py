@@ -35,7 +35,13 @@ from contexture.ngsi.sighting import moment
 from contexture.ngsi.transport import Patience
 from contexture.operations.verification.broker_queries import queries_of
 from contexture.operations.verification.contents import canonical_hash
-from contexture.operations.verification.headers import OWN_HEADERS, foreign_headers, parse_time
+from contexture.operations.verification.headers import (
+    OWN_HEADERS,
+    event_time_ms,
+    foreign_headers,
+    parse_time,
+    record_time_ms,
+)
 from contexture.operations.verification.source_view import Difference, ExpectedRecord, HeldBack, Met, SourceHealth
 from contexture.publications import Publication
 from contexture.publications.delivery import KEY_IDENTITY
@@ -75,8 +81,7 @@ class BrokerView:
         self._structured = publication.message.envelope == "cloudevents-structured"
         self._is_line = publication.message.format == "cygnus-lines"
         self._suppresses = publication.source.suppress_unchanged
-        # Records of topics that keep a history may carry the time at which they were appended.
-        self._judges_times = publication.topics.keep == "latest"
+        self._told_time = event_time_ms if publication.topics.keep == "history" else record_time_ms
         self._most_bytes = int(publication.topics.config.get("max.message.bytes", _MAXIMUM_RECORD_BYTES))
         self._options = RuleOptions.for_publication(publication, None)
 
@@ -146,8 +151,7 @@ class BrokerView:
             return "headers"
         if self._envelope is None and foreign_headers(record):
             return "headers"
-        is_right = not self._judges_times or self._is_time(record.timestamp_ms, expected.modified_us)
-        return None if is_right else "time"
+        return None if self._is_time(self._told_time(record), expected.modified_us) else "time"
 
     def _of_page(self, walk: int, query: EntityQuery, page: Page) -> Iterator[Met]:
         received_ms = round(page.received_at.timestamp() * 1000)

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from contexture.kafka import ReplicaRecord
+from contexture.outbox.schemas import EVENT_TIME_HEADER
 
 OWN_HEADERS: Final = ("contexture-", "contexture_")
 """What names of Contexture's own marks begin with, such as that of a backfill: a source says nothing of them."""
@@ -22,3 +23,14 @@ def parse_time(text: str | None) -> datetime | None:
         return datetime.fromisoformat(text).astimezone(UTC) if text else None
     except ValueError:
         return None
+
+
+def record_time_ms(record: ReplicaRecord) -> int | None:
+    """Returns a record's own time, in milliseconds since 1970."""
+    return record.timestamp_ms
+
+
+def event_time_ms(record: ReplicaRecord) -> int | None:
+    """Returns the time in the header of a history's record, in milliseconds since 1970; None where it has none."""
+    text = dict(record.headers).get(EVENT_TIME_HEADER) or b""
+    return int(text) if text.isdigit() else None

@@ -1,0 +1,78 @@
+"""The steps behind the tasks of one publication, on a real broker."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from builders.outboxes import NOON, outbox, publication, records
+from contexture.kafka import ClientSettings, read_committed
+from contexture.outbox.lifecycle import Outboxes
+from contexture.outbox.manifest import Manifest
+from contexture.outbox.storage import Storage
+from contexture.publications import Publication
+from contexture.sandbox.kafka import EmbeddedKafka
+from contexture_airflow.steps.attempting import attempts_of
+from contexture_airflow.steps.concluding import conclude_run
+from contexture_airflow.steps.gate import judge
+from contexture_airflow.steps.kafka_target import KafkaTarget
+from contexture_airflow.steps.run import Interval, Staged
+from contexture_airflow.steps.sending import send_shard
+from contexture_airflow.steps.target import Target
+
+INTERVAL = (NOON, NOON + timedelta(minutes=5))
+
+
+class City:
+    """One publication, its storage and its Kafka; names are its own, for the broker is shared."""
+
+    def __init__(self, folder: Path, kafka: EmbeddedKafka, **sections: Any) -> None:
+        name = f"cars-{uuid4().hex[:8]}"
+        self.storage = Storage(str(folder))
+        self.settings = ClientSettings.from_extra(kafka.client_settings())
+        self.publication = publication(name=name, **sections)
+        self.outboxes = Outboxes(self.storage, name)
+        self.topic = f"topic-{name}"
+        self.log: list[str] = []
+
+    def target(self, owner: Publication, interval: Interval | None) -> Target:
+        return KafkaTarget(self.settings, owner, interval, self.log.append)
+
+    def prepared(self, sequence: int, *shards: str, interval: Interval | None = None) -> Manifest:
+        rows = [records(*names.split(), topic=self.topic) for names in shards]
+        mode = "changes" if interval is None else "backfill"
+        return outbox(self.storage, self.publication, sequence, rows, mode=mode, interval=interval)
+
+    def staged(self, manifest: Manifest) -> Staged:
+        return Staged(
+            publication=self.publication.name,
+            run=manifest.run,
+            outbox=manifest.outbox,
+            sequence=manifest.sequence,
+            records=manifest.records,
+            shards=(),
+        )
+
+    def judged(self, manifest: Manifest) -> list[int]:
+        staged = self.staged(manifest)
+        return judge(self.storage, staged, dry_run=False, target_for=self.target, report=self.log.append)
+
+    def sent(self, manifest: Manifest, shard: int) -> int:
+        target = self.target(self.publication, manifest.interval)
+        attempts = attempts_of(self.outboxes, manifest.outbox, shard, self.publication, report=self.log.append)
+        return send_shard(self.storage, manifest, shard, target, attempts).records_sent
+
+    def concluded(self, manifest: Manifest) -> bool:
+        now = datetime.now(UTC)
+        return conclude_run(self.storage, self.staged(manifest), self.target, self.log.append, now=now) is not None
+
+    def ran(self, manifest: Manifest) -> bool:
+        for shard in self.judged(manifest):
+            self.sent(manifest, shard)
+        return self.concluded(manifest)
+
+    def keys(self) -> list[bytes]:
+        """Keys in Kafka, sorted."""
+        return sorted(record.key or b"" for record in read_committed(self.settings, [self.topic]))
