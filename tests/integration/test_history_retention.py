@@ -10,7 +10,11 @@ import pytest
 from confluent_kafka import Producer
 
 from builders.task_runs import INTERVAL, City
+from contexture.errors import ConfigurationError
 from contexture.kafka import ClientSettings, ReplicaRecord, TopicSpec, ensure_topics, read_committed
+from contexture.kafka.patience import Patience
+from contexture.kafka.topic_admin import TopicAdmin
+from contexture.outbox.lifecycle import Outboxes
 from contexture.sandbox.kafka import EmbeddedKafka
 
 pytestmark = pytest.mark.integration
@@ -68,3 +72,22 @@ def test_a_history_keeps_what_is_older_in_the_source_than_the_retention_of_its_t
     # The time of its change is in a header, and its own is that of its sending.
     assert {dict(record.headers)["contexture_event_time"] for record in found} == {b"1772366400000"}
     assert all(record.timestamp_ms is not None and record.timestamp_ms >= before_ms for record in found)
+
+
+@pytest.mark.parametrize(
+    ("keep", "policy", "other"), [("history", "compact", "delete"), ("latest", "delete", "compact")]
+)
+def test_an_existing_topic_that_would_lose_records_is_refused_before_anything_is_sent(
+    tmp_path: Path, eager: EmbeddedKafka, keep: str, policy: str, other: str
+) -> None:
+    city = City(tmp_path, eager, topics={"keep": keep})
+    ensure_topics(city.settings, [TopicSpec(city.topic, config={"cleanup.policy": policy})])
+    manifest = city.prepared(1, "car1")
+    with pytest.raises(ConfigurationError, match=f"cleanup.policy is {policy}") as told:
+        city.judged(manifest)
+    assert f"--entity-name {city.topic} --add-config cleanup.policy={other}" in (told.value.next_step or "")
+    assert (Outboxes(city.storage, city.publication.name).status("outbox1").status, city.keys()) == ("prepared", [])
+    # What the remedy does, and then the same task again.
+    TopicAdmin(city.settings, Patience(60)).configure({city.topic: {"cleanup.policy": other}})
+    assert city.ran(manifest)
+    assert city.keys() == [b"car1"]

@@ -109,7 +109,7 @@ def plan_topics(
     admin = TopicAdmin(settings, Patience(wait_seconds, progress))
     listed = admin.listed() if wanted else {}
     existing = [spec for name, spec in wanted.items() if name in listed]
-    found = drift_of(admin, existing, listed) if existing else ()
+    found = drift_of(existing, listed, admin.configs([spec.name for spec in existing]))
     changes = tuple(change_for(drift, keyed=drift.topic in keyed) for drift in found)
     missing = tuple(sorted(name for name in wanted if name not in listed))
     return TopicsPlan(missing, len(existing) - len({drift.topic for drift in found}), changes)

@@ -12,6 +12,7 @@ from contexture.kafka.patience import Patience
 from contexture.kafka.settings import ClientSettings
 from contexture.kafka.topic_admin import NewTopicOrder, TopicAdmin
 from contexture.kafka.topic_listing import ListedTopic
+from contexture.kafka.topic_retention import check_retention
 
 MAX_BROKER_PARTITIONS = 15_000
 """Partitions that a broker holds at most. Each takes two memory maps, or four where its first records are older than
@@ -93,7 +94,8 @@ def ensure_topics(
         wait_seconds: how long brokers are waited for.
 
     Raises:
-        KafkaConfigurationError: too many new topics, too many partitions for the brokers, or they refuse a topic.
+        KafkaConfigurationError: too many new topics, too many partitions for the brokers, or they refuse a topic; or
+            an existing topic would lose records that `keep` is to keep. No topic is made then.
         RetriableError: no broker answers, or new topics do not become usable.
     """
     wanted = by_name(specs)
@@ -103,12 +105,14 @@ def ensure_topics(
     listed = admin.listed(next(iter(wanted)) if len(wanted) == 1 else None)
     missing = [spec for name, spec in wanted.items() if name not in listed]
     _check_count(missing, max_new_topics)
+    existing = [spec for name, spec in wanted.items() if name in listed]
+    configs = admin.configs([spec.name for spec in existing])
+    check_retention(existing, configs)
     if missing:
         if len(wanted) > 1:
             check_room(admin.brokers(), listed, missing, max_broker_partitions)
         _make(admin, missing, progress)
-    existing = [spec for name, spec in wanted.items() if name in listed]
-    return TopicsReport(tuple(spec.name for spec in missing), len(existing), drift_of(admin, existing, listed))
+    return TopicsReport(tuple(spec.name for spec in missing), len(existing), drift_of(existing, listed, configs))
 
 
 def _make(admin: TopicAdmin, missing: list[TopicSpec], progress: Callable[[str], None]) -> None:
@@ -170,9 +174,10 @@ def _order(spec: TopicSpec) -> NewTopicOrder:
     return NewTopicOrder(spec.name, spec.partitions, spec.replication_factor, spec.full_config())
 
 
-def drift_of(admin: TopicAdmin, existing: list[TopicSpec], listed: Mapping[str, ListedTopic]) -> tuple[TopicDrift, ...]:
+def drift_of(
+    existing: Sequence[TopicSpec], listed: Mapping[str, ListedTopic], configs: Mapping[str, Mapping[str, str]]
+) -> tuple[TopicDrift, ...]:
     """How existing topics differ from what is wanted; what a publication does not say is no difference."""
-    configs = admin.configs([spec.name for spec in existing])
     found: list[TopicDrift] = []
     for spec in existing:
         topic = listed[spec.name]

@@ -6,6 +6,7 @@ import pytest
 
 from contexture.kafka import KafkaConfigurationError, TopicSpec
 from contexture.kafka.topic_listing import ListedTopic
+from contexture.kafka.topic_retention import check_retention, find_loss
 from contexture.kafka.topics import check_room
 
 HELD = {"old": ListedTopic(partitions=10, replication_factor=2, usable=True)}
@@ -27,3 +28,38 @@ def test_the_brokers_own_number_of_copies_counts_as_one():
     check_room(1, {}, specs, 10)
     with pytest.raises(KafkaConfigurationError):
         check_room(1, {}, specs, 9)
+
+
+WEEK = {"retention.ms": "604800000", "retention.bytes": "-1"}
+FOREVER = {"retention.ms": "-1", "retention.bytes": "-1"}
+
+
+@pytest.mark.parametrize(
+    ("keep", "policy", "limits", "loss"),
+    [
+        ("history", "delete", WEEK, None),
+        ("history", "compact", FOREVER, "cleanup.policy is compact: compaction removes all but the newest record"),
+        ("history", "compact,delete", WEEK, "cleanup.policy is compact,delete: compaction removes"),
+        ("latest", "compact", WEEK, None),
+        ("latest", "delete", FOREVER, None),
+        ("latest", "delete", WEEK, "cleanup.policy is delete and retention.ms is 604800000: Kafka removes"),
+        ("latest", "compact, delete", WEEK, "retention.ms is 604800000: Kafka removes what has not changed for long"),
+        ("latest", "delete", {"retention.ms": "-1", "retention.bytes": "5"}, "delete and retention.bytes is 5"),
+    ],
+)
+def test_an_existing_topic_that_would_lose_records_is_found_by_its_policy_and_limits(keep, policy, limits, loss):
+    found = find_loss(TopicSpec("cars", keep=keep), {"cleanup.policy": policy, **limits})
+    assert (found is None) if loss is None else (loss in found)
+
+
+def test_topics_that_would_lose_records_are_refused_with_what_to_do():
+    specs = [TopicSpec(name, keep="latest") for name in ("a", "b", "c")]
+    lossy = {"cleanup.policy": "delete", **WEEK}
+    with pytest.raises(KafkaConfigurationError) as told:
+        check_retention(specs, {"a": {"cleanup.policy": "compact"}, "b": lossy, "c": lossy})
+    assert told.value.message == (
+        "topic b would lose records that topics.keep: latest is to keep: cleanup.policy is delete and retention.ms is "
+        "604800000: Kafka removes what has not changed for long; also c"
+    )
+    assert "contexture topics apply" in told.value.next_step
+    assert "--entity-name b --add-config cleanup.policy=compact" in told.value.next_step
