@@ -98,7 +98,8 @@ class Topics(Section):
     )
     keep: Literal["latest", "history"] = Field(
         "latest",
-        description="latest: compacted, the topic is a replica; history: every change stays, as retention says",
+        description="latest: compacted, the topic is a replica; history: every change stays as long after its "
+        "sending as retention says",
     )
     config: dict[str, ConfigValue] = Field({}, description="Further configuration of topics that are made")
     max_new_topics: Positive = Field(5000, description="A run that would make more topics fails before it sends")
