@@ -100,7 +100,10 @@ def _rejected_hint(name: str, by_broker: bool) -> str:
     if name == "INVALID_RECORD":
         return "give every record of a compacted topic a key (message.key), or use keep: history"
     if name == "INVALID_TIMESTAMP":
-        return "raise the topic's message.timestamp.before.max.ms, or leave records without event time"
+        return (
+            "raise the topic's message.timestamp.before.max.ms (message.timestamp.after.max.ms for a time ahead of the "
+            "brokers' clock), or set its message.timestamp.type to LogAppendTime"
+        )
     if by_broker:
         return (
             "raise max.message.bytes of the topic (or message.max.bytes of the brokers) above the compressed record, "
