@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from builders.outboxes import NOON, Record
 from contexture.errors import ContextureError
-from contexture.kafka import LedgerEntry, ShardResult
+from contexture.kafka import LedgerEntry, SenderNames, ShardResult
 from contexture.kafka.arbitration import start_of
 from contexture.kafka.ledger import LedgerStanding
 from contexture.kafka.ledger_copies import LedgerCopies
@@ -30,6 +30,8 @@ class FakeTarget:
     claims: list[str] = field(default_factory=list)
     is_superseded: bool = False
     ledger_topic: str | None = None
+    policy: str = "compact"
+    expected_rows: list[str] = field(default_factory=list)
     copies: LedgerCopies | None = None
     refused: dict[int, tuple[int, ...]] = field(default_factory=dict)
 
@@ -51,10 +53,16 @@ class FakeTarget:
         return max((entry.sequence for entry in self.ledger.values()), default=0)
 
     def ledger_standing(self) -> LedgerStanding:
-        return LedgerStanding(self.ledger_topic, len(self.ledger))
+        return LedgerStanding(self.ledger_topic, frozenset(self.ledger), self.ledger_policy())
 
     def ledger_id(self) -> str | None:
         return self.ledger_topic
+
+    def ledger_policy(self) -> str | None:
+        return None if self.ledger_topic is None else self.policy
+
+    def names(self) -> SenderNames:
+        return SenderNames("vehicles")
 
     def ledger_copies(self) -> LedgerCopies | None:
         return self.copies
@@ -86,6 +94,7 @@ class FakeTarget:
 
     def send(self, sending: Sending) -> ShardResult:
         reader = sending.reader
+        self.expected_rows.append(sending.row.value)
         while self.failures:
             failure = self.failures.pop(0)
             delay_ms = sending.after_failure(failure)

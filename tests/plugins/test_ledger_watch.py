@@ -10,13 +10,13 @@ import pytest
 
 from builders.fake_target import FakeTarget
 from builders.outboxes import NOON, outbox, publication, records
-from contexture.kafka.errors import LedgerLostError
-from contexture.outbox.ledger_seen import ledger_seen
+from contexture.kafka.errors import KafkaConfigurationError, LedgerLostError
+from contexture.outbox.ledger_seen import committed_shards, ledger_seen
 from contexture.outbox.lifecycle import Outboxes
 from contexture.outbox.manifest import Manifest
 from contexture.outbox.storage import Storage
 from contexture_airflow.steps.attempting import attempts_of
-from contexture_airflow.steps.ledger_watch import check_ledger
+from contexture_airflow.steps.ledger_watch import check_ledger, shard_row
 from contexture_airflow.steps.sending import send_shard
 
 INTERVAL = (NOON, NOON + timedelta(minutes=5))
@@ -44,7 +44,8 @@ def test_the_first_send_makes_the_ledger_and_notes_which_it_is(storage: Storage,
 
     seen = ledger_seen(storage, "vehicles")
     assert seen is not None
-    assert (seen.cluster, seen.topic_id, seen.written) == ("cluster-a", "ledger-a", True)
+    assert (seen.cluster, seen.topic_id) == ("cluster-a", "ledger-a")
+    assert committed_shards(storage, "vehicles", "ledger-a") == {0}
     check_ledger(storage, "vehicles", kafka)
 
 
@@ -79,7 +80,7 @@ def test_a_ledger_that_holds_nothing_is_lost_once_it_was_written(storage: Storag
     send(storage, kafka, outbox(storage, publication(), 1, [records("car1")]))
     kafka.ledger.clear()
 
-    with pytest.raises(LedgerLostError, match="holds nothing any more"):
+    with pytest.raises(LedgerLostError, match="holds nothing of shard 0 any more"):
         check_ledger(storage, "vehicles", kafka)
 
 
@@ -100,3 +101,49 @@ def test_backfills_have_a_ledger_that_is_not_watched(storage: Storage, kafka: Fa
 
     assert send(storage, kafka, past) == 1
     assert ledger_seen(storage, "vehicles") is None
+
+
+def test_a_sender_is_given_what_earlier_ones_left_in_the_ledger(storage: Storage, kafka: FakeTarget) -> None:
+    send(storage, kafka, outbox(storage, publication(), 1, [records("car1")]))
+    send(storage, kafka, outbox(storage, publication(), 2, [records("car2")]))
+
+    assert kafka.expected_rows == ["none", "certain"]
+
+
+def test_a_row_is_possible_where_a_sender_ended_before_its_first_commit_was_kept(
+    storage: Storage, kafka: FakeTarget
+) -> None:
+    half = outbox(storage, publication(), 1, [records("car1")])
+    kafka.topics.clear()
+    with pytest.raises(AssertionError, match="topics are there"):
+        send(storage, kafka, half)
+    kafka.topics.add("cars")
+    send_shard(storage, half, 0, kafka, attempts_of(Outboxes(storage, "vehicles"), half.outbox, 0, publication()))
+
+    assert kafka.expected_rows == ["none", "possible"]
+
+
+def test_each_backfill_has_rows_of_its_own(storage: Storage, kafka: FakeTarget) -> None:
+    past = outbox(storage, publication(), 1, [records("car1")], mode="backfill", interval=INTERVAL)
+    send(storage, kafka, past)
+    again = outbox(storage, publication(), 2, [records("car1")], mode="backfill", interval=INTERVAL)
+    send(storage, kafka, again)
+
+    assert kafka.expected_rows == ["none", "none"]
+    assert shard_row(storage, past, 0).expected == "certain"
+
+
+@pytest.mark.parametrize("policy", ["delete", "compact,delete"])
+def test_a_ledger_of_which_kafka_would_remove_rows_stops_sending(
+    storage: Storage, kafka: FakeTarget, policy: str
+) -> None:
+    send(storage, kafka, outbox(storage, publication(), 1, [records("car1")]))
+    kafka.policy = policy
+
+    with pytest.raises(KafkaConfigurationError, match=f"cleanup.policy={policy}") as refused:
+        send(storage, kafka, outbox(storage, publication(), 2, [records("car2")]))
+    with pytest.raises(KafkaConfigurationError, match=f"cleanup.policy={policy}"):
+        check_ledger(storage, "vehicles", kafka)
+
+    assert "--add-config cleanup.policy=compact" in refused.value.next_step
+    assert [key for _, key, _ in kafka.sent] == [b"car1"]

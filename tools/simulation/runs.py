@@ -42,18 +42,21 @@ class _Home:
     """A home in memory; holds what is known of the ledger."""
 
     def __init__(self) -> None:
-        self.files: dict[str, bytes] = {}
+        self._contents: dict[str, bytes] = {}
 
     def read(self, relative: str) -> bytes:
-        if relative not in self.files:
+        if relative not in self._contents:
             raise FileNotFoundError(relative)
-        return self.files[relative]
+        return self._contents[relative]
 
     def write(self, relative: str, content: bytes) -> None:
-        self.files[relative] = content
+        self._contents[relative] = content
 
     def exists(self, relative: str) -> bool:
-        return relative in self.files
+        return relative in self._contents
+
+    def files(self, folder: str, suffix: str = "") -> list[str]:
+        return [path for path in self._contents if path.startswith(f"{folder}/") and path.endswith(suffix)]
 
 
 class SimulatedTarget(KafkaTarget):  # type: ignore[misc]
@@ -238,9 +241,15 @@ class Run:
             if task.attempts > 1 and self.plan.begins_anew:
                 self._check_ledger(target)
             ledger_watch.expect_ledger(self._home, task.load.manifest, target)
-            shards = len(task.load.shards)
-            target.send(Sending(task.load.shards[task.shard], shards, lambda failure: next(waits, None)))
-            ledger_watch.ledger_was_written(self._home, task.load.manifest)
+            row = ledger_watch.shard_row(self._home, task.load.manifest, task.shard)
+            expected = row.expected
+            row.begin()
+            reader, committed = task.load.shards[task.shard], row.noting(lambda entry: None)
+            target.send(
+                Sending(
+                    reader, len(task.load.shards), lambda failure: next(waits, None), committed=committed, row=expected
+                )
+            )
         except ContextureError as error:
             self.world.events.note(f"{name} failed: {type(error).__name__}: {error}")
             task.failures.append(error)

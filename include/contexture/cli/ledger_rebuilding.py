@@ -13,7 +13,7 @@ from contexture.kafka.ledger_by_records import RebuiltShard
 from contexture.kafka.ledger_rebuild import planned_rebuild
 from contexture.kafka.ledger_writing import write_rows
 from contexture.kafka.patience import Patience
-from contexture.outbox.ledger_seen import LedgerSeen, ledger_seen, note_ledger
+from contexture.outbox.ledger_seen import LedgerSeen, committed_shards, ledger_seen, note_ledger, note_rows
 from contexture.outbox.storage import Storage
 from contexture.publications import Publication
 
@@ -52,7 +52,7 @@ def lost_ledger(name: str, *, assume_sent: bool) -> LostLedger:
     """
     publication, storage = named_publication(name, None), home.open_home()
     settings = settings_of(publication.publish.connection)
-    how = _how_lost(_ledger(publication), ledger_seen(storage, name))
+    how = _how_lost(_ledger(publication), storage, name)
     return LostLedger(publication, storage, how, planned_rebuild(settings, storage, name, assume_sent=assume_sent))
 
 
@@ -68,20 +68,25 @@ def rebuild(lost: LostLedger) -> None:
     write_rows(settings, _names(publication), ledger, rows, shards=len(lost.shards), patience=patience)
     topic_id = ledger.topic_id()
     if seen is not None and topic_id is not None:
-        changed = LedgerSeen(cluster=seen.cluster, topic_id=topic_id, written=bool(rows))
-        note_ledger(lost.storage, publication.name, changed)
+        note_rows(lost.storage, publication.name, topic_id, rows)
+        note_ledger(lost.storage, publication.name, LedgerSeen(cluster=seen.cluster, topic_id=topic_id))
 
 
-def _how_lost(ledger: Ledger, seen: LedgerSeen | None) -> str:
+def _how_lost(ledger: Ledger, storage: Storage, publication: str) -> str:
+    seen = ledger_seen(storage, publication)
+    committed = frozenset[int]() if seen is None else committed_shards(storage, publication, seen.topic_id)
     standing = ledger.standing()
     if standing.topic_id is None:
         return "is not there"
     if seen is not None and seen.topic_id != standing.topic_id:
         return "was removed and made again"
-    if not standing.rows:
+    if not standing.shards:
         return "holds nothing"
+    missing = committed - standing.shards
+    if missing:
+        return f"holds nothing of shards {', '.join(map(str, sorted(missing)))}"
     raise ConfigurationError(
-        f"the ledger {ledger.topic} is not lost: it says how far {standing.rows} shards got",
+        f"the ledger {ledger.topic} is not lost: it says how far {len(standing.shards)} shards got",
         next_step="nothing: runs go on by it",
     )
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from contexture.kafka.ledger_copies import LedgerCopies, ledger_copies
 from contexture.kafka.ledger_entry import LedgerEntry
 from contexture.kafka.ledger_reader import LedgerReader
-from contexture.kafka.ledger_topic import ensure_ledger, ledger_partitions
+from contexture.kafka.ledger_topic import cleanup_policy, ensure_ledger, ledger_partitions
 from contexture.kafka.patience import Patience
 from contexture.kafka.senders import SenderNames
 from contexture.kafka.settings import ClientSettings
@@ -24,11 +24,13 @@ class LedgerStanding:
 
     Attributes:
         topic_id: Kafka's own id of its topic; None when there is no topic.
-        rows: for how many shards it says how far they got.
+        shards: those of which it says how far they got.
+        policy: its `cleanup.policy`; None when there is no topic, or this user may not see it.
     """
 
     topic_id: str | None
-    rows: int
+    shards: frozenset[int] = frozenset()
+    policy: str | None = None
 
 
 class Ledger:
@@ -86,7 +88,22 @@ class Ledger:
     def standing(self) -> LedgerStanding:
         """What there is of it."""
         found = self.topic_id()
-        return LedgerStanding(found, 0 if found is None else len(self.entries()))
+        if found is None:
+            return LedgerStanding(None)
+        written = frozenset(shard for shard in range(self.partitions()) if self._has_row(shard))
+        return LedgerStanding(found, written, self.policy())
+
+    def _has_row(self, shard: int) -> bool:
+        """Whether there is a row of a shard, also one that readers don't see (yet).
+
+        Between the first two looks a hidden row may become visible: a commit is answered before it is carried out.
+        """
+        looks = (self.read, self.hidden, self.read)
+        return any(look(shard) is not None for look in looks)
+
+    def policy(self) -> str | None:
+        """Its `cleanup.policy`; None when there is no topic, or this user may not see it."""
+        return cleanup_policy(self._admin, self.topic)
 
     def settled(self, shard: int) -> LedgerEntry | None:
         """What a shard's last committed transaction left, once everything before this call is settled.

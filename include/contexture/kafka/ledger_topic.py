@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from contexture.kafka.errors import KafkaConfigurationError
 from contexture.kafka.topic_admin import NewTopicOrder, TopicAdmin
 
-_CONFIG = {"cleanup.policy": "compact"}
+_POLICY = "cleanup.policy"
+_CONFIG = {_POLICY: "compact"}
 # A partition without a leader loses the markers of transactions that are settled meanwhile.
 _REPLICAS = 3
 _IN_SYNC = {"min.insync.replicas": "2"}
@@ -14,6 +16,17 @@ def ledger_partitions(admin: TopicAdmin, name: str) -> int:
     """How many partitions the ledger has; 0 when there is no such topic."""
     found = admin.found(name)
     return 0 if found is None else found.partitions
+
+
+def cleanup_policy(admin: TopicAdmin, name: str) -> str | None:
+    """The ledger's `cleanup.policy`; None when there is no such topic, or this user may not see it."""
+    if admin.found(name) is None:
+        return None
+    try:
+        return admin.configs([name])[name].get(_POLICY)
+    except KafkaConfigurationError:
+        # Without DESCRIBE_CONFIGS nothing else is wrong; rows that are missing are noticed all the same.
+        return None
 
 
 def ensure_ledger(admin: TopicAdmin, name: str, shards: int, replication_factor: int) -> None:

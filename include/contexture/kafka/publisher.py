@@ -10,6 +10,7 @@ from contexture.kafka.clients import transactional_producer
 from contexture.kafka.dead_letter import DeadLetters
 from contexture.kafka.encoding import Delivered, Encode
 from contexture.kafka.equipment import Equipment
+from contexture.kafka.expected_row import ExpectedRow
 from contexture.kafka.hidden import HiddenRecords
 from contexture.kafka.ledger import Ledger
 from contexture.kafka.ledger_entry import LedgerEntry
@@ -83,6 +84,7 @@ class Publisher:
         attempts: Iterable[int] | AfterFailure = (),
         committed: Callable[[LedgerEntry], None] = lambda entry: None,
         skipped: Callable[[int], None] = lambda transactions: None,
+        row: ExpectedRow = ExpectedRow.NONE,
     ) -> ShardResult:
         """Sends what is not yet sent of a shard.
 
@@ -94,8 +96,10 @@ class Publisher:
                 an outlived transaction again take none until `broker_wait_seconds` are over.
             committed: is told each transaction that became visible; must return soon and not raise.
             skipped: is told how many transactions, from the first on, are in Kafka before anything is sent.
+            row: what is known of the ledger's row of the shard: where one must be, its absence is an error.
 
         Raises:
+            LedgerLostError: the ledger's row of the shard is gone.
             RetriableError: the brokers stayed away, or the attempts are used up; the outbox stays as it is.
             FencedError: another sender took over the shard.
             SequenceTakenError: another outbox of the same sequence was sent.
@@ -104,7 +108,7 @@ class Publisher:
             KafkaConfigurationError: a person must change the connection, a topic or a permission.
         """
         after_failure = attempts if callable(attempts) else taken_from(attempts)
-        self._sending = Sending(self._equipment, reader, after_failure, committed, skipped)
+        self._sending = Sending(self._equipment, reader, after_failure, committed, skipped, row)
         self._equipment.patience.relieve()
         return self._sending.run()
 

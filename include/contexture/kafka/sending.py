@@ -13,6 +13,7 @@ from contexture.kafka.arbitration import Start, start_of
 from contexture.kafka.attempts import AfterFailure, Attempts
 from contexture.kafka.equipment import Equipment
 from contexture.kafka.errors import BrokersAwayError, FencedError
+from contexture.kafka.expected_row import ExpectedRow, RowExpectation
 from contexture.kafka.failures import SendAgainError
 from contexture.kafka.ledger_entry import LedgerEntry
 from contexture.kafka.ports import ShardReader
@@ -36,6 +37,7 @@ class Sending:
         after_failure: decides about a failure that counts.
         committed: is told each transaction that became visible.
         skipped: is told how many transactions are in Kafka before anything is sent.
+        row: what is known of the ledger's row of the shard.
     """
 
     def __init__(
@@ -45,6 +47,7 @@ class Sending:
         after_failure: AfterFailure,
         committed: Callable[[LedgerEntry], None],
         skipped: Callable[[int], None],
+        row: ExpectedRow,
     ) -> None:
         self._equipment = equipment
         self._reader = reader
@@ -52,6 +55,7 @@ class Sending:
         self._skipped = skipped
         self._tally = Tally()
         self._own = OwnRows()
+        self._row = RowExpectation(equipment.names, reader.shard, row)
         self._aside = SettingAside(equipment.dead_letters, reader, equipment.requests)
         self._transactions = Transactions(equipment, reader, self._tally, self._own, self._aside, self._note)
         self._settlement = Settlement(
@@ -109,9 +113,15 @@ class Sending:
             # begins before they have sleeps for half a second.
             session.initialise(self._transactions.topics)
             # What this sending left a moment ago with its last client is settled.
-            entry = ledger.settled(shard) if after_own else self._settled(session)
+            entry = ledger.settled(shard) if after_own else None
+            entry = entry or self._settled(session)
             if session.is_uncertain:
                 return False
+            if entry is None:
+                self._row.check_missing(
+                    lambda: self._settlement.is_committed(Start()),
+                    lambda: (ledger.hidden(shard) or ledger.read(shard)) is not None,
+                )
             self._begin(self._start(entry), entry)
             if careful and not self._aside.is_careful:
                 # The commit whose answer got lost did happen: the rest needs no such client.
@@ -179,6 +189,7 @@ class Sending:
 
     def _send_rest(self, session: Session) -> bool:
         before = self._tally.position
+        self._row.begins()
         if not self._transactions.send(session):
             return False
         if self._tally.position > before:
@@ -197,6 +208,7 @@ class Sending:
 
     def _note(self, entry: LedgerEntry) -> None:
         """A transaction is committed."""
+        self._row.committed()
         self._attempts.succeeded()
         self._fencings.succeeded()
         self._tally.committed(entry)

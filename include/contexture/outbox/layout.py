@@ -168,6 +168,18 @@ class PublicationFolder:
         """Which ledger in Kafka the publication has written to."""
         return f"{self.publication}/ledger.json"
 
+    def shard_begun(self, shard: int) -> str:
+        """Whether a shard was ever sent, in which ledger."""
+        return f"{self.shards_begun()}/shard={shard}.json"
+
+    def shards_begun(self) -> str:
+        """A document for each shard that was ever sent by a normal run."""
+        return f"{self.publication}/ledger"
+
+    def backfilled_shard_begun(self, outbox: str, shard: int) -> str:
+        """Whether a shard of a backfill was ever sent: each interval has rows of its own in the ledger."""
+        return f"{self.outbox(outbox)}/ledger/shard={shard}.json"
+
     def pending(self) -> str:
         """One marker per outbox that is prepared and not yet at its end, named so that they sort by sequence."""
         return f"{self.publication}/pending"

@@ -66,6 +66,10 @@ class KafkaTarget:
         """The id of the Kafka cluster."""
         return self._cluster
 
+    def names(self) -> SenderNames:
+        """Those of its publication, or of the backfilled interval."""
+        return self._names
+
     def identity(self) -> str:
         """Which cluster as whom, without secrets."""
         return self._settings.identity()
@@ -85,6 +89,10 @@ class KafkaTarget:
     def ledger_id(self) -> str | None:
         """As the brokers say."""
         return self._ledger().topic_id()
+
+    def ledger_policy(self) -> str | None:
+        """As the brokers say."""
+        return self._ledger().policy()
 
     def ledger_copies(self) -> LedgerCopies | None:
         """As the brokers say."""
@@ -144,7 +152,11 @@ class KafkaTarget:
     def send(self, sending: Sending) -> ShardResult:
         """Sends by the transactional protocol of `contexture.kafka`."""
         return self._publisher(sending).publish(
-            sending.reader, attempts=sending.after_failure, committed=sending.committed, skipped=sending.skipped
+            sending.reader,
+            attempts=sending.after_failure,
+            committed=sending.committed,
+            skipped=sending.skipped,
+            row=sending.row,
         )
 
     def _publisher(self, sending: Sending, **options: Any) -> Publisher:

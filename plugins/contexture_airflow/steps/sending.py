@@ -18,7 +18,7 @@ from contexture.outbox.state import State
 from contexture.outbox.storage import Storage
 from contexture.publications import Publication
 from contexture_airflow.steps.attempting import ShardAttempts
-from contexture_airflow.steps.ledger_watch import expect_ledger, ledger_was_written
+from contexture_airflow.steps.ledger_watch import expect_ledger, shard_row
 from contexture_airflow.steps.noting import NOWHERE, ShardNotes
 from contexture_airflow.steps.target import Sending, Target
 
@@ -47,11 +47,21 @@ def send_shard(
     notes = notes or ShardNotes(NOWHERE, manifest, shard)
     notes.began()
     _expect_ledger(storage, manifest, target, attempts, notes)
-    shards, after = len(manifest.shards), attempts.after
+    row = shard_row(storage, manifest, shard)
+    expected = row.expected
+    row.begin()
+    sending = Sending(
+        reader,
+        shards=len(manifest.shards),
+        after_failure=attempts.after,
+        committed=row.noting(notes.committed),
+        skipped=notes.skipped,
+        bytes=reader.bytes,
+        row=expected,
+    )
     with _noted_failure(attempts, notes):
-        result = target.send(Sending(reader, shards, after, notes.committed, notes.skipped, reader.bytes))
+        result = target.send(sending)
     attempts.sent()
-    ledger_was_written(storage, manifest)
     notes.ended(result)
     return result
 

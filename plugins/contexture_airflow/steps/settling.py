@@ -92,6 +92,8 @@ def _finish(storage: Storage, manifest: Manifest, target_for: TargetFor, report:
     if first.until_answered(lambda: belongs_elsewhere(storage, manifest, target)):
         _abandon(storage, manifest, report)
         return
+    if manifest.interval is None:
+        first.until_answered(lambda: check_ledger(storage, manifest.publication, target))
     first.until_answered(lambda: target.ensure_topics(topic_counts(storage, manifest)))
     for shard in shards:
         send_shard(storage, manifest, shard, target, attempts[shard], notes[shard])

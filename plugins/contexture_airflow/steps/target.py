@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from contexture.kafka import AfterFailure, LedgerEntry, ShardReader, ShardResult
+from contexture.kafka import AfterFailure, LedgerEntry, SenderNames, ShardReader, ShardResult
+from contexture.kafka.expected_row import ExpectedRow
 from contexture.kafka.ledger import LedgerStanding
 from contexture.kafka.ledger_copies import LedgerCopies
 from contexture.outbox.manifest import Manifest
@@ -28,6 +29,7 @@ class Sending:
         committed: is told of each committed transaction.
         skipped: is told how many transactions are in Kafka before anything is sent.
         bytes: of keys and values of the shard, before compression.
+        row: what is known of the ledger's row of the shard.
     """
 
     reader: ShardReader
@@ -36,6 +38,7 @@ class Sending:
     committed: Callable[[LedgerEntry], None] = lambda entry: None
     skipped: Callable[[int], None] = lambda transactions: None
     bytes: int = 0
+    row: ExpectedRow = ExpectedRow.NONE
 
 
 class Target(Protocol):
@@ -43,6 +46,10 @@ class Target(Protocol):
 
     def cluster(self) -> str | None:
         """The id of the Kafka cluster."""
+        ...
+
+    def names(self) -> SenderNames:
+        """The names of its senders and its ledger."""
         ...
 
     def identity(self) -> str:
@@ -63,6 +70,10 @@ class Target(Protocol):
 
     def ledger_id(self) -> str | None:
         """Kafka's own id of the ledger's topic; None when it is not there."""
+        ...
+
+    def ledger_policy(self) -> str | None:
+        """The `cleanup.policy` of the ledger's topic; None when it is not there, or this user may not see it."""
         ...
 
     def ledger_copies(self) -> LedgerCopies | None:

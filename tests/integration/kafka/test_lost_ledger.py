@@ -9,13 +9,17 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from confluent_kafka import OFFSET_END, TopicPartition
+from confluent_kafka.admin import AdminClient
 
 from builders.kafka_runs import Instance
 from builders.outboxes import outbox, publication, records
 from builders.registry_outboxes import Told, registry_outbox, structures
 from contexture.cli import main
-from contexture.kafka import read_committed
-from contexture.kafka.errors import LedgerLostError
+from contexture.kafka import SenderNames, read_committed
+from contexture.kafka.errors import KafkaConfigurationError, LedgerLostError
+from contexture.kafka.patience import Patience
+from contexture.kafka.topic_admin import TopicAdmin
 from contexture.publications import Publication
 from contexture.sandbox.kafka import EmbeddedKafka
 
@@ -122,3 +126,61 @@ def test_a_registrys_log_goes_on_after_the_last_transaction_in_the_topic(
 
     found = [(record.key, record.value) for record in read_committed(registry.settings, [topic])]
     assert found == [record for told in log for record in told.records()]
+
+
+def half_sent(kafka: EmbeddedKafka, folder: Path, name: str) -> Instance:
+    """A city whose second outbox has sent the first of its two shards."""
+    city = instance(kafka, folder, publication(name=name), CARS.format(name=name))
+    topic = f"topic-{name}"
+    city.ran(outbox(city.storage, city.owner, 1, [records("car1", topic=topic), records("car2", topic=topic)]))
+    half = outbox(city.storage, city.owner, 2, [[(topic, b"car1", b"new")], [(topic, b"car2", b"new")]])
+    city.judged(half)
+    city.sent(half, 0)
+    return city
+
+
+def values(city: Instance) -> list[bytes | None]:
+    return sorted(record.value or b"" for record in read_committed(city.settings, [f"topic-{city.name}"]))
+
+
+def test_records_deleted_from_one_partition_of_the_ledger_are_noticed_while_an_outbox_is_half_sent(
+    kafka: EmbeddedKafka, tmp_path: Path, cli
+) -> None:
+    city = half_sent(kafka, tmp_path, f"lost-{uuid4().hex[:8]}")
+    ledger = SenderNames(city.name).ledger_topic
+    admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers})
+    topics = TopicAdmin(city.settings, Patience(60.0))
+    # Kafka deletes no records of a topic that is only compacted.
+    topics.configure({ledger: {"cleanup.policy": "delete"}})
+    (deleted,) = admin.delete_records([TopicPartition(ledger, 0, OFFSET_END)]).values()
+    deleted.result()
+    topics.configure({ledger: {"cleanup.policy": "compact"}})
+    before = values(city)
+
+    with pytest.raises(LedgerLostError, match="holds nothing of shard 0 any more"):
+        city.settled()
+    with pytest.raises(LedgerLostError, match="holds nothing of shard 0 any more"):
+        city.sent(city.outboxes.manifest("outbox2"), 0)
+    assert values(city) == before
+
+    code, planned = cli(city.name, "--yes")
+    assert (code, planned["lost"]) == (0, "holds nothing of shards 0")
+    city.settled()
+    assert values(city) == [b"new", b"new", b'{"id":"car1"}', b'{"id":"car2"}']
+
+
+def test_a_ledger_of_which_kafka_removes_rows_is_noticed_while_an_outbox_is_half_sent(
+    kafka: EmbeddedKafka, tmp_path: Path, cli
+) -> None:
+    city = half_sent(kafka, tmp_path, f"lost-{uuid4().hex[:8]}")
+    ledger = SenderNames(city.name).ledger_topic
+    admin = TopicAdmin(city.settings, Patience(60.0))
+    admin.configure({ledger: {"cleanup.policy": "delete"}})
+
+    with pytest.raises(KafkaConfigurationError, match=r"cleanup\.policy=delete") as refused:
+        city.settled()
+    assert f"--entity-name {ledger} --add-config cleanup.policy=compact" in refused.value.next_step
+
+    admin.configure({ledger: {"cleanup.policy": "compact"}})
+    city.settled()
+    assert values(city) == [b"new", b"new", b'{"id":"car1"}', b'{"id":"car2"}']

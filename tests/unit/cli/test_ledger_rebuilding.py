@@ -12,7 +12,7 @@ from contexture.cli import ledger_rebuilding
 from contexture.errors import ConfigurationError, RetriableError
 from contexture.kafka.known_sent import settled_entry
 from contexture.kafka.ledger_by_records import RebuiltShard
-from contexture.outbox.ledger_seen import LedgerSeen, ledger_seen, note_ledger
+from contexture.outbox.ledger_seen import LedgerSeen, committed_shards, ledger_seen, note_ledger, note_rows
 from contexture.outbox.storage import Storage
 
 VEHICLES = """
@@ -28,7 +28,7 @@ class OneTopic:
     topic, rows = "contexture.ledger.vehicles", 0
 
     def standing(self) -> SimpleNamespace:
-        return SimpleNamespace(topic_id=self.topic_id(), rows=self.rows)
+        return SimpleNamespace(topic_id=self.topic_id(), shards=frozenset(range(self.rows)))
 
     def topic_id(self) -> str:
         return "id1"
@@ -47,7 +47,7 @@ def ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> OneTopic:
     found = OneTopic()
     monkeypatch.setattr(ledger_rebuilding, "_ledger", lambda publication: found)
     monkeypatch.setattr(ledger_rebuilding, "planned_rebuild", lambda *args, **options: shards)
-    note_ledger(Storage(str(tmp_path / "home")), "vehicles", LedgerSeen(cluster="c", topic_id="id1", written=True))
+    note_ledger(Storage(str(tmp_path / "home")), "vehicles", LedgerSeen(cluster="c", topic_id="id1"))
     return found
 
 
@@ -76,6 +76,14 @@ def test_it_is_rebuilt_again_after_it_was_cut_short(
 
     written(ledger, monkeypatch, 2)
 
-    assert ledger_seen(home, "vehicles") == LedgerSeen(cluster="c", topic_id="id1", written=True)
+    assert ledger_seen(home, "vehicles") == LedgerSeen(cluster="c", topic_id="id1")
+    assert committed_shards(home, "vehicles", "id1") == {0, 1}
     with pytest.raises(ConfigurationError, match="is not lost"):
         ledger_rebuilding.lost_ledger("vehicles", assume_sent=False)
+
+
+def test_a_ledger_that_lost_the_row_of_one_shard_is_rebuilt(ledger: OneTopic, tmp_path: Path) -> None:
+    note_rows(Storage(str(tmp_path / "home")), "vehicles", "id1", [0, 1])
+    ledger.rows = 1
+
+    assert ledger_rebuilding.lost_ledger("vehicles", assume_sent=False).how == "holds nothing of shards 1"

@@ -8,7 +8,7 @@ from contexture.outbox.attempts import SendAttempts
 from contexture.outbox.dead_letters import DeadLettered
 from contexture.outbox.document import Versioned
 from contexture.outbox.inbox_claim import Claim
-from contexture.outbox.ledger_seen import LedgerSeen
+from contexture.outbox.ledger_seen import LedgerSeen, ShardBegun
 from contexture.outbox.lifecycle import OutboxStatus
 from contexture.outbox.manifest import LandingManifest, Manifest, Verdict
 from contexture.outbox.orders import StageOrder, StageResult
@@ -38,7 +38,8 @@ MEMBERS: dict[type[Versioned], tuple[int, str]] = {
     ),
     Claim: (1, "files format"),
     DeadLettered: (1, "format shards"),
-    LedgerSeen: (1, "cluster format topic_id written"),
+    LedgerSeen: (1, "cluster format topic_id"),
+    ShardBegun: (1, "committed format topic_id"),
     StageOrder: (
         1,
         "baseline cluster confirm_shrink fingerprint format home interval mode owed publication replay republish retry "

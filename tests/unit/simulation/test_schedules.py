@@ -5,30 +5,49 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
+from random import randrange
 
 import pytest
 
 from contexture.kafka.clients import transactional_producer
-from tools.simulation.plans import MARKERS, NETWORK, QUIET, REPLACED, RESHARDED, RESTARTED
+from contexture.kafka.expected_row import ExpectedRow
+from tools.simulation.plans import EMPTIED, LEADERS, MARKERS, NETWORK, QUIET, REPLACED, RESHARDED, RESTARTED
 from tools.simulation.runs import SimulatedTarget
 from tools.simulation.schedules import replay, try_schedules
 from tools.simulation.verdict import LAWS
 
 
-def tried(tmp_path, *options):
+def tried(tmp_path, *options, timeout_seconds=280):
     """The figures of the command, and what came out wrong."""
     figures = tmp_path / "figures.json"
     command = [sys.executable, "-m", "tools.simulation", "--json", str(figures), "--shown", "0", *options]
-    subprocess.run(command, check=False, stdout=subprocess.DEVNULL, timeout=280)
+    subprocess.run(command, check=False, stdout=subprocess.DEVNULL, timeout=timeout_seconds)
     found = json.loads(figures.read_text())
     return found["figures"], [each for each in found["wrong"] if set(each) & set(LAWS)]
 
 
-@pytest.mark.parametrize("scenario", [RESTARTED, REPLACED])
-def test_no_law_is_broken_where_senders_die_stop_and_are_replaced(tmp_path, scenario):
-    figures, wrong = tried(tmp_path, "--scenario", scenario, "--weather", QUIET, "--schedules", "150", "--workers", "1")
+@pytest.mark.parametrize("weather", [QUIET, NETWORK, LEADERS])
+@pytest.mark.parametrize("scenario", [RESTARTED, REPLACED, RESHARDED, EMPTIED])
+def test_no_law_is_broken_whatever_happens_to_senders_requests_and_leaders(tmp_path, scenario, weather):
+    """10,200 schedules in all."""
+    options = ["--scenario", scenario, "--weather", weather, "--schedules", "850", "--workers", "1"]
+    figures, wrong = tried(tmp_path, *options)
     assert wrong == []
-    assert figures["killed"] + figures["stopped"] > 100
+    assert figures["killed"] + figures["stopped"] > 750
+
+
+@pytest.mark.long
+@pytest.mark.timeout(7200)
+@pytest.mark.parametrize("weather", [QUIET, NETWORK, LEADERS])
+@pytest.mark.parametrize("scenario", [RESTARTED, REPLACED, RESHARDED, EMPTIED])
+def test_no_law_is_broken_in_any_of_a_million_schedules(tmp_path, scenario, weather):
+    """A twelfth of them for each pair, of seeds that nobody has tried."""
+    seed = randrange(10**6, 10**9)
+    options = ["--scenario", scenario, "--weather", weather, "--schedules", "84000", "--seed", str(seed)]
+    figures, wrong = tried(tmp_path, *options, timeout_seconds=7000)
+    assert (seed, wrong) == (seed, [])
+    assert figures["schedules"] == 84000
 
 
 def test_a_seed_gives_the_same_schedule_again():
@@ -39,7 +58,10 @@ def test_a_seed_gives_the_same_schedule_again():
 
 
 class ForgettingTarget(SimulatedTarget):
-    """Its senders never look into the ledger."""
+    """Its senders never look into the ledger, nor expect anything there."""
+
+    def send(self, sending):
+        return super().send(replace(sending, row=ExpectedRow.NONE))
 
     def _publisher(self, sending, **options):
         ledger = self._ledger()
@@ -78,7 +100,10 @@ class ImpatientTarget(SimulatedTarget):
 
 
 class BlindTarget(SimulatedTarget):
-    """Its senders do not look for what Kafka neither committed nor aborted."""
+    """Its senders do not look for what Kafka neither committed nor aborted, nor expect it."""
+
+    def send(self, sending):
+        return super().send(replace(sending, row=ExpectedRow.NONE))
 
     def _publisher(self, sending, **options):
         class Nothing:
