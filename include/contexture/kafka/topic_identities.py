@@ -14,7 +14,9 @@ from contexture.kafka.patience import Patience
 from contexture.kafka.settings import ClientSettings
 
 MADE_SECONDS: Final = 60.0
-"""How long topics that exist are waited for by `TopicIdentities.ids_of_all`: brokers learn of a new topic one by one."""
+"""How long `TopicIdentities.ids_of_all` waits for topics that exist: brokers learn of a new topic one by one."""
+TOPICS_OF_A_REQUEST: Final = 10_000
+"""An answer with so many topics took 0.4 to 2.5 s on a busy machine of two cores; a request may take 10 s."""
 
 _UNKNOWN: Final = frozenset({"UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC"})
 _LOOKS: Final = 3
@@ -29,7 +31,7 @@ def topic_ids(
     wait_seconds: float = 300.0,
     progress: Callable[[str], None] = lambda sentence: None,
 ) -> dict[str, str]:
-    """Returns Kafka's ids of topics by their names, in one request for all of them.
+    """Returns Kafka's ids of topics by their names, in one request for each 10,000 of them.
 
     No topic is made by asking for it, also where brokers make topics by themselves.
 
@@ -92,6 +94,12 @@ class TopicIdentities(AdminCalls):
         return found
 
     def _described(self, names: Sequence[str]) -> dict[str, str]:
+        found: dict[str, str] = {}
+        for first in range(0, len(names), TOPICS_OF_A_REQUEST):
+            found |= self._described_at_once(names[first : first + TOPICS_OF_A_REQUEST])
+        return found
+
+    def _described_at_once(self, names: Sequence[str]) -> dict[str, str]:
         found: dict[str, str] = {}
         waiting = list(names)
         while waiting:

@@ -39,12 +39,6 @@ def test_a_topic_that_is_made_again_has_another_id_and_a_missing_one_none(
     assert after[names[2]] == before[names[2]]
 
 
-def test_asking_for_a_topic_makes_none(kafka: EmbeddedKafka, settings: ClientSettings) -> None:
-    name = f"never-{uuid4().hex[:8]}"
-    assert topic_ids(settings, [name]) == {}
-    assert name not in AdminClient(kafka.client_settings()).list_topics(timeout=60).topics
-
-
 def test_brokers_refuse_to_delete_records_of_a_compacted_topic(kafka: EmbeddedKafka) -> None:
     """So no guard is needed for a topic with keep: latest whose beginning is gone."""
     topic = made_topic(kafka, **{"cleanup.policy": "compact"})
