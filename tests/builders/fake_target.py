@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -33,6 +34,7 @@ class FakeTarget:
     policy: str = "compact"
     expected_rows: list[str] = field(default_factory=list)
     copies: LedgerCopies | None = None
+    removed: Counter[str] = field(default_factory=Counter)
     refused: dict[int, tuple[int, ...]] = field(default_factory=dict)
 
     def __call__(self, publication: Publication, interval: object) -> FakeTarget:
@@ -79,6 +81,14 @@ class FakeTarget:
 
     def ensure_topics(self, topics: Iterable[str]) -> None:
         self.topics |= set(topics)
+
+    def topic_ids(self, topics: Iterable[str], *, all_exist: bool = False) -> dict[str, str]:
+        return {topic: f"{topic}-{self.removed[topic]}" for topic in topics if topic in self.topics}
+
+    def remove_topic(self, topic: str) -> None:
+        """Removes it; the next one of this name has another id."""
+        self.topics.discard(topic)
+        self.removed[topic] += 1
 
     def claim(self, manifest: Manifest, *, all_shards: bool = False) -> bool:
         self.claims.append(manifest.outbox)

@@ -17,6 +17,9 @@ from contexture.outbox.upgrading import upgrade
 from contexture_airflow.steps.run import RunRequest
 from contexture_airflow.steps.settling import settle
 
+TOPICS = {f"vehiclesxffffx002f4wheelsxffffcar{number}xffffcar" for number in range(3)}
+"""Those that the runs of before have sent to."""
+
 CAR = b'["vehicles","/4wheels","%s","car"]'
 
 
@@ -25,7 +28,7 @@ CAR = b'["vehicles","/4wheels","%s","car"]'
 def test_what_was_pending_is_sent_and_the_next_run_goes_on_from_there(
     tmp_path: Path, name: str, is_upgraded: bool
 ) -> None:
-    storage, kafka = former_home(name, tmp_path), FakeTarget()
+    storage, kafka = former_home(name, tmp_path), FakeTarget(topics=set(TOPICS))
     if is_upgraded:
         upgrade(storage, "vehicles", tuple(stored(storage, "vehicles")))
     (pending,) = Outboxes(storage, "vehicles").pending()
@@ -37,7 +40,7 @@ def test_what_was_pending_is_sent_and_the_next_run_goes_on_from_there(
 
 @pytest.mark.parametrize("name", FORMER)
 def test_what_the_page_has_copied_of_a_large_home_is_enough_to_send_what_was_pending(tmp_path: Path, name: str) -> None:
-    storage, kafka = former_home(name, tmp_path), FakeTarget()
+    storage, kafka = former_home(name, tmp_path), FakeTarget(topics=set(TOPICS))
     page = (PROJECT / "docs" / "how-to" / "upgrade.md").read_text(encoding="utf-8")
     sentence = re.search(r"Of a large home (.+?) of each publication are enough", page, re.DOTALL)
     assert sentence is not None

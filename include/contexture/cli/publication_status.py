@@ -85,8 +85,11 @@ class PublicationStatus(Document):
 
     @property
     def needs_a_person(self) -> bool:
-        """Whether its last run failed, a run waits for an answer, deletions go unseen, or sending has failed."""
+        """Whether its last run failed, a run waits for an answer, deletions go unseen, a topic was removed and is not
+        filled again, or sending has failed."""
         if self.status.standing in {Standing.STOPPED, Standing.ASKING} or not self.status.deletions.detected:
+            return True
+        if self.status.topics.removed:
             return True
         return any(send.is_open for outbox in self.pending for send in outbox.sends)
 

@@ -30,8 +30,8 @@ def show_status(
     Read from CONTEXTURE_HOME, the folder of publications and the operational tables, without Airflow and Kafka.
 
     Exit codes: 0 nothing needs a person; 1 the last run failed, a run waits for an answer, deletions in a source are
-    not detected, sending an outbox has failed, or the files of a publication are damaged; 2 there is no such
-    publication; 3 the storage did not answer.
+    not detected, a topic was removed and no full run has filled it again, sending an outbox has failed, or the files of
+    a publication are damaged; 2 there is no such publication; 3 the storage did not answer.
     """
     from contexture.cli import home
     from contexture.cli.operations_status import OperationsReader

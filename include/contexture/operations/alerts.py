@@ -27,6 +27,7 @@ class AlertKind(StrEnum):
     LATE = "not published in time"
     DEAD_LETTERS = "records put aside"
     INCOMPLETE = "deletions not detected"
+    TOPIC_REMOVED = "topic removed"
     OVERTAKEN = "another sender took over"
     RUN_FAILED = "run failed"
 
@@ -66,6 +67,8 @@ _SAFE: Final[Mapping[AlertKind, str]] = {
     "deleted: the topics hold what they held of it before.",
     AlertKind.INCOMPLETE: "New and changed entities are sent, and nothing is deleted by mistake. What is "
     "deleted in the source stays in the topics until a read is complete again.",
+    AlertKind.TOPIC_REMOVED: "State, outboxes and archive are as they were. A full run makes the topic again and sends "
+    "everything that the source holds; where this run is none, the next one is.",
     AlertKind.LATE: "Nothing is lost or skipped: the run goes on, unless somebody has suspended the publication, and "
     "what it sends arrives later than you wanted.",
 }

@@ -20,6 +20,7 @@ from contexture.outbox.storage import Storage
 _BECAME = {
     AlertKind.DEAD_LETTERS: "has put records aside",
     AlertKind.INCOMPLETE: "could not tell what is deleted",
+    AlertKind.TOPIC_REMOVED: "has noticed that a topic was removed",
     AlertKind.QUESTION: "waits for an answer",
 }
 _ADDRESSES = ("Answer here", "The run", "The log of the task")

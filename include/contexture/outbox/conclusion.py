@@ -5,6 +5,7 @@ Concluding twice is harmless, and a process that dies in between leaves either t
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import NamedTuple
 
@@ -13,6 +14,7 @@ from contexture.outbox.dead_letters import DeadLettered, keep_dead_letters
 from contexture.outbox.inbox_claim import release
 from contexture.outbox.incompleteness import incompleteness_after
 from contexture.outbox.lifecycle import Outboxes
+from contexture.outbox.lost_topics import LostTopics, lost_topics
 from contexture.outbox.manifest import Manifest
 from contexture.outbox.retrying import mark_retried
 from contexture.outbox.state import FORMAT, State, StatePointer
@@ -59,11 +61,12 @@ def conclude(
         owes = manifest.retried is not None or (changes_owe_full and manifest.mode != "full")
         made_by = _MadeBy(manifest.fingerprint, cluster, target)
         still_owed = None if manifest.mode == "full" and pointer.owes_full == owed else pointer.owes_full
+        still_lost = pointer.lost_topics if still_owed else None
         before = pointer
         at = datetime.now(UTC)
         advanced = _advance(state, pointer, manifest, made_by.after(pointer) if owes else made_by, still_owed, at)
         unseen = incompleteness_after(storage, manifest, pointer.incomplete, at) if detects_deletions else None
-        pointer = advanced.model_copy(update={"incomplete": unseen})
+        pointer = advanced.model_copy(update={"incomplete": unseen, "lost_topics": still_lost})
         state.point(pointer, after=before)
         _remove_unused(state, {*before.files, *pointer.files, before.types, pointer.types})
     mark_retried(storage, manifest)
@@ -82,6 +85,28 @@ def owe_full(storage: Storage, publication: str, reason: str) -> None:
     """Makes the next run of a publication send everything."""
     state = State(storage, publication)
     state.point(state.pointer().model_copy(update={"owes_full": reason}))
+
+
+def require_topics_again(storage: Storage, publication: str, topics: Iterable[str], at: datetime) -> LostTopics:
+    """Makes the next run of a publication send everything, because topics were removed that held something of it.
+
+    Args:
+        storage: the home.
+        publication: whose.
+        topics: the names of those that were removed.
+        at: when that was noticed. A full run that began to read before does not fill them.
+
+    Returns:
+        Them and those that were noticed before and are not yet filled again.
+
+    Raises:
+        RetriableError: the storage failed, or state was moved on by another process at this moment.
+    """
+    state = State(storage, publication)
+    pointer = state.pointer()
+    lost = lost_topics(topics, at, pointer.lost_topics)
+    state.point(pointer.model_copy(update={"owes_full": lost.sentence, "lost_topics": lost}), after=pointer)
+    return lost
 
 
 class _MadeBy(NamedTuple):

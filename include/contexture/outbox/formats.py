@@ -17,8 +17,9 @@ from contexture.outbox.inbox_claim import Claim
 from contexture.outbox.inbox_entry import FORMAT as INBOX_FORMAT
 from contexture.outbox.inbox_entry import format_of
 from contexture.outbox.inbox_files import inbox_folder
+from contexture.outbox.known_topics import KnownTopics
 from contexture.outbox.layout import PublicationFolder
-from contexture.outbox.ledger_seen import LedgerSeen
+from contexture.outbox.ledger_seen import LedgerSeen, ShardBegun
 from contexture.outbox.lifecycle import OutboxStatus
 from contexture.outbox.manifest import LandingManifest, Manifest, Verdict
 from contexture.outbox.state import StatePointer
@@ -48,6 +49,8 @@ CLAIM = Kind("taken notifications", Claim)
 VERDICT = Kind("verdict", Verdict)
 LANDING = Kind("landing manifest", LandingManifest)
 LEDGER_SEEN = Kind("note of the ledger", LedgerSeen)
+SHARD_BEGUN = Kind("note of a shard", ShardBegun)
+KNOWN_TOPICS = Kind("note of the topics", KnownTopics)
 DEAD_LETTERS = Kind("dead letters", DeadLettered)
 INBOX = "inbox"
 
@@ -122,6 +125,8 @@ def pending_documents(storage: Storage, publication: str) -> Iterator[tuple[Kind
     folder = PublicationFolder(publication)
     yield STATE, folder.current_state()
     yield LEDGER_SEEN, folder.ledger_seen()
+    yield from ((SHARD_BEGUN, path) for path in storage.files(folder.shards_begun(), ".json"))
+    yield KNOWN_TOPICS, folder.known_topics()
     for marker in storage.files(folder.pending(), ".json"):
         outbox = marker.split("-", 1)[1].removesuffix(".json")
         yield MANIFEST, folder.manifest(outbox)
@@ -131,6 +136,8 @@ def pending_documents(storage: Storage, publication: str) -> Iterator[tuple[Kind
 def _documents(storage: Storage, folder: PublicationFolder) -> Iterator[tuple[Kind, str]]:
     yield STATE, folder.current_state()
     yield LEDGER_SEEN, folder.ledger_seen()
+    yield from ((SHARD_BEGUN, path) for path in storage.files(folder.shards_begun(), ".json"))
+    yield KNOWN_TOPICS, folder.known_topics()
     for outbox in storage.folders(folder.outboxes()):
         yield from _of_outbox(storage, folder, outbox)
     for run in storage.folders(f"{folder.publication}/landing"):
@@ -148,6 +155,7 @@ def _of_outbox(storage: Storage, folder: PublicationFolder, outbox: str) -> Iter
         (STATUS, folder.status(outbox)),
         (CLAIM, folder.outbox_claim(outbox)),
         (DEAD_LETTERS, folder.dead_letters(outbox)),
+        (KNOWN_TOPICS, folder.approved_topics(outbox)),
     )
     yield from ((kind, path) for kind, path in known if path.rsplit("/", 1)[1] in there)
     for name in storage.files(folder.attempts(outbox), ".json"):

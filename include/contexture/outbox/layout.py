@@ -108,6 +108,10 @@ class PublicationFolder:
         """The topics an outbox writes to, with their counts of records."""
         return f"{self.outbox(outbox)}/topics.parquet"
 
+    def approved_topics(self, outbox: str) -> str:
+        """The topics it writes to, by Kafka's ids when it was approved."""
+        return f"{self.outbox(outbox)}/topics.json"
+
     def collisions(self, outbox: str) -> str:
         """The events whose topic is another identity's; there only where such were found."""
         return f"{self.outbox(outbox)}/collisions.parquet"
@@ -167,6 +171,10 @@ class PublicationFolder:
     def ledger_seen(self) -> str:
         """Which ledger in Kafka the publication has written to."""
         return f"{self.publication}/ledger.json"
+
+    def known_topics(self) -> str:
+        """Which topics in Kafka the publication's runs have sent to, by Kafka's ids."""
+        return f"{self.publication}/topics.json"
 
     def shard_begun(self, shard: int) -> str:
         """Whether a shard was ever sent, in which ledger."""

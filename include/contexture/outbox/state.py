@@ -14,6 +14,7 @@ from contexture.errors import RetriableError
 from contexture.outbox.document import Versioned
 from contexture.outbox.incompleteness import Incompleteness
 from contexture.outbox.layout import PublicationFolder
+from contexture.outbox.lost_topics import LostTopics
 from contexture.outbox.schemas import STATE
 from contexture.outbox.state_reader import StateReader
 from contexture.outbox.storage import Storage
@@ -32,7 +33,8 @@ class StatePointer(Versioned):
     `generation` grows by one with each concluded run; `cluster` and `target` are the Kafka cluster's id and the target
     connection's identity (no secrets); `owes_full` is set by an abandoned outbox: the next run sends everything;
     `format` is that of the files; `types` names the file with the NGSI types that attributes had; `full_concluded_at`
-    is when the last run that sent everything concluded; `incomplete` says since when deletions are not detected.
+    is when the last run that sent everything concluded; `incomplete` says since when deletions are not detected;
+    `lost_topics` are those that were removed, until a full run has sent everything to them again.
     """
 
     FORMAT: ClassVar[int] = FORMAT
@@ -53,6 +55,7 @@ class StatePointer(Versioned):
     types: str | None = None
     full_concluded_at: datetime | None = None
     incomplete: Incompleteness | None = None
+    lost_topics: LostTopics | None = None
 
 
 class State:

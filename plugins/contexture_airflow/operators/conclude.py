@@ -38,6 +38,7 @@ class ConcludeOperator(BaseOperator):
         """Returns the run's counts, which are also the extra of the asset event."""
         from contexture_airflow.notifiers.dead_letters import tell_dead_letters
         from contexture_airflow.notifiers.incompleteness import alert_incompleteness
+        from contexture_airflow.notifiers.lost_topics import alerting_lost_topics
         from contexture_airflow.steps.concluding import conclude_run
         from contexture_airflow.steps.noting import note_end, open_journal
         from contexture_airflow.steps.open import open_storage, targets
@@ -46,9 +47,10 @@ class ConcludeOperator(BaseOperator):
         from contexture_airflow.steps.telling import tell_end
 
         storage, staged = open_storage(), Staged.received(self.staged)
-        with open_journal(storage, self.log.warning) as journal:
+        publication = staged_publication(storage, staged.publication, staged.run)
+        alerting = alerting_lost_topics(storage, publication, context, self.log)
+        with alerting, open_journal(storage, self.log.warning) as journal:
             counts = conclude_run(storage, staged, targets(self.log.info), self.log.info, now=datetime.now(UTC))
-            publication = staged_publication(storage, staged.publication, staged.run)
             note_end(
                 journal,
                 staged.publication,

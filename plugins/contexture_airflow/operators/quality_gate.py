@@ -34,13 +34,17 @@ class QualityGateOperator(BaseOperator):
 
     def execute(self, context: Context) -> list[int]:
         """Returns the shards that have records to send."""
+        from contexture_airflow.notifiers.lost_topics import alerting_lost_topics
         from contexture_airflow.steps.gate import judge
         from contexture_airflow.steps.noting import note_prepared, open_journal
         from contexture_airflow.steps.open import open_storage, targets
         from contexture_airflow.steps.run import Staged
+        from contexture_airflow.steps.sending import staged_publication
 
         dry_run = bool(context["params"].get("dry_run", False))
         storage, staged = open_storage(), Staged.received(self.staged)
-        with open_journal(storage, self.log.warning) as journal:
+        publication = staged_publication(storage, staged.publication, staged.run)
+        alerting = alerting_lost_topics(storage, publication, context, self.log)
+        with alerting, open_journal(storage, self.log.warning) as journal:
             note_prepared(journal, staged.publication, staged.run, staged.outbox)
             return judge(storage, staged, dry_run=dry_run, target_for=targets(self.log.info), report=self.log.info)

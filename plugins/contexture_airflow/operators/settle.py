@@ -42,12 +42,14 @@ class SettleOperator(BaseOperator):
     def _settle(self, context: Context) -> dict[str, Any]:
         from contexture_airflow.notifiers.dead_letters import tell_dead_letters
         from contexture_airflow.notifiers.incompleteness import alert_incompleteness
+        from contexture_airflow.notifiers.lost_topics import alerting_lost_topics
         from contexture_airflow.steps.noting import open_journal
         from contexture_airflow.steps.open import open_storage, targets
         from contexture_airflow.steps.settling import settle
 
         storage, request, report = open_storage(), run_request(context), self.log.info
-        with open_journal(storage, self.log.warning) as journal:
+        alerting = alerting_lost_topics(storage, self.publication, context, self.log)
+        with alerting, open_journal(storage, self.log.warning) as journal:
             plan = settle(storage, self.publication, request, targets(report), report, journal)
         self._settled = plan.settled
         tell_dead_letters(storage, self.publication, plan.settled, context, self.log)

@@ -23,6 +23,7 @@ from contexture_airflow.metrics import count_concluded
 from contexture_airflow.steps.run import Staged
 from contexture_airflow.steps.sending import check_cluster, staged_order, staged_publication
 from contexture_airflow.steps.target import Report, Target, TargetFor
+from contexture_airflow.steps.topic_watch import check_sent_topics
 
 
 def conclude_run(
@@ -45,7 +46,7 @@ def conclude_run(
     publication = staged_publication(storage, manifest.publication, manifest.run)
     target = target_for(publication, manifest.interval)
     check_cluster(storage, manifest, target)
-    if not conclude_outbox(storage, manifest, publication, target, now=now):
+    if not conclude_outbox(storage, manifest, publication, target, now=now, report=report):
         report(f"a later outbox was sent before {staged.outbox}: abandoned, nothing is owed")
         return None
     found = dead_letters_of(storage, manifest)
@@ -55,9 +56,17 @@ def conclude_run(
 
 
 def conclude_outbox(
-    storage: Storage, manifest: Manifest, publication: Publication, target: Target, *, now: datetime
+    storage: Storage,
+    manifest: Manifest,
+    publication: Publication,
+    target: Target,
+    *,
+    now: datetime,
+    report: Report = lambda sentence: None,
 ) -> bool:
     """Concludes an outbox whose records are all in Kafka; False if superseded.
+
+    Where a topic was removed since the outbox was approved, a full run is required with it; a backfill is abandoned.
 
     The first time on a day (UTC), what retention says is removed: that takes a look at everything that is kept.
     """
@@ -66,6 +75,7 @@ def conclude_outbox(
         reason = "a later outbox was sent before it"
         Outboxes(storage, manifest.publication).move(manifest.outbox, "abandoned", reason=reason)
         return False
+    check_sent_topics(storage, manifest, target, report)
     if _may_have_undone(storage, manifest, publication):
         reason = (
             f"backfill {manifest.outbox} was sent beside other runs, and may have put earlier values on top of theirs"

@@ -15,6 +15,7 @@ from contexture.publications import Publication
 from contexture_airflow.steps.run import Staged
 from contexture_airflow.steps.sending import staged_order, staged_publication, topic_counts
 from contexture_airflow.steps.target import Report, Target, TargetFor
+from contexture_airflow.steps.topic_watch import record_topics
 
 _PREVIEWED_TOPICS = 20
 _MISSING_SHOWN = 20
@@ -63,6 +64,7 @@ def judge(storage: Storage, staged: Staged, *, dry_run: bool, target_for: Target
         report("baseline: what the registry holds becomes state, and nothing is sent until it changes")
         _begin_log(storage, manifest, target)
     target.ensure_topics(topics)
+    record_topics(storage, manifest, publication, target, topics, report)
     _claim(outboxes, manifest, target, report)
     _warn_of_ledger(target, report)
     outboxes.move(manifest.outbox, "approved", reason="every critical expectation holds")

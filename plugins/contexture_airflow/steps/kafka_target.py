@@ -23,6 +23,7 @@ from contexture.kafka import (
 from contexture.kafka.ledger import LedgerStanding
 from contexture.kafka.ledger_copies import LedgerCopies
 from contexture.kafka.patience import Patience
+from contexture.kafka.topic_identities import topic_ids
 from contexture.kafka.topic_specs import dead_letter_spec, dead_letters_of, topic_spec
 from contexture.outbox.manifest import Manifest
 from contexture.publications import Publication
@@ -129,6 +130,12 @@ class KafkaTarget:
             self._report(f"{len(found.created)} topics made, {found.existing} were there")
         for drift in found.drift[:_SHOWN_DRIFT]:
             self._report(f"left as it is: {drift}")
+
+    def topic_ids(self, topics: Iterable[str], *, all_exist: bool = False) -> dict[str, str]:
+        """As the brokers say, in one request."""
+        return topic_ids(
+            self._settings, topics, all_exist=all_exist, wait_seconds=self._wait_seconds, progress=self._report
+        )
 
     def claim(self, manifest: Manifest, *, all_shards: bool = False) -> bool:
         """Fences and marks every shard that the outbox does not use, or all; backfills do not supersede each other.

@@ -21,6 +21,7 @@ from contexture_airflow.steps.run import RunPlan, RunRequest
 from contexture_airflow.steps.sending import belongs_elsewhere, send_shard, staged_publication, topic_counts
 from contexture_airflow.steps.target import Report, TargetFor
 from contexture_airflow.steps.telling import tell_started
+from contexture_airflow.steps.topic_watch import check_topics
 
 
 def settle(
@@ -43,6 +44,7 @@ def settle(
     target = target_for(publication, request.interval)
     if request.interval is None:
         check_ledger(storage, publication.name, target)
+        check_topics(storage, publication, target, report)
     plan = plan_run(storage, publication, request, target)
     report(f"{plan.mode} run {plan.sequence}: {plan.why}")
     note_plan(journal, publication, request.run_id, plan, target.settings_shown())
@@ -97,7 +99,7 @@ def _finish(storage: Storage, manifest: Manifest, target_for: TargetFor, report:
     first.until_answered(lambda: target.ensure_topics(topic_counts(storage, manifest)))
     for shard in shards:
         send_shard(storage, manifest, shard, target, attempts[shard], notes[shard])
-    conclude_outbox(storage, manifest, publication, target, now=datetime.now(UTC))
+    conclude_outbox(storage, manifest, publication, target, now=datetime.now(UTC), report=report)
 
 
 def _abandon(storage: Storage, manifest: Manifest, report: Report) -> None:

@@ -96,6 +96,15 @@ class Target(Protocol):
         """Every topic exists when this returns."""
         ...
 
+    def topic_ids(self, topics: Iterable[str], *, all_exist: bool = False) -> dict[str, str]:
+        """Kafka's own ids of topics, without those that do not exist.
+
+        Args:
+            topics: their names.
+            all_exist: every topic was made or found a moment ago, so brokers that do not know one yet are behind.
+        """
+        ...
+
     def claim(self, manifest: Manifest, *, all_shards: bool = False) -> bool:
         """Fences the senders of earlier outboxes in the shards that this one does not use; False for a later one.
 

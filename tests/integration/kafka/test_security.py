@@ -15,6 +15,7 @@ from contexture.kafka import (
     test_connection,
 )
 from contexture.kafka.testing import MemoryShard, OutboxRow
+from contexture.kafka.topic_identities import topic_ids
 from contexture.sandbox.kafka import EmbeddedKafka
 from contexture.sandbox.listeners import Security
 
@@ -82,6 +83,7 @@ def test_no_topic_comes_into_being_by_asking_for_it(secured):
         Publisher(settings, SenderNames("asking"), shards=2).publish(shard())
     with pytest.raises(KafkaConfigurationError, match="topics are not there"):
         list(read_committed(settings, ["t"]))
+    assert topic_ids(settings, ["t"]) == {}
     assert Ledger(settings, SenderNames("asking")).partitions() == 2
 
 

@@ -17,6 +17,7 @@ from contexture.outbox.inbox_writer import InboxWriter
 from contexture.outbox.incompleteness import Incompleteness
 from contexture.outbox.layout import PublicationFolder
 from contexture.outbox.lifecycle import Outboxes
+from contexture.outbox.lost_topics import LostTopics
 from contexture.outbox.state import State, StatePointer
 from contexture.outbox.storage import Storage
 from contexture.outbox.vanishing import keep_vanishing
@@ -83,6 +84,18 @@ def test_deletions_that_are_not_detected_run_after_run_need_a_person(storage, co
     assert done.code == code
     line = "  deletions not detected since 2026-03-01 12:00:00 UTC, 3 runs: the walk is short. Next: read again"
     assert (line in done.out.splitlines()) == bool(code)
+
+
+def test_a_removed_topic_needs_a_person_until_a_full_run_has_filled_it(storage, contexture):
+    lost = LostTopics(noticed_at=NOON, topics=("cars",), count=1)
+    pointer = StatePointer(sequence=1, outbox="first000", concluded_at=NOON, owes_full=lost.sentence, lost_topics=lost)
+    State(storage, "vehicles").point(pointer)
+    done = contexture("status")
+    assert done.code == 1
+    line = "  the next run is full: cars was removed from Kafka, noticed at 2026-03-01 12:00:00 UTC"
+    assert line in done.out.splitlines()
+    State(storage, "vehicles").point(pointer.model_copy(update={"owes_full": None, "lost_topics": None}))
+    assert contexture("status").code == 0
 
 
 def test_a_shard_that_was_sent_in_the_end_needs_nobody(storage, contexture):

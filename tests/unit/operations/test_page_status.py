@@ -22,6 +22,7 @@ from contexture.outbox.inbox_files import open_shelf
 from contexture.outbox.inbox_writer import InboxWriter
 from contexture.outbox.incompleteness import Incompleteness
 from contexture.outbox.lifecycle import Outboxes
+from contexture.outbox.lost_topics import LostTopics
 from contexture.outbox.state import State, StatePointer
 from contexture.outbox.storage import Storage
 
@@ -62,6 +63,7 @@ def test_a_publication_that_never_ran_is_ready(storage: Storage) -> None:
             "reason": None,
             "next_step": None,
         },
+        "topics": {"removed": [], "removed_count": 0, "noticed_at": None},
     }
 
 
@@ -117,6 +119,18 @@ def test_what_a_backfill_sends_again_makes_nobody_late(storage: Storage) -> None
     made = outbox(storage, publication(), 1, [records("car1")], mode="backfill", interval=(NOON, NOON))
     assert made.received_from is not None
     assert status(storage).lag.seconds == 0
+
+
+def test_removed_topics_are_reported_until_a_full_run_has_filled_them(storage: Storage) -> None:
+    lost = LostTopics(noticed_at=NOON, topics=("bikes", "cars"), count=2)
+    pointer = StatePointer(outbox="first", concluded_at=NOON, owes_full=lost.sentence, lost_topics=lost)
+    State(storage, "vehicles").point(pointer)
+    found = status(storage, DagFacts(paused=False, active=False, next_run_at=None))
+    assert (found.standing, found.reason) == (
+        "owing a resync",
+        "bikes, cars were removed from Kafka, noticed at 2026-03-01 12:00:00 UTC",
+    )
+    assert found.topics.model_dump() == {"removed": ("bikes", "cars"), "removed_count": 2, "noticed_at": NOON}
 
 
 def test_reads_that_are_incomplete_run_after_run_are_told_while_it_runs_on(storage: Storage) -> None:

@@ -57,6 +57,7 @@ def test_the_first_run_makes_the_state(storage: Storage):
         "format": 3,
         "types": None,
         "incomplete": None,
+        "lost_topics": None,
     }
     status = Outboxes(storage, "vehicles").status("outbox1")
     assert (status.status, status.steps[-1].reason) == ("concluded", "2 records committed")

@@ -8,6 +8,7 @@ from contexture.outbox.attempts import SendAttempts
 from contexture.outbox.dead_letters import DeadLettered
 from contexture.outbox.document import Versioned
 from contexture.outbox.inbox_claim import Claim
+from contexture.outbox.known_topics import KnownTopics
 from contexture.outbox.ledger_seen import LedgerSeen, ShardBegun
 from contexture.outbox.lifecycle import OutboxStatus
 from contexture.outbox.manifest import LandingManifest, Manifest, Verdict
@@ -18,8 +19,8 @@ from contexture.outbox.upgrade_mark import UpgradeMark
 MEMBERS: dict[type[Versioned], tuple[int, str]] = {
     StatePointer: (
         3,
-        "cluster concluded_at files fingerprint format full_concluded_at generation identities incomplete outbox "
-        "owes_full rows sequence target types watermark",
+        "cluster concluded_at files fingerprint format full_concluded_at generation identities incomplete "
+        "lost_topics outbox owes_full rows sequence target types watermark",
     ),
     Manifest: (
         1,
@@ -38,6 +39,7 @@ MEMBERS: dict[type[Versioned], tuple[int, str]] = {
     ),
     Claim: (1, "files format"),
     DeadLettered: (1, "format shards"),
+    KnownTopics: (1, "cluster format ids"),
     LedgerSeen: (1, "cluster format topic_id"),
     ShardBegun: (1, "committed format topic_id"),
     StageOrder: (

@@ -14,6 +14,7 @@ from contexture.operations.rows import TransactionRow
 from contexture.outbox.attempts import SendAttempts, most_urgent
 from contexture.outbox.inbox_reader import InboxReader
 from contexture.outbox.incompleteness import Incompleteness
+from contexture.outbox.lost_topics import LostTopics
 from contexture.outbox.manifest import Document, Manifest
 
 _READERS: Final = 8
@@ -90,6 +91,20 @@ class Deletions(Document):
     next_step: str | None
 
 
+class RemovedTopics(Document):
+    """Topics that were removed from Kafka though they held what the publication had sent.
+
+    Attributes:
+        removed: the first 20 of those that no full run has filled since; empty where there are none.
+        removed_count: how many they are.
+        noticed_at: when the last of them was noticed; null where there are none.
+    """
+
+    removed: tuple[str, ...] = ()
+    removed_count: int = 0
+    noticed_at: datetime | None = None
+
+
 class StatusReport(Document):
     """Whether a publication does its work, and how far it is.
 
@@ -103,6 +118,7 @@ class StatusReport(Document):
         attempt, next_try_at: of the first pending outbox of which a send has failed.
         dead_letters: what can never be sent and was put aside.
         deletions: whether it learns what is deleted in its source.
+        topics: which of its topics were removed and are not filled again.
     """
 
     publication: str
@@ -117,6 +133,7 @@ class StatusReport(Document):
     lag: Lag
     dead_letters: DeadLetterStatus
     deletions: Deletions
+    topics: RemovedTopics
 
 
 def statuses(sources: Sources, names: Iterable[str]) -> list[StatusReport]:
@@ -151,6 +168,7 @@ def _status(sources: Sources, found: Surveyed) -> StatusReport:
         lag=_lag(sources, found, prepared, last),
         dead_letters=dead_letter_status(sources, found.name, last),
         deletions=_deletions(found.stored.pointer.incomplete),
+        topics=_removed_topics(found.stored.pointer.lost_topics),
     )
 
 
@@ -162,6 +180,12 @@ def _deletions(incomplete: Incompleteness | None) -> Deletions:
         reason=incomplete.why if incomplete else None,
         next_step=incomplete.next_step if incomplete else None,
     )
+
+
+def _removed_topics(lost: LostTopics | None) -> RemovedTopics:
+    if lost is None:
+        return RemovedTopics()
+    return RemovedTopics(removed=lost.topics, removed_count=lost.count, noticed_at=lost.noticed_at)
 
 
 def _transaction(row: TransactionRow) -> LastTransaction:
