@@ -12,6 +12,7 @@ from contexture.kafka import LedgerEntry, ShardResult
 from contexture.kafka.arbitration import start_of
 from contexture.kafka.ledger import LedgerStanding
 from contexture.kafka.ledger_copies import LedgerCopies
+from contexture.kafka.topic_identities import HIDDEN
 from contexture.outbox.manifest import Manifest
 from contexture.publications import Publication
 from contexture_airflow.steps.target import Sending
@@ -32,6 +33,7 @@ class FakeTarget:
     is_superseded: bool = False
     ledger_topic: str | None = None
     copies: LedgerCopies | None = None
+    hidden_topics: set[str] = field(default_factory=set)
     removed: Counter[str] = field(default_factory=Counter)
     refused: dict[int, tuple[int, ...]] = field(default_factory=dict)
 
@@ -75,7 +77,8 @@ class FakeTarget:
         self.topics |= set(topics)
 
     def topic_ids(self, topics: Iterable[str], *, all_exist: bool = False) -> dict[str, str]:
-        return {topic: f"{topic}-{self.removed[topic]}" for topic in topics if topic in self.topics}
+        hidden = dict.fromkeys(self.hidden_topics & set(topics), HIDDEN)
+        return {topic: f"{topic}-{self.removed[topic]}" for topic in topics if topic in self.topics} | hidden
 
     def remove_topic(self, topic: str) -> None:
         """Removes it; the next one of this name has another id."""
