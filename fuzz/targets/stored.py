@@ -20,6 +20,7 @@ from contexture.kafka.ledger_entry import LedgerEntry
 from contexture.outbox.attempts import AttemptLog
 from contexture.outbox.inbox_claim import release
 from contexture.outbox.inbox_entry import InboxEntry, decode_file, encode_entry, encode_file
+from contexture.outbox.known_topics import known_topics
 from contexture.outbox.layout import SHARD_FILE, PublicationFolder
 from contexture.outbox.ledger_seen import ledger_seen
 from contexture.outbox.lifecycle import Outboxes, OutboxStatus, Step
@@ -149,6 +150,7 @@ def _one(name: str, what: str, path: str, read: Callable[[Storage], object], con
 
 _CLAIM = b'{"files":["00000000000000001-a-000000000001"]}'
 _SEEN = b'{"cluster":"c","topic_id":"t","written":true}'
+_TOPICS = b'{"cluster":"c","ids":{"cars":"t"}}'
 _WHOLE = _stored(f"{_FOLDER.shard(_OUTBOX, 0)}/{SHARD_FILE}", _shard)
 
 TARGETS = (
@@ -180,6 +182,13 @@ TARGETS = (
         _FOLDER.ledger_seen(),
         lambda storage: ledger_seen(storage, _NAME),
         _SEEN,
+    ),
+    _one(
+        "topics-known",
+        "notes of topics",
+        _FOLDER.known_topics(),
+        lambda storage: known_topics(storage, _NAME),
+        _TOPICS,
     ),
     _one(
         "claims",

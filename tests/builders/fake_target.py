@@ -12,6 +12,7 @@ from contexture.kafka import LedgerEntry, SenderNames, ShardResult
 from contexture.kafka.arbitration import start_of
 from contexture.kafka.ledger import LedgerStanding
 from contexture.kafka.ledger_copies import LedgerCopies
+from contexture.kafka.topic_identities import HIDDEN
 from contexture.outbox.manifest import Manifest
 from contexture.publications import Publication
 from contexture_airflow.steps.target import Sending
@@ -34,6 +35,7 @@ class FakeTarget:
     policy: str = "compact"
     expected_rows: list[str] = field(default_factory=list)
     copies: LedgerCopies | None = None
+    hidden_topics: set[str] = field(default_factory=set)
     removed: Counter[str] = field(default_factory=Counter)
     refused: dict[int, tuple[int, ...]] = field(default_factory=dict)
 
@@ -83,7 +85,8 @@ class FakeTarget:
         self.topics |= set(topics)
 
     def topic_ids(self, topics: Iterable[str], *, all_exist: bool = False) -> dict[str, str]:
-        return {topic: f"{topic}-{self.removed[topic]}" for topic in topics if topic in self.topics}
+        hidden = dict.fromkeys(self.hidden_topics & set(topics), HIDDEN)
+        return {topic: f"{topic}-{self.removed[topic]}" for topic in topics if topic in self.topics} | hidden
 
     def remove_topic(self, topic: str) -> None:
         """Removes it; the next one of this name has another id."""

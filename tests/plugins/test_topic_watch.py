@@ -181,6 +181,17 @@ def test_an_outbox_that_is_approved_again_after_it_was_sent_in_part_is_compared_
     assert city.lost() == ("cars",)
 
 
+def test_a_topic_that_may_not_be_seen_is_not_taken_for_a_removed_one(city: City) -> None:
+    city.kafka.hidden_topics = {"cars"}
+    assert (city.settled().mode, city.lost()) == ("changes", ())
+    city.kafka.remove_topic("bikes")
+    assert city.settled().mode == "full"
+    city.kafka.hidden_topics = set()
+    removed(city.kafka)
+    city.settled()
+    assert city.lost() == ("bikes", "cars")
+
+
 def test_another_cluster_has_topics_of_its_own(city: City) -> None:
     city.kafka.cluster_id = "cluster-b"
     city.kafka.topics.clear()

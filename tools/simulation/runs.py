@@ -56,7 +56,8 @@ class _Home:
         return relative in self._contents
 
     def files(self, folder: str, suffix: str = "") -> list[str]:
-        return [path for path in self._contents if path.startswith(f"{folder}/") and path.endswith(suffix)]
+        found = (path.removeprefix(f"{folder}/") for path in self._contents if path.startswith(f"{folder}/"))
+        return [name for name in found if name.endswith(suffix)]
 
 
 class SimulatedTarget(KafkaTarget):  # type: ignore[misc]

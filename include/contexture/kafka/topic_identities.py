@@ -18,6 +18,10 @@ MADE_SECONDS: Final = 60.0
 TOPICS_OF_A_REQUEST: Final = 10_000
 """An answer with so many topics took 0.4 to 2.5 s on a busy machine of two cores; a request may take 10 s."""
 
+HIDDEN: Final = ""
+"""The id of a topic that this user may not see, so that nothing can be found out of it."""
+
+_FORBIDDEN: Final = "TOPIC_AUTHORIZATION_FAILED"
 _UNKNOWN: Final = frozenset({"UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC"})
 _LOOKS: Final = 3
 _POLL_SECONDS: Final = 0.1
@@ -44,10 +48,11 @@ def topic_ids(
         progress: gets a sentence now and then while they are.
 
     Returns:
-        Without the topics that do not exist. Brokers without ids of topics give all of them the same one.
+        Without the topics that do not exist; `HIDDEN` for those that this user may not see. Brokers without ids of
+        topics give all of them the same one.
 
     Raises:
-        KafkaConfigurationError: this user may not see a topic.
+        KafkaConfigurationError: the brokers refuse this user.
         RetriableError: no broker answers, or a topic that exists stays unknown.
     """
     wanted = sorted(set(names))
@@ -129,5 +134,7 @@ class TopicIdentities(AdminCalls):
             error = error_in(failure)
             if error.name() in _UNKNOWN:
                 return None, True
+            if error.name() == _FORBIDDEN:
+                return HIDDEN, True
             self._wait_or_raise(error, "describing", name)
             return None, False

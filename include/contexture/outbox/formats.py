@@ -125,7 +125,7 @@ def pending_documents(storage: Storage, publication: str) -> Iterator[tuple[Kind
     folder = PublicationFolder(publication)
     yield STATE, folder.current_state()
     yield LEDGER_SEEN, folder.ledger_seen()
-    yield from ((SHARD_BEGUN, path) for path in storage.files(folder.shards_begun(), ".json"))
+    yield from _shards_begun(storage, folder.shards_begun())
     yield KNOWN_TOPICS, folder.known_topics()
     for marker in storage.files(folder.pending(), ".json"):
         outbox = marker.split("-", 1)[1].removesuffix(".json")
@@ -136,7 +136,7 @@ def pending_documents(storage: Storage, publication: str) -> Iterator[tuple[Kind
 def _documents(storage: Storage, folder: PublicationFolder) -> Iterator[tuple[Kind, str]]:
     yield STATE, folder.current_state()
     yield LEDGER_SEEN, folder.ledger_seen()
-    yield from ((SHARD_BEGUN, path) for path in storage.files(folder.shards_begun(), ".json"))
+    yield from _shards_begun(storage, folder.shards_begun())
     yield KNOWN_TOPICS, folder.known_topics()
     for outbox in storage.folders(folder.outboxes()):
         yield from _of_outbox(storage, folder, outbox)
@@ -158,5 +158,11 @@ def _of_outbox(storage: Storage, folder: PublicationFolder, outbox: str) -> Iter
         (KNOWN_TOPICS, folder.approved_topics(outbox)),
     )
     yield from ((kind, path) for kind, path in known if path.rsplit("/", 1)[1] in there)
+    yield from _shards_begun(storage, folder.backfilled_shards_begun(outbox))
     for name in storage.files(folder.attempts(outbox), ".json"):
         yield ATTEMPTS, f"{folder.attempts(outbox)}/{name}"
+
+
+def _shards_begun(storage: Storage, folder: str) -> Iterator[tuple[Kind, str]]:
+    for name in storage.files(folder, ".json"):
+        yield SHARD_BEGUN, f"{folder}/{name}"

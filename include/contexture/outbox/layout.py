@@ -186,7 +186,11 @@ class PublicationFolder:
 
     def backfilled_shard_begun(self, outbox: str, shard: int) -> str:
         """Whether a shard of a backfill was ever sent: each interval has rows of its own in the ledger."""
-        return f"{self.outbox(outbox)}/ledger/shard={shard}.json"
+        return f"{self.backfilled_shards_begun(outbox)}/shard={shard}.json"
+
+    def backfilled_shards_begun(self, outbox: str) -> str:
+        """A document for each shard of a backfill that was ever sent."""
+        return f"{self.outbox(outbox)}/ledger"
 
     def pending(self) -> str:
         """One marker per outbox that is prepared and not yet at its end, named so that they sort by sequence."""

@@ -64,8 +64,8 @@ def committed_shards(storage: Storage, publication: str, topic_id: str) -> froze
     """The shards of which a ledger must hold rows."""
     folder = PublicationFolder(publication)
     found: set[int] = set()
-    for path in storage.files(folder.shards_begun(), _SUFFIX):
-        shard = int(path.rsplit("=", 1)[1].removesuffix(_SUFFIX))
+    for name in storage.files(folder.shards_begun(), _SUFFIX):
+        shard = int(name.rsplit("=", 1)[1].removesuffix(_SUFFIX))
         begun = shard_begun(storage, folder.shard_begun(shard))
         if begun is not None and begun.committed and begun.topic_id == topic_id:
             found.add(shard)

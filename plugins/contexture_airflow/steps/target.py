@@ -97,7 +97,7 @@ class Target(Protocol):
         ...
 
     def topic_ids(self, topics: Iterable[str], *, all_exist: bool = False) -> dict[str, str]:
-        """Kafka's own ids of topics, without those that do not exist.
+        """Kafka's own ids of topics, without those that do not exist; `HIDDEN` for those that may not be seen.
 
         Args:
             topics: their names.

@@ -7,10 +7,11 @@ topics.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 
 from contexture.errors import ConfigurationError
+from contexture.kafka.topic_identities import HIDDEN
 from contexture.outbox.conclusion import require_topics_again
 from contexture.outbox.known_topics import (
     KnownTopics,
@@ -42,10 +43,10 @@ def check_topics(storage: Storage, publication: Publication, target: Target, rep
         _adopt(storage, publication, target, report)
         return
     now = target.topic_ids(known.ids)
-    lost = {name for name, topic_id in known.ids.items() if now.get(name) != topic_id}
+    lost = _lost(known.ids, now)
     if lost:
         _require_again(storage, publication.name, _held(storage, publication.name, lost), report)
-        _write(storage, publication.name, target, now)
+        _write(storage, publication.name, target, {**_without(known, lost), **_seen(now)})
 
 
 def record_topics(
@@ -63,7 +64,7 @@ def record_topics(
     """
     if publication.source.kind == "operations":
         return
-    ids = target.topic_ids(topics, all_exist=True)
+    ids = _seen(target.topic_ids(topics, all_exist=True))
     if not ids:
         return
     write_approved_topics(storage, manifest, KnownTopics(cluster=target.cluster(), ids=ids))
@@ -86,15 +87,14 @@ def check_sent_topics(storage: Storage, manifest: Manifest, target: Target, repo
     if approved is None or approved.cluster != target.cluster():
         return
     now = target.topic_ids(approved.ids)
-    lost = {name for name, topic_id in approved.ids.items() if now.get(name) != topic_id}
+    lost = _lost(approved.ids, now)
     if not lost:
         return
     if manifest.mode == "backfill":
         raise _abandoned(storage, manifest, lost)
     _require_again(storage, manifest.publication, lost, report)
     known = _known_on(storage, manifest.publication, target)
-    kept = {name: topic_id for name, topic_id in (known.ids if known else {}).items() if name not in lost}
-    _write(storage, manifest.publication, target, {**kept, **now})
+    _write(storage, manifest.publication, target, {**_without(known, lost), **_seen(now)})
 
 
 def _adopt(storage: Storage, publication: Publication, target: Target, report: Report) -> None:
@@ -107,7 +107,20 @@ def _adopt(storage: Storage, publication: Publication, target: Target, report: R
     if publication.source.kind == "ngsi":
         # A registry's first run puts into state what it never sent, so that its topics need not exist.
         _require_again(storage, publication.name, held - set(now), report)
-    _write(storage, publication.name, target, now)
+    _write(storage, publication.name, target, _seen(now))
+
+
+def _lost(recorded: Mapping[str, str], now: Mapping[str, str]) -> set[str]:
+    """The topics that are missing or other ones; of one that may not be seen nothing is known."""
+    return {name for name, topic_id in recorded.items() if now.get(name) not in {topic_id, HIDDEN}}
+
+
+def _seen(ids: Mapping[str, str]) -> dict[str, str]:
+    return {name: topic_id for name, topic_id in ids.items() if topic_id != HIDDEN}
+
+
+def _without(known: KnownTopics | None, lost: set[str]) -> dict[str, str]:
+    return {name: topic_id for name, topic_id in (known.ids if known else {}).items() if name not in lost}
 
 
 def _require_again(storage: Storage, publication: str, lost: Iterable[str], report: Report) -> None:

@@ -23,6 +23,7 @@ from contexture.kafka import (
     test_connection,
 )
 from contexture.kafka.testing import MemoryShard, OutboxRow
+from contexture.kafka.topic_identities import HIDDEN, topic_ids
 from contexture.sandbox.kafka import EmbeddedKafka
 from contexture.sandbox.listeners import Security
 from fakes.token_service import TokenService, token_service
@@ -257,3 +258,10 @@ def test_a_record_larger_than_the_topic_takes_is_told_with_both_limits(secured):
     [(name, detail)] = failures(report)
     assert name == "message size"
     assert "message.max.bytes of the connection is 1000000, max.message.bytes of the topic 5000" in detail
+
+
+def test_a_topic_that_a_user_may_not_see_is_told_from_one_that_is_missing(secured):
+    settings = ClientSettings.from_extra(secured.client_settings("bert"))
+    found = topic_ids(settings, ["anna-1", "bert-1", "bert-missing"])
+    assert sorted(found) == ["anna-1", "bert-1"]
+    assert found["anna-1"] == HIDDEN != found["bert-1"]

@@ -33,6 +33,7 @@ from contexture.ngsi.transport import date_of
 from contexture.outbox.attempts import AttemptLog
 from contexture.outbox.formats import STATUS, stored_format
 from contexture.outbox.inbox_claim import release
+from contexture.outbox.known_topics import known_topics
 from contexture.outbox.layout import SHARD_FILE, PublicationFolder
 from contexture.outbox.ledger_seen import ledger_seen
 from contexture.outbox.lifecycle import Outboxes
@@ -200,6 +201,7 @@ def test_a_strangers_record_is_no_row_of_the_ledger(row: bytes) -> None:
     [
         (FOLDER.current_state(), lambda storage: State(storage, "vehicles").pointer()),
         (FOLDER.ledger_seen(), lambda storage: ledger_seen(storage, "vehicles")),
+        (FOLDER.known_topics(), lambda storage: known_topics(storage, "vehicles")),
         (FOLDER.outbox_claim("a"), lambda storage: release(storage, "vehicles", "a")),
         (FOLDER.shard_attempts("a", 0), lambda storage: AttemptLog(storage, "vehicles").of_shard("a", 0)),
         (FOLDER.shard_attempts("a", 0), lambda storage: AttemptLog(storage, "vehicles").of_outbox("a")),
