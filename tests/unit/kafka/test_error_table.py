@@ -46,7 +46,7 @@ def test_meaning(name, fatal, retriable, abortable, expected):
         ("MSG_SIZE_TOO_LARGE", RejectedError, "message.max.bytes"),
         ("INVALID_RECORD", RejectedError, "key"),
         ("TOPIC_AUTHORIZATION_FAILED", KafkaConfigurationError, "WRITE"),
-        ("UNKNOWN_TOPIC_OR_PART", KafkaConfigurationError, "create the topic"),
+        ("UNKNOWN_TOPIC_OR_PART", KafkaConfigurationError, "start a new run"),
         ("_INCONSISTENT", RetriableError, "clear the task"),
     ],
 )

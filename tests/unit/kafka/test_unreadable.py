@@ -40,7 +40,7 @@ class Message:
         ("_BAD_COMPRESSION", DamagedRecordsError, r"damaged: _BAD_COMPRESSION.*receive\.message\.max\.bytes"),
         ("INVALID_MSG", DamagedRecordsError, "damaged: INVALID_MSG"),
         ("TOPIC_AUTHORIZATION_FAILED", KafkaConfigurationError, r"\(topic cars\).*READ and DESCRIBE on the topic"),
-        ("UNKNOWN_TOPIC_OR_PART", KafkaConfigurationError, "create the topic"),
+        ("UNKNOWN_TOPIC_OR_PART", KafkaConfigurationError, "start a new run"),
     ],
 )
 def test_what_would_leave_records_out_is_raised(name, kind, told):

@@ -80,7 +80,7 @@ def test_a_bomb_never_takes_more_memory_than_the_limit_and_a_few_pieces() -> Non
     assert peak < 20_000_000
 
 
-@pytest.mark.parametrize("body", [gzip.compress(b"[1]" * 100)[:-3], b"no gzip", b"", zlib.compress(b"[1]")])
+@pytest.mark.parametrize("body", [gzip.compress(b"[1]" * 100, mtime=0)[:-3], b"no gzip", b"", zlib.compress(b"[1]")])
 def test_a_body_that_is_no_whole_gzip_is_read_again(body: bytes) -> None:
     with pytest.raises(BrokerUnavailableError, match="ends before it is whole"):
         network(packed(body, "gzip")).ask(QUESTION)
