@@ -172,7 +172,7 @@ def test_a_record_without_key_to_a_compacted_topic_is_refused(settings, name):
 def test_a_missing_topic_is_named(settings, name):
     with pytest.raises(KafkaConfigurationError, match=f"topic {name}.*UNKNOWN_TOPIC") as caught:
         Publisher(settings, SenderNames(name), shards=1).publish(MemoryShard(rows(name)))
-    assert "create the topic" in caught.value.next_step
+    assert "start a new run" in caught.value.next_step
 
 
 def test_no_broker_is_said_clearly_and_soon():
