@@ -7,13 +7,17 @@ goes out: a sender of the old shard would write a key after the one that has it 
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import logging
+import time
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
+from typing import Final, TypeVar
 
 from contexture.errors import ContextureError, RetriableError
 from contexture.kafka.clients import transactional_producer
-from contexture.kafka.errors import SequenceTakenError
+from contexture.kafka.errors import FencedError, SequenceTakenError
 from contexture.kafka.failures import SendAgainError
 from contexture.kafka.ledger_entry import LedgerEntry
 from contexture.kafka.opening import open_session
@@ -22,6 +26,10 @@ from contexture.kafka.ports import LedgerPort, OpenProducer
 from contexture.kafka.senders import SenderNames
 from contexture.kafka.session import Session
 from contexture.kafka.settings import ClientSettings
+from contexture.kafka.takeover import FENCED_WAITS_SECONDS
+
+_LOG: Final = logging.getLogger(__name__)
+_Written = TypeVar("_Written")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +54,7 @@ class Claims:
         ledger: its ledger.
         patience: how long brokers are waited for.
         open_producer: for tests.
+        sleep: seconds.
     """
 
     def __init__(
@@ -56,12 +65,14 @@ class Claims:
         *,
         patience: Patience | None = None,
         open_producer: OpenProducer = transactional_producer,
+        sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self._settings = settings
         self._names = names
         self._ledger = ledger
         self._patience = patience or Patience(300.0)
         self._open_producer = open_producer
+        self._sleep = sleep
 
     def claim(self, outbox: str, sequence: int, *, shards: int, used: Collection[int]) -> ClaimReport:
         """Fences the senders of every shard that the outbox does not use, and writes its sequence there.
@@ -76,6 +87,7 @@ class Claims:
 
         Raises:
             SequenceTakenError: another outbox of the same sequence was sent or claimed.
+            FencedError: another sender fenced the claim of a shard four times in a row.
             BrokersAwayError: the brokers stayed away.
         """
         self._ledger.prepare(shards)
@@ -86,7 +98,7 @@ class Claims:
         claimed: list[int] = []
         for shard, standing in standings.items():
             if shard not in used and standing == "earlier":
-                if not self._claim_shard(shard, outbox, sequence):
+                if not self._when_fenced_again(partial(self._claim_shard, shard, outbox, sequence)):
                     return ClaimReport(tuple(claimed), superseded=True)
                 claimed.append(shard)
         return ClaimReport(tuple(claimed), superseded=False)
@@ -105,12 +117,16 @@ class Claims:
             How far the log is told: `transaction`, or what stands in the ledger.
 
         Raises:
+            FencedError: another sender fenced this one four times in a row.
             BrokersAwayError: the brokers stayed away.
         """
         self._ledger.prepare(1)
         known = _told(self._ledger.read(0))
         if known is not None:
             return known
+        return self._when_fenced_again(lambda: self._begin_log(outbox, sequence, transaction))
+
+    def _begin_log(self, outbox: str, sequence: int, transaction: int) -> int:
         session = self._session(0)
         try:
             session.initialise()
@@ -123,6 +139,16 @@ class Claims:
         finally:
             session.close()
         return transaction if known is None else known
+
+    def _when_fenced_again(self, write: Callable[[], _Written]) -> _Written:
+        """Writes again after a fencing: each time it is what the ledger shows by then that decides what is written."""
+        for wait in FENCED_WAITS_SECONDS:
+            try:
+                return write()
+            except FencedError as failure:
+                _LOG.warning("fenced while the ledger was written; trying again in %.0f s: %s", wait, failure.message)
+                self._sleep(wait)
+        return write()
 
     def _write(self, session: Session, shard: int, entry: LedgerEntry) -> None:
         session.begin()

@@ -19,7 +19,7 @@ from contexture.kafka.ports import LedgerPort
 
 # Of two living senders, each of which fences the other, one has its transaction through within these waits: most take
 # less than 2 s. They grow so that long transactions get through too.
-_WAITS_SECONDS: Final = (2.0, 6.0, 18.0)
+FENCED_WAITS_SECONDS: Final = (2.0, 6.0, 18.0)
 
 
 class OwnRows:
@@ -93,20 +93,20 @@ class Fencings:
         """
         if not self._own.has_begun:
             # It was fenced before it looked. What is there now counts as found.
-            self._own.found(self._row())
-        if not self._own.knows(self._row()):
+            self._own.found(self.row())
+        if not self._own.knows(self.row()):
             raise failure
-        if self._count == len(_WAITS_SECONDS):
+        if self._count == len(FENCED_WAITS_SECONDS):
             raise _fenced_too_often(failure, self._count + 1) from failure
-        wait = _WAITS_SECONDS[self._count]
+        wait = FENCED_WAITS_SECONDS[self._count]
         self._count += 1
         self._again(f"fenced, but no other sender wrote to the ledger; looking again in {wait:.0f} s")
         self._sleep(wait)
-        if not self._own.knows(self._row()):
+        if not self._own.knows(self.row()):
             raise failure
 
-    def _row(self) -> LedgerEntry | None:
-        """The newest, also of a transaction that is open or that Kafka never ended."""
+    def row(self) -> LedgerEntry | None:
+        """The ledger's newest, also of a transaction that is open or that Kafka never ended."""
         return self._ledger.hidden(self._shard) or self._ledger.read(self._shard)
 
 

@@ -475,6 +475,38 @@ def test_claiming_fences_a_sender_that_is_still_at_work(cluster, publisher):
     assert ledger.read(1).sequence == 2
 
 
+def test_a_claim_that_a_late_request_fences_is_made_again(cluster):
+    """A late InitProducerId of a dead client raises the epoch; no other sender wrote to the ledger."""
+    ledger, slept = FakeLedger(cluster, NAMES), []
+    cluster.script["commit_transaction"] = [failure("_FENCED", fatal=True)]
+    claims = Claims(SETTINGS, NAMES, ledger, open_producer=cluster.open_producer, sleep=slept.append)
+    assert claims.claim("new", 2, shards=2, used=[]).claimed == (0, 1)
+    assert slept == [2.0]
+    assert [ledger.read(shard).sequence for shard in (0, 1)] == [2, 2]
+
+
+def test_a_claim_that_is_fenced_for_a_later_outbox_gives_way_to_it(cluster):
+    ledger, slept = FakeLedger(cluster, NAMES), []
+
+    def later_meanwhile(producer):
+        Claims(SETTINGS, NAMES, ledger, open_producer=cluster.open_producer).claim("later", 3, shards=1, used=[])
+        raise failure("_FENCED", fatal=True)
+
+    cluster.script["commit_transaction"] = [later_meanwhile]
+    claims = Claims(SETTINGS, NAMES, ledger, open_producer=cluster.open_producer, sleep=slept.append)
+    assert claims.claim("new", 2, shards=1, used=[]).superseded
+    assert ledger.read(0).sequence == 3
+
+
+def test_a_claim_that_is_always_fenced_ends_after_the_waits(cluster):
+    ledger, slept = FakeLedger(cluster, NAMES), []
+    cluster.script["commit_transaction"] = [failure("_FENCED", fatal=True)] * 4
+    claims = Claims(SETTINGS, NAMES, ledger, open_producer=cluster.open_producer, sleep=slept.append)
+    with pytest.raises(FencedError):
+        claims.claim("new", 2, shards=1, used=[])
+    assert slept == [2.0, 6.0, 18.0]
+
+
 def test_nothing_is_claimed_for_a_superseded_outbox(cluster, publisher):
     publisher.publish(MemoryShard(ROWS, outbox_id="new", sequence=2))
     ledger = FakeLedger(cluster, NAMES)
