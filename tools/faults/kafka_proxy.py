@@ -24,7 +24,7 @@ import struct
 import threading
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, cast
 
 from contexture.sandbox.kafka import EmbeddedKafka
@@ -82,7 +82,13 @@ class Delay:
 
 @dataclass(frozen=True, slots=True)
 class Duplicate:
-    """The broker gets the request twice, the client hears of the first answer."""
+    """The broker gets the request twice, the client hears of the first answer.
+
+    Attributes:
+        name: the second copy stays in the proxy until `KafkaProxy.release(name)`; without one it follows at once.
+    """
+
+    name: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +103,18 @@ class DropAnswer:
     cut: bool = True
 
 
-Fate = Hold | Delay | Duplicate | Cut | DropAnswer
+@dataclass(frozen=True, slots=True)
+class Stall:
+    """From the request on nothing passes for so many seconds, on no connection and in neither direction.
+
+    Nothing is lost, as TCP loses nothing: what both sides sent meanwhile arrives then, also on connections that the
+    client has given up.
+    """
+
+    seconds: float
+
+
+Fate = Hold | Delay | Duplicate | Cut | DropAnswer | Stall
 """What befalls a request; None in its place passes it on."""
 
 
@@ -112,7 +129,7 @@ class Request:
         version: of the request.
         number: how many of this api there were with it since the start, or since `reset`; from 1.
         raw: with the length before it.
-        is_stale: it was held or delayed.
+        is_stale: it was held or delayed, or is the late copy of another.
     """
 
     connection: int
@@ -187,6 +204,9 @@ class KafkaProxy:
         self._held: dict[str, asyncio.Event] = {}
         self._connections: dict[int, _Connection] = {}
         self._loop = asyncio.new_event_loop()
+        self._passing = asyncio.Event()
+        self._passing.set()
+        self._copies: set[asyncio.Task[None]] = set()
         self._is_open = threading.Event()
         self._changed = threading.Condition()
         self._thread = threading.Thread(target=self._run, name="kafka-proxy", daemon=True)
@@ -285,6 +305,10 @@ class KafkaProxy:
     async def _pass_request(self, connection: _Connection, raw: bytes) -> None:
         request, correlation = self._read(connection, raw)
         fate = self.fate(request)
+        if isinstance(fate, Stall):
+            self._passing.clear()
+            self._loop.call_later(fate.seconds, self._passing.set)
+        await self._passing.wait()
         if isinstance(fate, Cut):
             connection.cut()
             return
@@ -294,13 +318,37 @@ class KafkaProxy:
                 connection.cut()
             await self._wait(fate)
         drop = fate if isinstance(fate, DropAnswer) else None
+        self._send(connection, raw, correlation, request, drop)
+        if isinstance(fate, Duplicate):
+            if fate.name is None:
+                self._send(connection, raw, correlation, request, DropAnswer(cut=False))
+            else:
+                self._keep(asyncio.create_task(self._send_copy(raw, correlation, request, fate.name)))
+        await connection.broker.drain()
+
+    def _send(
+        self, connection: _Connection, raw: bytes, correlation: int, request: Request, drop: DropAnswer | None
+    ) -> None:
         connection.waiting[correlation].append((request, drop))
         connection.idle.clear()
         connection.broker.write(raw)
-        if isinstance(fate, Duplicate):
-            connection.waiting[correlation].append((request, DropAnswer(cut=False)))
-            connection.broker.write(raw)
-        await connection.broker.drain()
+
+    def _keep(self, task: asyncio.Task[None]) -> None:
+        self._copies.add(task)
+        task.add_done_callback(self._copies.discard)
+
+    async def _send_copy(self, raw: bytes, correlation: int, request: Request, name: str) -> None:
+        """Sends a copy when it is released, on a connection of its own: the client's may be gone by then."""
+        await self._held.setdefault(name, asyncio.Event()).wait()
+        try:
+            opened = asyncio.open_connection("127.0.0.1", self._broker_port, limit=_BUFFERED_BYTES)
+            from_broker, to_broker = await opened
+            to_broker.write(raw)
+            answer = await asyncio.wait_for(_frame(from_broker), _LINGER_SECONDS)
+        except (OSError, asyncio.IncompleteReadError, TimeoutError):
+            return
+        to_broker.transport.abort()
+        self._note(Answer(replace(request, is_stale=True), _error(request, answer)))
 
     async def _wait(self, fate: Hold | Delay) -> None:
         if isinstance(fate, Delay):
@@ -319,6 +367,7 @@ class KafkaProxy:
         try:
             while True:
                 raw = await _frame(from_broker)
+                await self._passing.wait()
                 correlation = struct.unpack_from(">i", raw, 4)[0]
                 request, drop = connection.waiting[correlation].popleft()
                 if not connection.waiting[correlation]:

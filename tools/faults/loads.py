@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
+
+import pyarrow as pa
 
 from contexture.kafka.testing import MemoryShard, OutboxRow
 from contexture.outbox.manifest import RegistryPart
@@ -15,6 +18,19 @@ MARK = "fault-mark"
 _KEYS = 7
 # Each so many records of a shard, one is a tombstone.
 _TOMBSTONES = 5
+_PACE_SECONDS = 0.01
+_PACED_ROWS = 3
+
+
+@dataclass(frozen=True)
+class PacedShard(MemoryShard):
+    """A shard whose batches are few rows each and come slowly, so that a transaction is under way for a while."""
+
+    def batches(self, from_position: int) -> Iterator[pa.RecordBatch]:
+        """As of any shard, with 10 ms before each batch."""
+        for batch in super().batches(from_position):
+            time.sleep(_PACE_SECONDS)
+            yield batch
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +119,17 @@ class Told:
             )
             for number, structure in enumerate(self.structures)
         ]
+
+
+def paced(load: Load) -> Load:
+    """The same outbox with shards that are read slowly."""
+    shards = tuple(
+        PacedShard(
+            each.rows, outbox_id=each.outbox_id, sequence=each.sequence, shard=each.shard, batch_rows=_PACED_ROWS
+        )
+        for each in load.shards
+    )
+    return Load(shards, load.records)
 
 
 def registry_log(last: int) -> list[Told]:

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Any
 
+from confluent_kafka import KafkaError, KafkaException
+
 from contexture.kafka.progress import SendProgress
 from tools.faults.moments import Moment
 
@@ -35,11 +37,13 @@ class Probe:
     Args:
         pipe: to the process that watches.
         aim: where to hold; None for nowhere.
+        gives_up: after which record of which transaction to give it up, once; None for never.
     """
 
-    def __init__(self, pipe: Connection, aim: Aim | None) -> None:
+    def __init__(self, pipe: Connection, aim: Aim | None, gives_up: Aim | None = None) -> None:
         self._pipe = pipe
         self._aim = aim
+        self._gives_up = gives_up
         self._transactions = 0
 
     def reached(self, moment: Moment, record: int = 0) -> None:
@@ -57,6 +61,14 @@ class Probe:
     def wants(self, record: int) -> bool:
         """Whether the sender holds after this record of the open transaction."""
         return self._is_aim(Moment.MID_PRODUCE, record)
+
+    def gives_up(self, record: int) -> bool:
+        """Whether the transaction is given up after this record of it; True once."""
+        aim = self._gives_up
+        if aim is None or (aim.transaction, aim.record) != (self._transactions, record):
+            return False
+        self._gives_up = None
+        return True
 
     def progress(self, progress: SendProgress) -> None:
         """For the publisher: passes on why something is done again."""
@@ -123,6 +135,9 @@ class ProbedProducer:
         self._records += 1
         if topic != self._ledger_topic and self._probe.wants(self._records):
             self._reached_with_all(Moment.MID_PRODUCE)
+        if self._probe.gives_up(self._records):
+            self._producer.flush(_FLUSH_SECONDS)
+            raise KafkaException(KafkaError(KafkaError._TIMED_OUT, "given up on purpose", txn_requires_abort=True))
 
     def commit_transaction(self, timeout: float) -> None:
         """From `before commit` to `after commit`; it is called again when it timed out."""

@@ -36,6 +36,7 @@ class SendOrder:
         shards: how many the outbox has.
         aim: where to hold; None for nowhere.
         wait_seconds: how long brokers are waited for.
+        gives_up: where the sender's client says once that the transaction has to be aborted; None for nowhere.
     """
 
     client: Mapping[str, str | int]
@@ -44,11 +45,12 @@ class SendOrder:
     shards: int = 1
     aim: Aim | None = None
     wait_seconds: float = 60.0
+    gives_up: Aim | None = None
 
 
 def send(order: SendOrder, pipe: Connection) -> None:
     """Sends, and tells how it ended: `done` with the result, or `failed` with the error's class and text."""
-    probe = Probe(pipe, order.aim)
+    probe = Probe(pipe, order.aim, order.gives_up)
     names = SenderNames(order.publication)
 
     def opened(*call: Any) -> Any:

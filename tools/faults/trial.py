@@ -89,6 +89,7 @@ class Trial:
         timeout_ms: how long a transaction may stay open.
         most_records: after how many records of a transaction a sender holds at most.
         disturbed: what came between, from outside of the run.
+        further: settings of the senders' clients, beside the address and the time-out.
     """
 
     cell: Cell
@@ -98,6 +99,7 @@ class Trial:
     timeout_ms: int = _TIMEOUT_MS
     most_records: int = 6
     disturbed: str = ""
+    further: Mapping[str, str | int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.random = self.cell.random()
@@ -109,7 +111,7 @@ class Trial:
     @property
     def client(self) -> dict[str, str | int]:
         """The extra of the connection."""
-        return {"bootstrap.servers": self.bootstrap, "transaction.timeout.ms": self.timeout_ms}
+        return {"bootstrap.servers": self.bootstrap, "transaction.timeout.ms": self.timeout_ms, **self.further}
 
     @property
     def settings(self) -> ClientSettings:
@@ -134,11 +136,13 @@ class Trial:
         record = self.random.randint(1, self.most_records)
         return Aim(moment or self.cell.moment, self.random.randrange(transactions), record)
 
-    def sender(self, shard: MemoryShard, aim: Aim | None = None, *, shards: int = 1) -> Sender:
-        """A new sender of a shard."""
+    def sender(
+        self, shard: MemoryShard, aim: Aim | None = None, *, shards: int = 1, gives_up: Aim | None = None
+    ) -> Sender:
+        """A new sender of a shard; it holds at an aim, or gives up one transaction."""
         if aim is not None and aim.moment in {Moment.BEFORE_INIT, Moment.AFTER_INIT}:
             aim = Aim(aim.moment)
-        return Sender(SendOrder(self.client, self.publication, shard, shards, aim))
+        return Sender(SendOrder(self.client, self.publication, shard, shards, aim, gives_up=gives_up))
 
     def kill(self, sender: Sender) -> None:
         """Waits until a sender holds at its aim, and kills it soon after."""
