@@ -101,7 +101,7 @@ class FakeProducer:
         self.epoch = -1
         self.open: list[Sent] | None = None
         self.queued = 0
-        self.polls = 0
+        self.polls = self.flushes = 0
         self.aborted = False
         self.listed = []
         self.is_one_by_one = False
@@ -135,6 +135,14 @@ class FakeProducer:
         if timeout > 0:
             self.queued = max(0, self.queued - 3)
         return 0
+
+    def flush(self, timeout):
+        self.flushes += 1
+        self.cluster.next_failure("flush", self)
+        # The records of a transaction that has failed stay in the client's queue.
+        if self.watch.undelivered is None:
+            self.queued = 0
+        return self.queued
 
     def commit_transaction(self, timeout):
         if self.epoch != self.cluster.epochs[self.transactional_id]:

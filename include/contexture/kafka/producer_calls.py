@@ -15,6 +15,8 @@ from contexture.kafka.rows import Row
 from contexture.kafka.watch import ClientWatch
 
 _FULL_QUEUE_SECONDS = 0.05
+# A flush returns as soon as the queue is empty; one of a transaction that has failed never does.
+_FLUSH_SECONDS = 0.5
 
 
 class ProducerCalls:
@@ -97,6 +99,15 @@ class ProducerCalls:
                 raise self.explained(self._watch.fatal, doing)
             self._patience.waited("no broker takes records", said_at_once=False)
         self._patience.relieve()
+
+    def await_delivery(self, seconds: float) -> None:
+        """Waits until nothing is left in the client's queue, a record was refused, or the seconds are over."""
+        until = self._clock() + seconds
+        while len(self._producer) and not self._watch.has_failed and self._clock() < until:
+            try:
+                asked(lambda: self._producer.flush(_FLUSH_SECONDS))
+            except call_errors() as failure:
+                self._watch.on_error(error_in(failure))
 
     def when_full(self, row: Row) -> None:
         """Hands a row, for which the queue had no room, to the client when there is some; raises what the client does.

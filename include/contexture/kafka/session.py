@@ -37,6 +37,7 @@ _CALLBACK: Final = 4
 # Reports of records follow the failure of their transaction at once.
 _REPORT_SECONDS: Final = 5.0
 _REPORT_POLL_SECONDS: Final = 0.05
+_DELIVERY_SECONDS: Final = 5.0
 
 
 class Session:
@@ -176,6 +177,13 @@ class Session:
             self._calls.once(lambda: self._producer.produce(topic, value, key, partition), "sending the ledger's row")
         except BufferError:
             self._calls.once(lambda: self._calls.when_full(row), "sending the ledger's row")
+
+    def deliver(self) -> None:
+        """Waits until brokers have what was produced, so that the ledger's row is never there before its records.
+
+        It waits 5 s at most: what keeps records back for longer, `commit` waits for or says.
+        """
+        self._calls.await_delivery(_DELIVERY_SECONDS)
 
     def commit(self) -> None:
         """Delivers what is outstanding and makes the transaction visible.

@@ -95,6 +95,7 @@ class Transactions:
         entry = self._entry(size)
         self._own.writes(entry)
         ledger, shard = self._equipment.ledger, self._reader.shard
+        session.deliver()
         session.produce_one(ledger.topic, key=ledger.key(shard), value=entry.to_json(), partition=shard)
         session.commit()
         self._committed(entry)

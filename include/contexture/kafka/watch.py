@@ -68,6 +68,11 @@ class ClientWatch:
         self.clean: Callable[[str], str] = lambda text: text
         self.delivered: Callable[[KafkaErrorLike | None, MessageLike], None] | None = None
 
+    @property
+    def has_failed(self) -> bool:
+        """Whether a record was refused, or the client can do nothing more."""
+        return self.undelivered is not None or self.fatal is not None
+
     def on_error(self, error: KafkaErrorLike) -> None:
         """For `error_cb`."""
         text = self.clean(error.str())

@@ -12,7 +12,7 @@ from contexture.kafka.ledger_entry import LedgerEntry
 from contexture.kafka.ledger_writing import write_rows
 from contexture.kafka.senders import SenderNames
 from contexture.kafka.settings import ClientSettings
-from tests.fakes.kafka_cluster import FakeCluster, FakeLedger, failure
+from fakes.kafka_cluster import FakeCluster, FakeLedger, failure
 
 SETTINGS = ClientSettings.from_extra({"bootstrap.servers": "nowhere:9092"})
 NAMES = SenderNames("cars")

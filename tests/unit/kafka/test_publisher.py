@@ -17,7 +17,7 @@ from contexture.kafka import (
     SequenceTakenError,
 )
 from contexture.kafka.testing import MemoryShard, OutboxRow
-from fakes.kafka_cluster import TIMED_OUT, FakeCluster, FakeHidden, FakeLedger, failure
+from fakes.kafka_cluster import TIMED_OUT, FakeCluster, FakeHidden, FakeLedger, Report, failure
 
 NAMES = SenderNames("vehicles")
 SETTINGS = ClientSettings.from_extra({"bootstrap.servers": "nowhere:1"})
@@ -538,3 +538,29 @@ def test_all_shards_are_claimed_when_none_is_left_to_its_own_sending(cluster, pu
     with pytest.raises(FencedError):
         publisher.publish(MemoryShard(ROWS, outbox_id="old", sequence=1, shard=0))
     assert publisher.publish(MemoryShard(ROWS, outbox_id="old", sequence=1, shard=0)).superseded
+
+
+def test_the_ledgers_row_is_given_to_the_client_when_its_records_are_with_the_brokers(cluster, publisher):
+    queued = []
+    cluster.script["produce"] = [
+        *[None] * 10,
+        lambda producer: queued.append(producer.queued),
+        *[None] * 10,
+        lambda producer: queued.append(producer.queued),
+    ]
+    publisher.publish(MemoryShard(ROWS))
+    assert [len(sent) for sent in cluster.transactions][:2] == [11, 11]
+    assert queued == [0, 0]
+
+
+def test_a_transaction_that_has_failed_is_not_waited_for(cluster, publisher):
+    """The client keeps the records of such a transaction in its queue; the commit says why."""
+
+    def refused(producer):
+        producer.watch.on_delivery(KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED, "told so"), Report("t"))
+
+    cluster.script["flush"] = [refused]
+    cluster.script["commit_transaction"] = [failure("_INCONSISTENT", abortable=True)]
+    with pytest.raises(KafkaConfigurationError, match="TOPIC_AUTHORIZATION_FAILED"):
+        publisher.publish(MemoryShard(ROWS))
+    assert cluster.producers[0].flushes == 1
