@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 
-from contexture.errors import ConfigurationError
+from contexture.errors import ConfigurationError, RetriableError
 from contexture.ngsi.answers import NotOfferedError, PageTimeoutError, PageTooLargeError
 from contexture.ngsi.broker import WALK_DEADLINE_SECONDS, Page
 from contexture.ngsi.linked_data.client import LinkedDataBroker
@@ -68,8 +68,8 @@ class HistoryBroker(LinkedDataBroker):
             EntityError: what it shows is no history.
         """
         deadline = self._patience.clock() + deadline_seconds
-        names = packed(query.types or self._types_like(query.type_pattern, deadline))
-        questions = tuple(TypeQuestion(query, types) for types in names)
+        names = query.types or self._types_twice(query.type_pattern, deadline)
+        questions = tuple(TypeQuestion(query, types) for types in packed(names))
         waiting = [interval]
         while waiting:
             stretch = waiting.pop()
@@ -80,6 +80,16 @@ class HistoryBroker(LinkedDataBroker):
             else:
                 if page is not None:
                     yield page
+
+    def _types_twice(self, pattern: str | None, deadline: float) -> tuple[str, ...]:
+        """The types there are, when two answers agree: one without a type leaves out all its changes."""
+        names = tuple(self._types_like(pattern, deadline))
+        if set(names) != set(self._types_like(pattern, deadline)):
+            raise RetriableError(
+                f"the context broker at {self.address} answered with two different lists of types",
+                next_step="nothing; the run is retried. If it stays so, see whether the broker reaches its database",
+            )
+        return names
 
     def _told(self, questions: tuple[TypeQuestion, ...], stretch: Stretch, whole: bool, deadline: float) -> Page | None:
         changes: dict[str, list[tuple[datetime, bytes]]] = {}

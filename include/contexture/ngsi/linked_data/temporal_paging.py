@@ -2,6 +2,9 @@
 
 What happened in the past doesn't change, so pages by places don't shift, unless history itself is taken away; that
 shows in the counts.
+
+No single answer ends the pages: a broker that lost its database for a moment answers with none, or with fewer, and
+counts them. Behind a page that seems to be the last one the broker is asked again, and has to say the same.
 """
 
 from __future__ import annotations
@@ -35,10 +38,11 @@ class TemporalPaging:
     _anchor: str = ""
     _total: int | None = None
     _met: set[str] = field(default_factory=set)
+    _seems_over: bool = False
 
     def parameters(self) -> dict[str, str]:
         """Asks for the next page."""
-        if self._anchor or (self.flavour == "orion-ld" and not self._offset):
+        if self._anchor or self.flavour == "orion-ld":
             return {"pageSize": str(PAGE_SIZE)} | ({"pageAnchor": self._anchor} if self._anchor else {})
         return {"limit": str(PAGE_SIZE), "offset": str(self._offset), "count": "true"}
 
@@ -49,23 +53,31 @@ class TemporalPaging:
             RetriableError: history was taken away meanwhile, or the broker does not go on to another page.
         """
         page = tuple(ids)
-        if page and self._met.issuperset(page):
+        if page and self._met.issuperset(page) and not self._is_asked_again():
             # It would be asked for until the deadline.
             raise _same_again()
         self._met.update(page)
         self._offset += len(page)
-        self._anchor = headers.get(_NEXT_PAGE, "")
+        following = headers.get(_NEXT_PAGE, "")
         total = _number(headers.get(_COUNT, ""))
         if self._total is not None and total != self._total:
             raise _changed()
         self._total = total
-        self.over = not page or not self._is_more()
+        ends = not page or not self._is_more(following)
+        self.over = ends and self._seems_over
+        self._seems_over = ends
+        if not ends or self.flavour != "orion-ld":
+            # The last page of anchors is asked for again: nothing leads behind it.
+            self._anchor = following
         if self.over and total is not None and len(self._met) < total:
             raise _changed()
 
-    def _is_more(self) -> bool:
-        if self._anchor or self.flavour == "orion-ld":
-            return bool(self._anchor)
+    def _is_asked_again(self) -> bool:
+        return self._seems_over and self.flavour == "orion-ld"
+
+    def _is_more(self, following: str) -> bool:
+        if following or self.flavour == "orion-ld":
+            return bool(following)
         return self._total is None or self._offset < self._total
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+import httpx
 import pytest
 
 from builders.linked_data import LinkedDataNetwork, device
@@ -29,7 +31,7 @@ def network(flavour: Flavour, instances: int = 100) -> LinkedDataNetwork:
     return LinkedDataNetwork(replace(FLAVOURS[flavour], history=True, history_instances=instances))
 
 
-def reader(broker: LinkedDataNetwork, flavour: Flavour) -> HistoryBroker:
+def reader(broker: LinkedDataNetwork | FalseAnswers, flavour: Flavour) -> HistoryBroker:
     return HistoryBroker(
         BrokerConnection("http://broker:1026"),
         "",
@@ -49,7 +51,7 @@ def time(seconds: float) -> str:
 
 
 def read(
-    broker: LinkedDataNetwork, flavour: Flavour, interval: Stretch = HOUR, *, whole: bool = True
+    broker: LinkedDataNetwork | FalseAnswers, flavour: Flavour, interval: Stretch = HOUR, *, whole: bool = True
 ) -> list[tuple[str, int, int]]:
     """Time, device and level of each change that is told."""
     found = []
@@ -74,7 +76,7 @@ def test_the_question_is_the_one_of_the_temporal_interface() -> None:
     broker = network("stellio")
     broker.face.load([level(1, 1)], at=time(0))
     read(broker, "stellio", whole=False)
-    _types, asked = broker.asked
+    asked = broker.asked[2]
     assert asked.url.path == "/ngsi-ld/v1/temporal/entities"
     assert dict(asked.url.params) == {
         "type": "Device",
@@ -161,3 +163,79 @@ def test_history_that_is_taken_away_meanwhile_is_found_out() -> None:
     broker.broker.faults.after_page = lambda _page: tenant.history.pop("urn:ngsi-ld:Device:00000", None)
     with pytest.raises(RetriableError, match="history changed while it was read"):
         read(broker, "stellio")
+
+
+class FalseAnswers:
+    """A broker whose first answers to some requests are others; None lets the true one through."""
+
+    def __init__(
+        self, broker: LinkedDataNetwork, *answers: tuple[object, str] | None, of: str = "/temporal/entities"
+    ) -> None:
+        self.broker, self.of, self.answers = broker, of, list(answers)
+
+    def transport(self) -> httpx.MockTransport:
+        return httpx.MockTransport(self._handle)
+
+    def _handle(self, request: httpx.Request) -> httpx.Response:
+        false = self.answers.pop(0) if self.answers and self.of in str(request.url) else None
+        if false is None:
+            return self.broker._handle(request)
+        body, count = false
+        return httpx.Response(200, json=body, headers={"NGSILD-Results-Count": count, "Date": DATE})
+
+
+DATE = "Thu, 01 Jan 2026 12:00:00 GMT"
+NOTHING: tuple[object, str] = ([], "0")
+NO_TYPES: tuple[object, str] = ({"id": "urn:ngsi-ld:EntityTypeList:1", "type": "EntityTypeList", "typeList": []}, "0")
+
+
+def read_or_repeat(broker: FalseAnswers, flavour: Flavour) -> list[tuple[str, int, int]]:
+    """What is told; a read that fails is repeated, as a task is."""
+    for _ in range(3):
+        with suppress(RetriableError):
+            return read(broker, flavour)
+    raise AssertionError("it fails three times")
+
+
+def devices(changes: list[tuple[str, int, int]]) -> list[int]:
+    return [number for _, number, _ in changes]
+
+
+@pytest.mark.parametrize("flavour", FLAVOURS_WITH_HISTORY)
+def test_one_empty_answer_is_no_proof_that_nothing_happened(flavour: Flavour) -> None:
+    """The broker's database was away for one request; the probe after it is answered well."""
+    broker = network(flavour)
+    broker.face.load([level(1, 1), level(2, 2)], at=time(60))
+    assert devices(read_or_repeat(FalseAnswers(broker, NOTHING), flavour)) == [1, 2]
+
+
+@pytest.mark.parametrize("flavour", FLAVOURS_WITH_HISTORY)
+def test_an_empty_answer_between_two_pages_loses_no_entity(flavour: Flavour) -> None:
+    broker = network(flavour)
+    broker.face.load([level(number, 7) for number in range(250)], at=time(1))
+    assert devices(read_or_repeat(FalseAnswers(broker, None, NOTHING), flavour)) == list(range(250))
+
+
+@pytest.mark.parametrize("flavour", FLAVOURS_WITH_HISTORY)
+def test_a_page_that_is_cut_short_and_counts_itself_loses_no_entity(flavour: Flavour) -> None:
+    broker = network(flavour)
+    broker.face.load([level(number, 7) for number in range(3)], at=time(1))
+    read(broker, flavour)
+    first = broker._handle(broker.asked[2]).json()[:1]
+    assert devices(read_or_repeat(FalseAnswers(broker, (first, "1")), flavour)) == [0, 1, 2]
+
+
+def test_what_was_known_before_is_not_lost_by_an_empty_answer() -> None:
+    broker = network("scorpio")
+    broker.face.load([level(1, 1)], at=time(-60))
+    broker.face.load([level(1, 1, colour={"type": "Property", "value": "red"})], at=time(60))
+    false = FalseAnswers(broker, NOTHING, of="timerel=before")
+    assert read_or_repeat(false, "scorpio") == [("10:01:00Z", 1, 1)]
+    assert false.answers == []
+
+
+@pytest.mark.parametrize("flavour", FLAVOURS_WITH_HISTORY)
+def test_one_empty_list_of_types_is_no_proof_that_there_are_none(flavour: Flavour) -> None:
+    broker = network(flavour)
+    broker.face.load([level(1, 1)], at=time(60))
+    assert devices(read_or_repeat(FalseAnswers(broker, NO_TYPES, of="/types"), flavour)) == [1]
