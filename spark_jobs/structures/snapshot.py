@@ -33,10 +33,12 @@ def land_snapshot(intake: Intake, before: Listed) -> Listed:
         ContextureError: the registry failed, or its answers contradict each other.
     """
     intake.read_selected(before.selected)
-    after = intake.listed()
+    # Of two answers in succession one is true: what neither list has was not there at the time of one of them.
+    earlier, after = intake.listed(), intake.listed()
     land_rest(intake, after.selected)
+    land_unless_gone(intake, {**before.selected, **earlier.selected}, after)
     absent = [urn for name, urn in intake.sent.items() if name not in after.held and name not in intake.tally.landed]
-    confirm_absent(intake, [*absent, *unlisted(intake, before, after)])
+    confirm_absent(intake, [*absent, *unlisted(intake, before, earlier, after)])
     check_silence(intake, after)
     intake.registry.probe()
     return after
@@ -52,6 +54,17 @@ def land_rest(intake: Intake, selected: Names, transaction: int | None = None) -
     gone = intake.read_one_by_one(missing, transaction)
     if gone:
         raise half_answer(intake.registry.address, "lists, and then does not hold,", gone)
+
+
+def land_unless_gone(intake: Intake, selected: Names, after: Listed) -> None:
+    """Lands those of earlier lists that the last one lacks and that were not landed; they may be gone by now.
+
+    Raises:
+        RetriableError: the registry holds one of them, and then says that it does not.
+    """
+    unsure = [name for name in selected if name not in after.held and name not in intake.tally.landed]
+    there = frozenset(intake.look_for(selected[name] for name in unsure))
+    land_rest(intake, {name: selected[name] for name in unsure if selected[name] in there})
 
 
 def confirm_absent(intake: Intake, urns: Iterable[str]) -> None:

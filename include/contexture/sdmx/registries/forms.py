@@ -17,8 +17,8 @@ def read_one_in(
 ) -> Iterator[Answer]:
     """One structure in each of these forms, as long as the caller goes on asking; never empty.
 
-    What the registry says of the first form is its word: that it holds no such thing, or that it can't express it. Of
-    the others only replies are given.
+    What the registry says of the first form is its word: that it holds no such thing, when it says so twice in
+    succession, or that it can't express it. Of the others only replies are given.
 
     Args:
         registry: that is asked.
@@ -33,6 +33,9 @@ def read_one_in(
     for place, form in enumerate(forms):
         try:
             found = registry.read_one(urn, form, into, as_of=as_of)
+            if found is None and place == 0:
+                # A registry whose database is away for a moment answers that there is nothing.
+                found = registry.read_one(urn, form, into, as_of=as_of)
         except FormatNotOfferedError as error:
             if len(forms) == 1:
                 raise
