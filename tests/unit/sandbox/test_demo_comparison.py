@@ -61,3 +61,8 @@ def test_equal_needs_as_many_read_as_prepared() -> None:
     assert Comparison(topics=1, prepared=2, read=2, different=0).equal
     assert not Comparison(topics=1, prepared=2, read=3, different=0).equal
     assert not Comparison(topics=1, prepared=2, read=2, different=1).equal
+
+
+def test_topics_are_compared_apart_from_others() -> None:
+    assert sequences(SENT).of({"cars"}).different(sequences(SENT[:3])) == 0
+    assert sequences(SENT).of({"bikes"}).different(sequences(SENT[3:])) == 0

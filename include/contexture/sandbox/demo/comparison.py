@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
 from itertools import repeat
-from typing import Any
+from typing import Any, Final
 
 from contexture.outbox.lifecycle import Outboxes, OutboxStatus
 from contexture.outbox.manifest import Manifest
@@ -17,6 +17,13 @@ from contexture.outbox.storage import Storage
 from contexture.sandbox.demo.plain_reader import read_topics
 
 Place = tuple[str, bytes | None]
+Headers = tuple[tuple[str, bytes], ...]
+
+_Prepared = tuple[str, bytes | None, bytes | None, Headers, Headers]
+"""Topic, key, value and headers; and the header that says the time of change, where there is one."""
+
+_TIME_HEADER: Final = "contexture_event_time"
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +54,7 @@ class Sequences:
         self.count = 0
         self._digests: dict[Place, bytes] = {}
 
-    def add(self, topic: str, key: bytes | None, value: bytes | None, headers: tuple[tuple[str, bytes], ...]) -> None:
+    def add(self, topic: str, key: bytes | None, value: bytes | None, headers: Headers) -> None:
         """Appends one record."""
         self.count += 1
         record = blake2b(repr((value, headers)).encode(), digest_size=16).digest()
@@ -57,6 +64,12 @@ class Sequences:
             self._digests[topic, key] = total.to_bytes(16)
         else:
             self._digests[topic, key] = blake2b(before + record, digest_size=16).digest()
+
+    def of(self, topics: Set[str]) -> Sequences:
+        """What there is in these topics."""
+        found = Sequences()
+        found._digests = {place: digest for place, digest in self._digests.items() if place[0] in topics}
+        return found
 
     def different(self, other: Sequences) -> int:
         """How many places differ."""
@@ -72,14 +85,20 @@ def compare(storage: Storage, publication: str, brokers: Mapping[str, str | int 
         publication: name.
         brokers: properties of confluent-kafka's client; nothing of this project makes or reads them.
     """
-    prepared, topics = Sequences(), set()
-    for topic, key, value, headers in _prepared(storage, publication):
+    # Which of them a topic holds, its records show: those of a history have the time of change as a header.
+    prepared, timed, topics = Sequences(), Sequences(), set()
+    for topic, key, value, headers, time in _prepared(storage, publication):
         prepared.add(topic, key, value, headers)
+        timed.add(topic, key, value, (*headers, *time))
         topics.add(topic)
-    read = Sequences()
-    for record in read_topics(brokers, topics) if topics else ():
-        read.add(*record)
-    return Comparison(len(topics), prepared.count, read.count, prepared.different(read))
+    read, histories = Sequences(), set()
+    for topic, key, value, headers in read_topics(brokers, topics) if topics else ():
+        read.add(topic, key, value, headers)
+        if any(name == _TIME_HEADER for name, _ in headers):
+            histories.add(topic)
+    others = topics - histories
+    different = prepared.of(others).different(read.of(others)) + timed.of(histories).different(read.of(histories))
+    return Comparison(len(topics), prepared.count, read.count, different)
 
 
 def concluded(outboxes: Outboxes) -> list[tuple[OutboxStatus, Manifest]]:
@@ -92,19 +111,21 @@ def _approved_at(status: OutboxStatus) -> datetime:
     return next(step.at for step in status.steps if step.status == "approved")
 
 
-def _prepared(
-    storage: Storage, publication: str
-) -> Iterator[tuple[str, bytes | None, bytes | None, tuple[tuple[str, bytes], ...]]]:
+def _prepared(storage: Storage, publication: str) -> Iterator[_Prepared]:
     for _, manifest in concluded(Outboxes(storage, publication)):
         for shard in manifest.shards:
             reader = OutboxShardReader(storage, manifest, shard.shard)
             for batch in reader.batches(0):
-                columns = (batch.column(name).to_pylist() for name in ("topic", "key", "value"))
-                for topic, key, value, own in zip(*columns, _varying(batch), strict=True):
-                    yield topic, key, value, (*reader.headers, *own)
+                columns = (batch.column(name).to_pylist() for name in ("topic", "key", "value", "timestamp"))
+                for topic, key, value, at, own in zip(*columns, _varying(batch), strict=True):
+                    yield topic, key, value, (*reader.headers, *own), _time(at)
 
 
-def _varying(batch: Any) -> Iterator[tuple[tuple[str, bytes], ...]]:
+def _time(at: datetime | None) -> Headers:
+    return () if at is None else ((_TIME_HEADER, str((at - _EPOCH) // timedelta(milliseconds=1)).encode()),)
+
+
+def _varying(batch: Any) -> Iterator[Headers]:
     """The headers that each record has for itself."""
     names = [name for name in batch.schema.names if name.startswith(HEADER_PREFIX)]
     columns = [batch.column(name).to_pylist() for name in names]
