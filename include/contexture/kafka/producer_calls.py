@@ -17,6 +17,8 @@ from contexture.kafka.watch import ClientWatch
 _FULL_QUEUE_SECONDS = 0.05
 # A flush returns as soon as the queue is empty; one of a transaction that has failed never does.
 _FLUSH_SECONDS = 0.5
+_FATAL = "_FATAL"
+_FATAL_SECONDS = 2.0
 
 
 class ProducerCalls:
@@ -144,9 +146,17 @@ class ProducerCalls:
             with suppress(*call_errors(), RuntimeError):
                 asked(lambda: self._producer.abort_transaction(seconds))
 
+    def _await_fatal(self) -> None:
+        """A call that fails because the client has failed does not say why; the callback that does may come later."""
+        until = self._clock() + _FATAL_SECONDS
+        while self._watch.fatal is None and self._clock() < until:
+            self.take_reports(_FULL_QUEUE_SECONDS)
+
     def explained(self, error: KafkaErrorLike, doing: str) -> Exception:
         """What a failed call means, with the reasons that came by callback."""
         self.take_reports()
+        if error.name() == _FATAL:
+            self._await_fatal()
         cause, topic = self._watch.cause(error)
         means = meaning(cause)
         if cause is error and means is Meaning.CONFIGURATION:

@@ -524,6 +524,31 @@ def test_a_bare_fatal_error_in_mid_send_is_told_as_fencing(cluster, publisher):
         publisher.publish(MemoryShard(ROWS))
 
 
+def test_a_call_that_fails_before_its_reason_came_waits_for_the_reason(cluster, publisher):
+    """The client refuses the ledger's row because it is fenced, and says so on a callback some 100 ms later."""
+    polls = []
+
+    def reason_comes_later(producer):
+        def told(producer):
+            polls.append(1)
+            if len(polls) == 2:
+                producer.watch.on_error(KafkaError(KafkaError._FENCED, "told so", True))
+
+        cluster.script["poll"] = [told] * 2
+        raise failure("_FATAL")
+
+    later = FakeLedger(cluster, NAMES)
+    cluster.script["produce"] = [
+        *[None] * 10,
+        lambda producer: (
+            Claims(SETTINGS, NAMES, later, open_producer=cluster.open_producer).claim("new", 2, shards=1, used=[]),
+            reason_comes_later(producer),
+        ),
+    ]
+    with pytest.raises(FencedError):
+        publisher.publish(MemoryShard(ROWS, outbox_id="old", sequence=1))
+
+
 def test_all_shards_are_claimed_when_none_is_left_to_its_own_sending(cluster, publisher):
     """A sender of an abandoned outbox is alive in shard 0, whose keys are in shard 1 of the next outbox."""
     ledger = FakeLedger(cluster, NAMES)
