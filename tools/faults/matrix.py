@@ -7,12 +7,13 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from typing import Final
 
 from contexture.sandbox.kafka import EmbeddedKafka
+from tools.faults.failing_parts import BROKEN_CLUSTER, broken_cluster
 from tools.faults.moments import MOMENTS
 from tools.faults.scenarios import SCENARIOS
 from tools.faults.together import BROKER_RESTART, broker_restart
 from tools.faults.trial import Cell, Outcome, Trial, failing_loudly
 
-NAMES: Final = (*SCENARIOS, BROKER_RESTART)
+NAMES: Final = (*SCENARIOS, BROKER_RESTART, BROKEN_CLUSTER)
 
 BROKER_CONFIG: Final = {
     # Kafka looks every 10 s by default: too long to wait in each run.
@@ -20,6 +21,9 @@ BROKER_CONFIG: Final = {
     "log.cleaner.backoff.ms": "200",
 }
 _SENDERS_OF_A_RESTART: Final = 8
+_BROKERS: Final = 3
+# Each group takes more than a minute, however many there are in it.
+_SENDERS_OF_THREE: Final = 16
 
 Tell = Callable[[Outcome], None]
 
@@ -34,7 +38,7 @@ def cells(runs: int, seed: int, scenarios: Sequence[str] = NAMES) -> list[Cell]:
 
 
 def run_all(kafka: EmbeddedKafka, planned: Iterable[Cell], tell: Tell, *, beside: int) -> list[Outcome]:
-    """Runs them.
+    """Runs them; those that need a cluster of three come last, on one of their own.
 
     Args:
         kafka: a cluster of one broker with BROKER_CONFIG.
@@ -45,10 +49,11 @@ def run_all(kafka: EmbeddedKafka, planned: Iterable[Cell], tell: Tell, *, beside
     planned = list(planned)
     outcomes = _with_restarts(kafka, [cell for cell in planned if cell.scenario == BROKER_RESTART], tell)
     with ThreadPoolExecutor(beside) as pool:
-        alone = [cell for cell in planned if cell.scenario != BROKER_RESTART]
+        alone = [cell for cell in planned if cell.scenario not in {BROKER_RESTART, BROKEN_CLUSTER}]
         for future in as_completed([pool.submit(_run, kafka.bootstrap_servers, cell) for cell in alone]):
             outcomes.append(future.result())
             tell(outcomes[-1])
+    outcomes += _with_three([cell for cell in planned if cell.scenario == BROKEN_CLUSTER], tell)
     return sorted(outcomes, key=lambda outcome: outcome.cell.number)
 
 
@@ -60,6 +65,18 @@ def _with_restarts(kafka: EmbeddedKafka, planned: Sequence[Cell], tell: Tell) ->
         outcomes += broker_restart(kafka, group, hard=turn % 2 == 0)
         for outcome in outcomes[first:]:
             tell(outcome)
+    return outcomes
+
+
+def _with_three(planned: Sequence[Cell], tell: Tell) -> list[Outcome]:
+    if not planned:
+        return []
+    outcomes: list[Outcome] = []
+    with EmbeddedKafka(_BROKERS, heap="384m", broker_config=BROKER_CONFIG) as three:
+        for first in range(0, len(planned), _SENDERS_OF_THREE):
+            outcomes += broken_cluster(three, planned[first : first + _SENDERS_OF_THREE])
+            for outcome in outcomes[first:]:
+                tell(outcome)
     return outcomes
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from contexture.errors import ContextureError
 from contexture.kafka.clients import transactional_producer
+from contexture.kafka.expected_row import ExpectedRow
 from contexture.kafka.publisher import Publisher
 from contexture.kafka.senders import SenderNames
 from contexture.kafka.settings import ClientSettings
@@ -37,6 +38,7 @@ class SendOrder:
         aim: where to hold; None for nowhere.
         wait_seconds: how long brokers are waited for.
         gives_up: where the sender's client says once that the transaction has to be aborted; None for nowhere.
+        row: what is known of the ledger's row of the shard.
     """
 
     client: Mapping[str, str | int]
@@ -46,6 +48,7 @@ class SendOrder:
     aim: Aim | None = None
     wait_seconds: float = 60.0
     gives_up: Aim | None = None
+    row: ExpectedRow = ExpectedRow.NONE
 
 
 def send(order: SendOrder, pipe: Connection) -> None:
@@ -65,7 +68,7 @@ def send(order: SendOrder, pipe: Connection) -> None:
         open_producer=opened,
     )
     try:
-        result = publisher.publish(order.shard, attempts=_ATTEMPTS_MS)
+        result = publisher.publish(order.shard, attempts=_ATTEMPTS_MS, row=order.row)
     except ContextureError as error:
         probe.tell("failed", type(error).__name__, str(error))
     else:

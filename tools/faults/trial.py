@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from contexture.kafka.expected_row import ExpectedRow
 from contexture.kafka.senders import SenderNames
 from contexture.kafka.settings import ClientSettings
 from contexture.kafka.testing import MemoryShard
@@ -90,6 +91,7 @@ class Trial:
         most_records: after how many records of a transaction a sender holds at most.
         disturbed: what came between, from outside of the run.
         further: settings of the senders' clients, beside the address and the time-out.
+        replicas: of the run's topics.
     """
 
     cell: Cell
@@ -100,6 +102,7 @@ class Trial:
     most_records: int = 6
     disturbed: str = ""
     further: Mapping[str, str | int] = field(default_factory=dict)
+    replicas: int = 1
 
     def __post_init__(self) -> None:
         self.random = self.cell.random()
@@ -126,7 +129,7 @@ class Trial:
     def make_topics(self, count: int, partitions: int = 2) -> tuple[str, ...]:
         """New topics of this run."""
         self.topics = tuple(f"{self.publication}.{number}" for number in range(count))
-        ensure_topics(self.settings, [TopicSpec(topic, partitions) for topic in self.topics])
+        ensure_topics(self.settings, [TopicSpec(topic, partitions, self.replicas) for topic in self.topics])
         self._follower = Follower(self.bootstrap, self.topics)
         self._follower.start()
         return self.topics
@@ -137,12 +140,18 @@ class Trial:
         return Aim(moment or self.cell.moment, self.random.randrange(transactions), record)
 
     def sender(
-        self, shard: MemoryShard, aim: Aim | None = None, *, shards: int = 1, gives_up: Aim | None = None
+        self,
+        shard: MemoryShard,
+        aim: Aim | None = None,
+        *,
+        shards: int = 1,
+        gives_up: Aim | None = None,
+        row: ExpectedRow = ExpectedRow.NONE,
     ) -> Sender:
         """A new sender of a shard; it holds at an aim, or gives up one transaction."""
         if aim is not None and aim.moment in {Moment.BEFORE_INIT, Moment.AFTER_INIT}:
             aim = Aim(aim.moment)
-        return Sender(SendOrder(self.client, self.publication, shard, shards, aim, gives_up=gives_up))
+        return Sender(SendOrder(self.client, self.publication, shard, shards, aim, gives_up=gives_up, row=row))
 
     def kill(self, sender: Sender) -> None:
         """Waits until a sender holds at its aim, and kills it soon after."""
