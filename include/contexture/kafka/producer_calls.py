@@ -18,7 +18,6 @@ _FULL_QUEUE_SECONDS = 0.05
 # A flush returns as soon as the queue is empty; one of a transaction that has failed never does.
 _FLUSH_SECONDS = 0.5
 _FATAL = "_FATAL"
-_FATAL_SECONDS = 2.0
 
 
 class ProducerCalls:
@@ -146,17 +145,22 @@ class ProducerCalls:
             with suppress(*call_errors(), RuntimeError):
                 asked(lambda: self._producer.abort_transaction(seconds))
 
-    def _await_fatal(self) -> None:
-        """A call that fails because the client has failed does not say why; the callback that does may come later."""
-        until = self._clock() + _FATAL_SECONDS
-        while self._watch.fatal is None and self._clock() < until:
-            self.take_reports(_FULL_QUEUE_SECONDS)
+    def _learn_fatal(self) -> None:
+        """Learns why a client has failed, which it says on a callback once, and to every call that begins something.
+
+        The callback can get lost: when it is run by a call that raises, that call has been seen to fail without any
+        exception (confluent-kafka 2.16).
+        """
+        try:
+            asked(self._producer.begin_transaction)
+        except call_errors() as failure:
+            self._watch.on_error(error_in(failure))
 
     def explained(self, error: KafkaErrorLike, doing: str) -> Exception:
         """What a failed call means, with the reasons that came by callback."""
         self.take_reports()
-        if error.name() == _FATAL:
-            self._await_fatal()
+        if error.name() == _FATAL and self._watch.fatal is None:
+            self._learn_fatal()
         cause, topic = self._watch.cause(error)
         means = meaning(cause)
         if cause is error and means is Meaning.CONFIGURATION:

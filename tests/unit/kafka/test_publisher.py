@@ -524,27 +524,16 @@ def test_a_bare_fatal_error_in_mid_send_is_told_as_fencing(cluster, publisher):
         publisher.publish(MemoryShard(ROWS))
 
 
-def test_a_call_that_fails_before_its_reason_came_waits_for_the_reason(cluster, publisher):
-    """The client refuses the ledger's row because it is fenced, and says so on a callback some 100 ms later."""
-    polls = []
+def test_a_fenced_client_that_says_only_that_it_has_failed_is_asked_for_the_reason(cluster, publisher):
+    """It refuses the ledger's row; the callback that says why was lost in another call."""
+    ledger = FakeLedger(cluster, NAMES)
 
-    def reason_comes_later(producer):
-        def told(producer):
-            polls.append(1)
-            if len(polls) == 2:
-                producer.watch.on_error(KafkaError(KafkaError._FENCED, "told so", True))
-
-        cluster.script["poll"] = [told] * 2
+    def fenced_meanwhile(producer):
+        Claims(SETTINGS, NAMES, ledger, open_producer=cluster.open_producer).claim("new", 2, shards=1, used=[])
+        cluster.script["begin_transaction"] = [failure("_FENCED", fatal=True)]
         raise failure("_FATAL")
 
-    later = FakeLedger(cluster, NAMES)
-    cluster.script["produce"] = [
-        *[None] * 10,
-        lambda producer: (
-            Claims(SETTINGS, NAMES, later, open_producer=cluster.open_producer).claim("new", 2, shards=1, used=[]),
-            reason_comes_later(producer),
-        ),
-    ]
+    cluster.script["produce"] = [*[None] * 10, fenced_meanwhile]
     with pytest.raises(FencedError):
         publisher.publish(MemoryShard(ROWS, outbox_id="old", sequence=1))
 
