@@ -17,7 +17,7 @@ unexport PYTHONDONTWRITEBYTECODE
 export UV_PROJECT_ENVIRONMENT := $(VENV)
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 
-.PHONY: help install demo up test test-long test-laws test-quick cluster-test lint audit format bench faults simulate fuzz check docs lock clean
+.PHONY: help install demo up test test-long test-laws test-quick cluster-test lint audit format bench faults hostile simulate fuzz check docs lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -79,6 +79,10 @@ bench: install ## measurements against peers, as ratios from one run
 
 faults: install ## kill, stop and replace senders at every moment, read back what became of it (RUNS, SEED, FIGURES)
 	$(RUN) -m tools.faults --runs $(or $(RUNS),216) --seed $(or $(SEED),1) $(if $(FIGURES),--json $(FIGURES))
+
+hostile: install ## hold, delay, double and drop requests between senders and their broker (ATTACKS, SEED, KIND, PLAIN=1, FIGURES)
+	$(RUN) -m tools.faults.hostile --attacks $(or $(ATTACKS),220) --seed $(or $(SEED),1) $(if $(KIND),--kind $(KIND)) \
+	  $(if $(PLAIN),--plain) $(if $(FIGURES),--json $(FIGURES))
 
 simulate: install ## the sender in thousands of schedules against a simulated Kafka (SCHEDULES, SEED, FIGURES; REPLAY=seed shows one)
 	$(RUN) -m tools.simulation --schedules $(or $(SCHEDULES),10000) --seed $(or $(SEED),1) \

@@ -49,6 +49,10 @@ class Instance:
         """All steps that follow on stage."""
         for shard in self.judged(manifest):
             self.sent(manifest, shard)
+        self.concluded(manifest)
+
+    def concluded(self, manifest: Manifest) -> None:
+        """What a run does last."""
         conclude_run(self.storage, _staged(manifest), self.target, _silent, now=datetime.now(UTC))
 
     def settled(self) -> None:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import Final
 
-from confluent_kafka import OFFSET_END, TopicPartition
+from confluent_kafka import OFFSET_END, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 
 from contexture.kafka.claims import Claims
@@ -172,8 +172,22 @@ def _empty(trial: Trial) -> None:
         for future in changed.values():
             future.result(_CALL_SECONDS)
         if policy == "delete":
+            _delete(admin, topic)
+
+
+def _delete(admin: AdminClient, topic: str) -> None:
+    """The broker goes by the former policy for a moment."""
+    deadline = time.monotonic() + _CALL_SECONDS
+    while True:
+        try:
             for future in admin.delete_records([TopicPartition(topic, 0, OFFSET_END)]).values():
                 future.result(_CALL_SECONDS)
+        except KafkaException as failure:
+            if failure.args[0].code() != KafkaError.POLICY_VIOLATION or time.monotonic() > deadline:
+                raise
+            time.sleep(0.1)
+        else:
+            return
 
 
 def _make_ledger_without_replicas(trial: Trial) -> None:
