@@ -78,3 +78,30 @@ def test_attacks_with_another_seed_each_time_lose_and_double_nothing(kind: str, 
     answer = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False)
 
     assert answer.returncode == 0, f"{answer.stdout}\n{answer.stderr}"
+
+
+@pytest.mark.long
+@pytest.mark.timeout(1_200)
+def test_packets_that_are_lost_while_a_sender_commits_lose_and_double_nothing() -> None:
+    inside = ["unshare", "--net"]
+    probe = "ip link set lo up && tc qdisc add dev lo root blackhole"
+    try:
+        answer = subprocess.run([*inside, "sh", "-c", probe], capture_output=True, text=True, check=False)
+    except FileNotFoundError as missing:
+        pytest.skip(f"no network namespace can be made here: {missing}")
+    if answer.returncode != 0:
+        pytest.skip(f"no network namespace can be made here: {answer.stderr.strip()}")
+    command = [
+        *inside,
+        sys.executable,
+        "-m",
+        "tools.faults.lost_packets",
+        "--attacks",
+        "6",
+        "--seed",
+        str(randbits(31)),
+    ]
+
+    answer = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False)
+
+    assert answer.returncode == 0, f"{answer.stdout}\n{answer.stderr}"
