@@ -31,7 +31,9 @@ class Airflow:
     ) -> None:
         self._access = access
         self._first_wait_seconds = first_wait_seconds
-        self._http = httpx.Client(base_url=access.url, timeout=_TIMEOUT_SECONDS, transport=transport)
+        # What is not packed cannot unpack into more memory than there is.
+        plain = {"accept-encoding": "identity"}
+        self._http = httpx.Client(base_url=access.url, timeout=_TIMEOUT_SECONDS, transport=transport, headers=plain)
 
     def is_paused(self, dag_id: str) -> bool:
         """Whether runs of a DAG wait until somebody resumes it.
