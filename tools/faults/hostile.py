@@ -207,7 +207,7 @@ def main(
 ) -> None:
     """Attacks senders through a hostile network and counts what was lost, doubled, reordered or torn.
 
-    Exit codes: 0 nothing of Contexture's sender; 1 something, or a sender ended as it should not.
+    Exit codes: 0 nothing of Contexture's sender; 1 something, a sender ended as it should not, or a request never came.
     """
     listed = list(enumerate(planned(attacks, seed, _TURNS[kind])))
     if only is not None:
@@ -254,7 +254,11 @@ def _hand_over(attacked: Sequence[Attacked], seed: int, seconds: float, json_fil
     answers = ", ".join(f"{name} {count}" for name, count in met([each.late_answer for each in hit]).items())
     output.print(f"{len(hit)} attacks with seed {seed} in {seconds:.0f} s, {len(ours) - len(hit)} requests never came")
     output.print(f"late requests were answered: {answers or 'none came'}")
-    told = complaints(each.outcome for each in ours)
+    # An attack that met nothing shows nothing: as a failure, it can't make a run look well.
+    unmet = [
+        f"attack {each.outcome.cell.number} ({each.place}): its request never came" for each in ours if not each.is_met
+    ]
+    told = [*unmet, *complaints(each.outcome for each in ours)]
     for line in told:
         output.print(line, style="red", markup=False, soft_wrap=True)
     if json_file:
