@@ -227,6 +227,10 @@ class FakeLedger:
     def hidden(self, shard):
         return self.cluster.hidden_rows.get(shard)
 
+    def unseen(self, shard):
+        row = self.hidden(shard)
+        return [] if row is None else [row]
+
 
 class FakeHidden:
     """Hides what the cluster's `hidden` says: fingerprints of records by topic and partition."""
@@ -234,6 +238,7 @@ class FakeHidden:
     def __init__(self, cluster):
         self.cluster = cluster
         self.asked = []
+        self.first = {}
 
     def spans(self, topics):
         self.asked.append(set(topics))
@@ -242,5 +247,14 @@ class FakeHidden:
     def matching(self, spans, sought):
         return {place for place in spans if self.cluster.hidden[place] & sought.get(place[0], set())}
 
-    def is_committed(self, sought):
+    def firsts(self, spans):
+        return {place: self.first[place] for place in spans if place in self.first}
+
+    def moved(self, topics, since):
+        return {}
+
+    def copies(self, spans):
+        return iter(())
+
+    def is_committed(self, sought, since, longest_open_seconds):
         return all(prints <= self.cluster.seen.get(topic, set()) for topic, prints in sought.items())

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from confluent_kafka import IsolationLevel, KafkaError, KafkaException
+from confluent_kafka.admin._listoffsets import EarliestSpec, TimestampSpec
 
+from tools.simulation.events import wall_seconds
 from tools.simulation.producer import kafka_error
 
 if TYPE_CHECKING:
@@ -157,15 +159,14 @@ class SimulatedAdmin:
         self._world.brokers.strike("ListOffsets", found.place)
         if not found.is_led:
             return Answer(SimpleNamespace(offset=NO_LEADER_OFFSET, timestamp=-1, leader_epoch=-1))
-        name = type(spec).__name__
-        offset: Callable[[], int] = {
-            "LatestSpec": lambda: found.stable_end if committed else found.end,
-            "EarliestSpec": lambda: found.start,
-            "TimestampSpec": lambda: next(
-                (each.offset for each in found.records if each.at * 1000 >= spec.timestamp), -1
-            ),
-        }.get(name, lambda: found.stable_end if committed else found.end)
-        return Answer(SimpleNamespace(offset=offset(), timestamp=-1, leader_epoch=0))
+        if isinstance(spec, TimestampSpec):
+            for each in found.records:
+                if wall_seconds(each.at) * 1000 >= spec.timestamp:
+                    return Answer(SimpleNamespace(offset=each.offset, timestamp=-1, leader_epoch=each.leader_epoch))
+            return Answer(SimpleNamespace(offset=-1, timestamp=-1, leader_epoch=None))
+        end = found.stable_end if committed else found.end
+        offset = found.start if isinstance(spec, EarliestSpec) else end
+        return Answer(SimpleNamespace(offset=offset, timestamp=-1, leader_epoch=found.leader_epoch))
 
     def _described(self, name: str) -> Answer:
         topic = self._world.brokers.topics.get(name)

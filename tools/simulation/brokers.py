@@ -96,10 +96,12 @@ class Brokers:
         if partition is None or not partition.is_led:
             return
         partition.is_led = False
+        partition.leader_epoch += 1
         self.events.note(f"    {place[0]}[{place[1]}] has no leader for {seconds:.2f} s")
 
         def back() -> None:
             partition.is_led = True
+            partition.leader_epoch += 1
             self.events.note(f"    {place[0]}[{place[1]}] has a leader again")
 
         self.events.after(seconds, back)

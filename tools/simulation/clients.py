@@ -19,7 +19,7 @@ import confluent_kafka.admin
 from tools.simulation.admin import ClusterMetadata, SimulatedAdmin, metadata
 from tools.simulation.brokers import Brokers
 from tools.simulation.consumer import SimulatedConsumer
-from tools.simulation.events import Events, Process
+from tools.simulation.events import Events, Process, wall_seconds
 from tools.simulation.network import Network, Weather
 from tools.simulation.producer import SimulatedProducer
 
@@ -114,8 +114,13 @@ def sleep(seconds: float) -> None:
         _world.events.sleep(seconds)
 
 
+def wall_clock() -> float:
+    """The time of day of the run under way, in seconds since 1970."""
+    return time.time() if _world is None else wall_seconds(_world.events.clock())
+
+
 _TIME = SimpleNamespace(
-    monotonic=clock, sleep=sleep, time=time.time, time_ns=time.time_ns, perf_counter=time.perf_counter
+    monotonic=clock, sleep=sleep, time=wall_clock, time_ns=time.time_ns, perf_counter=time.perf_counter
 )
 
 

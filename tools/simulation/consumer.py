@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from confluent_kafka import OFFSET_BEGINNING, KafkaError
 
+from tools.simulation.events import wall_seconds
 from tools.simulation.partitions import COMMITTED, LogRecord, Partition
 from tools.simulation.producer import kafka_error
 
@@ -58,7 +59,7 @@ class SimulatedMessage:
 
     def timestamp(self) -> tuple[int, int]:
         """Kind and milliseconds."""
-        return (1, int(self._record.at * 1000)) if self._record else (0, -1)
+        return (1, int(wall_seconds(self._record.at) * 1000)) if self._record else (0, -1)
 
 
 class SimulatedConsumer:

@@ -13,6 +13,13 @@ from contextlib import suppress
 from greenlet import getcurrent, greenlet
 
 _MOST_EVENTS = 200_000
+# When each run begins, in seconds since 1970.
+_BEGINS = 1_800_000_000.0
+
+
+def wall_seconds(now: float) -> float:
+    """The time of day at a moment of a run."""
+    return _BEGINS + now
 
 
 class KilledError(BaseException):

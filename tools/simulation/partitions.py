@@ -14,7 +14,7 @@ ABORTED: Final = "aborted"
 
 @dataclass(slots=True)
 class LogRecord:
-    """A record as a log holds it; `fate` is that of its transaction."""
+    """A record as a log holds it; `fate` is that of its transaction, `leader_epoch` its partition's of then."""
 
     offset: int
     key: bytes | None
@@ -24,6 +24,7 @@ class LogRecord:
     epoch: int
     at: float
     fate: str = OPEN
+    leader_epoch: int = 0
 
 
 @dataclass(slots=True)
@@ -54,6 +55,7 @@ class Partition:
         start: the first offset that is still there.
         end: the offset after the last record or marker.
         open: where each producer's undecided records begin.
+        leader_epoch: raised when its leader is lost, and when it gets one again.
     """
 
     topic: str
@@ -64,6 +66,7 @@ class Partition:
     records: list[LogRecord] = field(default_factory=list)
     open: dict[int, int] = field(default_factory=dict)
     producers: dict[int, ProducerState] = field(default_factory=dict)
+    leader_epoch: int = 0
 
     @property
     def place(self) -> tuple[str, int]:
@@ -95,7 +98,9 @@ class Partition:
             return "OUT_OF_ORDER_SEQUENCE_NUMBER"
         self.open.setdefault(batch.producer, self.end)
         for key, value, headers in batch.rows:
-            self.records.append(LogRecord(self.end, key, value, headers, batch.producer, batch.epoch, now))
+            record = LogRecord(self.end, key, value, headers, batch.producer, batch.epoch, now)
+            record.leader_epoch = self.leader_epoch
+            self.records.append(record)
             self.end += 1
         state.sequence += len(batch.rows)
         return "NO_ERROR"

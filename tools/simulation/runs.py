@@ -14,7 +14,7 @@ from contexture_airflow.steps import concluding, ledger_watch
 from contexture_airflow.steps.kafka_target import KafkaTarget
 from contexture_airflow.steps.target import Sending
 from tools.simulation.clients import World
-from tools.simulation.events import Process
+from tools.simulation.events import EndlessError, Process
 from tools.simulation.loads import PUBLICATION, TOPICS, Load, load
 from tools.simulation.plans import EMPTIED, RESHARDED, Fate, Plan
 from tools.simulation.verdict import Verdict, judge, missing
@@ -128,8 +128,12 @@ class Run:
             self.world.brokers.make(topic, 2)
         self._begin(0)
         events = self.world.events
-        if not events.run(lambda: self._is_over, until=_MOST_SECONDS):
-            self.verdict.add("stuck", 1, self._why_stuck())
+        try:
+            if not events.run(lambda: self._is_over, until=_MOST_SECONDS):
+                self.verdict.add("stuck", 1, self._why_stuck())
+        except EndlessError as endless:
+            self.verdict.add("stuck", 1, str(endless))
+            return self.verdict
         self.world.network.calm()
         # Whoever was replaced wakes up, and what was held arrives; hanging transactions time out.
         events.run(self._is_quiet, until=events.now + 120.0)

@@ -10,6 +10,7 @@ from contexture.kafka.errors import LedgerLostError
 from contexture.kafka.takeover import replaced
 
 if TYPE_CHECKING:
+    from contexture.kafka.ledger_entry import LedgerEntry
     from contexture.kafka.senders import SenderNames
 
 
@@ -47,6 +48,10 @@ class RowExpectation:
     def committed(self) -> None:
         """A transaction is committed."""
         self._expected = ExpectedRow.CERTAIN
+
+    def is_answered(self, hidden: LedgerEntry) -> bool:
+        """Whether brokers answered the commit of a hidden row of the shard's first transaction: then it counts."""
+        return self._expected is ExpectedRow.CERTAIN and hidden.transaction == 0
 
     def check_missing(self, first_is_committed: Callable[[], bool], is_there_now: Callable[[], bool]) -> None:
         """Sees that a shard of which the ledger held no row was never sent.

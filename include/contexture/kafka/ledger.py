@@ -94,12 +94,12 @@ class Ledger:
         return LedgerStanding(found, written, self.policy())
 
     def _has_row(self, shard: int) -> bool:
-        """Whether there is a row of a shard, also one that readers don't see (yet).
+        """Whether there is a row of a shard, also one that readers don't see (yet), or that an abort took away.
 
         Between the first two looks a hidden row may become visible: a commit is answered before it is carried out.
         """
-        looks = (self.read, self.hidden, self.read)
-        return any(look(shard) is not None for look in looks)
+        looks = (self.read, self.unseen, self.read)
+        return any(look(shard) for look in looks)
 
     def policy(self) -> str | None:
         """Its `cleanup.policy`; None when there is no topic, or this user may not see it."""
@@ -118,8 +118,16 @@ class Ledger:
 
         Call it after `init_transactions` of that shard: before, it may be of a transaction that is open.
         """
-        value = self._reader.hidden_value(self.topic, shard, self.key(shard))
-        return None if value is None else LedgerEntry.from_json(value)
+        values = self._reader.hidden_values(self.topic, shard, self.key(shard))
+        return LedgerEntry.from_json(values[-1]) if values else None
+
+    def unseen(self, shard: int) -> list[LedgerEntry]:
+        """A shard's rows after the last one that readers see, in their order: hidden ones, and aborted ones.
+
+        Call it after `init_transactions` of that shard.
+        """
+        values = self._reader.unseen_values(self.topic, shard, self.key(shard))
+        return [LedgerEntry.from_json(value) for value in values]
 
     def read(self, shard: int) -> LedgerEntry | None:
         """What a shard's last visible transaction left; an open one may follow."""

@@ -34,6 +34,8 @@ class LedgerEntry:
         dead_letters: positions of this outbox's shard whose records went to the dead-letter topic, with this
             transaction or an earlier one.
         format: of the entry; rows of before they said it are of format 1.
+        since: when the sending of the outbox's shard began, with a time zone; None in rows of earlier versions, and in
+            those that no sending wrote.
     """
 
     outbox: str
@@ -47,6 +49,7 @@ class LedgerEntry:
     source_deletions: bool = False
     dead_letters: tuple[int, ...] = ()
     format: int = FORMAT
+    since: datetime | None = None
 
     @property
     def source_place(self) -> tuple[int, bool] | None:
@@ -58,6 +61,10 @@ class LedgerEntry:
         members = {**asdict(self), "at": self.at.isoformat()}
         if not self.dead_letters:
             del members["dead_letters"]
+        if self.since is None:
+            del members["since"]
+        else:
+            members["since"] = self.since.isoformat()
         return json.dumps(members, separators=(",", ":")).encode()
 
     @classmethod
@@ -76,7 +83,7 @@ class LedgerEntry:
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
             # `from None`: the decoder's words may quote what a stranger wrote.
             raise _no_entry(type(problem).__name__) from None
-        if entry.at.tzinfo is None:
+        if entry.at.tzinfo is None or (entry.since is not None and entry.since.tzinfo is None):
             raise _no_entry("a time without its zone")
         return entry
 

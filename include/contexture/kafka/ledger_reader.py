@@ -54,24 +54,41 @@ class LedgerReader:
         """
         place = (topic, partition)
         end = self._settled_end(place, key) if settled else self._end(place, committed=True)
+        found = self._last_seen(place, key, end)
+        return None if found is None else found[1]
+
+    def unseen_values(self, topic: str, partition: int, key: bytes) -> list[bytes]:
+        """The values of `key` that follow the last one that readers see, in their order: undecided ones and aborted."""
+        place = (topic, partition)
+        end = self._end(place, committed=False)
+        seen = self._last_seen(place, key, self._end(place, committed=True))
+        start = 0 if seen is None else seen[0] + 1
+        # What follows a committed row is its marker.
+        if start >= end or (seen is not None and end - start == 1):
+            return []
+        with closing(reader(self._settings, self._watch, isolation="read_uncommitted")) as consumer:
+            return [value for _, value in self._between(consumer, place, start, end, key)]
+
+    def _last_seen(self, place: tuple[str, int], key: bytes, end: int) -> tuple[int, bytes] | None:
+        """Offset and value."""
         window = _FIRST_WINDOW
         with closing(reader(self._settings, self._watch)) as consumer:
             while end > 0:
-                value = self._last_between(consumer, place, max(0, end - window), end, key)
-                if value is not None or window >= end:
-                    return value
+                found = self._between(consumer, place, max(0, end - window), end, key)
+                if found or window >= end:
+                    return found[-1] if found else None
                 window *= _WINDOW_GROWTH
         return None
 
-    def hidden_value(self, topic: str, partition: int, key: bytes) -> bytes | None:
-        """The last value of `key` that a partition hides behind its last stable offset; None when there is none."""
+    def hidden_values(self, topic: str, partition: int, key: bytes) -> list[bytes]:
+        """The values of `key` that a partition hides behind its last stable offset, in their order."""
         place = (topic, partition)
         end = self._end(place, committed=False)
         stable = self._end(place, committed=True)
         if stable >= end:
-            return None
+            return []
         with closing(reader(self._settings, self._watch, isolation="read_uncommitted")) as consumer:
-            return self._last_between(consumer, place, stable, end, key)
+            return [value for _, value in self._between(consumer, place, stable, end, key)]
 
     def _end(self, place: tuple[str, int], *, committed: bool) -> int:
         return self._admin.ends([place], committed=committed)[place]
@@ -83,7 +100,7 @@ class LedgerReader:
         while (end := self._end(place, committed=True)) < target:
             waited = self._patience.now() - started
             # The key has one sender, and that one has none open: a row of it that is hidden stays so.
-            if waited >= looks_at and self.hidden_value(*place, key) is not None:
+            if waited >= looks_at and self.hidden_values(*place, key):
                 return end
             looks_at = max(looks_at, waited + _GRACE_SECONDS) if waited >= looks_at else looks_at
             time.sleep(_STABLE_POLL_SECONDS)
@@ -91,14 +108,14 @@ class LedgerReader:
             self._patience.waited_since(started, "an earlier transaction on the ledger is not settled")
         return end
 
-    def _last_between(
+    def _between(
         self, consumer: Consumer, place: tuple[str, int], start: int, end: int, key: bytes
-    ) -> bytes | None:
+    ) -> list[tuple[int, bytes]]:
         from confluent_kafka import KafkaError, TopicPartition
 
         connect(consumer, place[0], _CALL_SECONDS)
         consumer.assign([TopicPartition(*place, start)])
-        found: bytes | None = None
+        found: list[tuple[int, bytes]] = []
         while True:
             message = consumer.poll(_CALL_SECONDS)
             error = None if message is None else message.error()
@@ -106,7 +123,8 @@ class LedgerReader:
                 self._watch.raise_refusal("reading the ledger")
                 self._patience.waited("the ledger is not answered")
             elif error is None:
-                found = message.value() if message.key() == key else found
+                if message.key() == key:
+                    found.append((int(message.offset() or 0), bytes(message.value() or b"")))
             elif error.code() == KafkaError._PARTITION_EOF:
                 # A broker that has just come back may know of less at first.
                 if int(message.offset() or 0) >= end:

@@ -7,8 +7,9 @@ records of each transaction and the ledger's next row into one Kafka transaction
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Final
 
-from contexture.errors import ContextureError, RejectedError
+from contexture.errors import ContextureError, RejectedError, RetriableError
 from contexture.kafka.arbitration import Start, start_of
 from contexture.kafka.attempts import AfterFailure, Attempts
 from contexture.kafka.equipment import Equipment
@@ -18,6 +19,7 @@ from contexture.kafka.failures import SendAgainError
 from contexture.kafka.ledger_entry import LedgerEntry
 from contexture.kafka.ports import ShardReader
 from contexture.kafka.progress import SendProgress, Step
+from contexture.kafka.restoration import Restoration
 from contexture.kafka.rows import topics_until
 from contexture.kafka.session import Session
 from contexture.kafka.setting_aside import SettingAside
@@ -26,6 +28,9 @@ from contexture.kafka.takeover import Fencings, OwnRows
 from contexture.kafka.tally import ShardResult, Tally
 from contexture.kafka.transactions import Transactions
 from contexture.kafka.whole import check_end
+
+# From the last commit to the look whether readers see it: two questions to the brokers.
+_SOON_SECONDS: Final = 1.0
 
 
 class Sending:
@@ -58,6 +63,8 @@ class Sending:
         self._row = RowExpectation(equipment.names, reader.shard, row)
         self._aside = SettingAside(equipment.dead_letters, reader, equipment.requests)
         self._transactions = Transactions(equipment, reader, self._tally, self._own, self._aside, self._note)
+        longest_open_seconds = equipment.settings.transaction_timeout_seconds + CLEANUP_SECONDS
+        mark = equipment.names.transactional_id(reader.shard).encode()
         self._settlement = Settlement(
             reader,
             equipment.ledger,
@@ -65,12 +72,24 @@ class Sending:
             equipment.encoded,
             equipment.clock,
             equipment.sleep,
+            mark,
             equipment.dead_letters,
-            longest_open_seconds=equipment.settings.transaction_timeout_seconds + CLEANUP_SECONDS,
+            longest_open_seconds=longest_open_seconds,
+        )
+        self._restoration = Restoration(
+            reader,
+            equipment.hidden,
+            equipment.encoded,
+            mark,
+            equipment.dead_letters,
+            equipment.clock,
+            equipment.sleep,
+            longest_open_seconds=longest_open_seconds,
         )
         self._attempts = Attempts(after_failure, equipment.patience, self._tell_again, equipment.sleep)
         self._fencings = Fencings(self._own, equipment.ledger, reader.shard, self._tell_again, equipment.sleep)
         self._ended_well = False
+        self._looked_at = equipment.clock()
 
     def run(self) -> ShardResult:
         """Sends what is not yet sent."""
@@ -119,9 +138,12 @@ class Sending:
                 return False
             if entry is None:
                 self._row.check_missing(
-                    lambda: self._settlement.is_committed(Start()),
+                    self._settlement.is_first_committed,
                     lambda: (ledger.hidden(shard) or ledger.read(shard)) is not None,
                 )
+            elif not after_own:
+                self._restore(session, entry)
+                self._looked_at = self._equipment.clock()
             self._begin(self._start(entry), entry)
             if careful and not self._aside.is_careful:
                 # The commit whose answer got lost did happen: the rest needs no such client.
@@ -147,28 +169,45 @@ class Sending:
         """The ledger's row to go on from, once what an earlier transaction left undecided is ended."""
         ledger, shard = self._equipment.ledger, self._reader.shard
         entry, hidden = ledger.settled(shard), ledger.hidden(shard)
-        settlement = self._settlement
-        if hidden is not None and not settlement.is_repeated(hidden, self._start(entry)):
-            entry, hidden = hidden, None
-        if hidden is not None and settlement.is_committed(self._start(entry)):
-            settlement.show(session, hidden)
-            entry, hidden = hidden, None
+        own = [row for row in ledger.unseen(shard) if row.outbox == self._reader.outbox_id]
+        is_undecided = hidden is not None
+        truth = self._settlement.truth(own, lambda row: is_undecided and self._row.is_answered(row))
+        if truth is not None:
+            entry = truth
+            self._settlement.show(session, truth)
             if session.is_uncertain:
                 return entry
+        elif hidden is not None and hidden.outbox != self._reader.outbox_id:
+            # Of a transaction that nobody sends again: it counts, and becomes visible with the next one.
+            entry, hidden = hidden, None
         start = self._start(entry)
         if not start.superseded:
-            aborted = settlement.settle(session, start, hides_row=hidden is not None)
+            aborted = self._settlement.settle(session, start, hides_row=hidden is not None and truth is None)
             if aborted:
-                self.tell("connecting", f"aborted what an earlier transaction left in {len(aborted)} partitions")
+                # Its marker may be left out too: the next client looks again.
+                raise _look_again(f"aborted what an earlier transaction left in {len(aborted)} partitions")
         return entry
+
+    def _restore(self, session: Session, entry: LedgerEntry) -> None:
+        """Sees that readers see, or will see, what the ledger calls done."""
+        if not self._start(entry).own or not entry.position:
+            return
+        step = self._restoration.restore(session, entry)
+        if step is not None:
+            raise _look_again(step)
 
     def _is_all_told(self, entry: LedgerEntry | None) -> bool:
         start = self._start(entry)
         if not start.superseded and start.position < self._reader.records:
             return False
         self._begin(start, entry)
-        if not start.superseded:
+        if start.superseded:
+            return True
+        try:
             self._await_records()
+        except SendAgainError:
+            # Nobody else shows them.
+            return False
         return True
 
     def _start(self, entry: LedgerEntry | None) -> Start:
@@ -188,12 +227,10 @@ class Sending:
         self.tell("sending", f"sending from position {self._tally.position}")
 
     def _send_rest(self, session: Session) -> bool:
-        before = self._tally.position
         self._row.begins()
         if not self._transactions.send(session):
             return False
-        if self._tally.position > before:
-            self._settlement.await_visible()
+        self._settlement.await_visible()
         self._await_records()
         check_end(self._tally.position, self._reader.records)
         return True
@@ -203,11 +240,20 @@ class Sending:
         earlier, topics = self._tally.sent_earlier, set(self._transactions.sent_topics)
         if earlier:
             topics |= topics_until(self._reader.batches(0), earlier)
-        if topics:
-            self._settlement.await_records(topics, 0 if earlier else self._tally.begun or 0)
+        if not topics:
+            return
+        # A sender that stood still may have been taken for dead by another, which aborted what was undecided.
+        stood_still = self._equipment.clock() - self._looked_at > _SOON_SECONDS
+        hid = self._settlement.await_records(topics, 0 if earlier else self._tally.begun or 0)
+        entry = self._equipment.ledger.read(self._reader.shard) if hid or stood_still else None
+        if entry is None or not self._start(entry).own:
+            return
+        if self._restoration.is_short(topics, None if stood_still else hid, entry):
+            raise _look_again("another sender aborted what Kafka had left undecided")
 
     def _note(self, entry: LedgerEntry) -> None:
         """A transaction is committed."""
+        self._looked_at = self._equipment.clock()
         self._row.committed()
         self._attempts.succeeded()
         self._fencings.succeeded()
@@ -231,6 +277,11 @@ class Sending:
 
     def _tell_again(self, why: str) -> None:
         self.tell("again", why)
+
+
+def _look_again(step: str) -> SendAgainError:
+    error = RetriableError(step, next_step="clear the task: it looks again whether readers see what was sent")
+    return SendAgainError(error, counted=False)
 
 
 def _told(start: Start) -> str:

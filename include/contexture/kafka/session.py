@@ -27,8 +27,8 @@ _CALL_SECONDS = 2.0
 _LISTING_SECONDS = 10.0
 _TOPICS_ASKED_FOR_SINGLY = 50
 _GOODBYE_SECONDS = 5.0
-# Compacted topics take no record without a key.
-_NOBODY = b"contexture: aborted"
+NOBODY = b"contexture: aborted"
+"""The key of the record that goes to a partition to abort what is undecided there (compacted topics want one)."""
 
 # What `produce` takes where nothing is said, and which of it is told of the delivery: the client looks at `on_delivery`
 # only where no `callback` is given, and None is one.
@@ -196,20 +196,21 @@ class Session:
         """
         self._end(lambda: self._producer.commit_transaction(_CALL_SECONDS), "committing a transaction")
 
-    def abort_in(self, places: Sequence[tuple[str, int]]) -> None:
+    def abort_in(self, places: Sequence[tuple[str, int]], mark: bytes) -> None:
         """Aborts a transaction in some partitions; whatever this producer's id has undecided there is aborted with it.
 
         A partition belongs to a transaction once a record goes there: it gets one that nobody sees.
 
         Args:
             places: topic and partition.
+            mark: the value of that record, by which its sender is known.
 
         Raises:
             SendAgainError, FencedError, KafkaConfigurationError: as of `commit`.
         """
         self.begin()
         for topic, partition in places:
-            self.produce_one(topic, key=_NOBODY, value=b"", partition=partition)
+            self.produce_one(topic, key=NOBODY, value=mark, partition=partition)
         self._calls.await_empty("aborting a transaction")
         self._end(lambda: self._producer.abort_transaction(_CALL_SECONDS), "aborting a transaction")
 

@@ -11,19 +11,23 @@ from __future__ import annotations
 
 import logging
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping
-from typing import Final, Protocol
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Final, Protocol
 
 from contexture.errors import RetriableError
 from contexture.kafka.arbitration import Start
 from contexture.kafka.dead_letter import DeadLetters, left_of
 from contexture.kafka.failures import SendAgainError
-from contexture.kafka.hidden import Fingerprint, fingerprint
+from contexture.kafka.hidden import Fingerprint, fingerprint, held_back
 from contexture.kafka.ledger_entry import LedgerEntry
 from contexture.kafka.ports import LedgerPort, ShardReader
 from contexture.kafka.rows import Piece, pieces
-from contexture.kafka.session import Session
+from contexture.kafka.session import NOBODY, Session
 from contexture.kafka.starts import Place
+
+if TYPE_CHECKING:
+    from contexture.kafka.replica import ReplicaRecord
 
 _LOG: Final = logging.getLogger(__name__)
 
@@ -44,7 +48,18 @@ class HiddenPort(Protocol):
     def matching(
         self, spans: Mapping[Place, tuple[int, int]], sought: Mapping[str, set[Fingerprint]]
     ) -> Collection[Place]: ...
-    def is_committed(self, sought: Mapping[str, set[Fingerprint]]) -> bool: ...
+    def firsts(self, spans: Mapping[Place, tuple[int, int]]) -> Mapping[Place, Fingerprint]: ...
+    def moved(self, topics: Collection[str], since: datetime | None) -> Mapping[Place, tuple[int, int]]: ...
+    def copies(self, spans: Mapping[Place, tuple[int, int]]) -> Iterator[tuple[ReplicaRecord, bool]]: ...
+    def is_committed(
+        self, sought: Mapping[str, set[Fingerprint]], since: datetime | None, longest_open_seconds: float
+    ) -> bool: ...
+
+
+def places_until(hidden: HiddenPort, ends: Mapping[Place, int]) -> dict[Place, tuple[int, int]]:
+    """What the partitions hide yet up to these ends."""
+    spans = hidden.spans({topic for topic, _ in ends})
+    return {place: (spans[place][0], end) for place, end in ends.items() if place in spans and spans[place][0] < end}
 
 
 class Settlement:
@@ -56,6 +71,7 @@ class Settlement:
         hidden: looks behind the last stable offset.
         encoded: gives rows as they are sent.
         clock, sleep: seconds.
+        mark: what this shard's senders leave in a partition where they abort.
         letters: where its records go that can never be sent.
         longest_open_seconds: for how long another sender's transaction can hold readers back.
     """
@@ -68,6 +84,7 @@ class Settlement:
         encoded: EncodePiece,
         clock: Callable[[], float],
         sleep: Callable[[float], None],
+        mark: bytes,
         letters: DeadLetters | None = None,
         *,
         longest_open_seconds: float = 75.0,
@@ -78,32 +95,48 @@ class Settlement:
         self._encoded = encoded
         self._clock = clock
         self._sleep = sleep
+        self._mark = mark
+        self._sign = fingerprint(NOBODY, mark)
         self._aside = letters.topic if letters is not None else None
         self._longest_open_seconds = longest_open_seconds
 
-    def is_repeated(self, row: LedgerEntry, start: Start) -> bool:
-        """Whether a hidden row of the ledger is that of the transaction that comes next.
+    def truth(self, rows: Sequence[LedgerEntry], is_answered: Callable[[LedgerEntry], bool]) -> LedgerEntry | None:
+        """The last row whose transaction was committed, of those that readers don't see; those after it were aborted.
 
-        It is sent again unless readers see its records (`is_committed`).
+        Kafka may have left out the marker of the ledger's partition alone; then the next abort took the row away.
 
-        Any other is of a transaction that nobody will send again: it counts, and becomes visible with the next one.
+        Args:
+            rows: of this outbox, after the last that readers see, in their order.
+            is_answered: whether brokers answered the commit of a row.
         """
-        return row.outbox == self._reader.outbox_id and row.transaction == start.transactions
+        for row in reversed(rows):
+            is_claim = row.transaction < 0
+            if is_claim or is_answered(row) or self._is_committed(row):
+                return row
+        return None
 
-    def is_committed(self, start: Start) -> bool:
-        """Whether readers see the records of the transaction that comes next: then its hidden row is the truth.
+    def is_first_committed(self) -> bool:
+        """Whether readers see the records of the shard's first transaction."""
+        return self._are_committed(0)
+
+    def _is_committed(self, row: LedgerEntry) -> bool:
+        return self._are_committed(row.position - row.records, row.dead_letters, row.since)
+
+    def _are_committed(self, position: int, dead_letters: Collection[int] = (), since: datetime | None = None) -> bool:
+        """Whether readers see the records of the transaction that begins at a position: then its row is the truth.
 
         Kafka may lose the marker of the ledger's partition alone. Of each key the last record is looked for: a
         compacted topic keeps no other.
         """
         last: dict[tuple[str, bytes | None], bytes | None] = {}
-        for piece in self._next(start.position):
-            columns = (self._encoded(piece).rows.column(name).to_pylist() for name in ("topic", "key", "value"))
-            last.update({(topic, key): value for topic, key, value in zip(*columns, strict=True)})
+        for piece in self._next(position):
+            rows = self._encoded(piece).rows
+            columns = (rows.column(name).to_pylist() for name in ("position", "topic", "key", "value"))
+            last.update({(t, k): v for n, t, k, v in zip(*columns, strict=True) if n not in dead_letters})
         sought: defaultdict[str, set[Fingerprint]] = defaultdict(set)
         for (topic, key), value in last.items():
             sought[topic].add(fingerprint(key, value))
-        return bool(sought) and self._hidden.is_committed(sought)
+        return bool(sought) and self._hidden.is_committed(sought, since, self._longest_open_seconds)
 
     def show(self, session: Session, row: LedgerEntry) -> None:
         """Lets readers see a hidden row of a committed transaction, which the next abort would take away.
@@ -133,7 +166,7 @@ class Settlement:
                 len(places),
                 *places[0],
             )
-            session.abort_in(places)
+            session.abort_in(places, self._mark)
         return tuple(places)
 
     def await_visible(self) -> None:
@@ -148,7 +181,7 @@ class Settlement:
                 raise SendAgainError(_not_carried_out(), counted=False)
             self._sleep(_LOOK_SECONDS)
 
-    def await_records(self, topics: Collection[str], begun: int) -> None:
+    def await_records(self, topics: Collection[str], begun: int) -> Collection[Place]:
         """Waits until readers see the records that were sent, whatever else is open in their partitions.
 
         Where nothing is hidden, that is one look at all partitions. What is still hidden after a moment is compared
@@ -158,37 +191,45 @@ class Settlement:
             topics: where records went.
             begun: position of the first record that was sent.
 
+        Returns:
+            The partitions that hid something at first.
+
         Raises:
+            SendAgainError: a partition begins to hide with a record of this shard: Kafka forgot to commit it.
             RetriableError: some are hidden for longer than any transaction may be open.
         """
         started = self._clock()
         ends = {place: end for place, (_, end) in self._hidden.spans(topics).items()}
-        is_compared = False
+        hid, sought = tuple(ends), None
         while ends:
             waited = self._clock() - started
-            if waited >= _GRACE_SECONDS and not is_compared:
-                spans = self._until(ends)
-                ends = {place: ends[place] for place in self._own_of(spans, begun)}
-                is_compared = True
-                continue
-            if waited >= self._longest_open_seconds:
-                raise _held_back(len(ends), *min(ends))
-            self._sleep(_LOOK_SECONDS if not is_compared else _LOOK_LATER_SECONDS)
-            ends = {place: ends[place] for place in self._until(ends)}
+            spans = places_until(self._hidden, ends)
+            if spans and waited >= _GRACE_SECONDS:
+                if sought is None:
+                    sought = self._sent(spans, begun)
+                    spans = {place: spans[place] for place in self._hidden.matching(spans, sought)}
+                self._check_firsts(spans, sought)
+            if spans and waited >= self._longest_open_seconds:
+                raise held_back(len(spans), *min(spans))
+            ends = {place: ends[place] for place in spans}
+            if ends:
+                self._sleep(_LOOK_SECONDS if sought is None else _LOOK_LATER_SECONDS)
+        return hid
 
-    def _until(self, ends: Mapping[Place, int]) -> dict[Place, tuple[int, int]]:
-        """What is hidden yet of the partitions up to these ends."""
-        spans = self._hidden.spans({topic for topic, _ in ends})
-        return {
-            place: (spans[place][0], end) for place, end in ends.items() if place in spans and spans[place][0] < end
-        }
+    def _check_firsts(self, spans: Mapping[Place, tuple[int, int]], sent: Mapping[str, set[Fingerprint]]) -> None:
+        firsts = self._hidden.firsts(spans)
+        own = [place for place, first in firsts.items() if first in sent.get(place[0], ())]
+        if own:
+            raise SendAgainError(held_back(len(own), *min(own)), counted=False)
 
-    def _own_of(self, spans: Mapping[Place, tuple[int, int]], begun: int) -> Collection[Place]:
-        sought: defaultdict[str, set[Fingerprint]] = defaultdict(set)
+    def _sent(self, spans: Collection[Place], begun: int) -> Mapping[str, set[Fingerprint]]:
         hiding = {topic for topic, _ in spans}
-        for piece in pieces(self._reader.batches(begun)) if spans else ():
+        sought: defaultdict[str, set[Fingerprint]] = defaultdict(set)
+        for topic in hiding:
+            sought[topic].add(self._sign)
+        for piece in pieces(self._reader.batches(begun)):
             self._add(sought, piece, hiding)
-        return self._hidden.matching(spans, sought)
+        return sought
 
     def _left_over(self, position: int) -> Collection[Place]:
         if position >= self._reader.records:
@@ -201,6 +242,8 @@ class Settlement:
     def _sought(self, position: int, spans: Collection[Place]) -> Mapping[str, set[Fingerprint]]:
         hiding = {topic for topic, _ in spans}
         sought: defaultdict[str, set[Fingerprint]] = defaultdict(set)
+        for topic in hiding:
+            sought[topic].add(self._sign)
         for piece in self._next(position):
             self._add(sought, piece, hiding)
         return sought
@@ -228,13 +271,4 @@ def _not_carried_out() -> RetriableError:
         "Kafka answered the last commit, and shows nothing of it",
         next_step="look into the brokers' logs for markers that were skipped ('likely deleted already'), then clear "
         "the task: the transaction is sent again",
-    )
-
-
-def _held_back(partitions: int, topic: str, partition: int) -> RetriableError:
-    return RetriableError(
-        f"readers don't see the records that were sent to {partitions} partitions, the first is {topic}[{partition}]: "
-        "a transaction before them was neither committed nor aborted",
-        next_step="look into the brokers' logs for a transaction that hangs there, clear the task, and when "
-        "readers go on run contexture verify: it says whether something is missing",
     )

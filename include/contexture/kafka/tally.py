@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 
 from contexture.kafka.arbitration import Place, Start
 from contexture.kafka.ledger_entry import LedgerEntry
@@ -66,6 +68,7 @@ class Tally:
         begun: position of the first record that this sending sent; None before it began.
         sent_earlier: how many records earlier sendings of this very outbox left in Kafka; they may have been killed
             before they saw that readers see them.
+        since: when the first sending of this outbox's shard began; None where its ledger's row does not say it.
     """
 
     def __init__(self) -> None:
@@ -74,6 +77,7 @@ class Tally:
         self.sent_earlier = 0
         self.superseded = False
         self.place: Place | None = None
+        self.since: datetime | None = None
         self.dead_letters: tuple[int, ...] = ()
         self._has_begun = False
         self._records = 0
@@ -88,6 +92,7 @@ class Tally:
         if entry is not None and start.own and self._has_begun and entry.position > self.position:
             # The commit whose answer got lost did happen.
             self.committed(entry)
+        self.since = self._since(start, entry)
         self._has_begun = True
         self.dead_letters = entry.dead_letters if entry is not None and start.own else ()
         if start.own and self._last is not None and start.position < self._last.position:
@@ -109,6 +114,11 @@ class Tally:
         self._transactions += 1
         self._bytes += entry.bytes
         self._last = entry
+
+    def _since(self, start: Start, entry: LedgerEntry | None) -> datetime | None:
+        if entry is not None and start.own:
+            return entry.since
+        return self.since if self._has_begun else datetime.fromtimestamp(time.time(), UTC)
 
     def _take_back(self, entry: LedgerEntry) -> None:
         self._records -= entry.records

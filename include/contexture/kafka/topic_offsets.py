@@ -58,32 +58,56 @@ class TopicOffsets(TopicListing):
         later = [place for place, offset in found.items() if offset == _NOTHING_AS_LATE]
         return found | (self.ends(later, committed=False) if later else {})
 
+    def first_since(
+        self, places: Sequence[tuple[str, int]], moment: datetime
+    ) -> dict[tuple[str, int], tuple[int, bool]]:
+        """Where the records of a time or later begin in each partition, and whether it has had one leader since.
+
+        A partition without such records begins at its end, and counts as one that has.
+        """
+        from confluent_kafka.admin import OffsetSpec
+
+        at: Callable[[int], OffsetSpec] = OffsetSpec.for_timestamp
+        latest: Callable[[], OffsetSpec] = OffsetSpec.latest
+        first = self._answers(places, at(round(moment.timestamp() * 1000)), committed=False, least=_NOTHING_AS_LATE)
+        last = self._answers(places, latest(), committed=False)
+        return {
+            place: (end.offset, True) if first[place].offset == _NOTHING_AS_LATE else _led(first[place], end)
+            for place, end in last.items()
+        }
+
     def _offsets(
         self, places: Sequence[tuple[str, int]], what: OffsetSpec, *, committed: bool, least: int = _LEAST_OFFSET
     ) -> dict[tuple[str, int], int]:
+        answers = self._answers(places, what, committed=committed, least=least)
+        return {place: int(answer.offset) for place, answer in answers.items()}
+
+    def _answers(
+        self, places: Sequence[tuple[str, int]], what: OffsetSpec, *, committed: bool, least: int = _LEAST_OFFSET
+    ) -> dict[tuple[str, int], ListOffsetsResultInfo]:
         from confluent_kafka import IsolationLevel, TopicPartition
 
         level = IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED
-        found: dict[tuple[str, int], int] = {}
+        found: dict[tuple[str, int], ListOffsetsResultInfo] = {}
         waiting, started = list(places), self._patience.now()
         while waiting:
             wanted, before = {TopicPartition(*place): what for place in waiting[:BULK]}, len(found)
             answers = self._client.list_offsets(wanted, isolation_level=level, request_timeout=CALL_SECONDS)
             for place, future in answers.items():
-                offset = self._offset(future, place, started, least)
-                if offset is not None:
-                    found[place.topic, place.partition] = offset
+                answer = self._answer(future, place, started, least)
+                if answer is not None:
+                    found[place.topic, place.partition] = answer
             waiting = [place for place in waiting if place not in found]
             if len(found) == before:
                 time.sleep(VISIBLE_POLL_SECONDS)
         return found
 
-    def _offset(
+    def _answer(
         self, future: Future[ListOffsetsResultInfo], place: TopicPartition, started: float, least: int
-    ) -> int | None:
+    ) -> ListOffsetsResultInfo | None:
         topic, partition = place.topic, place.partition
         try:
-            offset = int(future.result().offset)
+            answer = future.result()
         except client_error() as failure:
             error = error_in(failure)
             if not self._is_behind(error, topic, partition):
@@ -92,12 +116,12 @@ class TopicOffsets(TopicListing):
             # Brokers answer all the while, so only the time since the first question counts.
             self._patience.waited_since(started, f"a broker does not know {topic} yet")
             return None
-        if offset < least:
+        if answer.offset < least:
             # No answer yet: taken for an offset, a ledger would be read as empty.
             self._patience.waited_since(started, f"{topic}[{partition}] has no leader that says where it ends")
             return None
         self._patience.relieve()
-        return offset
+        return answer
 
     def _is_behind(self, error: KafkaErrorLike, topic: str, partition: int) -> bool:
         """Whether a broker has not heard yet of a partition that another one lists: each learns of it by itself."""
@@ -109,3 +133,9 @@ class TopicOffsets(TopicListing):
                 return True
             time.sleep(VISIBLE_POLL_SECONDS)
         return False
+
+
+def _led(first: ListOffsetsResultInfo, last: ListOffsetsResultInfo) -> tuple[int, bool]:
+    """Where a partition's records begin, and whether its leader of then is that of now."""
+    epochs = (first.leader_epoch, last.leader_epoch)
+    return int(first.offset), None not in epochs and epochs[0] == epochs[1]

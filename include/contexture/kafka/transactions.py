@@ -113,6 +113,7 @@ class Transactions:
             at=datetime.now(UTC),
             source_deletions=deletions,
             dead_letters=(*self._tally.dead_letters, *self._aside.positions),
+            since=self._tally.since,
         )
 
     def _told_with(self, size: TransactionSize) -> tuple[int | None, bool]:

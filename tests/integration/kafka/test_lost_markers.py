@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from datetime import UTC, datetime
 
 import pytest
 from confluent_kafka import Producer
@@ -13,6 +14,7 @@ from contexture.kafka import ClientSettings, Publisher, SenderNames, ShardResult
 from contexture.kafka.hidden import HiddenRecords
 from contexture.kafka.ledger import Ledger
 from contexture.kafka.ledger_copies import LedgerCopies
+from contexture.kafka.ledger_entry import LedgerEntry
 from contexture.kafka.patience import Patience
 from contexture.sandbox.kafka import EmbeddedKafka
 from tools.faults.loads import Load, context_load
@@ -142,6 +144,55 @@ def test_what_kafka_forgot_to_commit_becomes_visible_with_the_next_commit(cluste
     assert judge(load.records, read_topics(cluster.bootstrap_servers, [topic])).is_clean
 
 
+@pytest.mark.parametrize("is_since_known", [True, False])
+@pytest.mark.parametrize("takes_away", [True, False])
+def test_what_kafka_forgot_to_commit_and_an_abort_took_away_is_sent_again(
+    cluster: EmbeddedKafka, takes_away: bool, is_since_known: bool
+) -> None:
+    name = f"taken-{takes_away}-{is_since_known}".lower()
+    settings = ClientSettings.from_extra(cluster.client_settings())
+    topic, broker = fragile_topic(cluster, settings, name)
+    # The last transaction is the one: no later commit shows it.
+    load = context_load([topic], outbox="one", records=40 if takes_away else 10)
+    ledger = Ledger(settings, SenderNames(name))
+    ledger.prepare(1)
+    since = datetime.now(UTC) if is_since_known else None
+    producer = transactional(settings, name)
+    produce(producer, load, range(10))
+    producer.produce(ledger.topic, first_row(load, since), ledger.key(0), 0)
+    assert producer.flush(60) == 0
+    cluster.kill(broker)
+    await_leaders(cluster, topic, away=True)
+    producer.commit_transaction(60)
+    cluster.start()
+    await_leaders(cluster, topic, away=False)
+    assert hidden(settings, topic) == 10
+    if takes_away:
+        # Another sender begins the next transaction, and is killed: it is aborted, and the hidden records with it.
+        produce(transactional(settings, name), load, range(10, 14))
+        transactional(settings, name).abort_transaction(60)
+        await_nothing_hidden(settings, topic)
+        assert list(read_topics(cluster.bootstrap_servers, [topic])) == []
+
+    assert send(settings, name, load).records_sent == (30 if takes_away else 0)
+    assert judge(load.records, read_topics(cluster.bootstrap_servers, [topic])).is_clean
+    await_nothing_hidden(settings, topic)
+
+
+def test_partitions_that_kept_their_leader_are_not_read(cluster: EmbeddedKafka) -> None:
+    settings = ClientSettings.from_extra(cluster.client_settings())
+    topic, broker = fragile_topic(cluster, settings, "led")
+    since = datetime.now(UTC)
+    send(settings, "led", context_load([topic], outbox="one", records=10))
+    looked = HiddenRecords(settings, Patience(60.0))
+    assert looked.moved([topic], since) == {}
+    cluster.kill(broker)
+    await_leaders(cluster, topic, away=True)
+    cluster.start()
+    await_leaders(cluster, topic, away=False)
+    assert set(looked.moved([topic], since)) == {(topic, 0)}
+
+
 @pytest.mark.parametrize("commits", [True, False])
 def test_a_transaction_whose_row_alone_kafka_forgot_is_sent_once(cluster: EmbeddedKafka, commits: bool) -> None:
     name = f"forgotten-row-{commits}".lower()
@@ -192,11 +243,8 @@ def test_a_ledger_with_one_replica_on_three_brokers_is_weak(cluster: EmbeddedKaf
     assert ledger.copies() == LedgerCopies(ledger.topic, replicas=1, in_sync=1, brokers=3)
 
 
-def first_row(load: Load) -> bytes:
+def first_row(load: Load, since: datetime | None = None) -> bytes:
     """The ledger's row of a load's first transaction."""
-    from datetime import UTC, datetime
-
-    from contexture.kafka.ledger_entry import LedgerEntry
-
     shard = load.shards[0]
-    return LedgerEntry(shard.outbox_id, shard.sequence, 10, 10, 0, 0, None, datetime.now(UTC)).to_json()
+    row = LedgerEntry(shard.outbox_id, shard.sequence, 10, 10, 0, 0, None, datetime.now(UTC), since=since)
+    return row.to_json()

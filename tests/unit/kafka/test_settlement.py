@@ -60,7 +60,7 @@ def test_a_hidden_first_try_of_the_next_transaction_is_aborted_before_it_is_sent
     publisher(cluster, progress=told.append).publish(MemoryShard(ROWS))
     assert cluster.aborted == [[("cars", 1), ("cars", 3)]]
     assert cluster.values("cars") == VALUES
-    assert "aborted what an earlier transaction left in 2 partitions" in [progress.detail for progress in told]
+    assert any("aborted what an earlier transaction left in 2 partitions" in progress.detail for progress in told)
 
 
 def test_what_is_committed_already_and_hidden_is_left_to_the_next_commit(cluster):
@@ -169,25 +169,23 @@ def test_the_encoders_values_are_what_is_looked_for(cluster):
 
 
 class Forgetful(FakeLedger):
-    """Its last row stays hidden until somebody aborts a transaction in its partition."""
+    """The first row of a transaction stays hidden until somebody aborts a transaction in its partition."""
 
     def __init__(self, cluster, names, last):
         super().__init__(cluster, names)
         self.last = last
 
-    def _is_forgotten(self, entry):
-        aborted = any((LEDGER, 0) in places for places in self.cluster.aborted)
-        return entry is not None and entry.transaction == self.last and not aborted
+    def _rows(self):
+        rows = [LedgerEntry.from_json(sent.value) for sent in self.cluster.committed if sent.topic == self.topic]
+        forgotten = next((row for row in rows if row.transaction == self.last), None)
+        return [row for row in rows if row is not forgotten], forgotten
 
     def hidden(self, shard):
-        entry = super().read(shard)
-        return entry if self._is_forgotten(entry) else None
+        is_aborted = any((LEDGER, 0) in places for places in self.cluster.aborted)
+        return None if is_aborted else self._rows()[1]
 
     def read(self, shard):
-        rows = [LedgerEntry.from_json(sent.value) for sent in self.cluster.committed if sent.topic == self.topic]
-        while rows and self._is_forgotten(rows[-1]):
-            rows.pop()
-        return rows[-1] if rows else None
+        return next(reversed(self._rows()[0]), None)
 
 
 class Clock:

@@ -66,6 +66,7 @@ class ForgettingTarget(SimulatedTarget):
     def _publisher(self, sending, **options):
         ledger = self._ledger()
         ledger.settled = ledger.hidden = lambda shard: None
+        ledger.unseen = lambda shard: []
         return super()._publisher(sending, ledger=ledger, **options)
 
 
@@ -113,8 +114,11 @@ class BlindTarget(SimulatedTarget):
             def matching(self, spans, sought):
                 return set()
 
+            def moved(self, topics, since):
+                return {}
+
         ledger = self._ledger()
-        ledger.hidden = lambda shard: None
+        ledger.hidden, ledger.unseen = lambda shard: None, lambda shard: []
         return super()._publisher(sending, ledger=ledger, hidden=Nothing(), **options)
 
 
