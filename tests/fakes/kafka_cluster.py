@@ -256,5 +256,5 @@ class FakeHidden:
     def copies(self, spans):
         return iter(())
 
-    def is_committed(self, sought, since, longest_open_seconds):
+    def is_committed(self, sought, are_own, since, longest_open_seconds):
         return all(prints <= self.cluster.seen.get(topic, set()) for topic, prints in sought.items())

@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 import time
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from hashlib import blake2b
 from typing import Final
@@ -115,7 +115,11 @@ class HiddenRecords:
             yield record, record.offset in seen[record.topic, record.partition]
 
     def is_committed(
-        self, sought: Mapping[str, set[Fingerprint]], since: datetime | None, longest_open_seconds: float
+        self,
+        sought: Mapping[str, set[Fingerprint]],
+        are_own: Callable[[Mapping[Place, Fingerprint]], bool],
+        since: datetime | None,
+        longest_open_seconds: float,
     ) -> bool:
         """Whether the last thing that became of these records, by topic, is that readers see them.
 
@@ -124,6 +128,7 @@ class HiddenRecords:
 
         Args:
             sought: the records.
+            are_own: whether the first records that partitions hide are of the sender that asks.
             since: when their sending began: a partition that has had another leader since then may have lost them.
                 None where that is no excuse.
             longest_open_seconds: for how long another sender's transaction can hide them.
@@ -133,7 +138,7 @@ class HiddenRecords:
         newest = self._newest(sought, places, ends)
         if len(newest) < sum(map(len, sought.values())):
             return False
-        stable = self._stable(newest.values(), ends, sought, longest_open_seconds)
+        stable = self._stable(newest.values(), ends, are_own, longest_open_seconds)
         decided = {(place, offset) for place, offset in newest.values() if offset < stable[place]}
         starts: dict[Place, int] = {}
         for place, offset in decided:
@@ -149,7 +154,7 @@ class HiddenRecords:
         self,
         newest: Collection[tuple[Place, int]],
         ends: Mapping[Place, int],
-        sought: Mapping[str, set[Fingerprint]],
+        are_own: Callable[[Mapping[Place, Fingerprint]], bool],
         longest_open_seconds: float,
     ) -> dict[Place, int]:
         """Up to where the fate of every record is known, once no other sender's transaction hides what is sought."""
@@ -157,8 +162,7 @@ class HiddenRecords:
         while True:
             stable = self._admin.ends(places, committed=True)
             hiding = {place: (stable[place], ends[place]) for place, offset in newest if offset >= stable[place]}
-            firsts = self.firsts(hiding)
-            if all(first in sought[place[0]] for place, first in firsts.items()):
+            if not hiding or are_own(self.firsts(hiding)):
                 return stable
             if self._patience.now() - started >= longest_open_seconds:
                 raise held_back(len(hiding), *min(hiding))

@@ -52,7 +52,11 @@ class HiddenPort(Protocol):
     def moved(self, topics: Collection[str], since: datetime | None) -> Mapping[Place, tuple[int, int]]: ...
     def copies(self, spans: Mapping[Place, tuple[int, int]]) -> Iterator[tuple[ReplicaRecord, bool]]: ...
     def is_committed(
-        self, sought: Mapping[str, set[Fingerprint]], since: datetime | None, longest_open_seconds: float
+        self,
+        sought: Mapping[str, set[Fingerprint]],
+        are_own: Callable[[Mapping[Place, Fingerprint]], bool],
+        since: datetime | None,
+        longest_open_seconds: float,
     ) -> bool: ...
 
 
@@ -136,7 +140,7 @@ class Settlement:
         sought: defaultdict[str, set[Fingerprint]] = defaultdict(set)
         for (topic, key), value in last.items():
             sought[topic].add(fingerprint(key, value))
-        return bool(sought) and self._hidden.is_committed(sought, since, self._longest_open_seconds)
+        return bool(sought) and self._hidden.is_committed(sought, self._are_own, since, self._longest_open_seconds)
 
     def show(self, session: Session, row: LedgerEntry) -> None:
         """Lets readers see a hidden row of a committed transaction, which the next abort would take away.
@@ -221,6 +225,10 @@ class Settlement:
         own = [place for place, first in firsts.items() if first in sent.get(place[0], ())]
         if own:
             raise SendAgainError(held_back(len(own), *min(own)), counted=False)
+
+    def _are_own(self, firsts: Mapping[Place, Fingerprint]) -> bool:
+        sent = self._sent(firsts, 0)
+        return all(first in sent[topic] for (topic, _), first in firsts.items())
 
     def _sent(self, spans: Collection[Place], begun: int) -> Mapping[str, set[Fingerprint]]:
         hiding = {topic for topic, _ in spans}

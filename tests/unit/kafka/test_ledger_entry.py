@@ -59,10 +59,22 @@ def test_an_entry_knows_its_place_in_the_registrys_order(transaction, deletions,
         source_transaction=st.none() | st.integers(0, 2**62),
         at=st.datetimes(timezones=st.just(UTC)),
         source_deletions=st.booleans(),
+        since=st.none() | st.datetimes(timezones=st.just(UTC)),
     )
 )
 def test_what_was_written_is_read_back(entry):
     assert LedgerEntry.from_json(entry.to_json()) == entry
+
+
+def test_an_entry_says_when_the_sending_of_its_shard_began():
+    entry = replace(ENTRY, since=datetime(2026, 3, 1, 12, tzinfo=UTC))
+    assert entry.to_json() == JSON[:-1] + b',"since":"2026-03-01T12:00:00+00:00"}'
+    assert LedgerEntry.from_json(JSON).since is None
+
+
+def test_a_beginning_without_its_zone_is_refused():
+    with pytest.raises(DefectError, match="a time without its zone"):
+        LedgerEntry.from_json(JSON[:-1] + b',"since":"2026-03-01T12:00:00"}')
 
 
 @pytest.mark.parametrize("value", [b"", b"[]", b"{}", b'{"outbox":"x"}', b"\xff"])

@@ -37,6 +37,15 @@ def test_no_law_is_broken_whatever_happens_to_senders_requests_and_leaders(tmp_p
     assert figures["killed"] + figures["stopped"] > 750
 
 
+@pytest.mark.parametrize("scenario", [RESTARTED, REPLACED])
+def test_no_law_is_broken_where_markers_are_left_out(tmp_path, scenario):
+    """Without what puts committed records back, one in five is."""
+    options = ["--scenario", scenario, "--weather", MARKERS, "--schedules", "700", "--workers", "1"]
+    figures, wrong = tried(tmp_path, *options)
+    assert wrong == []
+    assert figures["killed"] + figures["stopped"] > 750
+
+
 @pytest.mark.long
 @pytest.mark.timeout(7200)
 @pytest.mark.parametrize("weather", [QUIET, NETWORK, LEADERS])
