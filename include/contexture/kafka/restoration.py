@@ -18,6 +18,7 @@ from typing import Final
 import pyarrow as pa
 
 from contexture.kafka.dead_letter import DeadLetters, left_of, position_of
+from contexture.kafka.errors import KafkaConfigurationError
 from contexture.kafka.hidden import Fingerprint, fingerprint, held_back
 from contexture.kafka.ledger_entry import LedgerEntry
 from contexture.kafka.ports import ShardReader
@@ -155,6 +156,19 @@ class Restoration:
 
     def _lost(self, spans: Spans, done: LedgerEntry) -> tuple[list[int], list[ReplicaRecord]]:
         """Positions of records, and dead letters, that are in the log and that readers don't see."""
+        try:
+            return self._lost_records(spans, done), self._lost_letters(spans, done)
+        except KafkaConfigurationError as refused:
+            _LOG.warning(
+                "shard %d: %d partitions had no leader for a moment, and this user may not see whether records were "
+                "lost there (%s): allow READ on the topics, then run contexture verify",
+                self._reader.shard,
+                len(spans),
+                refused.message,
+            )
+            return [], []
+
+    def _lost_records(self, spans: Spans, done: LedgerEntry) -> list[int]:
         positions: list[int] = []
         keyless: dict[int, tuple[str, Fingerprint]] = {}
         for part in _parts({place: span for place, span in spans.items() if place[0] != self._aside}):
@@ -163,7 +177,7 @@ class Restoration:
                 keyed, others = self._lost_of(found, done)
                 positions += keyed
                 keyless |= others
-        return sorted([*positions, *self._lost_keyless(spans, keyless)]), self._lost_letters(spans, done)
+        return sorted([*positions, *self._lost_keyless(spans, keyless)])
 
     def _found(self, spans: Spans) -> _Found:
         found = _Found()

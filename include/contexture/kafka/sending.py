@@ -170,8 +170,7 @@ class Sending:
         ledger, shard = self._equipment.ledger, self._reader.shard
         entry, hidden = ledger.settled(shard), ledger.hidden(shard)
         own = [row for row in ledger.unseen(shard) if row.outbox == self._reader.outbox_id]
-        is_undecided = hidden is not None
-        truth = self._settlement.truth(own, lambda row: is_undecided and self._row.is_answered(row))
+        truth = self._settlement.truth(own, self._row.is_answered, is_undecided=hidden is not None)
         if truth is not None:
             entry = truth
             self._settlement.show(session, truth)

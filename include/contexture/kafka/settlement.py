@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from contexture.errors import RetriableError
 from contexture.kafka.arbitration import Start
 from contexture.kafka.dead_letter import DeadLetters, left_of
+from contexture.kafka.errors import KafkaConfigurationError
 from contexture.kafka.failures import SendAgainError
 from contexture.kafka.hidden import Fingerprint, fingerprint, held_back
 from contexture.kafka.ledger_entry import LedgerEntry
@@ -104,18 +105,24 @@ class Settlement:
         self._aside = letters.topic if letters is not None else None
         self._longest_open_seconds = longest_open_seconds
 
-    def truth(self, rows: Sequence[LedgerEntry], is_answered: Callable[[LedgerEntry], bool]) -> LedgerEntry | None:
+    def truth(
+        self, rows: Sequence[LedgerEntry], is_answered: Callable[[LedgerEntry], bool], *, is_undecided: bool
+    ) -> LedgerEntry | None:
         """The last row whose transaction was committed, of those that readers don't see; those after it were aborted.
 
         Kafka may have left out the marker of the ledger's partition alone; then the next abort took the row away.
 
         Args:
             rows: of this outbox, after the last that readers see, in their order.
-            is_answered: whether brokers answered the commit of a row.
+            is_answered: whether brokers answered the commit of an undecided row.
+            is_undecided: whether the last of them was neither committed nor aborted.
+
+        Raises:
+            KafkaConfigurationError: this user may not see what became of an undecided row.
         """
         for row in reversed(rows):
             is_claim = row.transaction < 0
-            if is_claim or is_answered(row) or self._is_committed(row):
+            if is_claim or (is_undecided and is_answered(row)) or self._is_committed(row, is_undecided=is_undecided):
                 return row
         return None
 
@@ -123,8 +130,20 @@ class Settlement:
         """Whether readers see the records of the shard's first transaction."""
         return self._are_committed(0)
 
-    def _is_committed(self, row: LedgerEntry) -> bool:
-        return self._are_committed(row.position - row.records, row.dead_letters, row.since)
+    def _is_committed(self, row: LedgerEntry, *, is_undecided: bool) -> bool:
+        try:
+            return self._are_committed(row.position - row.records, row.dead_letters, row.since)
+        except KafkaConfigurationError as refused:
+            if is_undecided:
+                raise
+            _LOG.warning(
+                "shard %d: transaction %d counts as aborted, because this user may not see whether it was (%s): "
+                "allow READ on its topics",
+                self._reader.shard,
+                row.transaction,
+                refused.message,
+            )
+            return False
 
     def _are_committed(self, position: int, dead_letters: Collection[int] = (), since: datetime | None = None) -> bool:
         """Whether readers see the records of the transaction that begins at a position: then its row is the truth.

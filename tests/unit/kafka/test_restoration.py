@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from contexture.errors import RetriableError
 from contexture.kafka import ClientSettings, Publisher, SenderNames
 from contexture.kafka.dead_letter import HEADER, DeadLetters
+from contexture.kafka.errors import KafkaConfigurationError
 from contexture.kafka.hidden import fingerprint
 from contexture.kafka.replica import ReplicaRecord
 from contexture.kafka.testing import MemoryShard, OutboxRow
@@ -80,11 +83,11 @@ def cluster():
 
 
 def publisher(cluster, hidden, **options):
+    options = {"ledger": FakeLedger(cluster, NAMES), **options}
     return Publisher(
         SETTINGS,
         NAMES,
         shards=1,
-        ledger=FakeLedger(cluster, NAMES),
         hidden=hidden,
         open_producer=cluster.open_producer,
         clock=Clock(),
@@ -167,6 +170,58 @@ def test_records_without_a_key_count_as_seen_in_any_partition(seen_in_another, s
     }
     publisher(cluster, Moved(cluster, log)).publish(MemoryShard(rows))
     assert cluster.values("cars") == [b"a", b"c", *sent, b"e"]
+
+
+class Forbidden(Moved):
+    """This user may not read."""
+
+    def copies(self, spans):
+        raise KafkaConfigurationError("may not read cars", next_step="allow READ")
+
+    def is_committed(self, *asked):
+        raise KafkaConfigurationError("may not read cars", next_step="allow READ")
+
+
+class TakenAway(FakeLedger):
+    """Holds a row that was aborted."""
+
+    def hidden(self, shard):
+        return None
+
+    def unseen(self, shard):
+        row = self.cluster.hidden_rows.get(shard)
+        return [] if row is None else [row]
+
+
+def test_an_aborted_row_counts_where_readers_see_its_records(cluster):
+    row = FakeLedger(cluster, NAMES).read(0)
+    cluster.hidden_rows = {0: replace(row, position=30, transaction=2)}
+    cluster.seen = {"cars": {fingerprint(b"k%d" % n, b"v%d" % n) for n in range(20, 30)}}
+    publisher(cluster, Moved(cluster, {}), ledger=TakenAway(cluster, NAMES)).publish(MemoryShard(ROWS))
+    assert cluster.values("cars") == VALUES[:20] + VALUES[30:]
+
+
+def test_a_user_who_may_not_read_is_warned_and_sends_all_the_same(cluster, caplog):
+    log = {("cars", 1): log_of(range(20), [])}
+    publisher(cluster, Forbidden(cluster, log)).publish(MemoryShard(ROWS))
+    assert cluster.values("cars") == VALUES
+    assert "1 partitions had no leader for a moment" in caplog.text
+    assert "allow READ on the topics" in caplog.text
+
+
+def test_an_undecided_row_that_this_user_may_not_judge_stops_the_sending(cluster):
+    row = FakeLedger(cluster, NAMES).read(0)
+    cluster.hidden_rows = {0: replace(row, position=30, transaction=2)}
+    with pytest.raises(KafkaConfigurationError, match="may not read cars"):
+        publisher(cluster, Forbidden(cluster, {})).publish(MemoryShard(ROWS))
+
+
+def test_an_aborted_row_that_this_user_may_not_judge_counts_as_aborted(cluster, caplog):
+    row = FakeLedger(cluster, NAMES).read(0)
+    cluster.hidden_rows = {0: replace(row, position=30, transaction=2)}
+    publisher(cluster, Forbidden(cluster, {}), ledger=TakenAway(cluster, NAMES)).publish(MemoryShard(ROWS))
+    assert cluster.values("cars") == VALUES
+    assert "transaction 2 counts as aborted, because this user may not see whether it was" in caplog.text
 
 
 ASIDE = "contexture.dead-letter.vehicles"
