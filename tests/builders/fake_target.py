@@ -93,9 +93,10 @@ class FakeTarget:
         self.topics.discard(topic)
         self.removed[topic] += 1
 
-    def claim(self, manifest: Manifest, *, all_shards: bool = False) -> bool:
+    def claim(self, manifest: Manifest, *, clears: object = None) -> bool:
         self.claims.append(manifest.outbox)
-        self.fenced_all = all_shards
+        self.fenced_all = clears is not None
+        self.cleared = set(clears or ())
         return not self.is_superseded
 
     def begin_log(self, manifest: Manifest, transaction: int) -> int:

@@ -207,6 +207,7 @@ def test_all_shards_are_fenced_when_their_number_changed(
     gate = Gate(storage)
     gate.judge(outbox(storage, VEHICLES, 2, [records("car1"), records("car2")]))
     assert gate.kafka.fenced_all is fences_all
+    assert gate.kafka.cleared == ({"cars"} if fences_all else set())
     assert any("senders of all shards are fenced" in line for line in gate.log) is fences_all
 
 

@@ -161,7 +161,9 @@ class Run:
             target = self._target()
             self._check_ledger(target)
             # What the gate finds: the outbox before was abandoned, or had another number of shards.
-            if not target.claim(found.manifest, all_shards=number > 0 and self.plan.scenario == RESHARDED):
+            if not target.claim(
+                found.manifest, clears=TOPICS if number > 0 and self.plan.scenario == RESHARDED else None
+            ):
                 self.world.events.note("superseded")
                 self.verdict.outcome = "superseded"
                 self._is_over = True

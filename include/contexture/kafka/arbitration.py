@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from contexture.errors import DefectError
-from contexture.kafka.claims import sequence_taken
+from contexture.kafka.errors import SequenceTakenError
 from contexture.kafka.ledger_entry import LedgerEntry
 from contexture.kafka.ports import ShardReader
 
@@ -100,3 +100,13 @@ def check_parts(parts: Sequence[RegistryPart]) -> None:
             "the registry transactions of an outbox are not in the registry's order",
             next_step="do not send it: abandon the outbox and report this (its manifest is damaged)",
         )
+
+
+def sequence_taken(entry: LedgerEntry, outbox: str) -> SequenceTakenError:
+    """The error for an outbox whose place in the order another one took."""
+    return SequenceTakenError(
+        f"outbox {entry.outbox} was sent under the same sequence {entry.sequence}",
+        next_step=f"abandon this one (`contexture outbox abandon {outbox} --reason …`): "
+        "the next run compares anew and sends everything",
+        outbox=outbox,
+    )

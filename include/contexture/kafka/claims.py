@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from typing import Final, TypeVar
 
 from contexture.errors import ContextureError, RetriableError
+from contexture.kafka.arbitration import sequence_taken
 from contexture.kafka.clients import transactional_producer
-from contexture.kafka.errors import FencedError, SequenceTakenError
+from contexture.kafka.errors import FencedError
 from contexture.kafka.failures import SendAgainError
 from contexture.kafka.ledger_entry import LedgerEntry
 from contexture.kafka.opening import open_session
@@ -26,9 +27,14 @@ from contexture.kafka.ports import LedgerPort, OpenProducer
 from contexture.kafka.senders import SenderNames
 from contexture.kafka.session import Session
 from contexture.kafka.settings import ClientSettings
+from contexture.kafka.settlement import GRACE_SECONDS, HiddenPort
+from contexture.kafka.starts import Place
 from contexture.kafka.takeover import FENCED_WAITS_SECONDS
 
 _LOG: Final = logging.getLogger(__name__)
+_LOOK_SECONDS: Final = 0.5
+# The marker of an abort may be left out too.
+_CLEARINGS: Final = 3
 _Written = TypeVar("_Written")
 
 
@@ -102,6 +108,46 @@ class Claims:
                     return ClaimReport(tuple(claimed), superseded=True)
                 claimed.append(shard)
         return ClaimReport(tuple(claimed), superseded=False)
+
+    def clear(self, topics: Collection[str], hidden: HiddenPort) -> None:
+        """Aborts what senders of all shards left undecided in topics: nobody sends the rest, and readers wait for it.
+
+        Call it when all shards are claimed: then nothing of them is open that somebody will end.
+
+        Args:
+            topics: where outboxes of the publication went, and the next one goes.
+            hidden: looks at what readers don't see.
+
+        Raises:
+            RetriableError, FencedError, BrokersAwayError: as of `claim`.
+        """
+        for _ in range(_CLEARINGS):
+            places = self._undecided(topics, hidden)
+            if not places:
+                return
+            _LOG.warning("%d partitions hold back their readers, the first is %s[%d]", len(places), *places[0])
+            for shard in range(self._ledger.partitions()):
+                self._when_fenced_again(partial(self._abort_in, shard, places))
+
+    def _undecided(self, topics: Collection[str], hidden: HiddenPort) -> list[Place]:
+        """The partitions that hide records, once markers had time to be written."""
+        waited, places = 0.0, sorted(hidden.spans(topics))
+        while places and waited < GRACE_SECONDS:
+            self._sleep(_LOOK_SECONDS)
+            waited += _LOOK_SECONDS
+            places = sorted(hidden.spans({topic for topic, _ in places}))
+        return places
+
+    def _abort_in(self, shard: int, places: Sequence[Place]) -> None:
+        """Where nothing of the shard is undecided, nobody sees a difference."""
+        session = self._session(shard)
+        try:
+            session.initialise()
+            session.abort_in(places, self._names.transactional_id(shard).encode())
+        except SendAgainError as failure:
+            raise _try_again(failure.error) from failure
+        finally:
+            session.close()
 
     def begin_log(self, outbox: str, sequence: int, transaction: int) -> int:
         """Agrees with other instances that what a registry did up to a transaction is not told by anybody.
@@ -199,16 +245,6 @@ def _claimed(outbox: str, sequence: int, before: LedgerEntry | None) -> LedgerEn
     told = before.source_transaction if before else None
     deletions = before.source_deletions if before else False
     return LedgerEntry(outbox, sequence, 0, 0, 0, -1, told, datetime.now(UTC), deletions)
-
-
-def sequence_taken(entry: LedgerEntry, outbox: str) -> SequenceTakenError:
-    """The error for an outbox whose place in the order another one took."""
-    return SequenceTakenError(
-        f"outbox {entry.outbox} was sent under the same sequence {entry.sequence}",
-        next_step=f"abandon this one (`contexture outbox abandon {outbox} --reason …`): "
-        "the next run compares anew and sends everything",
-        outbox=outbox,
-    )
 
 
 def _try_again(error: ContextureError) -> RetriableError:

@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 _LOG: Final = logging.getLogger(__name__)
 
 # Markers are written within milliseconds, those of a thousand topics within a second.
-_GRACE_SECONDS: Final = 5.0
+GRACE_SECONDS: Final = 5.0
+"""After a transaction is ended, until what is hidden yet was forgotten."""
 _LOOK_SECONDS: Final = 0.02
 _LOOK_LATER_SECONDS: Final = 0.5
 # Brokers look for transactions that are open for too long every 10 s.
@@ -200,7 +201,7 @@ class Settlement:
         """
         started = self._clock()
         while self._ledger.hidden(self._reader.shard) is not None:
-            if self._clock() - started >= _GRACE_SECONDS:
+            if self._clock() - started >= GRACE_SECONDS:
                 raise SendAgainError(_not_carried_out(), counted=False)
             self._sleep(_LOOK_SECONDS)
 
@@ -227,7 +228,7 @@ class Settlement:
         while ends:
             waited = self._clock() - started
             spans = places_until(self._hidden, ends)
-            if spans and waited >= _GRACE_SECONDS:
+            if spans and waited >= GRACE_SECONDS:
                 if sought is None:
                     sought = self._sent(spans, begun)
                     spans = {place: spans[place] for place in self._hidden.matching(spans, sought)}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from contexture.errors import ConfigurationError, DefectError, RejectedError, RetriableError
 from contexture.operations.alerts import AlertKind
@@ -65,7 +65,7 @@ def judge(storage: Storage, staged: Staged, *, dry_run: bool, target_for: Target
         _begin_log(storage, manifest, target)
     target.ensure_topics(topics)
     record_topics(storage, manifest, publication, target, topics, report)
-    _claim(outboxes, manifest, target, report)
+    _claim(outboxes, manifest, topics, target, report)
     _warn_of_ledger(target, report)
     outboxes.move(manifest.outbox, "approved", reason="every critical expectation holds")
     report(f"approved: {manifest.records} records for {len(topics)} topics")
@@ -110,11 +110,11 @@ def replay_story(manifest: Manifest, publication: Publication) -> Iterator[str]:
         yield "old values come to lie on top of newer ones on compacted topics, as replay_outdated: send asks for"
 
 
-def _claim(outboxes: Outboxes, manifest: Manifest, target: Target, report: Report) -> None:
+def _claim(outboxes: Outboxes, manifest: Manifest, topics: Collection[str], target: Target, report: Report) -> None:
     why = _why_all_shards(outboxes, manifest)
     if why:
         report(f"the senders of all shards are fenced before anything is sent: {why}")
-    if target.claim(manifest, all_shards=bool(why)):
+    if target.claim(manifest, clears=topics if why else None):
         return
     outboxes.move(manifest.outbox, "abandoned", reason="a later outbox was sent before it")
     raise ConfigurationError(

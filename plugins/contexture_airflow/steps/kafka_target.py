@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import UTC
 from functools import cached_property
 from typing import Any, Final
@@ -20,6 +20,7 @@ from contexture.kafka import (
     for_structures,
     timed_by_sending,
 )
+from contexture.kafka.hidden import HiddenRecords
 from contexture.kafka.ledger import LedgerStanding
 from contexture.kafka.ledger_copies import LedgerCopies
 from contexture.kafka.patience import Patience
@@ -137,7 +138,7 @@ class KafkaTarget:
             self._settings, topics, all_exist=all_exist, wait_seconds=self._wait_seconds, progress=self._report
         )
 
-    def claim(self, manifest: Manifest, *, all_shards: bool = False) -> bool:
+    def claim(self, manifest: Manifest, *, clears: Collection[str] | None = None) -> bool:
         """Fences and marks every shard that the outbox does not use, or all; backfills do not supersede each other.
 
         Nor do runs of a registry publication: it has one shard, and instances that share nothing but Kafka would fence
@@ -145,8 +146,12 @@ class KafkaTarget:
         """
         if self._is_backfill or self._is_registry:
             return True
-        used = set() if all_shards else {shard.shard for shard in manifest.shards if shard.records}
-        claimed = self._claims().claim(manifest.outbox, manifest.sequence, shards=len(manifest.shards), used=used)
+        used = {shard.shard for shard in manifest.shards if shard.records} if clears is None else set()
+        claims = self._claims()
+        claimed = claims.claim(manifest.outbox, manifest.sequence, shards=len(manifest.shards), used=used)
+        if clears and claimed.claimed and not claimed.superseded:
+            aside = self._publication.dead_letter_topic
+            claims.clear({*clears, aside} if aside else clears, HiddenRecords(self._settings, self._patience()))
         return not claimed.superseded
 
     def begin_log(self, manifest: Manifest, transaction: int) -> int:

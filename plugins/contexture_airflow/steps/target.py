@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -105,12 +105,13 @@ class Target(Protocol):
         """
         ...
 
-    def claim(self, manifest: Manifest, *, all_shards: bool = False) -> bool:
+    def claim(self, manifest: Manifest, *, clears: Collection[str] | None = None) -> bool:
         """Fences the senders of earlier outboxes in the shards that this one does not use; False for a later one.
 
         Args:
             manifest: of the outbox.
-            all_shards: also in those it uses, before any of them is sent.
+            clears: names of topics: all shards are claimed before any of them is sent, and what their senders left
+                undecided in these topics is aborted.
         """
         ...
 

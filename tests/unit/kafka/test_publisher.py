@@ -16,6 +16,7 @@ from contexture.kafka import (
     SenderNames,
     SequenceTakenError,
 )
+from contexture.kafka.hidden import fingerprint
 from contexture.kafka.testing import MemoryShard, OutboxRow
 from fakes.kafka_cluster import TIMED_OUT, FakeCluster, FakeHidden, FakeLedger, Report, failure
 
@@ -552,6 +553,28 @@ def test_all_shards_are_claimed_when_none_is_left_to_its_own_sending(cluster, pu
     with pytest.raises(FencedError):
         publisher.publish(MemoryShard(ROWS, outbox_id="old", sequence=1, shard=0))
     assert publisher.publish(MemoryShard(ROWS, outbox_id="old", sequence=1, shard=0)).superseded
+
+
+def cleared(cluster, topics):
+    cluster.hidden = {("t", 2): {fingerprint(b"k", b"v")}}
+    slept = []
+    claims = Claims(
+        SETTINGS, NAMES, FakeLedger(cluster, NAMES), open_producer=cluster.open_producer, sleep=slept.append
+    )
+    claims.claim("new", 2, shards=2, used=[])
+    cluster.aborted.clear()
+    claims.clear(topics, FakeHidden(cluster))
+    return [places for places in cluster.aborted if places], slept
+
+
+def test_what_senders_of_an_abandoned_outbox_left_hidden_is_aborted_by_each_shard(cluster):
+    aborted, slept = cleared(cluster, {"t"})
+    assert aborted == [[("t", 2)], [("t", 2)]]
+    assert slept == [0.5] * 10
+
+
+def test_topics_of_others_are_not_cleared(cluster):
+    assert cleared(cluster, {"bikes"}) == ([], [])
 
 
 def test_the_ledgers_row_is_given_to_the_client_when_its_records_are_with_the_brokers(cluster, publisher):
