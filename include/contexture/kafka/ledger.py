@@ -6,8 +6,10 @@ with a partition of its own, no other sender's open transaction can hide a shard
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 
+from contexture.errors import DefectError
 from contexture.kafka.ledger_copies import LedgerCopies, ledger_copies
 from contexture.kafka.ledger_entry import LedgerEntry
 from contexture.kafka.ledger_reader import LedgerReader
@@ -124,10 +126,13 @@ class Ledger:
     def unseen(self, shard: int) -> list[LedgerEntry]:
         """A shard's rows after the last one that readers see, in their order: hidden ones, and aborted ones.
 
-        Call it after `init_transactions` of that shard.
+        Call it after `init_transactions` of that shard. What is no row is left out: nothing of it was committed.
         """
-        values = self._reader.unseen_values(self.topic, shard, self.key(shard))
-        return [LedgerEntry.from_json(value) for value in values]
+        found: list[LedgerEntry] = []
+        for value in self._reader.unseen_values(self.topic, shard, self.key(shard)):
+            with suppress(DefectError):
+                found.append(LedgerEntry.from_json(value))
+        return found
 
     def read(self, shard: int) -> LedgerEntry | None:
         """What a shard's last visible transaction left; an open one may follow."""

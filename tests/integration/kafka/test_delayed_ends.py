@@ -158,7 +158,7 @@ def end_one(found: Session, topic: str, *, commits: bool) -> None:
         found.produce_one(topic, key=b"k", value=b"v", partition=0)
         found.commit()
     else:
-        found.abort_in([(topic, 0)])
+        found.abort_in([(topic, 0)], b"a test")
 
 
 # What follows pins the text of the client's log that the guard reads.
