@@ -89,21 +89,21 @@ def dead_letters_found(records: Iterable[ReplicaRecord], outbox: str) -> dict[in
     """The positions of an outbox's records, by shard, that are among the records of a dead-letter topic."""
     found: defaultdict[int, set[int]] = defaultdict(set)
     for record in records:
-        told = _told(record)
-        if told.get(f"{HEADER}outbox") == outbox:
-            found[int(told[f"{HEADER}shard"])].add(int(told[f"{HEADER}position"]))
+        reasons = _reasons(record)
+        if reasons.get(f"{HEADER}outbox") == outbox:
+            found[int(reasons[f"{HEADER}shard"])].add(int(reasons[f"{HEADER}position"]))
     return {shard: frozenset(positions) for shard, positions in found.items()}
 
 
 def position_of(letter: ReplicaRecord, outbox: str, shard: int) -> int | None:
     """The position of the record that a dead letter stands for; None where it is of another outbox or shard."""
-    told = _told(letter)
-    if (told.get(f"{HEADER}outbox"), told.get(f"{HEADER}shard")) != (outbox, str(shard)):
+    reasons = _reasons(letter)
+    if (reasons.get(f"{HEADER}outbox"), reasons.get(f"{HEADER}shard")) != (outbox, str(shard)):
         return None
-    return int(told[f"{HEADER}position"])
+    return int(reasons[f"{HEADER}position"])
 
 
-def _told(letter: ReplicaRecord) -> dict[str, str]:
+def _reasons(letter: ReplicaRecord) -> dict[str, str]:
     return {name: (value or b"").decode() for name, value in letter.headers if name.startswith(HEADER)}
 
 
