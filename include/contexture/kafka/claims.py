@@ -23,11 +23,11 @@ from contexture.kafka.failures import SendAgainError
 from contexture.kafka.ledger_entry import LedgerEntry
 from contexture.kafka.opening import open_session
 from contexture.kafka.patience import Patience
-from contexture.kafka.ports import LedgerPort, OpenProducer
+from contexture.kafka.ports import HiddenPort, LedgerPort, OpenProducer
 from contexture.kafka.senders import SenderNames
 from contexture.kafka.session import Session
 from contexture.kafka.settings import ClientSettings
-from contexture.kafka.settlement import GRACE_SECONDS, HiddenPort
+from contexture.kafka.settlement import GRACE_SECONDS
 from contexture.kafka.starts import Place
 from contexture.kafka.takeover import FENCED_WAITS_SECONDS
 

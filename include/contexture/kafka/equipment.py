@@ -9,7 +9,7 @@ from contexture.kafka.dead_letter import DeadLetters
 from contexture.kafka.encoding import Delivered, Encode, encoded
 from contexture.kafka.opening import open_session
 from contexture.kafka.patience import Patience
-from contexture.kafka.ports import LedgerPort, OpenProducer
+from contexture.kafka.ports import HiddenPort, LedgerPort, OpenProducer
 from contexture.kafka.progress import Progress
 from contexture.kafka.request_limit import RequestLimit
 from contexture.kafka.rows import Piece
@@ -17,7 +17,6 @@ from contexture.kafka.senders import SenderNames
 from contexture.kafka.session import Session
 from contexture.kafka.setting_aside import one_by_one
 from contexture.kafka.settings import ClientSettings
-from contexture.kafka.settlement import HiddenPort
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from typing import Final
 from contexture.errors import RetriableError
 from contexture.kafka.errors import KafkaConfigurationError
 from contexture.kafka.patience import Patience
+from contexture.kafka.ports import HiddenPort
 from contexture.kafka.replica import ReplicaRecord, read_places
 from contexture.kafka.settings import ClientSettings
 from contexture.kafka.starts import Place
@@ -221,6 +222,12 @@ class HiddenRecords:
                 *place,
                 refused.message,
             )
+
+
+def places_until(hidden: HiddenPort, ends: Mapping[Place, int]) -> dict[Place, tuple[int, int]]:
+    """What the partitions hide yet up to these ends."""
+    spans = hidden.spans({topic for topic, _ in ends})
+    return {place: (spans[place][0], end) for place, end in ends.items() if place in spans and spans[place][0] < end}
 
 
 def held_back(partitions: int, topic: str, partition: int) -> RetriableError:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from contexture.kafka.hidden import Fingerprint
     from contexture.kafka.ledger_entry import LedgerEntry
+    from contexture.kafka.replica import ReplicaRecord
     from contexture.kafka.settings import ClientSettings
+    from contexture.kafka.starts import Place
     from contexture.kafka.watch import ClientWatch
     from contexture.outbox.manifest import RegistryPart
 
@@ -120,6 +124,25 @@ class LedgerPort(Protocol):
     def settled(self, shard: int) -> LedgerEntry | None: ...
     def hidden(self, shard: int) -> LedgerEntry | None: ...
     def unseen(self, shard: int) -> list[LedgerEntry]: ...
+
+
+class HiddenPort(Protocol):
+    """What is asked about hidden records."""
+
+    def spans(self, topics: Collection[str]) -> Mapping[Place, tuple[int, int]]: ...
+    def matching(
+        self, spans: Mapping[Place, tuple[int, int]], sought: Mapping[str, set[Fingerprint]]
+    ) -> Collection[Place]: ...
+    def firsts(self, spans: Mapping[Place, tuple[int, int]]) -> Mapping[Place, Fingerprint]: ...
+    def moved(self, topics: Collection[str], since: datetime | None) -> Mapping[Place, tuple[int, int]]: ...
+    def copies(self, spans: Mapping[Place, tuple[int, int]]) -> Iterator[tuple[ReplicaRecord, bool]]: ...
+    def is_committed(
+        self,
+        sought: Mapping[str, set[Fingerprint]],
+        are_own: Callable[[Mapping[Place, Fingerprint]], bool],
+        since: datetime | None,
+        longest_open_seconds: float,
+    ) -> bool: ...
 
 
 OpenProducer = Callable[["ClientSettings", str, "ClientWatch"], TransactionalProducer]

@@ -15,13 +15,12 @@ from contexture.kafka.hidden import HiddenRecords
 from contexture.kafka.ledger import Ledger
 from contexture.kafka.ledger_entry import LedgerEntry
 from contexture.kafka.patience import Patience
-from contexture.kafka.ports import LedgerPort, OpenProducer, ShardReader
+from contexture.kafka.ports import HiddenPort, LedgerPort, OpenProducer, ShardReader
 from contexture.kafka.progress import Progress, silent
 from contexture.kafka.request_limit import RequestLimit
 from contexture.kafka.senders import SenderNames
 from contexture.kafka.sending import Sending
 from contexture.kafka.settings import ClientSettings
-from contexture.kafka.settlement import HiddenPort
 from contexture.kafka.tally import ShardResult
 
 

@@ -19,13 +19,13 @@ import pyarrow as pa
 
 from contexture.kafka.dead_letter import DeadLetters, left_of, position_of
 from contexture.kafka.errors import KafkaConfigurationError
-from contexture.kafka.hidden import Fingerprint, fingerprint, held_back
+from contexture.kafka.hidden import Fingerprint, fingerprint, held_back, places_until
 from contexture.kafka.ledger_entry import LedgerEntry
-from contexture.kafka.ports import ShardReader
+from contexture.kafka.ports import HiddenPort, ShardReader
 from contexture.kafka.replica import ReplicaRecord
 from contexture.kafka.rows import Piece, Row, pieces, topics_until
 from contexture.kafka.session import NOBODY, Session
-from contexture.kafka.settlement import EncodePiece, HiddenPort, places_until
+from contexture.kafka.settlement import EncodePiece
 from contexture.kafka.starts import Place
 
 _LOG: Final = logging.getLogger(__name__)

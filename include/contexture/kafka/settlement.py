@@ -13,22 +13,19 @@ import logging
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Final
 
 from contexture.errors import RetriableError
 from contexture.kafka.arbitration import Start
 from contexture.kafka.dead_letter import DeadLetters, left_of
 from contexture.kafka.errors import KafkaConfigurationError
 from contexture.kafka.failures import SendAgainError
-from contexture.kafka.hidden import Fingerprint, fingerprint, held_back
+from contexture.kafka.hidden import Fingerprint, fingerprint, held_back, places_until
 from contexture.kafka.ledger_entry import LedgerEntry
-from contexture.kafka.ports import LedgerPort, ShardReader
+from contexture.kafka.ports import HiddenPort, LedgerPort, ShardReader
 from contexture.kafka.rows import Piece, pieces
 from contexture.kafka.session import NOBODY, Session
 from contexture.kafka.starts import Place
-
-if TYPE_CHECKING:
-    from contexture.kafka.replica import ReplicaRecord
 
 _LOG: Final = logging.getLogger(__name__)
 
@@ -41,31 +38,6 @@ _LOOK_LATER_SECONDS: Final = 0.5
 CLEANUP_SECONDS: Final = 15.0
 
 EncodePiece = Callable[[Piece], Piece]
-
-
-class HiddenPort(Protocol):
-    """What is asked about hidden records."""
-
-    def spans(self, topics: Collection[str]) -> Mapping[Place, tuple[int, int]]: ...
-    def matching(
-        self, spans: Mapping[Place, tuple[int, int]], sought: Mapping[str, set[Fingerprint]]
-    ) -> Collection[Place]: ...
-    def firsts(self, spans: Mapping[Place, tuple[int, int]]) -> Mapping[Place, Fingerprint]: ...
-    def moved(self, topics: Collection[str], since: datetime | None) -> Mapping[Place, tuple[int, int]]: ...
-    def copies(self, spans: Mapping[Place, tuple[int, int]]) -> Iterator[tuple[ReplicaRecord, bool]]: ...
-    def is_committed(
-        self,
-        sought: Mapping[str, set[Fingerprint]],
-        are_own: Callable[[Mapping[Place, Fingerprint]], bool],
-        since: datetime | None,
-        longest_open_seconds: float,
-    ) -> bool: ...
-
-
-def places_until(hidden: HiddenPort, ends: Mapping[Place, int]) -> dict[Place, tuple[int, int]]:
-    """What the partitions hide yet up to these ends."""
-    spans = hidden.spans({topic for topic, _ in ends})
-    return {place: (spans[place][0], end) for place, end in ends.items() if place in spans and spans[place][0] < end}
 
 
 class Settlement:
