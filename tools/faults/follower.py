@@ -32,8 +32,7 @@ class Follower:
         self._pace_seconds = pace_seconds
         self._committed = consumer(bootstrap, "read_committed")
         self._uncommitted = consumer(bootstrap, "read_uncommitted")
-        listed = self._committed.list_topics(timeout=_CALL_SECONDS).topics
-        self._places: list[Place] = [(topic, number) for topic in topics for number in listed[topic].partitions]
+        self._places = _places(self._committed, topics)
         self._readable: dict[Place, int] = dict.fromkeys(self._places, 0)
         self._written: dict[Place, int] = dict.fromkeys(self._places, 0)
         for each in (self._committed, self._uncommitted):
@@ -104,3 +103,15 @@ class Follower:
                     self.history.appended.append(mark if isinstance(mark, bytes) else b"")
             elif error.code() == KafkaError._PARTITION_EOF:
                 reached[place] = max(reached[place], offset)
+
+
+def _places(client: Consumer, topics: Sequence[str]) -> list[Place]:
+    """The partitions of topics that were just made: each broker learns of them by itself."""
+    deadline = time.monotonic() + _JOIN_SECONDS
+    while True:
+        listed = client.list_topics(timeout=_CALL_SECONDS).topics
+        if all(topic in listed and listed[topic].partitions for topic in topics):
+            return [(topic, number) for topic in topics for number in listed[topic].partitions]
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"no broker lists all of {len(topics)} topics")
+        time.sleep(_PAUSE_SECONDS)
