@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -20,6 +20,7 @@ from contexture.kafka.arbitration import sequence_taken
 from contexture.kafka.clients import transactional_producer
 from contexture.kafka.errors import FencedError
 from contexture.kafka.failures import SendAgainError
+from contexture.kafka.hidden import LOOK_AGAIN_SECONDS
 from contexture.kafka.ledger_entry import LedgerEntry
 from contexture.kafka.opening import open_session
 from contexture.kafka.patience import Patience
@@ -32,10 +33,9 @@ from contexture.kafka.starts import Place
 from contexture.kafka.takeover import FENCED_WAITS_SECONDS
 
 _LOG: Final = logging.getLogger(__name__)
-_LOOK_SECONDS: Final = 0.5
 # The marker of an abort may be left out too.
 _CLEARINGS: Final = 3
-_Written = TypeVar("_Written")
+_Done = TypeVar("_Done")
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,15 +104,15 @@ class Claims:
         claimed: list[int] = []
         for shard, standing in standings.items():
             if shard not in used and standing == "earlier":
-                if not self._when_fenced_again(partial(self._claim_shard, shard, outbox, sequence)):
+                if not self._in_session(shard, partial(self._claim_shard, shard, outbox, sequence)):
                     return ClaimReport(tuple(claimed), superseded=True)
                 claimed.append(shard)
         return ClaimReport(tuple(claimed), superseded=False)
 
     def clear(self, topics: Collection[str], hidden: HiddenPort) -> None:
-        """Aborts what senders of all shards left undecided in topics: nobody sends the rest, and readers wait for it.
+        """Aborts what earlier senders left undecided in topics, for it holds back readers.
 
-        Call it when all shards are claimed: then nothing of them is open that somebody will end.
+        Call it when all shards are claimed: then no sender is left that could end it.
 
         Args:
             topics: where outboxes of the publication went, and the next one goes.
@@ -127,27 +127,18 @@ class Claims:
                 return
             _LOG.warning("%d partitions hold back their readers, the first is %s[%d]", len(places), *places[0])
             for shard in range(self._ledger.partitions()):
-                self._when_fenced_again(partial(self._abort_in, shard, places))
+                mark = self._names.transactional_id(shard).encode()
+                # A shard that left nothing undecided there aborts its own mark alone.
+                self._in_session(shard, partial(Session.abort_in, places=places, mark=mark))
 
     def _undecided(self, topics: Collection[str], hidden: HiddenPort) -> list[Place]:
         """The partitions that hide records, once markers had time to be written."""
         waited, places = 0.0, sorted(hidden.spans(topics))
         while places and waited < GRACE_SECONDS:
-            self._sleep(_LOOK_SECONDS)
-            waited += _LOOK_SECONDS
+            self._sleep(LOOK_AGAIN_SECONDS)
+            waited += LOOK_AGAIN_SECONDS
             places = sorted(hidden.spans({topic for topic, _ in places}))
         return places
-
-    def _abort_in(self, shard: int, places: Sequence[Place]) -> None:
-        """Where nothing of the shard is undecided, nobody sees a difference."""
-        session = self._session(shard)
-        try:
-            session.initialise()
-            session.abort_in(places, self._names.transactional_id(shard).encode())
-        except SendAgainError as failure:
-            raise _try_again(failure.error) from failure
-        finally:
-            session.close()
 
     def begin_log(self, outbox: str, sequence: int, transaction: int) -> int:
         """Agrees with other instances that what a registry did up to a transaction is not told by anybody.
@@ -170,60 +161,54 @@ class Claims:
         known = _told(self._ledger.read(0))
         if known is not None:
             return known
-        return self._when_fenced_again(lambda: self._begin_log(outbox, sequence, transaction))
 
-    def _begin_log(self, outbox: str, sequence: int, transaction: int) -> int:
-        session = self._session(0)
-        try:
-            session.initialise()
+        def begin(session: Session) -> int:
             known = _told(self._ledger.settled(0))
             if known is None:
                 entry = LedgerEntry(outbox, sequence, 0, 0, 0, -1, transaction, datetime.now(UTC), True)
                 self._write(session, 0, entry)
-        except SendAgainError as failure:
-            raise _try_again(failure.error) from failure
-        finally:
-            session.close()
-        return transaction if known is None else known
+            return transaction if known is None else known
 
-    def _when_fenced_again(self, write: Callable[[], _Written]) -> _Written:
-        """Writes again after a fencing: each time it is what the ledger shows by then that decides what is written."""
-        for wait in FENCED_WAITS_SECONDS:
-            try:
-                return write()
-            except FencedError as failure:
-                _LOG.warning("fenced while the ledger was written; trying again in %.0f s: %s", wait, failure.message)
-                self._sleep(wait)
-        return write()
+        return self._in_session(0, begin)
 
     def _write(self, session: Session, shard: int, entry: LedgerEntry) -> None:
         session.begin()
         session.produce_one(self._ledger.topic, key=self._ledger.key(shard), value=entry.to_json(), partition=shard)
         session.commit()
 
-    def _claim_shard(self, shard: int, outbox: str, sequence: int) -> bool:
+    def _claim_shard(self, shard: int, outbox: str, sequence: int, session: Session) -> bool:
         """False when a later outbox took the shard meanwhile."""
-        session = self._session(shard)
-        try:
-            session.initialise()
-            before = self._ledger.settled(shard)
-            if _stands(before, outbox, sequence) == "later":
-                return False
-            self._write(session, shard, _claimed(outbox, sequence, before))
-        except SendAgainError as failure:
-            raise _try_again(failure.error) from failure
-        finally:
-            session.close()
+        before = self._ledger.settled(shard)
+        if _stands(before, outbox, sequence) == "later":
+            return False
+        self._write(session, shard, _claimed(outbox, sequence, before))
         return True
 
-    def _session(self, shard: int) -> Session:
-        return open_session(
+    def _in_session(self, shard: int, act: Callable[[Session], _Done]) -> _Done:
+        """Acts as the shard's only sender; after a fencing again, for by then the ledger may show another row."""
+        for wait in FENCED_WAITS_SECONDS:
+            try:
+                return self._try_in_session(shard, act)
+            except FencedError as failure:
+                _LOG.warning("fenced while the ledger was written; trying again in %.0f s: %s", wait, failure.message)
+                self._sleep(wait)
+        return self._try_in_session(shard, act)
+
+    def _try_in_session(self, shard: int, act: Callable[[Session], _Done]) -> _Done:
+        session = open_session(
             self._settings,
             self._names.transactional_id(shard),
             self._patience,
             ledger_topic=self._ledger.topic,
             open_producer=self._open_producer,
         )
+        try:
+            session.initialise()
+            return act(session)
+        except SendAgainError as failure:
+            raise _try_again(failure.error) from failure
+        finally:
+            session.close()
 
 
 def _stands(entry: LedgerEntry | None, outbox: str, sequence: int) -> str:

@@ -13,7 +13,6 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
-from hashlib import blake2b
 from typing import Final
 
 from contexture.errors import RetriableError
@@ -22,24 +21,18 @@ from contexture.kafka.patience import Patience
 from contexture.kafka.ports import HiddenPort
 from contexture.kafka.replica import ReplicaRecord, read_places
 from contexture.kafka.settings import ClientSettings
+from contexture.kafka.shard_records import Fingerprint, fingerprint
 from contexture.kafka.starts import Place
 from contexture.kafka.topic_admin import TopicAdmin
-
-Fingerprint = tuple[bytes | None, bytes | None]
-"""A record's key, and a digest of its value."""
 
 _LOG: Final = logging.getLogger(__name__)
 _LISTED_SINGLY: Final = 20
 # A shard's transaction has at most some 50,000; what lies there beyond is somebody else's.
 _MOST_RECORDS: Final = 500_000
-_LOOK_SECONDS: Final = 0.5
+LOOK_AGAIN_SECONDS: Final = 0.5
+"""Between two looks at partitions that hide something."""
 # Records carry the time of the client that sent them; another one's clock may be behind.
 _CLOCKS_DIFFER: Final = timedelta(minutes=10)
-
-
-def fingerprint(key: bytes | None, value: bytes | None) -> Fingerprint:
-    """What tells a record from others of its topic."""
-    return key, None if value is None else blake2b(value, digest_size=16).digest()
 
 
 class HiddenRecords:
@@ -167,7 +160,7 @@ class HiddenRecords:
                 return stable
             if self._patience.now() - started >= longest_open_seconds:
                 raise held_back(len(hiding), *min(hiding))
-            time.sleep(_LOOK_SECONDS)
+            time.sleep(LOOK_AGAIN_SECONDS)
 
     def _newest(
         self, sought: Mapping[str, set[Fingerprint]], places: Collection[Place], ends: Mapping[Place, int]
@@ -196,7 +189,7 @@ class HiddenRecords:
         else:
             listed = {name: topic for each in topics for name, topic in self._admin.listed(each).items()}
         for name in topics:
-            # A topic that is not there is told by the sending itself.
+            # The sending itself reports a topic that is not there.
             for partition in range(listed[name].partitions if name in listed else 0):
                 yield name, partition
 

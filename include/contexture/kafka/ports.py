@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from contexture.kafka.hidden import Fingerprint
     from contexture.kafka.ledger_entry import LedgerEntry
     from contexture.kafka.replica import ReplicaRecord
     from contexture.kafka.settings import ClientSettings
+    from contexture.kafka.shard_records import Fingerprint
     from contexture.kafka.starts import Place
     from contexture.kafka.watch import ClientWatch
     from contexture.outbox.manifest import RegistryPart

@@ -17,19 +17,18 @@ from typing import Final
 
 import pyarrow as pa
 
-from contexture.kafka.dead_letter import DeadLetters, left_of, position_of
+from contexture.kafka.dead_letter import position_of
 from contexture.kafka.errors import KafkaConfigurationError
-from contexture.kafka.hidden import Fingerprint, fingerprint, held_back, places_until
+from contexture.kafka.hidden import LOOK_AGAIN_SECONDS, held_back, places_until
 from contexture.kafka.ledger_entry import LedgerEntry
-from contexture.kafka.ports import HiddenPort, ShardReader
+from contexture.kafka.ports import HiddenPort
 from contexture.kafka.replica import ReplicaRecord
-from contexture.kafka.rows import Piece, Row, pieces, topics_until
-from contexture.kafka.session import NOBODY, Session
-from contexture.kafka.settlement import EncodePiece
+from contexture.kafka.rows import Row, pieces, topics_until
+from contexture.kafka.session import Session
+from contexture.kafka.shard_records import Fingerprint, ShardRecords, fingerprint
 from contexture.kafka.starts import Place
 
 _LOG: Final = logging.getLogger(__name__)
-_LOOK_SECONDS: Final = 0.5
 # What is held in memory of a part is some 300 bytes a record.
 _RECORDS_AT_ONCE: Final = 1_000_000
 
@@ -49,33 +48,25 @@ class Restoration:
     """Of one shard.
 
     Args:
-        reader: the shard.
+        records: the shard.
         hidden: looks at what readers don't see.
-        encoded: gives rows as they are sent.
-        mark: what this shard's senders leave in a partition where they abort.
-        letters: where its records go that can never be sent.
         clock, sleep: seconds.
         longest_open_seconds: for how long another sender's transaction can hide records.
     """
 
     def __init__(
         self,
-        reader: ShardReader,
+        records: ShardRecords,
         hidden: HiddenPort,
-        encoded: EncodePiece,
-        mark: bytes,
-        letters: DeadLetters | None,
         clock: Callable[[], float],
         sleep: Callable[[float], None],
         *,
         longest_open_seconds: float,
     ) -> None:
-        self._reader = reader
+        self._records = records
+        self._reader = records.reader
+        self._aside = records.dead_letter_topic
         self._hidden = hidden
-        self._encoded = encoded
-        self._mark = mark
-        self._sign = fingerprint(NOBODY, mark)
-        self._aside = letters.topic if letters is not None else None
         self._clock = clock
         self._sleep = sleep
         self._longest_open_seconds = longest_open_seconds
@@ -102,7 +93,7 @@ class Restoration:
         undecided = self._undecided(spans, done)
         if undecided:
             self._warn(f"left {len(undecided)} partitions undecided, the first is {undecided[0]}")
-            session.abort_in(undecided, self._mark)
+            session.abort_in(undecided, self._records.mark)
             return f"aborted what Kafka left undecided in {len(undecided)} partitions"
         positions, letters = self._lost(spans, done)
         if not positions and not letters:
@@ -126,33 +117,17 @@ class Restoration:
 
     def _undecided(self, spans: Spans, done: LedgerEntry) -> list[Place]:
         """Partitions whose first hidden record is of this shard, once no other sender's transaction hides any."""
-        started, ends = self._clock(), {place: end for place, (_, end) in spans.items()}
+        started = self._clock()
+        ends = {place: end for place, (_, end) in spans.items()}
         while hiding := places_until(self._hidden, ends):
-            firsts = self._hidden.firsts(hiding)
-            own = self._own(firsts, done)
+            own = self._records.own(self._hidden.firsts(hiding), self._records.before(done.position))
             if own:
                 return own
             ends = {place: ends[place] for place in hiding}
             if self._clock() - started >= self._longest_open_seconds:
                 raise held_back(len(hiding), *min(hiding))
-            self._sleep(_LOOK_SECONDS)
+            self._sleep(LOOK_AGAIN_SECONDS)
         return []
-
-    def _own(self, firsts: Mapping[Place, Fingerprint], done: LedgerEntry) -> list[Place]:
-        sought = {(topic, first) for (topic, _), first in firsts.items()}
-        found = {(topic, self._sign) for topic, _ in firsts}
-        for _, topic, sign in self._signs({topic for topic, _ in firsts}, done.position):
-            if (topic, sign) in sought:
-                found.add((topic, sign))
-        if self._aside is not None and any(topic == self._aside for topic, _ in firsts):
-            found |= {(self._aside, sign) for sign in self._letter_signs(done)}
-        return sorted(place for place, first in firsts.items() if (place[0], first) in found)
-
-    def _letter_signs(self, done: LedgerEntry) -> Iterator[Fingerprint]:
-        for position in done.dead_letters:
-            rows = self._encoded(next(pieces(self._reader.batches(position)))).rows
-            key, value = rows.column("key")[0].as_py(), rows.column("value")[0].as_py()
-            yield from (fingerprint(*left) for left in left_of(key, value))
 
     def _lost(self, spans: Spans, done: LedgerEntry) -> tuple[list[int], list[ReplicaRecord]]:
         """Positions of records, and dead letters, that are in the log and that readers don't see."""
@@ -194,7 +169,10 @@ class Restoration:
         lost: defaultdict[_Key, list[int]] = defaultdict(list)
         keyless: dict[int, tuple[str, Fingerprint]] = {}
         aside = frozenset(done.dead_letters)
-        for position, topic, sign in self._signs({topic for topic, _ in found.unseen}, done.position):
+        topics = {topic for topic, _ in found.unseen}
+        for position, topic, sign in self._records.fingerprints(self._records.before(done.position), topics):
+            if position >= done.position:
+                break
             key = sign[0]
             if key is not None and found.newest.get((topic, key)) == sign:
                 lost.pop((topic, key), None)
@@ -231,7 +209,7 @@ class Restoration:
         wanted = frozenset(positions)
         session.begin()
         for piece in pieces(self._reader.batches(min(wanted))) if wanted else ():
-            rows = self._encoded(piece).rows
+            rows = self._records.encoded(piece).rows
             mask = pa.array([position in wanted for position in rows.column("position").to_pylist()], pa.bool_())
             chosen = rows.filter(mask)
             if chosen.num_rows:
@@ -242,21 +220,6 @@ class Restoration:
             row: Row = (letter.topic, letter.value, letter.key, -1, None, None, 0, list(letter.headers))
             session.produce_alone(row, _raise)
         session.commit()
-
-    def _signs(self, topics: Collection[str], done: int) -> Iterator[tuple[int, str, Fingerprint]]:
-        """Position, topic and fingerprint of the records of some topics that come before a position."""
-        for piece in pieces(self._reader.batches(0)):
-            if piece.first_position >= done:
-                return
-            if piece.topics() & set(topics):
-                yield from self._signs_of(piece, topics, done)
-
-    def _signs_of(self, piece: Piece, topics: Collection[str], done: int) -> Iterator[tuple[int, str, Fingerprint]]:
-        rows = self._encoded(piece).rows
-        columns = (rows.column(name).to_pylist() for name in ("position", "topic", "key", "value"))
-        for position, topic, key, value in zip(*columns, strict=True):
-            if position < done and topic in topics:
-                yield position, topic, fingerprint(key, value)
 
     def _warn(self, what: str) -> None:
         _LOG.warning("shard %d: a partition had no leader while Kafka committed, which %s", self._reader.shard, what)

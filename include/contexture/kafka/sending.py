@@ -24,6 +24,7 @@ from contexture.kafka.rows import topics_until
 from contexture.kafka.session import Session
 from contexture.kafka.setting_aside import SettingAside
 from contexture.kafka.settlement import CLEANUP_SECONDS, Settlement
+from contexture.kafka.shard_records import ShardRecords
 from contexture.kafka.takeover import Fencings, OwnRows
 from contexture.kafka.tally import ShardResult, Tally
 from contexture.kafka.transactions import Transactions
@@ -63,29 +64,16 @@ class Sending:
         self._row = RowExpectation(equipment.names, reader.shard, row)
         self._aside = SettingAside(equipment.dead_letters, reader, equipment.requests)
         self._transactions = Transactions(equipment, reader, self._tally, self._own, self._aside, self._note)
-        longest_open_seconds = equipment.settings.transaction_timeout_seconds + CLEANUP_SECONDS
-        mark = equipment.names.transactional_id(reader.shard).encode()
-        self._settlement = Settlement(
+        records = ShardRecords(
             reader,
-            equipment.ledger,
-            equipment.hidden,
             equipment.encoded,
-            equipment.clock,
-            equipment.sleep,
-            mark,
+            equipment.names.transactional_id(reader.shard).encode(),
             equipment.dead_letters,
-            longest_open_seconds=longest_open_seconds,
         )
-        self._restoration = Restoration(
-            reader,
-            equipment.hidden,
-            equipment.encoded,
-            mark,
-            equipment.dead_letters,
-            equipment.clock,
-            equipment.sleep,
-            longest_open_seconds=longest_open_seconds,
-        )
+        hidden, clock, sleep = equipment.hidden, equipment.clock, equipment.sleep
+        longest = equipment.settings.transaction_timeout_seconds + CLEANUP_SECONDS
+        self._settlement = Settlement(records, equipment.ledger, hidden, clock, sleep, longest_open_seconds=longest)
+        self._restoration = Restoration(records, hidden, clock, sleep, longest_open_seconds=longest)
         self._attempts = Attempts(after_failure, equipment.patience, self._tell_again, equipment.sleep)
         self._fencings = Fencings(self._own, equipment.ledger, reader.shard, self._tell_again, equipment.sleep)
         self._ended_well = False
@@ -205,7 +193,7 @@ class Sending:
         try:
             self._await_records()
         except SendAgainError:
-            # Nobody else shows them.
+            # Only a client of this sending can show them.
             return False
         return True
 

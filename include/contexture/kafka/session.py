@@ -27,7 +27,7 @@ _CALL_SECONDS = 2.0
 _LISTING_SECONDS = 10.0
 _TOPICS_ASKED_FOR_SINGLY = 50
 _GOODBYE_SECONDS = 5.0
-NOBODY = b"contexture: aborted"
+ABORTED_KEY = b"contexture: aborted"
 """The key of the record that goes to a partition to abort what is undecided there (compacted topics want one)."""
 
 # What `produce` takes where nothing is said, and which of it is told of the delivery: the client looks at `on_delivery`
@@ -199,7 +199,7 @@ class Session:
     def abort_in(self, places: Sequence[tuple[str, int]], mark: bytes) -> None:
         """Aborts a transaction in some partitions; whatever this producer's id has undecided there is aborted with it.
 
-        A partition belongs to a transaction once a record goes there: it gets one that nobody sees.
+        A partition belongs to a transaction once a record goes there: it gets one that is aborted.
 
         Args:
             places: topic and partition.
@@ -210,7 +210,7 @@ class Session:
         """
         self.begin()
         for topic, partition in places:
-            self.produce_one(topic, key=NOBODY, value=mark, partition=partition)
+            self.produce_one(topic, key=ABORTED_KEY, value=mark, partition=partition)
         self._calls.await_empty("aborting a transaction")
         self._end(lambda: self._producer.abort_transaction(_CALL_SECONDS), "aborting a transaction")
 

@@ -11,20 +11,20 @@ from __future__ import annotations
 
 import logging
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
 from contexture.errors import RetriableError
 from contexture.kafka.arbitration import Start
-from contexture.kafka.dead_letter import DeadLetters, left_of
 from contexture.kafka.errors import KafkaConfigurationError
 from contexture.kafka.failures import SendAgainError
-from contexture.kafka.hidden import Fingerprint, fingerprint, held_back, places_until
+from contexture.kafka.hidden import LOOK_AGAIN_SECONDS, held_back, places_until
 from contexture.kafka.ledger_entry import LedgerEntry
-from contexture.kafka.ports import HiddenPort, LedgerPort, ShardReader
-from contexture.kafka.rows import Piece, pieces
-from contexture.kafka.session import NOBODY, Session
+from contexture.kafka.ports import HiddenPort, LedgerPort
+from contexture.kafka.rows import pieces
+from contexture.kafka.session import Session
+from contexture.kafka.shard_records import Fingerprint, ShardRecords
 from contexture.kafka.starts import Place
 
 _LOG: Final = logging.getLogger(__name__)
@@ -33,49 +33,37 @@ _LOG: Final = logging.getLogger(__name__)
 GRACE_SECONDS: Final = 5.0
 """After a transaction is ended, until what is hidden yet was forgotten."""
 _LOOK_SECONDS: Final = 0.02
-_LOOK_LATER_SECONDS: Final = 0.5
 # Brokers look for transactions that are open for too long every 10 s.
 CLEANUP_SECONDS: Final = 15.0
-
-EncodePiece = Callable[[Piece], Piece]
 
 
 class Settlement:
     """Of one shard.
 
     Args:
-        reader: the shard.
+        records: the shard.
         ledger: its publication's.
         hidden: looks behind the last stable offset.
-        encoded: gives rows as they are sent.
         clock, sleep: seconds.
-        mark: what this shard's senders leave in a partition where they abort.
-        letters: where its records go that can never be sent.
         longest_open_seconds: for how long another sender's transaction can hold readers back.
     """
 
     def __init__(
         self,
-        reader: ShardReader,
+        records: ShardRecords,
         ledger: LedgerPort,
         hidden: HiddenPort,
-        encoded: EncodePiece,
         clock: Callable[[], float],
         sleep: Callable[[float], None],
-        mark: bytes,
-        letters: DeadLetters | None = None,
         *,
-        longest_open_seconds: float = 75.0,
+        longest_open_seconds: float,
     ) -> None:
-        self._reader = reader
+        self._records = records
+        self._shard = records.reader.shard
         self._ledger = ledger
         self._hidden = hidden
-        self._encoded = encoded
         self._clock = clock
         self._sleep = sleep
-        self._mark = mark
-        self._sign = fingerprint(NOBODY, mark)
-        self._aside = letters.topic if letters is not None else None
         self._longest_open_seconds = longest_open_seconds
 
     def truth(
@@ -112,7 +100,7 @@ class Settlement:
             _LOG.warning(
                 "shard %d: transaction %d counts as aborted, because this user may not see whether it was (%s): "
                 "allow READ on its topics",
-                self._reader.shard,
+                self._shard,
                 row.transaction,
                 refused.message,
             )
@@ -124,14 +112,13 @@ class Settlement:
         Kafka may lose the marker of the ledger's partition alone. Of each key the last record is looked for: a
         compacted topic keeps no other.
         """
-        last: dict[tuple[str, bytes | None], bytes | None] = {}
-        for piece in self._next(position):
-            rows = self._encoded(piece).rows
-            columns = (rows.column(name).to_pylist() for name in ("position", "topic", "key", "value"))
-            last.update({(t, k): v for n, t, k, v in zip(*columns, strict=True) if n not in dead_letters})
+        last: dict[tuple[str, bytes | None], Fingerprint] = {}
+        for number, topic, sign in self._records.fingerprints(self._records.transaction(position)):
+            if number not in dead_letters:
+                last[topic, sign[0]] = sign
         sought: defaultdict[str, set[Fingerprint]] = defaultdict(set)
-        for (topic, key), value in last.items():
-            sought[topic].add(fingerprint(key, value))
+        for (topic, _), sign in last.items():
+            sought[topic].add(sign)
         return bool(sought) and self._hidden.is_committed(sought, self._are_own, since, self._longest_open_seconds)
 
     def show(self, session: Session, row: LedgerEntry) -> None:
@@ -140,29 +127,29 @@ class Settlement:
         The marker of the transaction that repeats it decides about both.
         """
         _LOG.warning(
-            "shard %d: Kafka committed transaction %d without the ledger's row; the row is written again",
-            self._reader.shard,
-            row.transaction,
+            "shard %d: Kafka committed %s without the ledger's row; the row is written again",
+            self._shard,
+            "a claim" if row.transaction < 0 else f"transaction {row.transaction}",
         )
-        shard = self._reader.shard
         session.begin()
-        session.produce_one(self._ledger.topic, key=self._ledger.key(shard), value=row.to_json(), partition=shard)
+        key, value = self._ledger.key(self._shard), row.to_json()
+        session.produce_one(self._ledger.topic, key=key, value=value, partition=self._shard)
         session.commit()
 
     def settle(self, session: Session, start: Start, *, hides_row: bool) -> tuple[Place, ...]:
         """Aborts what a first try of the next transaction left hidden; gives the partitions."""
         places = list(self._left_over(start.position))
         if hides_row:
-            places.append((self._ledger.topic, self._reader.shard))
+            places.append((self._ledger.topic, self._shard))
         if places:
             _LOG.warning(
                 "shard %d: Kafka neither committed nor aborted an earlier transaction in %d partitions, the first is "
                 "%s[%d]; it is aborted now, and sent again",
-                self._reader.shard,
+                self._shard,
                 len(places),
                 *places[0],
             )
-            session.abort_in(places, self._mark)
+            session.abort_in(places, self._records.mark)
         return tuple(places)
 
     def await_visible(self) -> None:
@@ -172,7 +159,7 @@ class Settlement:
             SendAgainError: Kafka forgot to carry it out.
         """
         started = self._clock()
-        while self._ledger.hidden(self._reader.shard) is not None:
+        while self._ledger.hidden(self._shard) is not None:
             if self._clock() - started >= GRACE_SECONDS:
                 raise SendAgainError(_not_carried_out(), counted=False)
             self._sleep(_LOOK_SECONDS)
@@ -202,14 +189,14 @@ class Settlement:
             spans = places_until(self._hidden, ends)
             if spans and waited >= GRACE_SECONDS:
                 if sought is None:
-                    sought = self._sent(spans, begun)
+                    sought = self._records.traces(pieces(self._records.reader.batches(begun)), _topics(spans))
                     spans = {place: spans[place] for place in self._hidden.matching(spans, sought)}
                 self._check_firsts(spans, sought)
             if spans and waited >= self._longest_open_seconds:
                 raise held_back(len(spans), *min(spans))
             ends = {place: ends[place] for place in spans}
             if ends:
-                self._sleep(_LOOK_SECONDS if sought is None else _LOOK_LATER_SECONDS)
+                self._sleep(_LOOK_SECONDS if sought is None else LOOK_AGAIN_SECONDS)
         return hid
 
     def _check_firsts(self, spans: Mapping[Place, tuple[int, int]], sent: Mapping[str, set[Fingerprint]]) -> None:
@@ -219,51 +206,21 @@ class Settlement:
             raise SendAgainError(held_back(len(own), *min(own)), counted=False)
 
     def _are_own(self, firsts: Mapping[Place, Fingerprint]) -> bool:
-        sent = self._sent(firsts, 0)
-        return all(first in sent[topic] for (topic, _), first in firsts.items())
-
-    def _sent(self, spans: Collection[Place], begun: int) -> Mapping[str, set[Fingerprint]]:
-        hiding = {topic for topic, _ in spans}
-        sought: defaultdict[str, set[Fingerprint]] = defaultdict(set)
-        for topic in hiding:
-            sought[topic].add(self._sign)
-        for piece in pieces(self._reader.batches(begun)):
-            self._add(sought, piece, hiding)
-        return sought
+        return len(self._records.own(firsts, self._records.before(self._records.reader.records))) == len(firsts)
 
     def _left_over(self, position: int) -> Collection[Place]:
-        if position >= self._reader.records:
+        topics = {topic for piece in self._records.transaction(position) for topic in piece.topics()}
+        if topics and self._records.dead_letter_topic is not None:
+            topics.add(self._records.dead_letter_topic)
+        spans = self._hidden.spans(topics) if topics else {}
+        if not spans:
             return ()
-        topics = {topic for piece in self._next(position) for topic in piece.topics()}
-        topics |= {self._aside} if self._aside is not None else set()
-        spans = self._hidden.spans(topics)
-        return sorted(self._hidden.matching(spans, self._sought(position, spans))) if spans else ()
+        sought = self._records.traces(self._records.transaction(position), _topics(spans))
+        return sorted(self._hidden.matching(spans, sought))
 
-    def _sought(self, position: int, spans: Collection[Place]) -> Mapping[str, set[Fingerprint]]:
-        hiding = {topic for topic, _ in spans}
-        sought: defaultdict[str, set[Fingerprint]] = defaultdict(set)
-        for topic in hiding:
-            sought[topic].add(self._sign)
-        for piece in self._next(position):
-            self._add(sought, piece, hiding)
-        return sought
 
-    def _add(self, sought: defaultdict[str, set[Fingerprint]], piece: Piece, hiding: Collection[str]) -> None:
-        columns = (self._encoded(piece).rows.column(name).to_pylist() for name in ("topic", "key", "value"))
-        for topic, key, value in zip(*columns, strict=True):
-            if topic in hiding:
-                sought[topic].add(fingerprint(key, value))
-            if self._aside is not None and self._aside in hiding:
-                sought[self._aside] |= {fingerprint(*left) for left in left_of(key, value)}
-
-    def _next(self, position: int) -> Iterator[Piece]:
-        """The transaction that begins at a position."""
-        first: int | None = None
-        for piece in pieces(self._reader.batches(position)):
-            first = piece.transaction if first is None else first
-            if piece.transaction != first:
-                return
-            yield piece
+def _topics(places: Collection[Place]) -> set[str]:
+    return {topic for topic, _ in places}
 
 
 def _not_carried_out() -> RetriableError:

@@ -7,7 +7,7 @@ import pytest
 from contexture.kafka import ClientSettings, Publisher, SenderNames
 from contexture.kafka.errors import FencedError, LedgerLostError
 from contexture.kafka.expected_row import ExpectedRow, RowExpectation
-from contexture.kafka.hidden import fingerprint
+from contexture.kafka.shard_records import fingerprint
 from contexture.kafka.testing import MemoryShard, OutboxRow
 from fakes.kafka_cluster import TIMED_OUT, FakeCluster, FakeHidden, FakeLedger
 

@@ -10,26 +10,16 @@ from contexture.errors import RetriableError
 from contexture.kafka import ClientSettings, Publisher, SenderNames
 from contexture.kafka.dead_letter import HEADER, DeadLetters
 from contexture.kafka.errors import KafkaConfigurationError
-from contexture.kafka.hidden import fingerprint
 from contexture.kafka.replica import ReplicaRecord
+from contexture.kafka.shard_records import fingerprint
 from contexture.kafka.testing import MemoryShard, OutboxRow
+from fakes.clock import TickingClock
 from fakes.kafka_cluster import FakeCluster, FakeHidden, FakeLedger
 
 NAMES = SenderNames("vehicles")
 SETTINGS = ClientSettings.from_extra({"bootstrap.servers": "nowhere:1"})
 ROWS = [OutboxRow("cars", b"k%d" % n, b"v%d" % n, transaction=n // 10) for n in range(40)]
 VALUES = [b"v%d" % n for n in range(40)]
-
-
-class Clock:
-    """Moves a second with every look."""
-
-    def __init__(self):
-        self.now = 0.0
-
-    def __call__(self):
-        self.now += 1.0
-        return self.now
 
 
 class Moved(FakeHidden):
@@ -90,7 +80,7 @@ def publisher(cluster, hidden, **options):
         shards=1,
         hidden=hidden,
         open_producer=cluster.open_producer,
-        clock=Clock(),
+        clock=TickingClock(),
         sleep=lambda seconds: None,
         **options,
     )

@@ -9,9 +9,10 @@ import pytest
 from contexture.errors import RetriableError
 from contexture.kafka import ClientSettings, Publisher, SenderNames
 from contexture.kafka.dead_letter import DeadLetters
-from contexture.kafka.hidden import fingerprint
 from contexture.kafka.ledger_entry import LedgerEntry
+from contexture.kafka.shard_records import fingerprint
 from contexture.kafka.testing import MemoryShard, OutboxRow
+from fakes.clock import TickingClock
 from fakes.kafka_cluster import FakeCluster, FakeHidden, FakeLedger
 
 NAMES = SenderNames("vehicles")
@@ -27,7 +28,7 @@ def cluster():
 
 
 def publisher(cluster, **options):
-    options = {"hidden": FakeHidden(cluster), "sleep": lambda seconds: None, "clock": Clock(), **options}
+    options = {"hidden": FakeHidden(cluster), "sleep": lambda seconds: None, "clock": TickingClock(), **options}
     return Publisher(
         SETTINGS,
         NAMES,
@@ -188,17 +189,6 @@ class Forgetful(FakeLedger):
         return next(reversed(self._rows()[0]), None)
 
 
-class Clock:
-    """Moves a second with every look."""
-
-    def __init__(self):
-        self.now = 0.0
-
-    def __call__(self):
-        self.now += 1.0
-        return self.now
-
-
 def test_a_last_transaction_that_nobody_sees_is_aborted_and_sent_again(cluster):
     told = []
     sender = Publisher(
@@ -209,7 +199,7 @@ def test_a_last_transaction_that_nobody_sees_is_aborted_and_sent_again(cluster):
         hidden=FakeHidden(cluster),
         open_producer=cluster.open_producer,
         progress=told.append,
-        clock=Clock(),
+        clock=TickingClock(),
         sleep=lambda seconds: None,
     )
     result = sender.publish(MemoryShard(ROWS))

@@ -7,9 +7,9 @@ import pytest
 from contexture.errors import DefectError
 from contexture.kafka import ClientSettings, Publisher, SenderNames
 from contexture.kafka.clients import transactional_producer
-from contexture.kafka.hidden import fingerprint
 from contexture.kafka.patience import Patience
 from contexture.kafka.session import Session
+from contexture.kafka.shard_records import fingerprint
 from contexture.kafka.testing import MemoryShard, OutboxRow
 from contexture.kafka.watch import ClientWatch
 from fakes.kafka_cluster import FakeCluster, FakeHidden, FakeLedger
