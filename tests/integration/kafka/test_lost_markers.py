@@ -99,6 +99,15 @@ def await_nothing_hidden(settings: ClientSettings, topic: str) -> None:
         time.sleep(0.1)
 
 
+def commit_without_marker(cluster: EmbeddedKafka, producer: Producer, topic: str, broker: int) -> None:
+    """Commits while the topic's partition has no leader: its marker is left out."""
+    cluster.kill(broker)
+    await_leaders(cluster, topic, away=True)
+    producer.commit_transaction(60)
+    cluster.start()
+    await_leaders(cluster, topic, away=False)
+
+
 def test_what_kafka_forgot_to_abort_does_not_become_visible_with_the_next_commit(cluster: EmbeddedKafka) -> None:
     name = "forgotten-abort"
     settings = ClientSettings.from_extra(cluster.client_settings() | OPTIONS)
@@ -133,11 +142,7 @@ def test_what_kafka_forgot_to_commit_becomes_visible_with_the_next_commit(cluste
     row = first_row(load)
     producer.produce(ledger.topic, row, ledger.key(0), 0)
     assert producer.flush(60) == 0
-    cluster.kill(broker)
-    await_leaders(cluster, topic, away=True)
-    producer.commit_transaction(60)
-    cluster.start()
-    await_leaders(cluster, topic, away=False)
+    commit_without_marker(cluster, producer, topic, broker)
 
     assert hidden(settings, topic) == 10
     assert send(settings, name, load).records_sent == 30
@@ -161,11 +166,7 @@ def test_what_kafka_forgot_to_commit_and_an_abort_took_away_is_sent_again(
     produce(producer, load, range(10))
     producer.produce(ledger.topic, first_row(load, since), ledger.key(0), 0)
     assert producer.flush(60) == 0
-    cluster.kill(broker)
-    await_leaders(cluster, topic, away=True)
-    producer.commit_transaction(60)
-    cluster.start()
-    await_leaders(cluster, topic, away=False)
+    commit_without_marker(cluster, producer, topic, broker)
     assert hidden(settings, topic) == 10
     if takes_away:
         # Another sender begins the next transaction, and is killed: it is aborted, and the hidden records with it.

@@ -16,25 +16,15 @@ from contexture.kafka import (
     SenderNames,
     SequenceTakenError,
 )
-from contexture.kafka.hidden import fingerprint
+from contexture.kafka.shard_records import fingerprint
 from contexture.kafka.testing import MemoryShard, OutboxRow
+from fakes.clock import TickingClock
 from fakes.kafka_cluster import TIMED_OUT, FakeCluster, FakeHidden, FakeLedger, Report, failure
 
 NAMES = SenderNames("vehicles")
 SETTINGS = ClientSettings.from_extra({"bootstrap.servers": "nowhere:1"})
 ROWS = [OutboxRow("cars", b"k%d" % n, b"v%d" % n, transaction=n // 10) for n in range(40)]
 VALUES = [b"v%d" % n for n in range(40)]
-
-
-class Clock:
-    """Moves a second with every look."""
-
-    def __init__(self):
-        self.now = 0.0
-
-    def __call__(self):
-        self.now += 1.0
-        return self.now
 
 
 @pytest.fixture
@@ -54,7 +44,7 @@ def publisher(cluster, told):
 
 def publisher_of(cluster, told=None, names=NAMES, **options):
     told = [] if told is None else told
-    options = {"broker_wait_seconds": 30.0, "clock": Clock(), "sleep": told.append, **options}
+    options = {"broker_wait_seconds": 30.0, "clock": TickingClock(), "sleep": told.append, **options}
     return Publisher(
         SETTINGS,
         names,
@@ -330,7 +320,7 @@ def test_a_fencing_told_while_reports_are_taken_is_a_fencing(cluster, publisher)
 
 
 def test_a_transaction_older_than_its_time_out_is_no_fencing_and_is_done_again(cluster):
-    clock = Clock()
+    clock = TickingClock()
 
     def too_late(producer):
         clock.now += 200.0
@@ -342,7 +332,7 @@ def test_a_transaction_older_than_its_time_out_is_no_fencing_and_is_done_again(c
 
 
 def test_a_sender_that_was_replaced_while_it_stood_still_does_not_fence_the_other(cluster):
-    clock = Clock()
+    clock = TickingClock()
     other = publisher_of(cluster)
 
     def stands_still(producer):
@@ -360,7 +350,7 @@ def test_a_sender_that_was_replaced_while_it_stood_still_does_not_fence_the_othe
 
 
 def test_a_commit_that_happened_before_its_sender_stood_still_is_its_own(cluster):
-    clock = Clock()
+    clock = TickingClock()
 
     def committed_unheard(producer):
         producer.finish()
@@ -374,7 +364,7 @@ def test_a_commit_that_happened_before_its_sender_stood_still_is_its_own(cluster
 
 
 def test_a_transaction_that_is_always_too_slow_ends_some_day(cluster):
-    clock = Clock()
+    clock = TickingClock()
 
     def too_late(producer):
         clock.now += 200.0

@@ -28,13 +28,14 @@ def cluster():
 
 
 def publisher(cluster, **options):
-    options = {"hidden": FakeHidden(cluster), "sleep": lambda seconds: None, "clock": TickingClock(), **options}
+    options = {"hidden": FakeHidden(cluster), "ledger": FakeLedger(cluster, NAMES), **options}
     return Publisher(
         SETTINGS,
         NAMES,
         shards=1,
-        ledger=FakeLedger(cluster, NAMES),
         open_producer=cluster.open_producer,
+        clock=TickingClock(),
+        sleep=lambda seconds: None,
         **options,
     )
 
@@ -191,17 +192,7 @@ class Forgetful(FakeLedger):
 
 def test_a_last_transaction_that_nobody_sees_is_aborted_and_sent_again(cluster):
     told = []
-    sender = Publisher(
-        SETTINGS,
-        NAMES,
-        shards=1,
-        ledger=Forgetful(cluster, NAMES, last=3),
-        hidden=FakeHidden(cluster),
-        open_producer=cluster.open_producer,
-        progress=told.append,
-        clock=TickingClock(),
-        sleep=lambda seconds: None,
-    )
+    sender = publisher(cluster, ledger=Forgetful(cluster, NAMES, last=3), progress=told.append)
     result = sender.publish(MemoryShard(ROWS))
     assert [len(transaction) - 1 for transaction in cluster.transactions] == [10, 10, 10, 10, 10]
     assert [places for places in cluster.aborted if places] == [[(LEDGER, 0)]]

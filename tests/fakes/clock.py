@@ -1,0 +1,14 @@
+"""A clock that moves because somebody looks at it."""
+
+from __future__ import annotations
+
+
+class TickingClock:
+    """Moves a second with every look."""
+
+    def __init__(self):
+        self.now = 0.0
+
+    def __call__(self):
+        self.now += 1.0
+        return self.now
