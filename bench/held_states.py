@@ -12,7 +12,7 @@ import pyarrow as pa
 from bench.cars import MODIFIED_AT, SERVICE, SERVICE_PATH, TYPE
 from contexture.events import ContextIdentity, identity_hash, identity_key
 from contexture.outbox.schemas import STATE
-from contexture.outbox.state import SORTED_FORMAT, State, StatePointer
+from contexture.outbox.state import State, StatePointer
 from contexture.outbox.state_files import writing
 from contexture.outbox.state_rows import completed, latest
 
@@ -36,7 +36,6 @@ def hold_cars(state: State, cars: int) -> StatePointer:
         files=tuple(names),
         rows=tuple(rows),
         identities=cars,
-        format=SORTED_FORMAT,
         watermark="2026-03-01",
     )
     state.point(pointer)

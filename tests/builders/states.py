@@ -15,7 +15,7 @@ from contexture.outbox.layout import PublicationFolder
 from contexture.outbox.lifecycle import Outboxes
 from contexture.outbox.manifest import Manifest
 from contexture.outbox.schemas import STATE
-from contexture.outbox.state import SORTED_FORMAT, State, StatePointer
+from contexture.outbox.state import State, StatePointer
 from contexture.outbox.state_files import writing
 from contexture.outbox.state_rows import latest
 from contexture.outbox.storage import Storage
@@ -64,18 +64,7 @@ def write_files(state: State, *files: Any) -> StatePointer:
         with writing(state.storage, state.path(name)) as file:
             table = rows if isinstance(rows, pa.Table) else state_table(rows)
             file.write(latest(table, keep_removed=True))
-    return StatePointer(files=names, format=SORTED_FORMAT)
-
-
-def write_old_files(state: State, *files: Iterable[Held]) -> StatePointer:
-    """Files as they were before they were sorted, and a pointer to them."""
-    names = tuple(f"old{number}.parquet" for number in range(len(files)))
-    tables = [state_table(rows) for rows in files]
-    for name, table in zip(names, tables, strict=True):
-        with state.storage.replacing(state.path(name)) as path:
-            pq.write_table(table, path, filesystem=state.storage.filesystem)
-    document = {"files": names, "rows": [table.num_rows for table in tables]}
-    return StatePointer.model_validate({**document, "identities": state.table(StatePointer(files=names)).num_rows})
+    return StatePointer(files=names)
 
 
 def approved(

@@ -1,4 +1,4 @@
-"""Databases of operational tables: empty ones, and such as former versions left."""
+"""Databases of operational tables."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from contexture.operations.tables import METADATA, VIEWS
 REAL = os.environ.get("TEST_DATABASE_URL")
 """A real PostgreSQL to run the same tests against, as postgresql+psycopg2://…; its tables are emptied."""
 KINDS = ["sqlite", "postgresql"] if REAL else ["sqlite"]
-FORMER = Path(__file__).parents[1] / "samples" / "tables"
 
 
 def empty_database(kind: str, folder: Path) -> str:
@@ -27,16 +26,10 @@ def empty_database(kind: str, folder: Path) -> str:
         for view in VIEWS:
             connection.execute(text(f"DROP VIEW IF EXISTS {view}"))
         METADATA.drop_all(connection)
-        for table in (VERSION_TABLE, "schema_version", "alembic_version"):
+        for table in (VERSION_TABLE, "alembic_version"):
             connection.execute(text(f"DROP TABLE IF EXISTS {table}"))
     engine.dispose()
     return REAL
-
-
-def former_tables(url: str, version: int) -> None:
-    """Makes the tables, with their rows, as Contexture had them in a former version."""
-    script = (FORMER / f"version-{version}.sql").read_text()
-    execute(url, *filter(str.strip, script.split(";\n")))
 
 
 def execute(url: str, *statements: str) -> None:

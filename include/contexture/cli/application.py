@@ -31,7 +31,6 @@ COMMANDS = {
         "contexture.cli.topics",
         "Read topics; compare them with publications, or with another cluster's.",
     ),
-    "upgrade": ("contexture.cli.upgrade", "Bring files and tables of an earlier version to the formats of this one."),
     "tables": ("contexture.cli.tables", "Fill the operational tables again."),
     "verify": ("contexture.cli.verify", "Read a publication's topics back and compare them with what was sent."),
     "state": ("contexture.cli.state", "Make lost state again from a publication's topics."),

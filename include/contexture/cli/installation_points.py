@@ -21,12 +21,11 @@ from contexture.cli.ledger_points import ledger_points
 from contexture.cli.operations_status import OperationsReader
 from contexture.cli.trial_outcome import Outcome
 from contexture.errors import ConfigurationError
-from contexture.operations.database import DATABASE_VARIABLE, HEAD, NO_TABLES, database_url
+from contexture.operations.database import DATABASE_VARIABLE, NO_TABLES, database_url
 from contexture.operations.pools import POOLS
-from contexture.operations.tables_found import later_tables, look
+from contexture.operations.tables_found import look, unknown_tables
 from contexture.outbox.filesystems import HOME_VARIABLE
-from contexture.outbox.formats import pending_documents, stored_format
-from contexture.outbox.layout import PublicationFolder
+from contexture.outbox.formats import check_formats
 from contexture.outbox.storage import Storage
 from contexture.publications import Publication, discover
 
@@ -113,26 +112,11 @@ def _folder() -> Path:
 
 
 def _formats() -> Found:
-    """Looks at what the next runs read first; of an archive that has grown, `contexture upgrade` looks at all."""
+    """Looks at what the next runs read first."""
     storage = home.open_home()
     names = home.publications(storage)
-    waiting = [name for name in names if storage.exists(PublicationFolder(name).upgrading())]
-    if waiting:
-        return Found(
-            "bad",
-            f"an upgrade of {', '.join(waiting)} is under way, or was killed: no run can end meanwhile",
-            "wait for its end; where it was killed, call it again: contexture upgrade",
-        )
-    found = [
-        document
-        for name in names
-        for kind, path in pending_documents(storage, name)
-        if (document := stored_format(storage, kind, path)) is not None
-    ]
-    outdated = sorted({each.path.split("/", 1)[0] for each in found if not each.is_current})
-    if outdated:
-        shown = ", ".join(outdated)
-        return Found("doubtful", f"files of an earlier format: {shown}", "run: contexture upgrade --dry-run")
+    for name in names:
+        check_formats(storage, name)
     if not names:
         return Found("good", f"no publication has files in {storage.root} yet")
     return Found("good", f"the files of {len(names)} publications are of this Contexture's formats")
@@ -152,10 +136,8 @@ def _tables() -> Found:
             f"set {DATABASE_VARIABLE} to the URL of a PostgreSQL, as the services of Airflow have it",
         )
     found = look(url)
-    if found.is_later:
-        raise later_tables(str(found.found))
-    if not found.is_current:
-        return Found("good", f"{found.address}, of version {found.found}: the next run brings them to {HEAD}")
+    if not found.is_known:
+        raise unknown_tables(str(found.found))
     return Found("good", tables.address or "not there yet: the first run makes them")
 
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 import msgspec
 
 from contexture.errors import DefectError
-from contexture.outbox.document import refuse_later
+from contexture.outbox.document import check_format
 
 FORMAT: Final = 1
 """Raised when an entry changes in a way that an earlier Contexture could not go on from."""
@@ -33,7 +33,7 @@ class LedgerEntry:
             modifications.
         dead_letters: positions of this outbox's shard whose records went to the dead-letter topic, with this
             transaction or an earlier one.
-        format: of the entry; rows of before they said it are of format 1.
+        format: of the entry.
         since: when the sending of the outbox's shard began, with a time zone; None in rows of earlier versions, and in
             those that no sending wrote.
     """
@@ -75,10 +75,10 @@ class LedgerEntry:
 
         Raises:
             DefectError: the value is not a ledger entry.
-            LaterFormatError: a later Contexture wrote it, in a way that this one does not know.
+            UnknownFormatError: another version of Contexture wrote it.
         """
         try:
-            refuse_later("a row of the ledger", msgspec.json.decode(value, type=_Said).format, FORMAT)
+            check_format("a row of the ledger", msgspec.json.decode(value, type=_Said).format, FORMAT)
             entry = msgspec.json.decode(value, type=cls)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
             # `from None`: the decoder's words may quote what a stranger wrote.

@@ -28,7 +28,7 @@ _CONNECT_SECONDS: Final = 2
 
 VERSION_TABLE: Final = "contexture_alembic_version"
 """Alembic's note of the tables' version; a name of its own, for Airflow's may be in the same database."""
-HEAD: Final = "0007"
+HEAD: Final = "0001"
 """The version of the tables that this Contexture reads and writes: the last of `migrations/versions`."""
 
 
@@ -90,7 +90,7 @@ def migrate(engine: Engine) -> None:
 
 
 def current_revision(engine: Engine) -> str | None:
-    """The version of the tables; None where there are none, or those of a Contexture that did without Alembic."""
+    """The version of the tables; None where there are none."""
     if file_is_missing(engine.url):
         return None
     with engine.connect().execution_options(reads=True) as connection:

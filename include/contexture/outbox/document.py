@@ -1,4 +1,4 @@
-"""Documents on storage, and what tells one that a later Contexture has written."""
+"""Documents on storage, and the check that this Contexture knows their format."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Document(BaseModel):
         Raises:
             FileNotFoundError: there is no such file.
             DefectError: it holds something else.
-            LaterFormatError: a later Contexture wrote it.
+            UnknownFormatError: another version of Contexture wrote it.
             RetriableError: the storage did not answer.
         """
         content = storage.read(path)
@@ -45,15 +45,15 @@ class Document(BaseModel):
             ) from None
 
 
-class LaterFormatError(ConfigurationError):
-    """Something was written by a later Contexture; this one can't know what it means."""
+class UnknownFormatError(ConfigurationError):
+    """Something was written by another version of Contexture, in a format that this one does not read."""
 
 
 class Versioned(Document):
-    """A document that says of which format it is; one that doesn't was written before they did, and is of format 1.
+    """A document that says of which format it is.
 
-    `FORMAT` is what this Contexture writes: it is raised when a document changes in a way that an earlier Contexture
-    could not read. `FORMAT_MEMBER` is the name of the member that says it.
+    `FORMAT` is what this Contexture writes and reads: it is raised when a document changes in a way that an earlier
+    Contexture could not read. `FORMAT_MEMBER` is the name of the member that says it.
     """
 
     FORMAT: ClassVar[int] = 1
@@ -61,23 +61,28 @@ class Versioned(Document):
 
     @model_validator(mode="before")
     @classmethod
-    def _no_later_one(cls, given: Any) -> Any:
+    def _check_format(cls, given: Any) -> Any:
         if isinstance(given, dict):
-            refuse_later(cls.__name__, given.get(cls.FORMAT_MEMBER), cls.FORMAT)
+            check_format(cls.__name__, given.get(cls.FORMAT_MEMBER), cls.FORMAT)
         return given
 
 
-def refuse_later(what: str, found: object, known: int) -> None:
-    """Refuses a format that this Contexture does not know.
+def check_format(what: str, found: object, known: int) -> None:
+    """Checks that a format is the one that this Contexture reads; what says none is taken for it.
 
     Raises:
-        LaterFormatError: `found` is a later format than `known`.
+        UnknownFormatError: `found` is another number than `known`.
     """
-    if isinstance(found, int) and found > known:
-        raise LaterFormatError(
-            f"this home was written by a later Contexture: {what} is of format {found}, and this one knows {known}",
-            next_step="install that Contexture here too, or go back to the copy of the home that was made before the "
-            "upgrade (docs/how-to/upgrade.md)",
+    if isinstance(found, int) and found != known:
+        is_later = found > known
+        raise UnknownFormatError(
+            f"this home was written by {'a later' if is_later else 'an earlier'} Contexture: {what} is of format "
+            f"{found}, and this one reads {known}",
+            next_step="install that version here too, or go back to the copy of the home that was made before "
+            "(docs/how-to/upgrade.md)"
+            if is_later
+            else "go back to that version, or give this one an empty home and make state from the topics "
+            "(docs/how-to/upgrade.md)",
             found=found,
             known=known,
         )

@@ -16,7 +16,7 @@ from datetime import UTC, datetime, timedelta
 import msgspec
 
 from contexture.errors import ConfigurationError
-from contexture.outbox.document import refuse_later
+from contexture.outbox.document import check_format
 
 FORMAT = 1
 _KIND = b"CTXIN"
@@ -67,9 +67,9 @@ def decode_file(content: bytes, name: str) -> Iterator[InboxEntry]:
 
     Raises:
         ConfigurationError: the file is not what was written; the entries before the damage were given.
-        LaterFormatError: a later Contexture wrote it.
+        UnknownFormatError: another version of Contexture wrote it.
     """
-    refuse_later(f"the inbox's file {name}", format_of(content[: len(_MAGIC)]), FORMAT)
+    check_format(f"the inbox's file {name}", format_of(content[: len(_MAGIC)]), FORMAT)
     if content[: len(_MAGIC)] != _MAGIC:
         raise _damaged(name, "it doesn't begin like one")
     try:

@@ -204,10 +204,6 @@ class PublicationFolder:
         """What the target holds."""
         return f"{self.publication}/state"
 
-    def upgrading(self) -> str:
-        """There only while the publication's files are upgraded."""
-        return f"{self.publication}/upgrading.json"
-
     def current_state(self) -> str:
         """The pointer that is replaced last."""
         return f"{self.state()}/CURRENT"

@@ -21,7 +21,6 @@ from contexture.outbox.document import Document, Versioned
 from contexture.outbox.layout import PublicationFolder
 from contexture.outbox.manifest import Manifest
 from contexture.outbox.storage import Storage
-from contexture.outbox.upgrade_mark import refuse_while_upgrading
 
 Status = Literal["prepared", "approved", "concluded", "rejected", "abandoned"]
 
@@ -167,7 +166,6 @@ class Outboxes:
                     self.storage.remove(self._marker(each))
 
     def _write(self, status: OutboxStatus) -> OutboxStatus:
-        refuse_while_upgrading(self.storage, self.folder)
         self.storage.write(self.folder.status(status.outbox), status.to_json())
         return status
 

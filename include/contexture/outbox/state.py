@@ -18,13 +18,9 @@ from contexture.outbox.lost_topics import LostTopics
 from contexture.outbox.schemas import STATE
 from contexture.outbox.state_reader import StateReader
 from contexture.outbox.storage import Storage
-from contexture.outbox.upgrade_mark import refuse_while_upgrading
-
-SORTED_FORMAT = 2
-"""Files of this format are sorted by entity; those before were not."""
 
 FORMAT = 3
-"""Of the files that are written now: they have references and finality of structures, which those before lack."""
+"""Of the files: sorted by entity, with references and finality of structures."""
 
 
 class StatePointer(Versioned):
@@ -51,7 +47,7 @@ class StatePointer(Versioned):
     target: str | None = None
     owes_full: str | None = None
     concluded_at: datetime | None = None
-    format: int = 1
+    format: int = FORMAT
     types: str | None = None
     full_concluded_at: datetime | None = None
     incomplete: Incompleteness | None = None
@@ -81,9 +77,8 @@ class State:
                 did meanwhile: the state would lack what they sent, and a debt that was noted would be forgotten.
 
         Raises:
-            RetriableError: `after` is the truth no more, the home is being upgraded, or the storage failed.
+            RetriableError: `after` is the truth no more, or the storage failed.
         """
-        refuse_while_upgrading(self.storage, self.folder)
         if after is not None and self.pointer() != after:
             raise RetriableError(
                 f"the state of {self.folder.publication} was moved on by somebody else meanwhile",
@@ -95,7 +90,7 @@ class State:
     def reader(self, pointer: StatePointer) -> StateReader:
         """Reads the generation that a pointer tells."""
         paths = [self.path(name) for name in pointer.files]
-        return StateReader(self.storage, paths, is_sorted=pointer.format >= SORTED_FORMAT)
+        return StateReader(self.storage, paths)
 
     def table(self, pointer: StatePointer, columns: list[str] | None = None) -> Any:
         """The rows that hold, one per identity: deltas over the base, removed ones left out.

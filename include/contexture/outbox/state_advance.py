@@ -17,9 +17,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from contexture.outbox.schemas import STATE
-from contexture.outbox.state import FORMAT, SORTED_FORMAT, State, StatePointer
+from contexture.outbox.state import State, StatePointer
 from contexture.outbox.state_files import StateFile, merged, writing
-from contexture.outbox.state_rows import KEYS, completed, latest
+from contexture.outbox.state_rows import KEYS, latest
 from contexture.outbox.storage import Storage
 
 MERGE_SHARE = 0.2
@@ -57,7 +57,7 @@ def advance(
         suffix: tells the files apart from those of the outbox of that sequence, where it is not that outbox's changes.
     """
     label = f"{sequence:012d}{suffix}"
-    before = _sorted(state, pointer, label)
+    before = Written(pointer.files, pointer.rows, pointer.identities)
     deltas = list(_deltas(state, _chunks(state.storage, changes, rows_in_chunk), label))
     if not deltas:
         return before
@@ -77,29 +77,6 @@ def merge_from(rows: Sequence[int], added: int) -> int:
     return next(outgrown, len(rows))
 
 
-def rewritten(state: State, pointer: StatePointer) -> Written:
-    """The same state in one file as it is written today; nothing points to it yet, and the same call gives the same."""
-    if not pointer.files:
-        return Written(pointer.files, pointer.rows, pointer.identities)
-    # A name that no file has that is read just now.
-    label = f"{pointer.sequence:012d}-format-{FORMAT}"
-    if pointer.format < SORTED_FORMAT:
-        return _sorted(state, pointer, label)
-    name = f"base-{label}.parquet"
-    rows = _merge(state, pointer.files, name, keep_removed=False)
-    return Written((name,), (rows,), rows)
-
-
-def _sorted(state: State, pointer: StatePointer, label: str) -> Written:
-    """The files as they are; those of an older format as one that is sorted."""
-    if pointer.format >= SORTED_FORMAT or not pointer.files:
-        return Written(pointer.files, pointer.rows, pointer.identities)
-    table, name = state.table(pointer), f"base-{label}-migrated.parquet"
-    with writing(state.storage, state.path(name)) as file:
-        file.write(table)
-    return Written((name,), (file.rows,), file.rows)
-
-
 def _deltas(state: State, chunks: Iterator[Any], label: str) -> Iterator[tuple[str, int]]:
     """Sorted files of what the run changed, with their rows; one, unless there is much of it."""
     for number, chunk in enumerate(chunks):
@@ -116,10 +93,10 @@ def _chunks(storage: Storage, folder: str, rows_in_chunk: int) -> Iterator[Any]:
         parts.append(batch)
         rows += batch.num_rows
         if rows >= rows_in_chunk:
-            yield completed(pa.Table.from_batches(parts), STATE.names).cast(STATE)
+            yield pa.Table.from_batches(parts).select(STATE.names).cast(STATE)
             parts, rows = [], 0
     if rows:
-        yield completed(pa.Table.from_batches(parts), STATE.names).cast(STATE)
+        yield pa.Table.from_batches(parts).select(STATE.names).cast(STATE)
 
 
 def _batches(storage: Storage, folder: str, rows: int) -> Iterator[Any]:
@@ -156,7 +133,7 @@ def _merge(state: State, names: Sequence[str], into: str, *, keep_removed: bool)
 
 def _growth(state: State, before: Written, deltas: Sequence[str]) -> int:
     """How many identities the deltas add; removed ones count against it."""
-    pointer = StatePointer(files=before.files, format=SORTED_FORMAT)
+    pointer = StatePointer(files=before.files)
     files = [StateFile(state.storage, state.path(name)) for name in deltas]
     reader = state.reader(pointer)
     return sum(_added(piece, reader) for piece in merged(files, KEYS, keep_removed=True))

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from contexture.changes.hashes import first_word, hash_words
 from contexture.errors import RetriableError
 from contexture.outbox.schemas import STATE
-from contexture.outbox.state_rows import KEYS, completed, latest
+from contexture.outbox.state_rows import KEYS, latest
 from contexture.outbox.storage import Storage
 
 ROWS_IN_GROUP = 2_000
@@ -64,7 +64,7 @@ class StateFile:
                 page_checksum_verification=True,
             ) as file,
         ):
-            return completed(file.read_row_groups(groups.tolist(), columns=list(columns)), columns)
+            return file.read_row_groups(groups.tolist(), columns=list(columns)).select(list(columns))
 
     @property
     def _path(self) -> str:

@@ -9,12 +9,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from contexture.changes.hashes import hash_words
 from contexture.outbox.schemas import STATE
 from contexture.outbox.state_files import StateFile, merged, with_keys
-from contexture.outbox.state_rows import completed, latest
+from contexture.outbox.state_rows import latest
 from contexture.outbox.storage import Storage
 
 
@@ -23,18 +22,15 @@ class StateReader:
 
     Args:
         storage: where they are.
-        paths: the files, older ones first.
-        is_sorted: they are sorted by entity, so that few entities are found without reading all. What versions before
-            0.2 wrote is not, and is read whole until the next run has concluded.
+        paths: the files, older ones first; each is sorted by entity, so that few are found without reading all.
 
     Attributes:
         groups_read: how many row groups were read so far; what the whole costs is `groups`.
     """
 
-    def __init__(self, storage: Storage, paths: Sequence[str], *, is_sorted: bool) -> None:
+    def __init__(self, storage: Storage, paths: Sequence[str]) -> None:
         self._storage = storage
         self._paths = paths
-        self._is_sorted = is_sorted
         self.groups_read = 0
 
     @property
@@ -45,7 +41,7 @@ class StateReader:
     @cached_property
     def files(self) -> list[StateFile]:
         """The files, opened."""
-        return [StateFile(self._storage, path) for path in self._paths] if self._is_sorted else []
+        return [StateFile(self._storage, path) for path in self._paths]
 
     @property
     def groups(self) -> int:
@@ -61,10 +57,7 @@ class StateReader:
         """The rows of these entities (16-byte hashes, an Arrow array), one per identity, in order of entity and
         identity; only the row groups that can hold them are read."""
         words, read = _words(entity_hashes), with_keys(columns)
-        if not self._is_sorted:
-            parts = list(self.pieces(read))
-        else:
-            parts = [self._read(file, file.holding(words), read) for file in self.files]
+        parts = [self._read(file, file.holding(words), read) for file in self.files]
         table = pa.concat_tables([STATE.empty_table().select(read), *parts])
         asked = table.filter(pc.is_in(table.column("entity_hash"), value_set=pc.unique(entity_hashes)))
         return latest(asked).select(list(columns))
@@ -77,21 +70,11 @@ class StateReader:
         """The same, one range of hashes after the other, so that memory does not grow with the state."""
         read = with_keys(columns)
         self.groups_read += self.groups
-        found = merged(self.files, read) if self._is_sorted else iter([self._unsorted(read)])
-        return (table.select(list(columns)) for table in found)
+        return (table.select(list(columns)) for table in merged(self.files, read))
 
     def _read(self, file: StateFile, groups: Any, columns: Sequence[str]) -> Any:
         self.groups_read += len(groups)
         return file.read(groups, columns)
-
-    def _unsorted(self, columns: Sequence[str]) -> Any:
-        parts = [self._whole(path, columns) for path in self._paths]
-        return latest(pa.concat_tables([STATE.empty_table().select(list(columns)), *parts]))
-
-    def _whole(self, path: str, columns: Sequence[str]) -> Any:
-        with self._storage.reading(path):
-            known, filesystem = self._storage.path(path), self._storage.filesystem
-            return completed(pq.read_table(known, filesystem=filesystem, partitioning=None), columns)
 
 
 def _words(hashes: Any) -> Any:

@@ -17,7 +17,7 @@ KEYS = ("identity_hash", "entity_hash", "removed")
 
 
 def completed(table: Any, columns: Sequence[str]) -> Any:
-    """These columns of a table; one that a file of an earlier version lacks is null."""
+    """These columns of a table; those that it lacks are null."""
     for name in columns:
         if name not in table.column_names:
             table = table.append_column(STATE.field(name), pa.nulls(table.num_rows, STATE.field(name).type))

@@ -21,7 +21,6 @@ from contexture.outbox.layout import SHARD_FILE
 from contexture.outbox.manifest import Manifest
 from contexture.outbox.schemas import HASH_BYTES, IDENTITIES, STATE
 from contexture.outbox.state import State, StatePointer
-from contexture.outbox.state_rows import completed
 
 UNKNOWN_CONTENT: Final = bytes(32)
 """The content hash of what is held and not known; no content has it."""
@@ -62,7 +61,7 @@ def withhold(state: State, pointer: StatePointer, manifest: Manifest, refused: M
     if not rows:
         return
     entities = pa.array([row["entity_hash"] for row in rows.values()], STATE.field("entity_hash").type)
-    held = completed(state.reader(pointer).of_entities(entities, STATE.names), STATE.names).to_pylist()
+    held = state.reader(pointer).of_entities(entities, STATE.names).to_pylist()
     before = {row["identity_hash"]: row for row in held}
     made = [_row(row, before.get(identity), was_sent=identity in fates.sent) for identity, row in rows.items()]
     # Behind the files of shards, so that it has the last word.
@@ -130,6 +129,6 @@ def _delta_rows(state: State, manifest: Manifest, identities: set[bytes]) -> dic
             chosen = pq.read_table(
                 path, filesystem=filesystem, partitioning=None, filters=ds.field("identity_hash").isin(wanted)
             )
-        for row in completed(chosen, STATE.names).to_pylist():
+        for row in chosen.select(STATE.names).to_pylist():
             found[row["identity_hash"]] = row
     return found

@@ -9,7 +9,6 @@ from types import SimpleNamespace
 
 import pytest
 
-from builders.homes import former_home
 from contexture.cli import installation_points, machine_points
 from contexture.cli.examination import Examined, Point, examine
 from contexture.cli.installation_points import installation_points as of_installation
@@ -117,22 +116,12 @@ def test_tables_that_can_be_nowhere_are_told(monkeypatch: Patch) -> None:
     assert "set CONTEXTURE_DATABASE to the URL of a PostgreSQL" in found.remedy
 
 
-def test_an_upgrade_that_was_killed_is_told_for_it_stops_runs(tmp_path: Path, monkeypatch: Patch) -> None:
-    storage = former_home("first-release", tmp_path)
-    monkeypatch.setenv("CONTEXTURE_HOME", storage.root)
-    storage.write("vehicles/upgrading.json", b"{}")
+def test_files_of_an_earlier_format_are_reported_with_what_to_do(monkeypatch: Patch, tmp_path: Path) -> None:
+    Storage(str(tmp_path)).write("vehicles/state/CURRENT", b'{"format": 2}')
+    monkeypatch.setenv("CONTEXTURE_HOME", str(tmp_path))
     found = looked("formats")
-    assert (found.verdict, "an upgrade of vehicles is under way" in found.detail) == ("bad", True)
-    assert "contexture upgrade" in found.remedy
-
-
-def test_files_of_an_earlier_format_are_told_with_the_command_that_upgrades_them(
-    monkeypatch: Patch, tmp_path: Path
-) -> None:
-    monkeypatch.setenv("CONTEXTURE_HOME", former_home("first-release", tmp_path).root)
-    found = looked("formats")
-    assert (found.verdict, found.detail) == ("doubtful", "files of an earlier format: vehicles")
-    assert found.remedy == "run: contexture upgrade --dry-run"
+    assert (found.verdict, "vehicles/state/CURRENT is of format 2" in found.detail) == ("bad", True)
+    assert "give this one an empty home" in found.remedy
 
 
 @pytest.mark.parametrize(

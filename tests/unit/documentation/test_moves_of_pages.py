@@ -1,15 +1,13 @@
-"""What the pages say to type where something else was before: Cygnus, an earlier Contexture, models of others."""
+"""What the pages say to type where something else was before: Cygnus, models of others."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
 
-from builders.homes import former_home
 from builders.pages import block
-from builders.tables import former_tables
 
-CYGNUS, UPGRADE, MODELS = "how-to/move-from-cygnus.md", "how-to/upgrade.md", "how-to/validate-with-models.md"
+CYGNUS, MODELS = "how-to/move-from-cygnus.md", "how-to/validate-with-models.md"
 AGENT = """\
 a.sinks = kafka
 a.sinks.kafka.type = com.telefonica.iot.cygnus.sinks.NGSIKafkaSink
@@ -30,21 +28,6 @@ def test_an_agent_of_cygnus_becomes_publications_that_pass_the_check(terminal):
     (terminal.folder / "name_mappings.conf").write_text('{"serviceMappings": []}')
     terminal.run(block(CYGNUS, "contexture import cygnus"))
     assert "kafka.yaml: right" in terminal.run("contexture check publications").stdout
-
-
-def test_a_home_of_the_first_release_is_brought_up_as_the_page_shows(terminal):
-    storage = former_home("first-release", terminal.folder)
-    former_tables(f"sqlite:///{storage.root}/operations.sqlite", 2)
-    (terminal.folder / "publications" / "vehicles.yaml").write_text(VEHICLES)
-    terminal.variables["CONTEXTURE_HOME"] = storage.root
-    looked, upgraded, examined = block(UPGRADE, "contexture upgrade --dry-run").strip().splitlines()
-    shown = block(UPGRADE, "/srv/contexture:").replace("/srv/contexture", storage.root)
-    # There is no Kafka here.
-    shown = shown.replace("Kafka: format 1", "Kafka: not looked at: AIRFLOW_CONN_KAFKA_DEFAULT is not set here")
-    assert terminal.run(looked, code=1).stdout.startswith(shown)
-    assert terminal.run(upgraded).stdout.splitlines()[-1] == "done"
-    points = json.loads(terminal.run(f"{examined} --json || true").stdout)["points"]
-    assert next(point["verdict"] for point in points if point["name"] == "formats") == "good"
 
 
 def test_a_model_is_copied_with_its_attribution(terminal):

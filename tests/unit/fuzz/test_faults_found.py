@@ -31,12 +31,12 @@ from contexture.ngsi.models.schemas import compiled
 from contexture.ngsi.tokens import Tokens
 from contexture.ngsi.transport import date_of
 from contexture.outbox.attempts import AttemptLog
-from contexture.outbox.formats import STATUS, stored_format
+from contexture.outbox.formats import check_document
 from contexture.outbox.inbox_claim import release
 from contexture.outbox.known_topics import known_topics
 from contexture.outbox.layout import SHARD_FILE, PublicationFolder
 from contexture.outbox.ledger_seen import ledger_seen
-from contexture.outbox.lifecycle import Outboxes
+from contexture.outbox.lifecycle import Outboxes, OutboxStatus
 from contexture.outbox.reader import OutboxShardReader
 from contexture.outbox.state import State
 from contexture.outbox.storage import Storage
@@ -297,9 +297,9 @@ def test_half_of_an_address_is_not_where_airflow_is() -> None:
         AirflowAccess.from_environment({"CONTEXTURE_AIRFLOW_URL": "http://["})
 
 
-def test_a_document_nested_without_end_has_no_format(storage: Storage) -> None:
+def test_a_document_nested_without_end_passes_the_check_of_formats(storage: Storage) -> None:
     storage.write("deep.json", DEEP)
-    assert stored_format(storage, STATUS, "deep.json") is None
+    check_document(storage, OutboxStatus, "deep.json")
 
 
 def test_a_model_nested_without_end_is_no_schema() -> None:

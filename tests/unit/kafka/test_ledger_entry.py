@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from contexture.errors import DefectError
 from contexture.kafka import LedgerEntry, SenderNames
-from contexture.outbox.document import LaterFormatError
+from contexture.outbox.document import UnknownFormatError
 
 ENTRY = LedgerEntry("ab12", 7, 500, 100, 30_000, 4, None, datetime(2026, 3, 1, 12, 30, tzinfo=UTC))
 JSON = (
@@ -35,7 +35,7 @@ def test_an_entry_of_an_earlier_version_is_of_no_deletions():
 
 
 def test_an_entry_that_a_later_contexture_wrote_otherwise_is_refused():
-    with pytest.raises(LaterFormatError, match="a row of the ledger is of format 2, and this one knows 1"):
+    with pytest.raises(UnknownFormatError, match="a row of the ledger is of format 2, and this one reads 1"):
         LedgerEntry.from_json(JSON.replace(b'"format":1', b'"format":2,"unheard_of":1'))
 
 

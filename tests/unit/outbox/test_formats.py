@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from contexture.errors import ConfigurationError
 from contexture.outbox.attempts import SendAttempts
 from contexture.outbox.dead_letters import DeadLettered
-from contexture.outbox.document import Versioned
+from contexture.outbox.document import UnknownFormatError, Versioned
+from contexture.outbox.formats import check_formats
 from contexture.outbox.inbox_claim import Claim
 from contexture.outbox.known_topics import KnownTopics
 from contexture.outbox.ledger_seen import LedgerSeen, ShardBegun
 from contexture.outbox.lifecycle import OutboxStatus
 from contexture.outbox.manifest import LandingManifest, Manifest, Verdict
 from contexture.outbox.orders import StageOrder, StageResult
-from contexture.outbox.state import StatePointer
-from contexture.outbox.upgrade_mark import UpgradeMark
+from contexture.outbox.state import State, StatePointer
+from contexture.outbox.storage import Storage
 
 MEMBERS: dict[type[Versioned], tuple[int, str]] = {
     StatePointer: (
@@ -48,7 +52,6 @@ MEMBERS: dict[type[Versioned], tuple[int, str]] = {
         "run sequence told",
     ),
     StageResult: (1, "approved error format outbox records report seconds sequence shards"),
-    UpgradeMark: (1, "began_at format"),
 }
 """Of each kind of document: its format, and its members in that format."""
 
@@ -57,8 +60,7 @@ MEMBERS: dict[type[Versioned], tuple[int, str]] = {
 def test_a_document_with_other_members_is_of_another_format(kind: type[Versioned]) -> None:
     """An earlier Contexture can't read a member that it doesn't know.
 
-    So what comes or goes after a release raises FORMAT, and `contexture upgrade` learns the step. Between releases it
-    is enough to note the member here.
+    So what comes or goes after a release raises FORMAT. Before the first release it is enough to note the member here.
     """
     assert (kind.FORMAT, " ".join(sorted(kind.model_fields))) == MEMBERS[kind]
 
@@ -71,3 +73,26 @@ def test_every_kind_of_document_is_held_to_its_members() -> None:
 @pytest.mark.parametrize("kind", MEMBERS, ids=lambda kind: kind.__name__)
 def test_what_is_written_says_its_format(kind: type[Versioned]) -> None:
     assert kind.FORMAT_MEMBER in kind.model_fields
+
+
+@pytest.mark.parametrize(
+    ("found", "whose", "advice"), [(2, "an earlier", "an empty home"), (4, "a later", "install that version")]
+)
+def test_state_of_another_format_is_refused_with_what_to_do(
+    tmp_path: Path, found: int, whose: str, advice: str
+) -> None:
+    storage = Storage(str(tmp_path))
+    storage.write("vehicles/state/CURRENT", b'{"format": %d, "generation": 1}' % found)
+
+    with pytest.raises(UnknownFormatError, match=f"written by {whose} Contexture: vehicles/state/CURRENT is of format"):
+        check_formats(storage, "vehicles")
+    with pytest.raises(ConfigurationError) as refused:
+        State(storage, "vehicles").pointer()
+    assert advice in refused.value.next_step
+
+
+def test_what_is_of_this_format_or_cannot_be_read_passes_the_check(tmp_path: Path) -> None:
+    storage = Storage(str(tmp_path))
+    State(storage, "vehicles").point(StatePointer())
+    storage.write("vehicles/ledger.json", b"{")
+    check_formats(storage, "vehicles")

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builders.outboxes import publication
-from builders.states import Held, approved, held, state_table, write_old_files
+from builders.states import Held, approved, held, state_table
 from contexture.outbox.conclusion import conclude
-from contexture.outbox.state import SORTED_FORMAT, State, StatePointer
+from contexture.outbox.state import State, StatePointer
 from contexture.outbox.state_advance import Written, advance, merge_from
 from contexture.outbox.state_files import ROWS_IN_GROUP
 from contexture.outbox.storage import Storage
@@ -45,7 +45,7 @@ def advanced(
 
 
 def pointing(written: Written) -> StatePointer:
-    return StatePointer(files=written.files, rows=written.rows, identities=written.identities, format=SORTED_FORMAT)
+    return StatePointer(files=written.files, rows=written.rows, identities=written.identities)
 
 
 @pytest.mark.parametrize(
@@ -148,27 +148,12 @@ def test_the_same_runs_write_the_same_bytes(tmp_path: Path):
     assert len(written[0]) == 1
 
 
-def test_a_state_of_the_older_format_becomes_a_sorted_one_with_the_next_run(storage: Storage):
-    state = State(storage, "vehicles")
-    old = write_old_files(state, CARS, [Held("car1", "b"), Held("car2", removed=True)])
-
-    quiet = advanced(state, old, 7)
-    busy = advanced(state, old, 8, [Held("car3", "c")])
-
-    assert (quiet.files, quiet.rows, quiet.identities) == (("base-000000000007-migrated.parquet",), (11,), 11)
-    assert busy.files == ("base-000000000008-migrated.parquet", "delta-000000000008.parquet")
-    expected = {row.name: "a" for row in CARS if row.name != "car2"} | {"car1": "b"}
-    assert held(storage, "vehicles", quiet) == expected
-    assert held(storage, "vehicles", busy) == expected | {"car3": "c"}
-    assert busy.identities == 11
-
-
-def test_wherever_migrating_dies_the_state_is_the_old_or_the_new_one(tmp_path: Path):
+def test_wherever_concluding_dies_the_state_is_the_old_or_the_new_one(tmp_path: Path):
     died = 0
     while True:
         storage = Storage(str(tmp_path / str(died)))
         state = State(storage, "vehicles")
-        state.point(write_old_files(state, CARS))
+        state.point(advanced(state, StatePointer(), 1, CARS))
         manifest = approved(storage, VEHICLES, 2, [Held("car1", "b")])
         try:
             conclude(FailingStorage(storage.root, died), manifest, cluster="c", target="t")
@@ -179,8 +164,8 @@ def test_wherever_migrating_dies_the_state_is_the_old_or_the_new_one(tmp_path: P
         again = conclude(storage, manifest, cluster="c", target="t")
         assert (held(storage, "vehicles")["car1"], again.identities, again.format) == ("b", 12, 3)
         died += 1
-    # Migrated base, delta, pointer, status and marker.
-    assert died >= 5
+    # Delta, pointer, status and marker.
+    assert died >= 4
 
 
 RUNS = st.lists(

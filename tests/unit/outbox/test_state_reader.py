@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builders.outboxes import publication
-from builders.states import Held, approved, held, state_table, write_files, write_old_files
+from builders.states import Held, approved, held, state_table, write_files
 from contexture.errors import RetriableError
 from contexture.events import identity_hash
 from contexture.outbox.conclusion import conclude
 from contexture.outbox.schemas import STATE
-from contexture.outbox.state import State, StatePointer
+from contexture.outbox.state import State
 from contexture.outbox.state_files import ROWS_IN_GROUP, StateFile, merged
 from contexture.outbox.state_index import INDEXED, StateLookup
 from contexture.outbox.storage import Storage
@@ -126,36 +125,6 @@ def test_whatever_is_asked_the_files_read_like_a_dict(
     assert names(reader.of_entities(hashes(*asked), STATE.names)) == sorted({*asked} & {*expected})
     assert order == sorted(order)
     assert len(order) == len(expected)
-
-
-@given(st.lists(ROWS, max_size=3), st.lists(st.sampled_from(NAMES), max_size=5))
-@settings(deadline=None, max_examples=25)
-def test_files_of_the_older_format_are_read_as_they_are(
-    tmp_path_factory: pytest.TempPathFactory, files: list[list[Held]], asked: list[str]
-):
-    state = State(Storage(str(tmp_path_factory.mktemp("home"))), "vehicles")
-    expected = contents(files)
-    pointer = write_old_files(state, *files)
-    reader = state.reader(pointer)
-
-    assert held(state.storage, "vehicles", pointer) == expected
-    assert names(reader.of_entities(hashes(*asked), STATE.names)) == sorted({*asked} & {*expected})
-    found = StateLookup(reader).contents(hashes(*asked), hashes(*asked))
-    assert found == [expected[name].encode().ljust(32) if name in expected else None for name in asked]
-
-
-@pytest.mark.parametrize("write", [write_files, write_old_files])
-def test_a_column_that_an_earlier_version_did_not_write_is_null(state: State, write: Callable[..., StatePointer]):
-    pointer = write(state, [Held("car1"), Held("car2")])
-    for name in pointer.files:
-        path = f"{state.storage.root}/{state.path(name)}"
-        pq.write_table(pq.read_table(path, partitioning=None).drop_columns(["expires_at"]), path)
-
-    reader = state.reader(pointer)
-
-    assert reader.of_entities(hashes("car2"), STATE.names)["expires_at"].to_pylist() == [None]
-    assert reader.table(STATE.names).schema.names == STATE.names
-    assert names(reader.table(["identity", "expires_at"])) == ["car1", "car2"]
 
 
 def test_looking_up_again_and_again_never_costs_more_than_twice_everything(state: State):

@@ -1,4 +1,4 @@
-"""Producers, runs, transactions and failed sends."""
+"""All operational tables, and the views by the names that users of a registry's own producer know."""
 
 from __future__ import annotations
 
@@ -12,17 +12,14 @@ _NAME = sa.String(200)
 
 
 def upgrade() -> None:
-    """Makes the first tables, and the views by the names that users of a registry's own producer know."""
+    """Makes the tables and views."""
     _producers_and_runs()
     _transactions()
     _attempts()
-    op.execute("CREATE VIEW kafa_producer_config AS SELECT publication AS id, topics AS topic, format FROM producers")
-    op.execute(
-        "CREATE VIEW kafa_producer_tx AS SELECT "
-        "COALESCE(CAST(source_transaction AS VARCHAR(20)), outbox || '/' || shard || '/' || number) AS tx_id, "
-        "publication AS producer_id, status AS tx_status, updated_ms AS tx_last_updated, bytes AS tx_size, "
-        "records AS tx_messages FROM transactions"
-    )
+    _verifications()
+    _interventions_and_events()
+    _settings()
+    _views()
 
 
 def _producers_and_runs() -> None:
@@ -65,9 +62,13 @@ def _transactions() -> None:
         sa.Column("source_transaction", sa.BigInteger),
         sa.Column("message", sa.Text),
         sa.Column("updated_ms", sa.BigInteger, nullable=False),
+        sa.Column("source_deletions", sa.Boolean),
+        sa.Column("dead_letters", sa.BigInteger),
     )
     op.create_index("transactions_by_time", "transactions", ["publication", "updated_ms"])
     op.create_index("transactions_by_status", "transactions", ["status", "publication"])
+    # Finds the few transactions with such records among many.
+    op.create_index("transactions_by_dead_letters", "transactions", ["publication", "dead_letters"])
 
 
 def _attempts() -> None:
@@ -84,4 +85,78 @@ def _attempts() -> None:
         sa.Column("message", sa.Text, nullable=False),
         sa.Column("failed_ms", sa.BigInteger, nullable=False),
         sa.Column("next_ms", sa.BigInteger),
+    )
+
+
+def _verifications() -> None:
+    counts = ("sequence", "held", "records", "missing", "extra", "different", "misordered")
+    op.create_table(
+        "verifications",
+        sa.Column("publication", _NAME, primary_key=True),
+        sa.Column("verified_ms", sa.BigInteger, primary_key=True, autoincrement=False),
+        sa.Column("equal", sa.Boolean, nullable=False),
+        sa.Column("told", sa.Text, nullable=False),
+        *(sa.Column(name, sa.BigInteger, nullable=False) for name in counts),
+        sa.Column("seconds", sa.Float, nullable=False),
+        sa.Column("report", sa.Text, nullable=False),
+    )
+
+
+def _interventions_and_events() -> None:
+    op.create_table(
+        "interventions",
+        sa.Column("id", _NAME, primary_key=True),
+        sa.Column("publication", _NAME, nullable=False),
+        sa.Column("at_ms", sa.BigInteger, nullable=False),
+        sa.Column("who", sa.Text, nullable=False),
+        sa.Column("action", _NAME, nullable=False),
+        sa.Column("subject", sa.Text, nullable=False),
+        sa.Column("reason", sa.Text, nullable=False),
+        sa.Column("outcome", sa.Text, nullable=False),
+        sa.Column("run_id", sa.Text),
+    )
+    op.create_index("interventions_by_time", "interventions", ["publication", "at_ms"])
+    op.create_table(
+        "events",
+        sa.Column("place", sa.BigInteger, primary_key=True, autoincrement=False),
+        sa.Column("id", sa.String(32), nullable=False, unique=True),
+        sa.Column("type", _NAME, nullable=False),
+        sa.Column("publication", _NAME, nullable=False),
+        sa.Column("at_ms", sa.BigInteger, nullable=False),
+        sa.Column("data", sa.Text, nullable=False),
+    )
+    op.create_index("events_by_time", "events", ["publication", "at_ms"])
+
+
+def _settings() -> None:
+    op.create_table(
+        "producer_properties",
+        sa.Column("publication", _NAME, primary_key=True),
+        sa.Column("line_number", sa.Integer, primary_key=True, autoincrement=False),
+        sa.Column("property", sa.Text, nullable=False),
+    )
+    op.create_table(
+        "connection_settings",
+        sa.Column("connection", _NAME, primary_key=True),
+        sa.Column("name", _NAME, primary_key=True),
+        sa.Column("value", sa.Text, nullable=False),
+    )
+
+
+def _views() -> None:
+    op.execute("CREATE VIEW kafa_producer_config AS SELECT publication AS id, topics AS topic, format FROM producers")
+    for name in ("kafa_producer_tx", "kafka_producer_tx"):
+        op.execute(
+            f"CREATE VIEW {name} AS SELECT "  # noqa: S608 - two constants
+            "COALESCE(CAST(source_transaction AS VARCHAR(20)), outbox || '/' || shard || '/' || number) AS tx_id, "
+            "publication AS producer_id, status AS tx_status, updated_ms AS tx_last_updated, bytes AS tx_size, "
+            "records AS tx_messages FROM transactions"
+        )
+    op.execute(
+        "CREATE VIEW kafa_producer_config_properties AS "
+        "SELECT publication AS id, line_number, property FROM producer_properties"
+    )
+    op.execute(
+        "CREATE VIEW kafka_connection_settings AS "
+        "SELECT name AS conn_key, value AS conn_value, connection FROM connection_settings"
     )
