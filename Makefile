@@ -61,21 +61,21 @@ cluster-test: install ## Celery, PostgreSQL, Redis, Spark standalone, three brok
 	@$(UV) sync --frozen --inexact --compile-bytecode --extra celery --group cluster
 	$(RUN) -m pytest --long tests/e2e/test_cluster.py -s
 
-lint: install ## ruff with the AIR rules, mypy strict on include/, bench/, cluster/ and tools/, the import rules, what `make audit` does
+lint: install ## ruff with the AIR rules, mypy strict on include/ and tools/, the import rules, what `make audit` does
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
 	$(VENV)/bin/lint-imports --no-cache
-	$(RUN) -m audit
+	$(RUN) -m tools.audit
 
 audit: install ## known vulnerabilities of the pinned packages, secrets in the files of git (STRICT=1: no skips)
-	$(RUN) -m audit $(if $(STRICT),--strict)
+	$(RUN) -m tools.audit $(if $(STRICT),--strict)
 
 format: install ## let ruff write the code
 	$(VENV)/bin/ruff check --fix . ; $(VENV)/bin/ruff format .
 
 bench: install ## measurements against peers, as ratios from one run
-	$(RUN) -m bench
+	$(RUN) -m tools.bench
 
 faults: install ## kill, stop and replace senders at every moment, read back what became of it (RUNS, SEED, FIGURES)
 	$(RUN) -m tools.faults --runs $(or $(RUNS),216) --seed $(or $(SEED),1) $(if $(FIGURES),--json $(FIGURES))
@@ -89,7 +89,7 @@ simulate: install ## the sender in thousands of schedules against a simulated Ka
 	  $(if $(REPLAY),--replay $(REPLAY)) $(if $(FIGURES),--json $(FIGURES))
 
 fuzz: install ## feed all parsers with hostile input for a while (SECONDS, SEED, FIGURES)
-	$(RUN) -m fuzz --seconds $(or $(SECONDS),120) --seed $(or $(SEED),1) $(if $(FIGURES),--json $(FIGURES))
+	$(RUN) -m tools.fuzz --seconds $(or $(SECONDS),120) --seed $(or $(SEED),1) $(if $(FIGURES),--json $(FIGURES))
 
 check: install ## validate the publications and preview their topics
 	$(VENV)/bin/contexture check

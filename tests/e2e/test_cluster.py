@@ -1,4 +1,4 @@
-"""`python -m cluster`: the platform on the engines of a cluster, parts of which are killed in mid-run.
+"""`python -m tools.cluster`: the platform on the engines of a cluster, parts of which are killed in mid-run.
 
 Left out of `make test`, for it starts some twenty servers and takes many minutes: `make cluster-test` runs it.
 """
@@ -35,7 +35,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """What a run found, with what was seen of its processes from outside."""
     folder = tmp_path_factory.mktemp("cluster")
     environment = {**os.environ, "TMPDIR": str(folder)}
-    command = [sys.executable, "-m", "cluster", "--json", str(folder / "found.json")]
+    command = [sys.executable, "-m", "tools.cluster", "--json", str(folder / "found.json")]
     process = subprocess.Popen(command, env=environment, start_new_session=True)
     observer = Observer(process.pid)
     observer.start()

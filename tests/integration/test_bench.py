@@ -18,7 +18,7 @@ PROJECT = Path(__file__).parents[2]
 
 def bench(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "bench", *arguments], cwd=PROJECT, capture_output=True, text=True, check=False
+        [sys.executable, "-m", "tools.bench", *arguments], cwd=PROJECT, capture_output=True, text=True, check=False
     )
 
 

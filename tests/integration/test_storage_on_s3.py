@@ -11,12 +11,12 @@ import pyarrow.parquet as pq
 import pytest
 from pyarrow import fs
 
-from bench.engines.counted_store import CountedStore
-from cluster.evidence import variables
-from cluster.moments import await_found
-from cluster.object_store import installed
 from contexture.errors import RetriableError
 from contexture.outbox.storage import Storage
+from tools.bench.engines.counted_store import CountedStore
+from tools.cluster.evidence import variables
+from tools.cluster.moments import await_found
+from tools.cluster.object_store import installed
 
 PARTS_BYTES = 12 << 20
 

@@ -22,7 +22,7 @@ pytest.importorskip("psycopg2", reason="no driver of PostgreSQL is here: make cl
 
 from builders.large_home import LARGEST_PAGES, NAMES, large_home  # noqa: E402
 from builders.page_browser import Browser  # noqa: E402
-from cluster.postgres import PostgresServer  # noqa: E402
+from tools.cluster.postgres import PostgresServer  # noqa: E402
 
 TIMES_EACH = 9
 PATIENCE_SECONDS = 10.0

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 PROJECT = Path(__file__).resolve().parents[2]
-PRODUCT = ("include", "plugins", "spark_jobs", "dags", "deploy", "docs", "tools", "bench", "audit", "cluster", "fuzz")
+PRODUCT = ("include", "plugins", "spark_jobs", "dags", "deploy", "docs", "tools")
 TESTS = ("tests",)
 KINDS = (".py", ".md", ".yaml", ".yml", ".toml", ".html", ".jinja", ".css", ".js", ".sh")
 # History, what others wrote, what commands print into the documentation, and these words themselves.

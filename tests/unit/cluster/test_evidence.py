@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from cluster.evidence import Copies, Evidence, Kill
 from contexture.sandbox.demo.comparison import Comparison
+from tools.cluster.evidence import Copies, Evidence, Kill
 
 EQUAL = Comparison(topics=5, prepared=40, read=40, different=0)
 GOOD = Evidence(

@@ -14,18 +14,18 @@ from types import ModuleType
 import httpx
 import pytest
 
-from cluster import object_store
-from cluster.accounts import Account, unprivileged
-from cluster.evidence import variables
-from cluster.moments import await_found, descendants, memory_mib, owner_of
-from cluster.postgres import STARTING, PostgresServer
-from cluster.redis import RedisServer
-from cluster.spark import SparkFolders, SparkStandalone
-from cluster.story import prepare
 from contexture.errors import RetriableError
 from contexture.publications import load_publications
 from contexture.sandbox.java import Java
 from contexture.sandbox.stack import project_folder
+from tools.cluster import object_store
+from tools.cluster.accounts import Account, unprivileged
+from tools.cluster.evidence import variables
+from tools.cluster.moments import await_found, descendants, memory_mib, owner_of
+from tools.cluster.postgres import STARTING, PostgresServer
+from tools.cluster.redis import RedisServer
+from tools.cluster.spark import SparkFolders, SparkStandalone
+from tools.cluster.story import prepare
 
 
 def test_every_topic_of_the_demos_publications_gets_three_copies(tmp_path: Path) -> None:
@@ -72,8 +72,8 @@ def test_the_other_user_gets_a_folder_that_it_can_reach(tmp_path: Path, monkeypa
 
 def test_the_queues_password_is_in_no_repr_and_no_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     started: list[list[str]] = []
-    monkeypatch.setattr("cluster.redis._program", lambda: Path("redis-server"))
-    monkeypatch.setattr("cluster.redis.start_server", lambda name, words, options, port: started.append(words))
+    monkeypatch.setattr("tools.cluster.redis._program", lambda: Path("redis-server"))
+    monkeypatch.setattr("tools.cluster.redis.start_server", lambda name, words, options, port: started.append(words))
     server = RedisServer(tmp_path / "redis", tmp_path / "redis.log")
     server.__enter__()
     file = tmp_path / "redis" / "redis.conf"
@@ -102,7 +102,7 @@ def test_a_database_whose_port_answers_before_it_is_ready_is_waited_for(
     driver = ModuleType("psycopg2")
     vars(driver).update(OperationalError=AwayError, connect=connect)
     monkeypatch.setitem(sys.modules, "psycopg2", driver)
-    monkeypatch.setattr("cluster.postgres.unprivileged", Account)
+    monkeypatch.setattr("tools.cluster.postgres.unprivileged", Account)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     server = PostgresServer(tmp_path / "postgres.log")
 
@@ -129,7 +129,7 @@ def test_a_master_whose_page_opens_before_it_knows_its_workers_is_waited_for(
         answer.request = httpx.Request("GET", address)
         return answer
 
-    monkeypatch.setattr("cluster.spark.httpx.get", get)
+    monkeypatch.setattr("tools.cluster.spark.httpx.get", get)
     folders = SparkFolders(tmp_path, tmp_path, tmp_path, tmp_path)
     spark = SparkStandalone(folders, Java(tmp_path, tmp_path, 17, "PATH"), {})
 

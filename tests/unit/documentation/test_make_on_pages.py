@@ -31,8 +31,8 @@ def test_what_a_contributor_begins_with_is_a_part_of_it():
 
 def test_parsers_are_fed_for_as_long_as_is_said():
     first, second, third = block(SECURITY, "make fuzz  ").strip().splitlines()
-    assert behind_make(first) == ["-m", "fuzz", "--seconds", "120", "--seed", "1"]
-    assert behind_make(second) == ["-m", "fuzz", "--seconds", "3600", "--seed", "7", "--json", "figures.json"]
+    assert behind_make(first) == ["-m", "tools.fuzz", "--seconds", "120", "--seed", "1"]
+    assert behind_make(second) == ["-m", "tools.fuzz", "--seconds", "3600", "--seed", "7", "--json", "figures.json"]
     done = Terminal(PROJECT).run(third.replace(".venv/bin/python", sys.executable).replace("300", "1"))
     assert " cases with seed 1 in " in done.stdout
 

@@ -1,0 +1,166 @@
+"""`source`: a whole source, from a broker over HTTP to concluded records on Kafka, many entities and few.
+
+The steps of a run one after the other, without Airflow between them. Each size is taken once: it shows that a million
+entities go through, what each step costs by entity, and how much memory that takes.
+"""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from contexture.kafka import ClientSettings, TopicSpec, ensure_topics
+from contexture.ngsi.connection import BrokerConnection
+from contexture.outbox.conclusion import conclude
+from contexture.outbox.lifecycle import Outboxes
+from contexture.outbox.manifest import LandingManifest, Manifest, Verdict
+from contexture.outbox.orders import StageOrder
+from contexture.outbox.storage import Storage
+from contexture.publications import Publication, fingerprint
+from contexture.sandbox.demo.comparison import compare
+from contexture.sandbox.kafka import EmbeddedKafka
+from contexture_airflow.steps.sending import topic_counts
+from spark_jobs.judgement import judge_outbox
+from spark_jobs.preparation.phase import Stopwatch, prepare
+from spark_jobs.pull import pull
+from tools.bench.measures import Measure
+from tools.bench.outbox_files import PUBLICATION
+from tools.bench.peak_memory import PeakMemory
+from tools.bench.senders import Sender, bench_kafka
+from tools.bench.settings import Setting
+from tools.bench.source_process import SERVICE, source_broker
+from tools.bench.spark_session import spark_session
+from tools.bench.steps import Taken, Told
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def source(setting: Setting) -> list[Measure]:
+    """Every size once, ascending; what was read back from Kafka equals what was prepared, or the bench fails."""
+    told = Told("source", "entities")
+    return told.measures(told.taken(setting, setting.sizes.source_entities, _taken))
+
+
+def _taken(setting: Setting, entities: int) -> Taken:
+    folder = setting.folder / str(entities)
+    setting.tell(f"{entities:,} entities: filling a broker")
+    with source_broker(entities) as url:
+        run = SourceRun(folder, entities)
+        manifest = run.stage(url, setting)
+    with bench_kafka(setting) as kafka:
+        run.publish(manifest, kafka)
+        setting.tell(f"{entities:,} entities: reading back")
+        run.check(kafka)
+    shutil.rmtree(folder)
+    return run.taken
+
+
+@dataclass(slots=True)
+class SourceRun:
+    """One full run of a publication of its own folder."""
+
+    folder: Path
+    entities: int
+    taken: Taken = field(default_factory=Taken)
+
+    @property
+    def home(self) -> str:
+        """The address of its files."""
+        return str(self.folder / "home")
+
+    @property
+    def sender_name(self) -> str:
+        """What Kafka knows its sender by."""
+        return f"source-{self.entities}"
+
+    def stage(self, url: str, setting: Setting) -> Manifest:
+        """Pull, prepare and the checkpoint in a new session of Spark."""
+        with spark_session(self.folder) as spark, PeakMemory(_others()) as memory:
+            setting.tell(f"{self.entities:,}: pull, prepare, judge")
+            manifest = self._staged(spark, url)
+        self.taken.stage_bytes = memory.bytes
+        return manifest
+
+    def publish(self, manifest: Manifest, kafka: EmbeddedKafka) -> None:
+        """Topics, a sender in a process of its own, and the next state."""
+        Outboxes(self._storage, PUBLICATION).move(manifest.outbox, "approved", reason="bench")
+        sender = Sender(self.home, kafka)
+        with self.taken.step("publish"):
+            specs = [TopicSpec(name, 2, 1) for name in topic_counts(self._storage, manifest)]
+            ensure_topics(ClientSettings.from_extra(kafka.client_settings()), specs)
+            sent = sender.send_outbox(manifest.outbox, self.sender_name)
+        self.taken.sender_bytes = sent.peak_bytes
+        with self.taken.step("conclude"):
+            conclude(self._storage, manifest, cluster=None, target=None)
+
+    def check(self, kafka: EmbeddedKafka) -> None:
+        """Compares what a reader gets with what was prepared."""
+        found = compare(self._storage, PUBLICATION, kafka.client_settings())
+        if not found.equal or found.read != self.entities:
+            raise RuntimeError(f"{found.read} of {self.entities} records were read back, {found.different} differ")
+
+    def _staged(self, spark: SparkSession, url: str) -> Manifest:
+        order = self._order()
+        with self.taken.step("pull"):
+            landing = self._pulled(spark, order, url)
+        with self.taken.step("prepare"):
+            manifest = self._prepared(spark, order, landing)
+        with self.taken.step("judge"):
+            verdict = self._judged(spark, order, landing, manifest)
+        if manifest.upserts != self.entities or not verdict.approved:
+            raise RuntimeError(f"{manifest.upserts} of {self.entities} were prepared: {verdict.results}")
+        return manifest
+
+    def _pulled(self, spark: SparkSession, order: StageOrder, url: str) -> LandingManifest:
+        return pull(spark, order, BrokerConnection(url), None)
+
+    def _prepared(self, spark: SparkSession, order: StageOrder, landing: LandingManifest) -> Manifest:
+        return prepare(spark, order, landing, Stopwatch())
+
+    def _judged(self, spark: SparkSession, order: StageOrder, landing: LandingManifest, manifest: Manifest) -> Verdict:
+        return judge_outbox(spark, order, landing, manifest)
+
+    def _publication(self) -> Publication:
+        return _publication()
+
+    @property
+    def _storage(self) -> Storage:
+        return Storage(self.home)
+
+    def _order(self) -> StageOrder:
+        publication = self._publication()
+        return StageOrder(
+            publication=publication,
+            fingerprint=fingerprint(publication),
+            home=self._storage.root,
+            run="bench",
+            mode="full",
+            sequence=1,
+        )
+
+
+def _others() -> frozenset[int]:
+    """The processes that run already: the broker's and Kafka's."""
+    import psutil
+
+    return frozenset(child.pid for child in psutil.Process().children())
+
+
+def _publication() -> Publication:
+    return Publication.model_validate(
+        {
+            "name": PUBLICATION,
+            "source": {"kind": "ngsi", "connection": "none", "service": SERVICE, "service_path": "/#"},
+            "topics": {
+                "naming": "cygnus",
+                "data_model": "dm-by-service-path",
+                "partitions": 2,
+                "keep": "latest",
+            },
+            "message": {"format": "ngsiv2", "key": "identity"},
+            "publish": {"shards": 1},
+        }
+    )
