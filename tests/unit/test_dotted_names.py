@@ -17,12 +17,9 @@ ROOTS = {
     "contexture_airflow": "plugins",
     "spark_jobs": ".",
     "tools": ".",
-    "bench": ".",
-    "audit": ".",
-    "cluster": ".",
 }
 TEXTS = (".md", ".yaml", ".yml", ".toml", ".html", ".jinja", ".txt", ".cfg", ".ini", ".sh", ".json")
-PLACES = ("include", "plugins", "spark_jobs", "dags", "tools", "bench", "audit", "cluster", "tests", "docs", "examples")
+PLACES = ("include", "plugins", "spark_jobs", "dags", "tools", "tests", "docs", "examples")
 LEFT_OUT = ("docs/decisions/", "CHANGELOG.md", "tests/samples/", "tests/unit/test_dotted_names.py")
 # Topics, event types, metrics, options, codecs and loggers look like modules; files and members of test objects do too.
 NO_MODULES = re.compile(
@@ -30,7 +27,7 @@ NO_MODULES = re.compile(
     r"|contexture\.operations\.[a-z]+\.[a-z]+ed|contexture\.(profile|escaped|airflow|kafka\.client)"
     r"|contexture\.(bytes_sent|dead_letters|deletes|pending_outboxes|quarantined|read|records_sent|replica_differences)"
     r"|contexture\.(run_lag_seconds|runs_concluded|send_duration|send_failures|transactions_sent|upserts)"
-    r"|contexture\.verification_duration|cluster\.(id|folder|process_ids)|audit\.yaml|contexture\.sdmx\.structure|tools\.faults\.reading\.client"
+    r"|contexture\.verification_duration|contexture\.sdmx\.structure|tools\.faults\.reading\.client"
 )
 NAME = re.compile(r"(?<![\w.\-/@])(" + "|".join(ROOTS) + r")((?:\.[A-Za-z_]\w*)+)(?![\w\-])")
 

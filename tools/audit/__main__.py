@@ -60,7 +60,7 @@ def dependencies(report: Report, root: Path, ask: Ask, today: date) -> None:
         today: decides which acceptances have run out.
     """
     pins = pins_in((root / "uv.lock").read_text(encoding="utf-8"))
-    acceptances = acceptances_in((root / "audit" / "accepted_vulnerabilities.toml").read_text(encoding="utf-8"))
+    acceptances = acceptances_in((root / "tools" / "audit" / "accepted_vulnerabilities.toml").read_text(encoding="utf-8"))
     elsewhere = "run make audit STRICT=1 where the package registry answers, before you release"
     try:
         answers = asked(pins, next(pin for pin in pins if pin.name == _CANARY), ask)

@@ -73,9 +73,9 @@ class Registry:
 
 
 def audited(folder: Path, ask: Ask, accepted: str = "", *, strict: bool = False) -> tuple[int, str]:
-    (folder / "audit").mkdir()
+    (folder / "tools" / "audit").mkdir(parents=True)
     (folder / "uv.lock").write_text(LOCK)
-    (folder / "audit" / "accepted_vulnerabilities.toml").write_text(accepted)
+    (folder / "tools" / "audit" / "accepted_vulnerabilities.toml").write_text(accepted)
     output = io.StringIO()
     report = Report(Console(file=output, soft_wrap=True), strict=strict)
     dependencies(report, folder, ask, TODAY)
@@ -231,4 +231,4 @@ def test_every_pin_of_ours_comes_from_the_registry_with_a_hash() -> None:
 
 
 def test_what_is_accepted_here_can_be_read() -> None:
-    acceptances_in((ROOT / "audit" / "accepted_vulnerabilities.toml").read_text())
+    acceptances_in((ROOT / "tools" / "audit" / "accepted_vulnerabilities.toml").read_text())

@@ -25,7 +25,7 @@ WORD = "pass" + "word"
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
     subprocess.run(["git", "init", "--quiet", str(tmp_path)], check=True)
-    (tmp_path / "audit").mkdir()
+    (tmp_path / ACCEPTED).parent.mkdir(parents=True)
     (tmp_path / ACCEPTED).write_text("{}\n")
     (tmp_path / ".gitignore").write_text("ignored\n")
     return tmp_path
@@ -92,7 +92,7 @@ def test_what_is_accepted_and_gone_is_told(repository, scanned):
 def test_ignored_files_are_not_looked_at_and_new_ones_are(repository):
     (repository / "ignored").write_text(KEY)
     (repository / "new").write_text("x")
-    assert tracked_files(repository) == [".gitignore", ACCEPTED, "new"]
+    assert tracked_files(repository) == [".gitignore", "new", ACCEPTED]
 
 
 def test_without_a_repository_the_skip_is_told(tmp_path):

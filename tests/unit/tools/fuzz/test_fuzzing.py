@@ -153,7 +153,7 @@ def test_a_short_slice_of_all_targets_finds_nothing(tmp_path: Path) -> None:
         [
             sys.executable,
             "-m",
-            "fuzz",
+            "tools.fuzz",
             "--cases",
             "20",
             "--json",
