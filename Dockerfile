@@ -27,7 +27,7 @@ RUN uv sync --frozen --no-dev --no-editable ${EXTRAS}
 COPY dags ./dags
 # Submits start in half the time with the classes that Spark loads in an archive.
 RUN PATH=/opt/contexture/.venv/bin:${PATH} CONTEXTURE_CACHE=/tmp/cache \
-    python -m contexture.sandbox class-data --target /opt/contexture/class-data.jsa \
+    python -m contexture_airflow.spark_class_data --target /opt/contexture/class-data.jsa \
  && rm -rf /tmp/cache
 
 # Probes of Airflow's chart call what they ask for by the entry point of Airflow's own image.

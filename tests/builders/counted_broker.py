@@ -9,8 +9,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Lock, Thread
 from urllib.parse import parse_qsl, urlsplit
 
-from contexture.sandbox.context_broker import api
-from contexture.sandbox.context_broker.broker import Broker, Call
+from contexture_sandbox.context_broker import api
+from contexture_sandbox.context_broker.broker import Broker, Call
 
 SECONDS = 0.03
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from confluent_kafka import Message
 
-from contexture.sandbox.cache import exclusive
+from contexture.java.cache import exclusive
 
 SOURCES = Path(__file__).parents[1] / "javascript"
 

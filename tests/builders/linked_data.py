@@ -7,9 +7,9 @@ from typing import Any
 
 import httpx
 
-from contexture.sandbox.context_broker import api
-from contexture.sandbox.context_broker.broker import Broker, Call
-from contexture.sandbox.context_broker.linked_data import Flavour, LinkedDataFace
+from contexture_sandbox.context_broker import api
+from contexture_sandbox.context_broker.broker import Broker, Call
+from contexture_sandbox.context_broker.linked_data import Flavour, LinkedDataFace
 
 LINK = '<https://example.org/context.jsonld>; rel="http://www.w3.org/ns/json-ld#context"; type="application/ld+json"'
 

@@ -11,7 +11,7 @@ from confluent_kafka import Consumer, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from contexture.messages.cloudevents import Record
-from contexture.sandbox.kafka import EmbeddedKafka
+from contexture_sandbox.kafka import EmbeddedKafka
 
 
 def made_topic(kafka: EmbeddedKafka, partitions: int = 1, **config: str) -> str:

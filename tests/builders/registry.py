@@ -12,12 +12,12 @@ from urllib.parse import parse_qsl, urlsplit
 import orjson
 
 from builders import structures
-from contexture.sandbox.context_broker.answers import Answer
-from contexture.sandbox.registry import api
-from contexture.sandbox.registry.model import Action, Face, Transaction
-from contexture.sandbox.registry.registry import Call, Registry
-from contexture.sandbox.registry.submissions import Submission, submit
 from contexture.sdmx import Artefact, split
+from contexture_sandbox.context_broker.answers import Answer
+from contexture_sandbox.registry import api
+from contexture_sandbox.registry.model import Action, Face, Transaction
+from contexture_sandbox.registry.registry import Call, Registry
+from contexture_sandbox.registry.submissions import Submission, submit
 
 START = datetime(2026, 11, 1, 12, 0, 0, tzinfo=UTC)
 START_MS = 1_793_534_400_000

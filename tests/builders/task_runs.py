@@ -13,7 +13,6 @@ from contexture.outbox.lifecycle import Outboxes
 from contexture.outbox.manifest import Manifest
 from contexture.outbox.storage import Storage
 from contexture.publications import Publication
-from contexture.sandbox.kafka import EmbeddedKafka
 from contexture_airflow.steps.attempting import attempts_of
 from contexture_airflow.steps.concluding import conclude_run
 from contexture_airflow.steps.gate import judge
@@ -21,6 +20,7 @@ from contexture_airflow.steps.kafka_target import KafkaTarget
 from contexture_airflow.steps.run import Interval, Staged
 from contexture_airflow.steps.sending import send_shard
 from contexture_airflow.steps.target import Target
+from contexture_sandbox.kafka import EmbeddedKafka
 
 INTERVAL = (NOON, NOON + timedelta(minutes=5))
 

@@ -11,11 +11,11 @@ from typing import Literal
 import httpx
 import orjson
 
-from contexture.sandbox.context_broker import SeedEntity, api
-from contexture.sandbox.context_broker.broker import Broker, Call
-from contexture.sandbox.context_broker.linked_data import LinkedDataFace
-from contexture.sandbox.context_broker.loading import load
-from contexture.sandbox.context_broker.times import shown
+from contexture_sandbox.context_broker import SeedEntity, api
+from contexture_sandbox.context_broker.broker import Broker, Call
+from contexture_sandbox.context_broker.linked_data import LinkedDataFace
+from contexture_sandbox.context_broker.loading import load
+from contexture_sandbox.context_broker.times import shown
 
 Adversary = Literal["alternating", "independent"]
 """`alternating`: of two answers in succession to one client, one is true. `independent`: one in five is false."""

@@ -12,6 +12,7 @@ from uuid import uuid4
 
 import pytest
 
+from contexture.java.runtime import find_java
 from contexture.kafka import ClientSettings
 from contexture.operations.verification.replica_topics import KafkaTopics
 from contexture.operations.verification.verifying import verify
@@ -20,8 +21,6 @@ from contexture.outbox.lifecycle import Outboxes
 from contexture.outbox.manifest import Manifest
 from contexture.outbox.storage import Storage
 from contexture.publications import Publication
-from contexture.sandbox import java
-from contexture.sandbox.kafka import EmbeddedKafka
 from contexture_airflow.steps.attempting import attempts_of
 from contexture_airflow.steps.concluding import conclude_run
 from contexture_airflow.steps.gate import judge
@@ -31,6 +30,7 @@ from contexture_airflow.steps.sending import send_shard
 from contexture_airflow.steps.settling import settle
 from contexture_airflow.steps.staging import answer, place_order
 from contexture_airflow.steps.target import Target
+from contexture_sandbox.kafka import EmbeddedKafka
 from spark_jobs import session, stage
 
 
@@ -51,7 +51,7 @@ class Lasting:
 def spark_session(folder: Path) -> Iterator[Any]:
     """A session as the stage job starts it, in a folder of its own."""
     with pytest.MonkeyPatch.context() as patch:
-        for name, value in {**java.find().environment(), "SPARK_LOCAL_IP": "127.0.0.1"}.items():
+        for name, value in {**find_java().environment(), "SPARK_LOCAL_IP": "127.0.0.1"}.items():
             patch.setenv(name, value)
         patch.setenv("PYSPARK_PYTHON", sys.executable)
         patch.setenv("PYSPARK_DRIVER_PYTHON", sys.executable)

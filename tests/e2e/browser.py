@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from contexture.sandbox.airflow import Login
+from contexture_sandbox.airflow import Login
 
 if TYPE_CHECKING:
     from selenium.webdriver.remote.webelement import WebElement

@@ -17,13 +17,13 @@ PROJECT = Path(__file__).resolve().parents[2]
 
 
 class Command:
-    """A running `python -m contexture.sandbox …` and what it has printed so far."""
+    """A running `python -m contexture_sandbox …` and what it has printed so far."""
 
     def __init__(self, *words: str, log: Path, variables: Mapping[str, str] | None = None) -> None:
         self.log = log
         own = {"COLUMNS": "200", "PYTHONUNBUFFERED": "1", "TMPDIR": str(log.parent)}
         environment = {**os.environ, **(variables or {}), **own}
-        command = [sys.executable, "-m", "contexture.sandbox", *words]
+        command = [sys.executable, "-m", "contexture_sandbox", *words]
         with log.open("wb") as output:
             self.process = subprocess.Popen(
                 command, cwd=PROJECT, stdout=output, stderr=subprocess.STDOUT, env=environment, start_new_session=True

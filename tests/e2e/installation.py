@@ -18,10 +18,10 @@ from builders.terminal import Terminal
 from contexture.outbox.lifecycle import Outboxes
 from contexture.outbox.manifest import Manifest
 from contexture.outbox.storage import Storage
-from contexture.sandbox.airflow import Login
-from contexture.sandbox.airflow.client import DagRun
-from contexture.sandbox.demo.comparison import concluded
-from contexture.sandbox.stack import Stack, StackOptions
+from contexture_sandbox.airflow import Login
+from contexture_sandbox.airflow.client import DagRun
+from contexture_sandbox.demo.comparison import concluded
+from contexture_sandbox.stack import Stack, StackOptions
 
 PATIENCE_SECONDS = 600.0
 """For what takes half a minute on a machine that does nothing else."""

@@ -11,7 +11,7 @@ import pytest
 
 from contexture.kafka import read_committed
 from contexture.operations import ProducerStore
-from contexture.sandbox.airflow.client import DagRun
+from contexture_sandbox.airflow.client import DagRun
 from e2e.installation import PATIENCE_SECONDS, Installation, installation_below, until
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.long, pytest.mark.timeout(2400)]

@@ -25,7 +25,7 @@ from contexture.kafka.replica import ReplicaRecord
 from contexture.outbox.lifecycle import Outboxes
 from contexture.outbox.retention import expire
 from contexture.outbox.state import State, StatePointer
-from contexture.sandbox.airflow.client import DagRun
+from contexture_sandbox.airflow.client import DagRun
 from e2e.backfill_form import begin_backfill
 from e2e.browser import browser
 from e2e.browser import missing as missing_browser

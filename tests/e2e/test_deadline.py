@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import httpx
 import pytest
 
-from contexture.sandbox.airflow.client import DagRun
+from contexture_sandbox.airflow.client import DagRun
 from e2e.installation import PATIENCE_SECONDS, Installation, installation_below, until
 from fakes.mail_server import MailServer, Received
 

@@ -126,7 +126,7 @@ def left_after(observer: Observer, folder: Path, *, seconds: float = 60) -> tupl
 def of_the_sandbox(script: str) -> list[str]:
     """The words of a page's `make …` that the sandbox gets."""
     first, module, *words = behind_make(script)
-    assert (first, module) == ("-m", "contexture.sandbox")
+    assert (first, module) == ("-m", "contexture_sandbox")
     return words
 
 

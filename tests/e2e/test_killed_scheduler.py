@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from contexture.outbox.manifest import Manifest
-from contexture.sandbox.airflow.client import DagRun, TaskInstance
-from contexture.sandbox.demo.comparison import Comparison, compare
-from contexture.sandbox.demo.outage import LedgerWatch, Seen
+from contexture_sandbox.airflow.client import DagRun, TaskInstance
+from contexture_sandbox.demo.comparison import Comparison, compare
+from contexture_sandbox.demo.outage import LedgerWatch, Seen
 from e2e.installation import Installation, installation_below
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.long, pytest.mark.timeout(3600)]

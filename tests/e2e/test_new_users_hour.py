@@ -25,9 +25,9 @@ from builders.terminal import Terminal
 from contexture.cli.airflow import Airflow
 from contexture.cli.airflow_access import AirflowAccess
 from contexture.errors import ConfigurationError
-from contexture.sandbox.kafka import EmbeddedKafka
-from contexture.sandbox.listeners import Security
-from contexture.sandbox.ports import free_port
+from contexture_sandbox.kafka import EmbeddedKafka
+from contexture_sandbox.listeners import Security
+from contexture_sandbox.ports import free_port
 from e2e.installation import PATIENCE_SECONDS, until
 from fakes.mail_server import MailServer
 
@@ -134,7 +134,7 @@ def broker(user: NewUser, command: Callable[..., Any]) -> None:
     """Starts the context broker that the page offers, and fills it."""
     line = next(each for each in block(ADD, "context-broker --port").splitlines() if "context-broker" in each)
     words = shlex.split(user.own(line))
-    assert words[1:3] == ["-m", "contexture.sandbox"]
+    assert words[1:3] == ["-m", "contexture_sandbox"]
     command(*words[3:]).await_text("Ctrl-C ends it", seconds=PATIENCE_SECONDS)
     user.first.run(user.own(block(ADD, "curl -sS")))
 

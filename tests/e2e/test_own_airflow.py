@@ -19,11 +19,11 @@ import pytest
 
 from builders.pages import PROJECT, block
 from builders.terminal import PATIENCE_SECONDS, Terminal
+from contexture.java.runtime import find_java
 from contexture.kafka import ClientSettings, read_committed
-from contexture.sandbox import java
-from contexture.sandbox.context_broker import TestBroker
-from contexture.sandbox.kafka import EmbeddedKafka
-from contexture.sandbox.ports import free_port
+from contexture_sandbox.context_broker import TestBroker
+from contexture_sandbox.kafka import EmbeddedKafka
+from contexture_sandbox.ports import free_port
 from e2e.installation import until
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.long, pytest.mark.timeout(7200)]
@@ -58,7 +58,7 @@ class OwnAirflow:
             "AIRFLOW__LOGGING__WORKER_LOG_SERVER_PORT": str(ports["WORKER"]),
             "AIRFLOW__LOGGING__TRIGGER_LOG_SERVER_PORT": str(ports["TRIGGER"]),
             "TMPDIR": str(folder),
-            **java.find().environment(),
+            **find_java().environment(),
         }
         self.terminal = Terminal(folder / "checkout", **own)
         for name in ("PYTHONPATH", "VIRTUAL_ENV", "PYTHONDONTWRITEBYTECODE"):

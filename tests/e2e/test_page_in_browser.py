@@ -20,9 +20,9 @@ from builders.outboxes import outbox, publication, records
 from contexture.outbox.attempts import AttemptLog
 from contexture.outbox.lifecycle import Outboxes
 from contexture.outbox.state import State
-from contexture.sandbox.airflow import Login
-from contexture.sandbox.airflow.client import DagRun
-from contexture.sandbox.context_broker.entities import SeedEntity
+from contexture_sandbox.airflow import Login
+from contexture_sandbox.airflow.client import DagRun
+from contexture_sandbox.context_broker.entities import SeedEntity
 from e2e.browser import Browser, browser, missing
 from e2e.installation import PATIENCE_SECONDS, Installation, cron_of_minutes, installation, until
 

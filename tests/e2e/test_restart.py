@@ -16,8 +16,8 @@ import pytest
 
 from contexture.kafka import read_committed
 from contexture.outbox.manifest import Manifest
-from contexture.sandbox.airflow.client import DagRun
-from contexture.sandbox.demo.comparison import Comparison, compare
+from contexture_sandbox.airflow.client import DagRun
+from contexture_sandbox.demo.comparison import Comparison, compare
 from e2e.installation import PATIENCE_SECONDS, Installation, cron_of_minutes, installation_below, until, write
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(1800)]

@@ -16,11 +16,11 @@ from contexture.operations.pools import POOLS
 from contexture.operations.transaction_filter import TransactionFilter
 from contexture.outbox.state import State
 from contexture.outbox.storage import Storage
-from contexture.sandbox.airflow import AirflowClient, AirflowProcesses
-from contexture.sandbox.airflow.client import DagRun
-from contexture.sandbox.ports import free_port
-from contexture.sandbox.registry import seed_codelist
-from contexture.sandbox.stack import Stack
+from contexture_sandbox.airflow import AirflowClient, AirflowProcesses
+from contexture_sandbox.airflow.client import DagRun
+from contexture_sandbox.ports import free_port
+from contexture_sandbox.registry import seed_codelist
+from contexture_sandbox.stack import Stack
 from e2e.installation import PATIENCE_SECONDS, installation_below
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.long, pytest.mark.timeout(1800)]

@@ -12,7 +12,7 @@ import httpx
 
 from contexture.kafka import read_committed
 from contexture.outbox.manifest import Manifest
-from contexture.sandbox.airflow.client import DagRun
+from contexture_sandbox.airflow.client import DagRun
 from e2e.installation import Installation, until
 from fakes.collectors import LineageCollector, OpenTelemetryCollector, StatsdServer, Told
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from contexture.sandbox.kafka import EmbeddedKafka
+from contexture_sandbox.kafka import EmbeddedKafka
 
 
 @pytest.fixture(scope="session")

@@ -18,8 +18,8 @@ from contexture.kafka import ReplicaRecord, read_committed
 from contexture.messages.cloudevents import Record, decode, encode
 from contexture.ngsi import BrokerConnection
 from contexture.publications import Publication
-from contexture.sandbox.context_broker import SeedEntity, TestBroker
-from contexture.sandbox.kafka import EmbeddedKafka
+from contexture_sandbox.context_broker import SeedEntity, TestBroker
+from contexture_sandbox.kafka import EmbeddedKafka
 from spark_jobs import phases
 
 pytestmark = pytest.mark.integration

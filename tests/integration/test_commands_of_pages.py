@@ -15,8 +15,8 @@ from builders.pages import block
 from builders.terminal import Terminal
 from contexture.kafka import ClientSettings, TopicSpec, ensure_topics
 from contexture.messages import cygnus_lines
-from contexture.sandbox.kafka import EmbeddedKafka
-from contexture.sandbox.ports import free_port
+from contexture_sandbox.kafka import EmbeddedKafka
+from contexture_sandbox.ports import free_port
 
 pytestmark = pytest.mark.integration
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from contexture.sandbox.ports import free_port
+from contexture_sandbox.ports import free_port
 
 pytestmark = [pytest.mark.integration, pytest.mark.airflow]
 

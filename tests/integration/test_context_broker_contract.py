@@ -21,7 +21,7 @@ from typing import Any
 import httpx
 import pytest
 
-from contexture.sandbox.context_broker import TestBroker
+from contexture_sandbox.context_broker import TestBroker
 
 SAMPLES = Path(__file__).parents[1] / "samples" / "orion"
 EXCHANGES = [json.loads(line) for line in (SAMPLES / "exchanges.jsonl").read_text().splitlines()]

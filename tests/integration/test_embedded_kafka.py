@@ -17,8 +17,8 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, Topi
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from contexture.errors import ConfigurationError
-from contexture.sandbox.kafka import EmbeddedKafka
-from contexture.sandbox.listeners import Security
+from contexture_sandbox.kafka import EmbeddedKafka
+from contexture_sandbox.listeners import Security
 
 pytestmark = pytest.mark.integration
 
@@ -178,7 +178,7 @@ def test_nothing_is_left_after_the_context() -> None:
 
 OWNER = """
 import sys, time
-from contexture.sandbox.kafka import EmbeddedKafka
+from contexture_sandbox.kafka import EmbeddedKafka
 with EmbeddedKafka() as cluster:
     print(*cluster.process_ids, cluster.folder, flush=True)
     time.sleep(600)
@@ -196,7 +196,7 @@ def test_nothing_is_left_when_the_owner_is_killed() -> None:
 
 
 def test_ctrl_c_ends_the_command_line_s_kafka() -> None:
-    command = [sys.executable, "-m", "contexture.sandbox", "kafka"]
+    command = [sys.executable, "-m", "contexture_sandbox", "kafka"]
     pipe = subprocess.PIPE
     with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, start_new_session=True) as owner:
         assert owner.stdout is not None

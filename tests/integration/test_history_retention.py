@@ -15,7 +15,7 @@ from contexture.kafka import ClientSettings, ReplicaRecord, TopicSpec, ensure_to
 from contexture.kafka.patience import Patience
 from contexture.kafka.topic_admin import TopicAdmin
 from contexture.outbox.lifecycle import Outboxes
-from contexture.sandbox.kafka import EmbeddedKafka
+from contexture_sandbox.kafka import EmbeddedKafka
 
 pytestmark = pytest.mark.integration
 

@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from contexture.errors import ConfigurationError, RetriableError
-from contexture.sandbox import jars
-from contexture.sandbox.ports import LOOPBACK, free_port
+from contexture_sandbox import jars
+from contexture_sandbox.ports import LOOPBACK, free_port
 
 pytestmark = pytest.mark.integration
 
@@ -91,7 +91,7 @@ def test_an_unreachable_repository_says_what_to_do(tmp_path: Path, monkeypatch: 
 
 FETCH = """
 import pathlib, sys
-from contexture.sandbox import jars
+from contexture_sandbox import jars
 jars.fetch(print, pin_file=pathlib.Path(sys.argv[1]))
 """
 

@@ -20,8 +20,8 @@ from builders.structure_runs import registry_publication
 from builders.whole_runs import Lasting, WholeRuns, spark_session
 from contexture.kafka import read_committed
 from contexture.outbox.orders import StageResult
-from contexture.sandbox.kafka import EmbeddedKafka
 from contexture.sdmx.registries import RegistryConnection
+from contexture_sandbox.kafka import EmbeddedKafka
 from spark_jobs import phases
 
 pytestmark = [
@@ -53,7 +53,7 @@ def code_list(message: bytes) -> bytes:
 @contextmanager
 def registry_of(file: Path) -> Iterator[str]:
     """A registry in a process of its own, whose memory is not ours."""
-    command = [sys.executable, "-m", "contexture.sandbox", "registry", str(file)]
+    command = [sys.executable, "-m", "contexture_sandbox", "registry", str(file)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
         try:
             assert process.stdout is not None

@@ -14,9 +14,9 @@ from builders.whole_runs import Lasting, WholeRuns, spark_session
 from contexture.kafka import read_committed
 from contexture.ngsi import BrokerConnection
 from contexture.publications import Publication
-from contexture.sandbox.context_broker import TestBroker
-from contexture.sandbox.context_broker.linked_data import LinkedDataFace
-from contexture.sandbox.kafka import EmbeddedKafka
+from contexture_sandbox.context_broker import TestBroker
+from contexture_sandbox.context_broker.linked_data import LinkedDataFace
+from contexture_sandbox.kafka import EmbeddedKafka
 from spark_jobs import phases
 
 pytestmark = pytest.mark.integration

@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives import serialization
 from contexture.errors import ConfigurationError
 from contexture.ngsi import BrokerConnection, ContextBroker, EntityQuery
 from contexture.ngsi.transport import Patience
-from contexture.sandbox.certificates import write_certificates
+from contexture_sandbox.certificates import write_certificates
 
 PASSWORD = "k3y-pass"
 

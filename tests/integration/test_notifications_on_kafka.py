@@ -16,6 +16,7 @@ import pytest
 from builders.notifying import HEADERS, body, entity, gone
 from builders.outboxes import publication
 from builders.reception_server import serving
+from contexture.java.runtime import find_java
 from contexture.kafka import ClientSettings, read_committed
 from contexture.ngsi import BrokerConnection
 from contexture.outbox.lifecycle import Outboxes
@@ -25,9 +26,6 @@ from contexture.outbox.storage import Storage
 from contexture.publications import Publication
 from contexture.reception import Credentials
 from contexture.reception.publications import Inboxes, target_of
-from contexture.sandbox import java
-from contexture.sandbox.context_broker import SeedEntity, TestBroker
-from contexture.sandbox.kafka import EmbeddedKafka
 from contexture_airflow.steps.attempting import attempts_of
 from contexture_airflow.steps.concluding import conclude_run
 from contexture_airflow.steps.gate import judge
@@ -37,6 +35,8 @@ from contexture_airflow.steps.sending import send_shard
 from contexture_airflow.steps.settling import settle
 from contexture_airflow.steps.staging import answer, place_order
 from contexture_airflow.steps.target import Target
+from contexture_sandbox.context_broker import SeedEntity, TestBroker
+from contexture_sandbox.kafka import EmbeddedKafka
 from spark_jobs import stage
 
 pytestmark = pytest.mark.integration
@@ -112,7 +112,7 @@ def speed(value: bytes | None) -> float | None:
 @pytest.fixture
 def broker(monkeypatch: pytest.MonkeyPatch) -> Iterator[TestBroker]:
     # Spark's own processes look for Python and Java where this one does.
-    for name, value in java.find().environment().items():
+    for name, value in find_java().environment().items():
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
     monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)

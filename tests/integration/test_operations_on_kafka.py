@@ -16,7 +16,6 @@ from contexture.operations.verification.verifying import verify
 from contexture.outbox.lifecycle import Outboxes
 from contexture.outbox.storage import Storage
 from contexture.publications import Publication
-from contexture.sandbox.kafka import EmbeddedKafka
 from contexture_airflow.steps.attempting import attempts_of
 from contexture_airflow.steps.concluding import conclude_run
 from contexture_airflow.steps.gate import judge
@@ -28,6 +27,7 @@ from contexture_airflow.steps.settling import settle
 from contexture_airflow.steps.staging import place_order
 from contexture_airflow.steps.staging_operations import stage_operations
 from contexture_airflow.steps.target import Target
+from contexture_sandbox.kafka import EmbeddedKafka
 
 pytestmark = pytest.mark.integration
 

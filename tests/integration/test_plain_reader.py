@@ -10,8 +10,8 @@ import pytest
 from confluent_kafka import KafkaException, Producer
 
 from builders.plain_kafka import made_topic
-from contexture.sandbox.demo.plain_reader import PlainRecord, read_topics
-from contexture.sandbox.kafka import EmbeddedKafka
+from contexture_sandbox.demo.plain_reader import PlainRecord, read_topics
+from contexture_sandbox.kafka import EmbeddedKafka
 
 pytestmark = pytest.mark.integration
 
@@ -41,7 +41,7 @@ def test_a_topic_that_is_not_there_is_an_error_and_is_not_made(kafka: EmbeddedKa
 
 def test_it_loads_nothing_of_the_code_that_sends() -> None:
     code = (
-        "import sys, contexture.sandbox.demo.plain_reader\n"
+        "import sys, contexture_sandbox.demo.plain_reader\n"
         "print([name for name in sys.modules if name.startswith(('contexture.kafka', 'contexture.outbox'))])"
     )
 

@@ -22,8 +22,8 @@ from contexture.ngsi import BrokerConnection
 from contexture.operations.verification.replica_topics import KafkaTopics
 from contexture.operations.verification.verifying import verify
 from contexture.outbox.state import State
-from contexture.sandbox.context_broker import SeedEntity, TestBroker
-from contexture.sandbox.kafka import EmbeddedKafka
+from contexture_sandbox.context_broker import SeedEntity, TestBroker
+from contexture_sandbox.kafka import EmbeddedKafka
 from spark_jobs import phases
 
 pytestmark = pytest.mark.integration

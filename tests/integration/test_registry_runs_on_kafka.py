@@ -17,10 +17,10 @@ from contexture.kafka import ReplicaRecord, read_committed
 from contexture.messages.cloudevents import decode
 from contexture.outbox.manifest import Manifest
 from contexture.publications import Publication
-from contexture.sandbox.kafka import EmbeddedKafka
-from contexture.sandbox.registry import TestRegistry, seed_codelist, seed_message
 from contexture.sdmx import split
 from contexture.sdmx.registries import RegistryConnection
+from contexture_sandbox.kafka import EmbeddedKafka
+from contexture_sandbox.registry import TestRegistry, seed_codelist, seed_message
 from spark_jobs import phases
 
 pytestmark = pytest.mark.integration

@@ -23,8 +23,6 @@ from contexture.outbox.lifecycle import Outboxes
 from contexture.outbox.manifest import Manifest
 from contexture.outbox.state import State
 from contexture.publications import Publication
-from contexture.sandbox.context_broker import SeedEntity, TestBroker
-from contexture.sandbox.kafka import EmbeddedKafka
 from contexture_airflow.steps.attempting import attempts_of
 from contexture_airflow.steps.concluding import conclude_run
 from contexture_airflow.steps.gate import judge
@@ -32,6 +30,8 @@ from contexture_airflow.steps.run import RunRequest, Staged
 from contexture_airflow.steps.sending import send_shard
 from contexture_airflow.steps.settling import settle
 from contexture_airflow.steps.staging import answer, place_order
+from contexture_sandbox.context_broker import SeedEntity, TestBroker
+from contexture_sandbox.kafka import EmbeddedKafka
 from spark_jobs import phases, stage
 
 pytestmark = pytest.mark.integration

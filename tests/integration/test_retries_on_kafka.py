@@ -23,7 +23,6 @@ from contexture.outbox.lifecycle import Outboxes
 from contexture.outbox.manifest import Manifest
 from contexture.outbox.storage import Storage
 from contexture.publications import Publication
-from contexture.sandbox.kafka import EmbeddedKafka
 from contexture_airflow.steps.attempting import AttemptsUsedUpError, attempts_of
 from contexture_airflow.steps.gate import judge
 from contexture_airflow.steps.kafka_target import KafkaTarget
@@ -32,6 +31,7 @@ from contexture_airflow.steps.run import Interval, RunRequest, Staged
 from contexture_airflow.steps.sending import send_shard
 from contexture_airflow.steps.settling import settle
 from contexture_airflow.steps.target import Target
+from contexture_sandbox.kafka import EmbeddedKafka
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
 

@@ -18,8 +18,8 @@ from contexture.outbox.manifest import Verdict
 from contexture.outbox.retrying import Quarantine
 from contexture.outbox.state import State
 from contexture.publications import Publication
-from contexture.sandbox.context_broker import SeedEntity, TestBroker
-from contexture.sandbox.kafka import EmbeddedKafka
+from contexture_sandbox.context_broker import SeedEntity, TestBroker
+from contexture_sandbox.kafka import EmbeddedKafka
 from spark_jobs import phases
 
 pytestmark = pytest.mark.integration

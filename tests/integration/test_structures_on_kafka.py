@@ -16,10 +16,10 @@ from builders.whole_runs import Lasting, WholeRuns, spark_session
 from contexture.kafka import read_committed
 from contexture.kafka.session import Session
 from contexture.publications import Publication
-from contexture.sandbox.kafka import EmbeddedKafka
-from contexture.sandbox.registry import TestRegistry
 from contexture.sdmx.registries import RegistryConnection
 from contexture_airflow.steps import concluding
+from contexture_sandbox.kafka import EmbeddedKafka
+from contexture_sandbox.registry import TestRegistry
 from spark_jobs import phases
 
 pytestmark = [pytest.mark.integration, pytest.mark.slow]

@@ -14,9 +14,9 @@ from builders.task_runs import INTERVAL, City
 from contexture.kafka import TopicSpec, ensure_topics, read_committed
 from contexture.outbox.dead_letters import dead_letters_of
 from contexture.outbox.state import State
-from contexture.sandbox.kafka import EmbeddedKafka
 from contexture_airflow.steps.run import RunRequest
 from contexture_airflow.steps.settling import settle
+from contexture_sandbox.kafka import EmbeddedKafka
 
 pytestmark = pytest.mark.integration
 

@@ -26,8 +26,8 @@ from contexture.operations.verification.replica_topics import Cut, KafkaTopics
 from contexture.operations.verification.source_view import Met
 from contexture.operations.verification.suspects import ABSENT, BEHIND, CHANGED, HELD_BACK
 from contexture.publications import Publication
-from contexture.sandbox.context_broker import SeedEntity, TestBroker
-from contexture.sandbox.kafka import EmbeddedKafka
+from contexture_sandbox.context_broker import SeedEntity, TestBroker
+from contexture_sandbox.kafka import EmbeddedKafka
 from spark_jobs import phases
 
 pytestmark = pytest.mark.integration

@@ -31,7 +31,7 @@ from contexture.outbox.lifecycle import Outboxes
 from contexture.outbox.manifest import Manifest
 from contexture.outbox.reader import OutboxShardReader
 from contexture.outbox.storage import Storage
-from contexture.sandbox.kafka import EmbeddedKafka
+from contexture_sandbox.kafka import EmbeddedKafka
 
 pytestmark = pytest.mark.integration
 

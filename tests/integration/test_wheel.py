@@ -15,7 +15,15 @@ PROJECT = Path(__file__).resolve().parents[2]
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The project's wheel, built with what is installed and unpacked."""
-    folder = tmp_path_factory.mktemp("wheel")
+    return unpacked_wheel(PROJECT, tmp_path_factory.mktemp("wheel"))
+
+
+@pytest.fixture(scope="module")
+def sandbox_wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return unpacked_wheel(PROJECT / "tools" / "sandbox", tmp_path_factory.mktemp("sandbox"))
+
+
+def unpacked_wheel(project: Path, folder: Path) -> Path:
     uv = Path(sys.executable).with_name("uv")
     build = [
         str(uv),
@@ -26,10 +34,10 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "--quiet",
         "-o",
         str(folder),
-        str(PROJECT),
+        str(project),
     ]
     subprocess.run(build, check=True, cwd=PROJECT)
-    (built,) = folder.glob("contexture-*.whl")
+    (built,) = folder.glob("contexture*.whl")
     with zipfile.ZipFile(built) as archive:
         archive.extractall(folder / "unpacked")
     return folder / "unpacked"
@@ -49,9 +57,46 @@ def test_the_wheel_holds_every_file_of_each_package(wheel: Path, package: str, b
 
 
 def test_the_wheel_holds_the_data_that_code_reads(wheel: Path) -> None:
-    assert (wheel / "contexture/sandbox/kafka-jars.json").is_file()
     assert list((wheel / "spark_jobs/quality/templates").iterdir())
-    assert (wheel / "contexture/sandbox/context_broker/data/README.md").is_file()
+
+
+def test_the_wheel_holds_the_product_and_nothing_that_tests_it(wheel: Path) -> None:
+    assert sorted(path.name for path in wheel.iterdir()) == [
+        "contexture",
+        "contexture-0.1.0.dist-info",
+        "contexture_airflow",
+        "spark_jobs",
+    ]
+    assert sorted(path.name for path in (wheel / "contexture").iterdir()) == [
+        "__init__.py",
+        "batches",
+        "changes",
+        "cli",
+        "errors.py",
+        "events",
+        "java",
+        "kafka",
+        "messages",
+        "migration",
+        "ngsi",
+        "operations",
+        "outbox",
+        "publications",
+        "reception",
+        "sdmx",
+        "topics",
+    ]
+
+
+def test_the_sandbox_is_a_wheel_of_its_own_with_its_data(sandbox_wheel: Path) -> None:
+    assert sorted(path.name for path in sandbox_wheel.iterdir()) == [
+        "contexture_sandbox",
+        "contexture_sandbox-0.1.0.dist-info",
+    ]
+    assert files(sandbox_wheel, "contexture_sandbox") == files(PROJECT / "tools/sandbox", "contexture_sandbox")
+    assert (sandbox_wheel / "contexture_sandbox/kafka-jars.json").is_file()
+    assert (sandbox_wheel / "contexture_sandbox/context_broker/data/README.md").is_file()
+    assert {path.name for path in sandbox_wheel.glob("*.dist-info/licenses/*")} == {"LICENSE", "NOTICE"}
 
 
 def test_airflow_finds_our_connection_types_by_the_wheel(wheel: Path) -> None:

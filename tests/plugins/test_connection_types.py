@@ -16,11 +16,11 @@ from airflow.sdk import Connection  # noqa: E402
 
 from builders.registry import SEX_AND_FLOW  # noqa: E402
 from contexture.publications.connection_types import leads_to  # noqa: E402
-from contexture.sandbox.context_broker import TestBroker  # noqa: E402
-from contexture.sandbox.registry import TestRegistry  # noqa: E402
 from contexture_airflow.connections import kafka_settings  # noqa: E402
 from contexture_airflow.hooks import ContextBrokerHook, KafkaClusterHook, StructureRegistryHook  # noqa: E402
 from contexture_airflow.provider import provider_info  # noqa: E402
+from contexture_sandbox.context_broker import TestBroker  # noqa: E402
+from contexture_sandbox.registry import TestRegistry  # noqa: E402
 
 HOOKS = {"kafka": KafkaClusterHook, "ngsi": ContextBrokerHook, "sdmx": StructureRegistryHook}
 

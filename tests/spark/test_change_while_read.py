@@ -19,7 +19,7 @@ from contexture.ngsi import BrokerConnection
 from contexture.outbox.manifest import LandingManifest, Manifest, Verdict
 from contexture.outbox.orders import StageOrder
 from contexture.publications import Publication, fingerprint
-from contexture.sandbox.context_broker import Churn, SeedEntity, TestBroker
+from contexture_sandbox.context_broker import Churn, SeedEntity, TestBroker
 from spark_jobs.judgement import judge_outbox
 from spark_jobs.pull import pull
 

@@ -17,8 +17,8 @@ from contexture.ngsi.answers import NotOfferedError
 from contexture.outbox.manifest import Manifest
 from contexture.outbox.orders import ReplayOptions, StageOrder
 from contexture.publications import fingerprint
-from contexture.sandbox.context_broker import TestBroker
-from contexture.sandbox.context_broker.linked_data import LinkedDataFace
+from contexture_sandbox.context_broker import TestBroker
+from contexture_sandbox.context_broker.linked_data import LinkedDataFace
 from spark_jobs.history import land_history
 from spark_jobs.pull import pull
 

@@ -18,8 +18,8 @@ from contexture.outbox.lifecycle import Outboxes
 from contexture.outbox.manifest import LandingManifest, Manifest
 from contexture.outbox.orders import StageOrder
 from contexture.publications import Publication, fingerprint
-from contexture.sandbox.context_broker import TestBroker
-from contexture.sandbox.context_broker.linked_data import LinkedDataFace
+from contexture_sandbox.context_broker import TestBroker
+from contexture_sandbox.context_broker.linked_data import LinkedDataFace
 from spark_jobs.pull import pull
 
 if TYPE_CHECKING:

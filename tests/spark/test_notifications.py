@@ -23,7 +23,7 @@ from contexture.outbox.retrying import land_quarantined
 from contexture.outbox.state import State
 from contexture.outbox.storage import Storage
 from contexture.publications import Publication, fingerprint
-from contexture.sandbox.context_broker import SeedEntity, TestBroker
+from contexture_sandbox.context_broker import SeedEntity, TestBroker
 from spark_jobs.judgement import judge_outbox
 from spark_jobs.preparation.phase import Stopwatch, prepare
 from spark_jobs.pull import pull

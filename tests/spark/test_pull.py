@@ -20,8 +20,8 @@ from contexture.outbox.orders import StageOrder
 from contexture.outbox.schemas import LANDING
 from contexture.outbox.storage import Storage
 from contexture.publications import Publication, fingerprint
-from contexture.sandbox.context_broker import Churn, SeedEntity, TestBroker
-from contexture.sandbox.context_broker.loading import load
+from contexture_sandbox.context_broker import Churn, SeedEntity, TestBroker
+from contexture_sandbox.context_broker.loading import load
 from spark_jobs.pull import pull, selection_of
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from contexture.outbox.manifest import Verdict
 from contexture.outbox.orders import StageOrder, StageResult
 from contexture.outbox.storage import Storage
 from contexture.publications import Publication, fingerprint
-from contexture.sandbox.context_broker import SeedEntity, TestBroker
+from contexture_sandbox.context_broker import SeedEntity, TestBroker
 from spark_jobs import phases, stage
 
 if TYPE_CHECKING:

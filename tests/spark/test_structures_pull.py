@@ -24,9 +24,9 @@ from contexture.outbox.orders import StageOrder
 from contexture.outbox.schemas import LANDING
 from contexture.outbox.state import State
 from contexture.outbox.storage import Storage
-from contexture.sandbox.registry import TestRegistry, seed_codelist, seed_message
 from contexture.sdmx import Format, split
 from contexture.sdmx.registries import RegistryConnection
+from contexture_sandbox.registry import TestRegistry, seed_codelist, seed_message
 from spark_jobs.structures.pull import pull_structures
 
 if TYPE_CHECKING:

@@ -23,7 +23,8 @@ from contexture.publications import load_publication_file
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
-SOURCES = [path for folder in ("include", "plugins", "spark_jobs", "dags") for path in (ROOT / folder).rglob("*.py")]
+FOLDERS = ("include", "plugins", "spark_jobs", "dags", "tools/sandbox")
+SOURCES = [path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py")]
 LINK = re.compile(r"\]\((?!https?:)([^)#\s]+)")
 
 

@@ -16,6 +16,7 @@ from tools.audit.registry import by_pip_audit, once_a_day
 from tools.audit.secret_scan import ACCEPTED, read_accepted, secrets_in, tracked_files, write_accepted
 
 ROOT = Path(__file__).resolve().parents[2]
+ACCEPTANCES = "tools/audit/accepted_vulnerabilities.toml"
 _CANARY = "pip-audit"
 _ACCEPT = "python -m tools.audit secrets --accept"
 
@@ -60,7 +61,9 @@ def dependencies(report: Report, root: Path, ask: Ask, today: date) -> None:
         today: decides which acceptances have run out.
     """
     pins = pins_in((root / "uv.lock").read_text(encoding="utf-8"))
-    acceptances = acceptances_in((root / "tools" / "audit" / "accepted_vulnerabilities.toml").read_text(encoding="utf-8"))
+    acceptances = acceptances_in(
+        (root / "tools" / "audit" / "accepted_vulnerabilities.toml").read_text(encoding="utf-8")
+    )
     elsewhere = "run make audit STRICT=1 where the package registry answers, before you release"
     try:
         answers = asked(pins, next(pin for pin in pins if pin.name == _CANARY), ask)
@@ -76,9 +79,7 @@ def dependencies(report: Report, root: Path, ask: Ask, today: date) -> None:
         some = f"{len(answers.unanswered)} of {len(pins)} pins"
         report.skipped(f"the dependency audit of {some}", "; ".join(answers.unanswered), elsewhere)
     if verdict.faults:
-        report.note(
-            "raise the pin (make lock), or accept it with a reason in tools/audit/accepted_vulnerabilities.toml"
-        )
+        report.note(f"raise the pin (make lock), or accept it with a reason in {ACCEPTANCES}")
     report.note(f"dependencies: {len(pins)} pins, {len(verdict.faults)} vulnerable, {len(verdict.accepted)} accepted")
 
 

@@ -16,7 +16,7 @@ from tools.audit.detectors import detectors_for
 
 ACCEPTED = "tools/audit/accepted_secrets.json"
 _FILES_OF_DIGESTS = frozenset(
-    {"uv.lock", "include/contexture/sandbox/kafka-jars.json", "tests/javascript/package-lock.json", ACCEPTED}
+    {"uv.lock", "tools/sandbox/contexture_sandbox/kafka-jars.json", "tests/javascript/package-lock.json", ACCEPTED}
 )
 """Nothing but digests of packages, jars and accepted values."""
 _HEURISTICS = (

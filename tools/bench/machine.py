@@ -8,7 +8,8 @@ from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
 
-from contexture.sandbox import jars, java
+from contexture.java.runtime import find_java
+from contexture_sandbox import jars
 
 PACKAGES = ("confluent-kafka", "pyspark", "great-expectations", "apache-airflow", "pyarrow", "orjson")
 _BUSY_SHARE = 0.5
@@ -59,7 +60,7 @@ class Machine:
 
 def this_machine() -> Machine:
     """The machine as it is now."""
-    runtime = java.find()
+    runtime = find_java()
     return Machine(
         processor=_processor(),
         cores=_cores(),

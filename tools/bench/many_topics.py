@@ -12,7 +12,7 @@ from contexture.kafka import ClientSettings, TopicSpec, ensure_topics, partition
 from contexture.outbox.layout import SHARD_FILE, PublicationFolder
 from contexture.outbox.storage import Storage
 from contexture.outbox.topic_groups import group_by_topics, needs_groups
-from contexture.sandbox.kafka import EmbeddedKafka
+from contexture_sandbox.kafka import EmbeddedKafka
 from tools.bench.loads import ENTITY_BYTES, values
 from tools.bench.measures import Measure, Target, alternate
 from tools.bench.outbox_files import PUBLICATION, TRANSACTION_RECORDS, Row, write_shards

@@ -7,7 +7,7 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from contexture.sandbox import java
+from contexture.java.runtime import find_java
 
 _ANSWER = re.compile(r"^(\d+) records sent, ([\d.]+) records/sec", re.MULTILINE)
 _SECONDS = 600
@@ -43,7 +43,7 @@ class ProducerPerformance:
 
     def _command(self, topic: str, records: int) -> list[str]:
         return [
-            str(java.find().command),
+            str(find_java().command),
             # What Kafka's own script gives it.
             "-Xmx512m",
             "-Dlog4j2.level=ERROR",

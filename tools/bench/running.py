@@ -11,9 +11,9 @@ from pathlib import Path
 from contexture.outbox.lifecycle import Outboxes
 from contexture.outbox.orders import StageResult
 from contexture.outbox.storage import Storage
-from contexture.sandbox.context_broker import SeedEntity
-from contexture.sandbox.context_broker.entities import CARS, seed_entities
-from contexture.sandbox.stack import Stack, StackOptions, project_folder
+from contexture_sandbox.context_broker import SeedEntity
+from contexture_sandbox.context_broker.entities import CARS, seed_entities
+from contexture_sandbox.stack import Stack, StackOptions, project_folder
 from tools.bench.measures import Measure, Target, Tell, alternate
 from tools.bench.settings import Setting
 

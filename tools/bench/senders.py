@@ -16,7 +16,7 @@ from typing import IO
 from confluent_kafka.admin import AdminClient
 
 from contexture.kafka import ClientSettings, TopicSpec, ensure_topics
-from contexture.sandbox.kafka import EmbeddedKafka
+from contexture_sandbox.kafka import EmbeddedKafka
 from tools.bench.loads import Load
 from tools.bench.outbox_files import TOPIC
 from tools.bench.settings import Setting

@@ -7,8 +7,8 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from contexture.sandbox import jars
-from contexture.sandbox.kafka import EmbeddedKafka
+from contexture_sandbox import jars
+from contexture_sandbox.kafka import EmbeddedKafka
 from tools.bench.loads import Load
 from tools.bench.measures import Measure, Target, alternate
 from tools.bench.outbox_files import TOPIC, write_outbox

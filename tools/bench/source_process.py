@@ -26,7 +26,7 @@ def source_registry(structures: int) -> AbstractContextManager[str]:
 
 @contextmanager
 def _source(*arguments: str) -> Iterator[str]:
-    command = [sys.executable, "-m", "contexture.sandbox", *arguments]
+    command = [sys.executable, "-m", "contexture_sandbox", *arguments]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
         try:
             assert process.stdout is not None

@@ -19,9 +19,9 @@ from contexture.outbox.manifest import LandingManifest, Manifest, Verdict
 from contexture.outbox.orders import StageOrder
 from contexture.outbox.storage import Storage
 from contexture.publications import Publication, fingerprint
-from contexture.sandbox.demo.comparison import compare
-from contexture.sandbox.kafka import EmbeddedKafka
 from contexture_airflow.steps.sending import topic_counts
+from contexture_sandbox.demo.comparison import compare
+from contexture_sandbox.kafka import EmbeddedKafka
 from spark_jobs.judgement import judge_outbox
 from spark_jobs.preparation.phase import Stopwatch, prepare
 from spark_jobs.pull import pull

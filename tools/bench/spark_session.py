@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from contexture.sandbox import java
+from contexture.java.runtime import find_java
 from spark_jobs.session import start_session
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ SUBMITTED = {
 @contextmanager
 def spark_session(folder: Path) -> Iterator[SparkSession]:
     """The session; its own files lie below `folder`."""
-    os.environ.update(java.find().environment())
+    os.environ.update(find_java().environment())
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     own = {"spark.local.dir": str(folder / "local"), "spark.sql.warehouse.dir": str(folder / "warehouse")}

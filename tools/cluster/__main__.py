@@ -11,8 +11,8 @@ from typing import Annotated
 import typer
 
 from contexture.errors import ContextureError
-from contexture.sandbox.demo.console import Narrator
-from contexture.sandbox.stack import StackOptions, project_folder
+from contexture_sandbox.demo.console import Narrator
+from contexture_sandbox.stack import StackOptions, project_folder
 from tools.cluster.evidence import gathered
 from tools.cluster.platform import ClusterPlatform
 from tools.cluster.report import measured, tables, write_json

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import TracebackType
 
 from contexture.errors import ConfigurationError
-from contexture.sandbox.processes import ChildProcess, ProcessOptions
+from contexture_sandbox.processes import ChildProcess, ProcessOptions
 from tools.cluster.servers import await_ready
 
 CONCURRENCY = 2

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from contexture.sandbox.demo.comparison import Comparison, compare
-from contexture.sandbox.demo.story import PUBLICATIONS
+from contexture_sandbox.demo.comparison import Comparison, compare
+from contexture_sandbox.demo.story import PUBLICATIONS
 
 if TYPE_CHECKING:
     from tools.cluster.platform import ClusterPlatform

@@ -19,9 +19,9 @@ from typing import Self
 import httpx
 
 from contexture.errors import RetriableError
-from contexture.sandbox.cache import exclusive
-from contexture.sandbox.ports import LOOPBACK, free_port
-from contexture.sandbox.processes import ProcessOptions
+from contexture.java.cache import exclusive
+from contexture_sandbox.ports import LOOPBACK, free_port
+from contexture_sandbox.processes import ProcessOptions
 from tools.cluster.servers import start_server
 
 PINS = Path(__file__).with_name("object_store.txt")

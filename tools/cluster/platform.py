@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from contexture.sandbox.java import Java
-from contexture.sandbox.kafka import EmbeddedKafka
-from contexture.sandbox.stack import Stack
+from contexture.java.runtime import Java
+from contexture_sandbox.kafka import EmbeddedKafka
+from contexture_sandbox.stack import Stack
 from tools.cluster.celery import CeleryWorkers
 from tools.cluster.object_store import ObjectStore
 from tools.cluster.postgres import PostgresServer

@@ -12,8 +12,8 @@ from types import TracebackType
 from typing import Any
 
 from contexture.errors import ConfigurationError
-from contexture.sandbox.ports import LOOPBACK, free_port
-from contexture.sandbox.processes import ChildProcess, ProcessOptions
+from contexture_sandbox.ports import LOOPBACK, free_port
+from contexture_sandbox.processes import ChildProcess, ProcessOptions
 from tools.cluster.accounts import Account, unprivileged
 from tools.cluster.moments import await_found
 from tools.cluster.servers import START_SECONDS, start_server

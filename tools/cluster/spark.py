@@ -13,10 +13,10 @@ from typing import Any
 
 import httpx
 
-from contexture.sandbox.class_data import JAVA_OPTIONS
-from contexture.sandbox.java import Java
-from contexture.sandbox.ports import LOOPBACK, free_ports
-from contexture.sandbox.processes import ChildProcess, ProcessOptions
+from contexture.java.runtime import Java
+from contexture_airflow.spark_class_data import JAVA_OPTIONS
+from contexture_sandbox.ports import LOOPBACK, free_ports
+from contexture_sandbox.processes import ChildProcess, ProcessOptions
 from tools.cluster.servers import await_ready, start_server
 
 WORKERS = 2

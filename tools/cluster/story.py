@@ -12,12 +12,12 @@ from typing import Any, TypeVar
 
 from contexture.errors import RetriableError
 from contexture.kafka import ClientSettings
-from contexture.sandbox.airflow.client import DagRun
-from contexture.sandbox.context_broker.entities import changes
-from contexture.sandbox.demo.console import Narrator, TaskWatch
-from contexture.sandbox.demo.outage import LedgerWatch
-from contexture.sandbox.demo.story import CHANGED_CODELIST, DELETED_DATAFLOW, PUBLICATIONS, prepare_publications
-from contexture.sandbox.registry import seed_codelist
+from contexture_sandbox.airflow.client import DagRun
+from contexture_sandbox.context_broker.entities import changes
+from contexture_sandbox.demo.console import Narrator, TaskWatch
+from contexture_sandbox.demo.outage import LedgerWatch
+from contexture_sandbox.demo.story import CHANGED_CODELIST, DELETED_DATAFLOW, PUBLICATIONS, prepare_publications
+from contexture_sandbox.registry import seed_codelist
 from tools.cluster.evidence import Kill
 from tools.cluster.moments import await_found, executor_at_work, owner_of
 from tools.cluster.platform import BROKERS, ClusterPlatform

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from contexture.sandbox.kafka import EmbeddedKafka
+from contexture_sandbox.kafka import EmbeddedKafka
 from tools.faults.matrix import BROKER_CONFIG, NAMES, cells, run_all
 from tools.faults.report import complaints, disturbances, tables, write_json
 from tools.faults.trial import Outcome

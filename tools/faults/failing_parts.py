@@ -24,7 +24,7 @@ from contexture.kafka.ledger_writing import write_rows
 from contexture.kafka.patience import Patience
 from contexture.kafka.testing import MemoryShard
 from contexture.kafka.topic_admin import NewTopicOrder, TopicAdmin
-from contexture.sandbox.kafka import EmbeddedKafka
+from contexture_sandbox.kafka import EmbeddedKafka
 from tools.faults.crew import Sender
 from tools.faults.loads import Load, context_load
 from tools.faults.moments import MOMENTS, Moment

@@ -15,7 +15,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from rich.console import Console
 from rich.table import Table
 
-from contexture.sandbox.kafka import EmbeddedKafka
+from contexture_sandbox.kafka import EmbeddedKafka
 from tools.faults.loads import context_load
 from tools.faults.moments import Moment
 from tools.faults.probe import Aim

@@ -27,8 +27,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Final, cast
 
-from contexture.sandbox.kafka import EmbeddedKafka
-from contexture.sandbox.ports import free_ports
+from contexture_sandbox.kafka import EmbeddedKafka
+from contexture_sandbox.ports import free_ports
 
 APIS: Final = {
     0: "Produce",

@@ -16,7 +16,7 @@ import typer
 
 from contexture.errors import RetriableError
 from contexture.kafka.errors import BrokersAwayError
-from contexture.sandbox.kafka import EmbeddedKafka
+from contexture_sandbox.kafka import EmbeddedKafka
 from tools.faults.attacks import STALL_SECONDS
 from tools.faults.loads import context_load, paced
 from tools.faults.matrix import BROKER_CONFIG

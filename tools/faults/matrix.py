@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from typing import Final
 
-from contexture.sandbox.kafka import EmbeddedKafka
+from contexture_sandbox.kafka import EmbeddedKafka
 from tools.faults.failing_parts import BROKEN_CLUSTER, broken_cluster
 from tools.faults.moments import MOMENTS
 from tools.faults.scenarios import SCENARIOS

@@ -80,9 +80,9 @@ def _in_the_way() -> Iterator[str]:
 
 
 def _java() -> Found:
-    from contexture.sandbox import java
+    from contexture.java.runtime import find_java
 
-    found = java.find()
+    found = find_java()
     return Found("good", f"{found.version}, from {found.origin} ({found.home})")
 
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.sdk.exceptions import AirflowException
 
-from contexture.sandbox.class_data import JAVA_OPTIONS, java_options
 from contexture_airflow.context import run_request
 from contexture_airflow.settings import SPARK_CONNECTION, shuffle_partitions
+from contexture_airflow.spark_class_data import JAVA_OPTIONS, java_options
 
 if TYPE_CHECKING:
     from airflow.sdk import Context

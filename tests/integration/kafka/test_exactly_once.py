@@ -25,8 +25,8 @@ from contexture.kafka import (
 )
 from contexture.kafka.clients import transactional_producer
 from contexture.kafka.testing import MemoryShard
-from contexture.sandbox.kafka import EmbeddedKafka
-from contexture.sandbox.listeners import Security
+from contexture_sandbox.kafka import EmbeddedKafka
+from contexture_sandbox.listeners import Security
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
 

@@ -14,7 +14,7 @@ import pytest
 
 from builders.java_stores import in_jks, keys_in_pkcs12, trust_in_pkcs12
 from contexture.kafka import ClientSettings, KafkaConfigurationError
-from contexture.sandbox.certificates import Authority
+from contexture_sandbox.certificates import Authority
 from e2e.processes import command_line, descendants
 
 pytestmark = pytest.mark.integration

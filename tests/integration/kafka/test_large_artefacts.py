@@ -17,13 +17,13 @@ from contexture.operations import ProducerStore, TransactionStatus
 from contexture.outbox.lifecycle import Outboxes
 from contexture.outbox.manifest import Manifest
 from contexture.outbox.storage import Storage
-from contexture.sandbox.kafka import EmbeddedKafka
 from contexture_airflow.steps.attempting import attempts_of
 from contexture_airflow.steps.gate import judge
 from contexture_airflow.steps.kafka_target import KafkaTarget
 from contexture_airflow.steps.noting import ShardNotes, open_journal
 from contexture_airflow.steps.run import Staged
 from contexture_airflow.steps.sending import send_shard
+from contexture_sandbox.kafka import EmbeddedKafka
 
 pytestmark = pytest.mark.integration
 

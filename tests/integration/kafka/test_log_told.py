@@ -9,8 +9,8 @@ import pytest
 
 from builders.structure_publications import structures
 from contexture.kafka import ClientSettings
-from contexture.sandbox.kafka import EmbeddedKafka
 from contexture_airflow.steps.kafka_target import KafkaTarget
+from contexture_sandbox.kafka import EmbeddedKafka
 
 pytestmark = pytest.mark.integration
 

@@ -24,8 +24,8 @@ from contexture.kafka import (
 )
 from contexture.kafka.testing import MemoryShard, OutboxRow
 from contexture.kafka.topic_identities import HIDDEN, topic_ids
-from contexture.sandbox.kafka import EmbeddedKafka
-from contexture.sandbox.listeners import Security
+from contexture_sandbox.kafka import EmbeddedKafka
+from contexture_sandbox.listeners import Security
 from fakes.token_service import TokenService, token_service
 
 pytestmark = pytest.mark.integration

@@ -21,7 +21,7 @@ from contexture.kafka.errors import KafkaConfigurationError, LedgerLostError
 from contexture.kafka.patience import Patience
 from contexture.kafka.topic_admin import TopicAdmin
 from contexture.publications import Publication
-from contexture.sandbox.kafka import EmbeddedKafka
+from contexture_sandbox.kafka import EmbeddedKafka
 
 pytestmark = pytest.mark.integration
 

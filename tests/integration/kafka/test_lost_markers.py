@@ -16,7 +16,7 @@ from contexture.kafka.ledger import Ledger
 from contexture.kafka.ledger_copies import LedgerCopies
 from contexture.kafka.ledger_entry import LedgerEntry
 from contexture.kafka.patience import Patience
-from contexture.sandbox.kafka import EmbeddedKafka
+from contexture_sandbox.kafka import EmbeddedKafka
 from tools.faults.loads import Load, context_load
 from tools.faults.reading import read_topics
 from tools.faults.verdict import judge

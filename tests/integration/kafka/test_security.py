@@ -16,8 +16,8 @@ from contexture.kafka import (
 )
 from contexture.kafka.testing import MemoryShard, OutboxRow
 from contexture.kafka.topic_identities import topic_ids
-from contexture.sandbox.kafka import EmbeddedKafka
-from contexture.sandbox.listeners import Security
+from contexture_sandbox.kafka import EmbeddedKafka
+from contexture_sandbox.listeners import Security
 
 pytestmark = pytest.mark.integration
 

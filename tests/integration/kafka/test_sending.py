@@ -31,7 +31,7 @@ from contexture.kafka import (
 from contexture.kafka.patience import Patience
 from contexture.kafka.testing import MemoryShard, OutboxRow
 from contexture.kafka.topic_admin import TopicAdmin
-from contexture.sandbox.ports import free_ports
+from contexture_sandbox.ports import free_ports
 
 pytestmark = pytest.mark.integration
 

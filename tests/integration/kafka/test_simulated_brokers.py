@@ -6,7 +6,7 @@ import pytest
 from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient
 
-from contexture.sandbox.kafka import EmbeddedKafka
+from contexture_sandbox.kafka import EmbeddedKafka
 from tools.simulation.scripts import EXPECTED, SCRIPTS, Lab
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]

@@ -8,7 +8,7 @@ import pytest
 
 from contexture.kafka import ClientSettings, TopicSpec, ensure_topics
 from contexture.kafka.size_limits import size_limits
-from contexture.sandbox.kafka import EmbeddedKafka
+from contexture_sandbox.kafka import EmbeddedKafka
 
 pytestmark = pytest.mark.integration
 

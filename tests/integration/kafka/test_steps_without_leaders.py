@@ -25,7 +25,7 @@ from contexture.kafka import Ledger, SenderNames, TopicSpec, ensure_topics
 from contexture.kafka.patience import Patience
 from contexture.kafka.topic_admin import NewTopicOrder, TopicAdmin
 from contexture.operations.verification.replica_topics import KafkaTopics
-from contexture.sandbox.kafka import EmbeddedKafka
+from contexture_sandbox.kafka import EmbeddedKafka
 from tools.faults.reading import read_topics
 
 pytestmark = [pytest.mark.integration, pytest.mark.long, pytest.mark.timeout(1_200)]

@@ -11,7 +11,7 @@ from confluent_kafka.admin import AdminClient
 
 from contexture.kafka import ClientSettings, Publisher, SenderNames, ShardResult, TopicSpec, ensure_topics
 from contexture.kafka.progress import SendProgress
-from contexture.sandbox.kafka import EmbeddedKafka
+from contexture_sandbox.kafka import EmbeddedKafka
 from tools.faults.loads import Load, context_load
 from tools.faults.reading import read_topics
 from tools.faults.verdict import judge

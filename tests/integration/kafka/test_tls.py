@@ -13,9 +13,9 @@ from builders.at_once import at_once
 from builders.java_stores import in_jks, keys_in_pkcs12, trust_in_pkcs12
 from contexture.kafka import ClientSettings, KafkaConfigurationError, Publisher, SenderNames, test_connection
 from contexture.kafka.testing import MemoryShard, OutboxRow
-from contexture.sandbox.certificates import Authority
-from contexture.sandbox.kafka import EmbeddedKafka
-from contexture.sandbox.listeners import Security
+from contexture_sandbox.certificates import Authority
+from contexture_sandbox.kafka import EmbeddedKafka
+from contexture_sandbox.listeners import Security
 
 pytestmark = pytest.mark.integration
 

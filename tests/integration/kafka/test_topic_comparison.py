@@ -12,7 +12,7 @@ from confluent_kafka import Producer
 from contexture.cli import main
 from contexture.kafka import ClientSettings, TopicSpec, ensure_topics
 from contexture.messages import cygnus_lines
-from contexture.sandbox.kafka import EmbeddedKafka
+from contexture_sandbox.kafka import EmbeddedKafka
 
 pytestmark = pytest.mark.integration
 

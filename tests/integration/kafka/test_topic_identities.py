@@ -11,7 +11,7 @@ from confluent_kafka.admin import AdminClient
 from builders.plain_kafka import made_topic, remove_topics
 from contexture.kafka import ClientSettings, TopicSpec, ensure_topics
 from contexture.kafka.topic_identities import topic_ids
-from contexture.sandbox.kafka import EmbeddedKafka
+from contexture_sandbox.kafka import EmbeddedKafka
 
 pytestmark = pytest.mark.integration
 

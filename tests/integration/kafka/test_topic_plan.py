@@ -13,7 +13,7 @@ from contexture.cli import main
 from contexture.kafka import ClientSettings, TopicSpec, ensure_topics
 from contexture.kafka.patience import Patience
 from contexture.kafka.topic_admin import TopicAdmin
-from contexture.sandbox.kafka import EmbeddedKafka
+from contexture_sandbox.kafka import EmbeddedKafka
 
 pytestmark = pytest.mark.integration
 

@@ -16,7 +16,7 @@ from contexture.kafka.newest import newest_records
 from contexture.outbox.schemas import STATE
 from contexture.outbox.state import State
 from contexture.outbox.storage import Storage
-from contexture.sandbox.kafka import EmbeddedKafka
+from contexture_sandbox.kafka import EmbeddedKafka
 
 pytestmark = pytest.mark.integration
 

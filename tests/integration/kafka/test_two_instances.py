@@ -19,7 +19,7 @@ from contexture.operations.transaction_filter import TransactionFilter
 from contexture.outbox.lifecycle import Outboxes
 from contexture.outbox.state import State
 from contexture.outbox.storage import Storage
-from contexture.sandbox.kafka import EmbeddedKafka
+from contexture_sandbox.kafka import EmbeddedKafka
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
 

@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from contexture.cli import app
-from contexture.sandbox.context_broker import SeedEntity, TestBroker
+from contexture_sandbox.context_broker import SeedEntity, TestBroker
 
 FILE = """\
 name: vehicles

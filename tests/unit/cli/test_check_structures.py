@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from contexture.cli import app
-from contexture.sandbox.registry import TestRegistry, seed_message
+from contexture_sandbox.registry import TestRegistry, seed_message
 
 FILE = """\
 name: structures

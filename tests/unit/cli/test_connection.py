@@ -8,8 +8,8 @@ import pytest
 
 from builders.registry import SEX, SEX_AND_FLOW
 from contexture.kafka import ConnectionReport
-from contexture.sandbox.context_broker import TestBroker
-from contexture.sandbox.registry import TestRegistry
+from contexture_sandbox.context_broker import TestBroker
+from contexture_sandbox.registry import TestRegistry
 
 
 @pytest.fixture

@@ -14,8 +14,8 @@ from contexture.cli.examination import Examined, Point, examine
 from contexture.cli.installation_points import installation_points as of_installation
 from contexture.cli.machine_points import machine_points as of_machine
 from contexture.errors import ConfigurationError
+from contexture.java import runtime
 from contexture.outbox.storage import Storage
-from contexture.sandbox import java
 
 Patch = pytest.MonkeyPatch
 
@@ -48,7 +48,7 @@ def no_java(patch: Patch) -> None:
     def find() -> None:
         raise ConfigurationError("no Java 17, 21 or 25 was found", next_step="install one")
 
-    patch.setattr(java, "find", find)
+    patch.setattr(runtime, "find_java", find)
 
 
 def other_python(patch: Patch) -> None:

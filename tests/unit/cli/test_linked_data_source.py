@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from contexture.cli import app
-from contexture.sandbox.context_broker import TestBroker
+from contexture_sandbox.context_broker import TestBroker
 
 FILE = """\
 name: city

@@ -10,7 +10,7 @@ import pytest
 
 from builders.registry import SEX_AND_FLOW, codelists, urn
 from builders.transcoding import MAPPINGS, message
-from contexture.sandbox.registry import TestRegistry, seed_codelist
+from contexture_sandbox.registry import TestRegistry, seed_codelist
 
 FILE = """\
 name: structures

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from contexture.sandbox.demo.comparison import Comparison
+from contexture_sandbox.demo.comparison import Comparison
 from tools.cluster.evidence import Copies, Evidence, Kill
 
 EQUAL = Comparison(topics=5, prepared=40, read=40, different=0)

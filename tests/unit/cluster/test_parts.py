@@ -15,9 +15,9 @@ import httpx
 import pytest
 
 from contexture.errors import RetriableError
+from contexture.java.runtime import Java
 from contexture.publications import load_publications
-from contexture.sandbox.java import Java
-from contexture.sandbox.stack import project_folder
+from contexture_sandbox.stack import project_folder
 from tools.cluster import object_store
 from tools.cluster.accounts import Account, unprivileged
 from tools.cluster.evidence import variables

@@ -10,8 +10,8 @@ import httpx
 from builders.pages import block
 from contexture.outbox.inbox_reader import InboxReader
 from contexture.outbox.storage import Storage
-from contexture.sandbox.context_broker import TestBroker
-from contexture.sandbox.ports import free_port
+from contexture_sandbox.context_broker import TestBroker
+from contexture_sandbox.ports import free_port
 
 PAGE = "how-to/receive-notifications.md"
 CAR = {"id": "car1", "type": "car", "speed": {"type": "Number", "value": 5}}

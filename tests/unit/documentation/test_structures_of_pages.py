@@ -11,9 +11,9 @@ import pytest
 from builders.pages import block
 from builders.registry import SEX_AND_FLOW, codelist, codelists
 from contexture.errors import ConfigurationError
-from contexture.sandbox.ports import free_port
-from contexture.sandbox.registry import TestRegistry
 from contexture.sdmx import Selector
+from contexture_sandbox.ports import free_port
+from contexture_sandbox.registry import TestRegistry
 
 PUBLISH, SPLIT, SELECT = "how-to/publish-structures.md", "how-to/split-structures.md", "how-to/select-structures.md"
 RUN = "how-to/run-a-test-registry.md"
@@ -76,7 +76,7 @@ def test_a_registry_is_asked_and_each_structure_written_to_a_file(terminal):
 
 def test_a_registry_of_the_sandbox_serves_until_it_is_ended(terminal):
     port = free_port()
-    script = block(RUN, "python -m contexture.sandbox registry").replace(".venv/bin/python", "python")
+    script = block(RUN, "python -m contexture_sandbox registry").replace(".venv/bin/python", "python")
     with terminal.beside(script.replace("8179", str(port))) as url:
         assert url == f"http://127.0.0.1:{port}"
         connection = {"conn_type": "http", "host": url}

@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives import serialization
 from contexture.kafka import ClientSettings, KafkaConfigurationError
 from contexture.kafka.clients import admin, reader, transactional_producer
 from contexture.kafka.watch import ClientWatch
-from contexture.sandbox.certificates import Authority
+from contexture_sandbox.certificates import Authority
 
 MINIMAL = {"bootstrap.servers": "127.0.0.1:9", "security.protocol": "SASL_SSL"}
 

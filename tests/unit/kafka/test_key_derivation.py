@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives.serialization import PrivateFormat, pkcs12
 
 from contexture.kafka import ClientSettings, KafkaConfigurationError
 from contexture.kafka.key_derivation import rounds_in
-from contexture.sandbox.certificates import write_certificates
+from contexture_sandbox.certificates import write_certificates
 
 PASSWORD = "made-up"
 

@@ -16,7 +16,7 @@ from contexture.kafka import ClientSettings, listeners
 from contexture.kafka.errors import KafkaConfigurationError
 from contexture.kafka.listeners import Spoken, listener, other_protocol
 from contexture.kafka.watch import ClientWatch
-from contexture.sandbox.certificates import Authority
+from contexture_sandbox.certificates import Authority
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.serialization import pkcs12
 
 from contexture.kafka import ClientSettings, KafkaConfigurationError
-from contexture.sandbox.certificates import write_certificates
+from contexture_sandbox.certificates import write_certificates
 
 MINIMAL = {"bootstrap.servers": "a:1", "security.protocol": "SSL"}
 PASSWORD = "pässwörd-hush"

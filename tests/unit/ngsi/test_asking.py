@@ -11,9 +11,9 @@ import pytest
 from contexture.ngsi import BrokerConnection, ContextBroker, EntityQuery
 from contexture.ngsi.asking import LONGEST_ADDRESS, entities_question
 from contexture.ngsi.transport import Question
-from contexture.sandbox.context_broker import SeedEntity, api
-from contexture.sandbox.context_broker.broker import Broker, Call
-from contexture.sandbox.context_broker.loading import load
+from contexture_sandbox.context_broker import SeedEntity, api
+from contexture_sandbox.context_broker.broker import Broker, Call
+from contexture_sandbox.context_broker.loading import load
 
 SCOPE = {"fiware-servicepath": "/a"}
 

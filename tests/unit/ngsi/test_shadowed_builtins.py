@@ -14,7 +14,7 @@ from contexture.ngsi import EntityQuery, parse_entity
 from contexture.ngsi.notifications.parsed import parse_notified
 from contexture.ngsi.rules import RuleOptions, check_entity
 from contexture.ngsi.sighting import sight
-from contexture.sandbox.context_broker.loading import SeedEntity, load
+from contexture_sandbox.context_broker.loading import SeedEntity, load
 from samples_location import samples_or_skip
 
 CREATED, MODIFIED = "2026-01-01T00:00:00.000Z", "2026-01-02T00:00:00.000Z"

@@ -13,9 +13,9 @@ from builders.comparing import Held, Told, snapshot, state
 from contexture.changes import Verdict, compare
 from contexture.ngsi import BrokerConnection, ContextBroker, EntityQuery, Page
 from contexture.ngsi.slicing import cut_places, slice_count, sliced
-from contexture.sandbox.context_broker import Churn, SeedEntity, api
-from contexture.sandbox.context_broker.broker import Broker, Call
-from contexture.sandbox.context_broker.loading import load
+from contexture_sandbox.context_broker import Churn, SeedEntity, api
+from contexture_sandbox.context_broker.broker import Broker, Call
+from contexture_sandbox.context_broker.loading import load
 
 ENTITIES = 1500
 NEW_YEAR = datetime(2026, 1, 1, tzinfo=UTC)

@@ -21,7 +21,7 @@ from contexture.outbox.inbox_writer import InboxWriter
 from contexture.outbox.storage import Storage
 from contexture.reception import Credentials, Target, ThisMachineOnly
 from contexture.reception.request import read_body
-from contexture.sandbox.context_broker import TestBroker
+from contexture_sandbox.context_broker import TestBroker
 
 ACCESS = Credentials.of(tokens=["t0ken"], users=[("broker", "pass:word")])
 ENTITY = {"id": "urn:a:1", "type": "Sensor", "t": {"type": "Number", "value": 20.50, "metadata": {}}}

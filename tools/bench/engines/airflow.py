@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from operator import methodcaller
 from pathlib import Path
 
-from contexture.sandbox.stack import StackOptions
+from contexture_sandbox.stack import StackOptions
 from tools.bench.engines.attending import attended
 from tools.bench.engines.counted_platform import CountedPlatform, write_publications
 from tools.bench.engines.database import Databases, Stock

@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from itertools import count
 from pathlib import Path
 
+from contexture.java.runtime import Java
 from contexture.operations import pools
-from contexture.sandbox.java import Java
-from contexture.sandbox.processes import ChildProcess
-from contexture.sandbox.stack import Progress, StackOptions
+from contexture_sandbox.processes import ChildProcess
+from contexture_sandbox.stack import Progress, StackOptions
 from tools.bench.engines.counted_store import CountedStore
 from tools.cluster.platform import BROKERS, ClusterPlatform
 from tools.cluster.postgres import PostgresServer

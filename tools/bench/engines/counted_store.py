@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from contexture.sandbox.ports import LOOPBACK
+from contexture_sandbox.ports import LOOPBACK
 from tools.cluster.object_store import ObjectStore
 
 PROGRAM = Path(__file__).with_name("store_program.py")

@@ -9,7 +9,7 @@ from pathlib import Path
 from confluent_kafka import Producer
 
 from contexture.kafka import ClientSettings, TopicSpec, ensure_topics
-from contexture.sandbox.kafka import EmbeddedKafka
+from contexture_sandbox.kafka import EmbeddedKafka
 from tools.bench.engines.accounting import ProcessorTime, mapped_files, open_files
 from tools.bench.engines.spark import BENCH
 from tools.bench.loads import Load

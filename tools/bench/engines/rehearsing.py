@@ -9,7 +9,7 @@ from pathlib import Path
 from contexture.outbox.lifecycle import Outboxes
 from contexture.outbox.orders import StageOrder
 from contexture.outbox.storage import Storage
-from contexture.sandbox.kafka import EmbeddedKafka
+from contexture_sandbox.kafka import EmbeddedKafka
 from tools.bench.engines.submitting import Staged, Submits
 from tools.bench.outbox_files import PUBLICATION
 from tools.bench.sourcing import SourceRun

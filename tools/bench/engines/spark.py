@@ -7,7 +7,7 @@ from functools import partial
 from itertools import count
 from pathlib import Path
 
-from contexture.sandbox import java
+from contexture.java.runtime import find_java
 from tools.bench.engines.rehearsing import Rehearsal
 from tools.bench.engines.submitting import DRIVER, EXECUTORS, SOURCE, Staged, Submits
 from tools.bench.measures import Measure, alternate, shown
@@ -22,7 +22,7 @@ EXECUTORS_AT_MOST = 2
 def standalone(folder: Path, variables: Mapping[str, str]) -> SparkStandalone:
     """A master and two workers of one core; executors find these variables in their environment."""
     folders = SparkFolders(folder / "services", folder / "work", folder / "scratch", folder / "conf")
-    return SparkStandalone(folders, java.find(), variables)
+    return SparkStandalone(folders, find_java(), variables)
 
 
 def spark(setting: Setting) -> list[Measure]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import count
 
-from contexture.sandbox.kafka import EmbeddedKafka
+from contexture_sandbox.kafka import EmbeddedKafka
 from tools.bench.engines.counted_store import CountedStore, Traffic
 from tools.bench.engines.rehearsing import Rehearsal
 from tools.bench.engines.spark import BENCH, standalone

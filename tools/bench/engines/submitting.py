@@ -10,12 +10,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from contexture.java.runtime import find_java
 from contexture.ngsi.connection import BrokerConnection
 from contexture.outbox.layout import PublicationFolder
 from contexture.outbox.orders import StageOrder, StageResult
 from contexture.outbox.storage import Storage
-from contexture.sandbox import class_data, java
-from contexture.sandbox.ports import LOOPBACK
+from contexture_airflow.spark_class_data import java_options, record_class_data
+from contexture_sandbox.ports import LOOPBACK
 from tools.bench.engines.accounting import ProcessorTime, all_times, command_line, tree_seconds
 from tools.bench.engines.watching import MemoryWatch
 from tools.bench.spark_session import SUBMITTED
@@ -109,7 +110,7 @@ class Submits:
 
     def _command(self, order: str, executors: int) -> list[str]:
         master = f"spark://{LOOPBACK}:{self.spark.port}"
-        options = class_data.java_options(self._java())
+        options = java_options(self._java())
         further = {"spark.driver.extraJavaOptions": options, "spark.cores.max": str(executors)}
         settings = {**SUBMITTED, "spark.master": master, **further}
         words = [word for name, value in settings.items() for word in ("--conf", f"{name}={value}")]
@@ -136,8 +137,8 @@ class Submits:
         }
 
     def _java(self) -> dict[str, str]:
-        runtime = java.find()
-        return {**runtime.environment(), **class_data.record(runtime, lambda line: None)}
+        runtime = find_java()
+        return {**runtime.environment(), **record_class_data(runtime, lambda line: None)}
 
     def _zip(self) -> Path:
         """What executors get; made in a process of its own, for making it imports Airflow."""

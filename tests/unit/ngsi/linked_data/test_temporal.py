@@ -19,7 +19,7 @@ from contexture.ngsi.linked_data.flavour import Flavour
 from contexture.ngsi.linked_data.temporal import HistoryBroker
 from contexture.ngsi.linked_data.temporal_questions import Stretch
 from contexture.ngsi.transport import Patience
-from contexture.sandbox.context_broker.linked_data import FLAVOURS
+from contexture_sandbox.context_broker.linked_data import FLAVOURS
 
 TEN = datetime(2026, 1, 1, 10, tzinfo=UTC)
 HOUR = Stretch(TEN, TEN + timedelta(hours=1))

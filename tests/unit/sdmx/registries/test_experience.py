@@ -10,9 +10,9 @@ import pytest
 from builders import structures
 from builders.registries import AT_ONCE, JSON_2_0, connection
 from builders.registry import EXR, SEX, SEX_AND_FLOW, codelist, codelists, urn
-from contexture.sandbox.registry import TestRegistry
 from contexture.sdmx.registries import FusionRegistry, NotExpressible, Query, Reply, open_registry
 from contexture.sdmx.registries.experience import Experience
+from contexture_sandbox.registry import TestRegistry
 
 SEX_JSON = structures.sdmx_json("2.0", {"codelists": [structures.CODELIST_JSON]}).encode()
 CODELIST, FLOW = Query("Codelist", "X", "A", "1.0"), Query("Dataflow", "X", "B", "1.0")

@@ -14,7 +14,6 @@ from builders import structures
 from builders.registries import AT_ONCE, FUSION_JSON, JSON_2_0, ML_2_1, START, connection, told
 from builders.registry import EXR, SEX, SEX_AND_FLOW, codelist, codelists, urn
 from contexture.errors import ConfigurationError
-from contexture.sandbox.registry import TestRegistry
 from contexture.sdmx import FusionRegistry, split
 from contexture.sdmx.registries import (
     IncompleteReplyError,
@@ -27,6 +26,7 @@ from contexture.sdmx.registries import (
     Reply,
     open_registry,
 )
+from contexture_sandbox.registry import TestRegistry
 
 FLOWS = "/sdmx/v2/structure/dataflow"
 

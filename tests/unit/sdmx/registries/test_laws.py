@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from builders.registries import AT_ONCE, ML_2_1, START, connection
 from builders.registry import EXR, SEX, SEX_AND_FLOW, codelist, codelists, urn
-from contexture.sandbox.registry import Fault, TestRegistry
-from contexture.sandbox.registry.model import Face
 from contexture.sdmx.registries import RegistryUnavailableError, Reply, open_registry
+from contexture_sandbox.registry import Fault, TestRegistry
+from contexture_sandbox.registry.model import Face
 
 FAULTS = st.lists(
     st.builds(

@@ -12,7 +12,6 @@ from builders import structures
 from builders.registries import AT_ONCE, EDI, ML_2_1, connection
 from builders.registry import EXR, SEX, SEX_AND_FLOW, codelist, codelists, urn
 from contexture.errors import DefectError
-from contexture.sandbox.registry import TestRegistry
 from contexture.sdmx import SdmxRegistry, split
 from contexture.sdmx.registries import (
     IncompleteReplyError,
@@ -22,6 +21,7 @@ from contexture.sdmx.registries import (
     Reply,
     open_registry,
 )
+from contexture_sandbox.registry import TestRegistry
 
 ML_3_0 = "application/vnd.sdmx.structure+xml;version=3.0.0"
 

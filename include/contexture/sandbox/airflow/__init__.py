@@ -1,9 +1,0 @@
-"""Airflow on one machine: its environment, its processes and its REST interface."""
-
-from __future__ import annotations
-
-from contexture.sandbox.airflow.client import AirflowClient
-from contexture.sandbox.airflow.environment import AirflowSettings, Login
-from contexture.sandbox.airflow.processes import AirflowProcesses
-
-__all__ = ["AirflowClient", "AirflowProcesses", "AirflowSettings", "Login"]

@@ -1,0 +1,77 @@
+"""`/sandbox/…`: the test's side of the broker over HTTP, for use from another process. No part of NGSI."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import orjson
+
+from contexture_sandbox.context_broker.answers import Answer, json_answer
+from contexture_sandbox.context_broker.broker import Broker, Call
+from contexture_sandbox.context_broker.churn import Churn
+from contexture_sandbox.context_broker.faults import Fault
+from contexture_sandbox.context_broker.loading import load, read_lines
+
+
+def answer(broker: Broker, call: Call) -> Answer:
+    """The answer to a request below `/sandbox`."""
+    action = _ACTIONS.get((call.method, "/".join(call.segments[1:])))
+    if action is None:
+        known = sorted(f"{method} /sandbox/{path}" for method, path in _ACTIONS)
+        return json_answer({"error": "unknown", "known": known}, status=404)
+    try:
+        return json_answer(action(broker, call.body))
+    except (ValueError, TypeError, KeyError) as error:
+        return json_answer({"error": "not understood", "description": str(error)}, status=400)
+
+
+def _stats(broker: Broker, _body: bytes) -> object:
+    with broker.store.lock:
+        entities = {name: len(tenant.entities) for name, tenant in sorted(broker.store.tenants.items())}
+    return {
+        "entities": entities,
+        "requests": dict(broker.counts),
+        "pages": broker.pages,
+        "notifications": {"sent": broker.notifier.sent, "failed": broker.notifier.failed},
+        "database_gone": broker.faults.database_gone,
+    }
+
+
+def _load(broker: Broker, body: bytes) -> object:
+    return dataclasses.asdict(load(broker.store, read_lines(body)))
+
+
+def _clear(broker: Broker, _body: bytes) -> object:
+    broker.store.clear()
+    return {"cleared": True}
+
+
+def _set_faults(broker: Broker, body: bytes) -> object:
+    """`{database_gone, delay_seconds, faults: [{kind, nth, times, path, …}], churn: {service, …}}`; replaces all."""
+    given: dict[str, Any] = orjson.loads(body or b"{}")
+    faults = [Fault(**one) for one in given.pop("faults", [])]
+    gone, delay = bool(given.pop("database_gone", False)), float(given.pop("delay_seconds", 0.0))
+    churn = Churn(broker.store, **given.pop("churn")) if "churn" in given else None
+    if given:
+        raise ValueError(f"unknown: {', '.join(given)}; known: database_gone, delay_seconds, faults, churn")
+    broker.faults.clear()
+    for fault in faults:
+        broker.faults.plan(fault)
+    broker.faults.database_gone, broker.faults.delay_seconds, broker.faults.after_page = gone, delay, churn
+    return {"faults": len(faults), "database_gone": gone, "delay_seconds": delay, "churn": churn is not None}
+
+
+def _no_faults(broker: Broker, _body: bytes) -> object:
+    broker.faults.clear()
+    return {"faults": 0}
+
+
+_ACTIONS: dict[tuple[str, str], Callable[[Broker, bytes], object]] = {
+    ("GET", "stats"): _stats,
+    ("POST", "load"): _load,
+    ("DELETE", "entities"): _clear,
+    ("POST", "faults"): _set_faults,
+    ("DELETE", "faults"): _no_faults,
+}
