@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 from contexture.errors import ConfigurationError
 from contexture.ngsi.answers import NotOfferedError
-from contexture.outbox.manifest import Manifest
-from contexture.outbox.orders import StageOrder
-from contexture.outbox.replay import NoLogError, NothingArchivedError, found, replay
+from contexture.storage.manifest import Manifest
+from contexture.storage.orders import StageOrder
+from contexture.storage.replay import NoLogError, NothingArchivedError, found, replay
 
 
 def backfill(order: StageOrder, of_history: Callable[[], Manifest]) -> Manifest:

@@ -12,13 +12,13 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 from contexture.changes import Verdict as EventVerdict
-from contexture.outbox.layout import PublicationFolder
-from contexture.outbox.manifest import ExpectationResult, LandingManifest, Manifest, Verdict
-from contexture.outbox.orders import StageOrder
-from contexture.outbox.replay import listed
-from contexture.outbox.samples import Sample, quarantine_samples
-from contexture.outbox.storage import Storage
 from contexture.publications.quality_combinations import ATTRIBUTE_COLUMNS
+from contexture.storage.layout import PublicationFolder
+from contexture.storage.manifest import ExpectationResult, LandingManifest, Manifest, Verdict
+from contexture.storage.orders import StageOrder
+from contexture.storage.replay import listed
+from contexture.storage.samples import Sample, quarantine_samples
+from contexture.storage.storage import Storage
 from spark_jobs.preparation.attribute_rows import ATTRIBUTE_ROWS, ATTRIBUTES_FOLDER, judges_attributes
 from spark_jobs.preparation.counting import newest_modification
 from spark_jobs.preparation.superseded import SUPERSEDED, current_rows, is_current, superseded_events

@@ -15,13 +15,13 @@ from contexture.ngsi.connection import BrokerConnection
 from contexture.ngsi.opening import open_broker
 from contexture.ngsi.paging import CLOCK_MARGIN, broker_text
 from contexture.ngsi.sighting import moment
-from contexture.outbox.inbox_claim import Claim
-from contexture.outbox.layout import PublicationFolder
-from contexture.outbox.manifest import LandingManifest
-from contexture.outbox.orders import StageOrder
-from contexture.outbox.schemas import LANDING
-from contexture.outbox.storage import Storage
 from contexture.publications import Publication
+from contexture.storage.inbox_claim import Claim
+from contexture.storage.layout import PublicationFolder
+from contexture.storage.manifest import LandingManifest
+from contexture.storage.orders import StageOrder
+from contexture.storage.schemas import LANDING
+from contexture.storage.storage import Storage
 from spark_jobs.failures import intended
 from spark_jobs.landed import Landed
 from spark_jobs.notified import nothing_read, with_notified

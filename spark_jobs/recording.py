@@ -16,7 +16,7 @@ def touch(folder: str) -> None:
     """Makes rows in Python, writes them, reads them, passes them through Python, and collects."""
     from pyspark.sql.pandas.types import from_arrow_schema
 
-    from contexture.outbox.schemas import LANDING
+    from contexture.storage.schemas import LANDING
 
     spark = start_session("recording")
     schema = from_arrow_schema(LANDING)
@@ -32,7 +32,7 @@ def touch(folder: str) -> None:
 def _one_row(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     import pyarrow as pa
 
-    from contexture.outbox.schemas import LANDING
+    from contexture.storage.schemas import LANDING
 
     for _ in batches:
         columns = [_one(field.type) for field in LANDING]

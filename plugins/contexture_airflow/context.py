@@ -10,7 +10,7 @@ from contexture.errors import ConfigurationError
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
-    from contexture.outbox.orders import ReplayOptions
+    from contexture.storage.orders import ReplayOptions
     from contexture_airflow.steps.run import Interval, RunRequest
 
 
@@ -47,7 +47,7 @@ def _run_type(run: Any) -> str:
 
 
 def _replay(params: Mapping[str, Any]) -> ReplayOptions:
-    from contexture.outbox.orders import ReplayOptions
+    from contexture.storage.orders import ReplayOptions
 
     given = {field: params[name] for name, field in REPLAY_PARAMS.items() if params.get(name) is not None}
     return ReplayOptions.model_validate(given)

@@ -12,16 +12,16 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
-from contexture.outbox.lifecycle import Outboxes
-from contexture.outbox.storage import Storage
+from contexture.storage.lifecycle import Outboxes
+from contexture.storage.storage import Storage
 from contexture_airflow.connections import kafka_settings, source_connection
 from contexture_airflow.steps.sending import staged_publication, topic_counts
 
 if TYPE_CHECKING:
     from airflow.providers.openlineage.extractors import OperatorLineage
 
-    from contexture.outbox.manifest import Manifest
     from contexture.publications import Publication
+    from contexture.storage.manifest import Manifest
 
 MOST_TOPICS: Final = 500
 """How many topics one event names; those with most records come first."""

@@ -17,10 +17,10 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 from contexture.changes import Verdict
-from contexture.outbox.schemas import COLLISIONS, QUARANTINE
-from contexture.outbox.state_reader import StateReader
-from contexture.outbox.storage import Storage
 from contexture.publications import Publication
+from contexture.storage.schemas import COLLISIONS, QUARANTINE
+from contexture.storage.state_reader import StateReader
+from contexture.storage.storage import Storage
 from contexture.topics.collisions import Meanings, colliding
 from spark_jobs.preparation.holders import Holders
 from spark_jobs.preparation.sent_topics import SentTopics

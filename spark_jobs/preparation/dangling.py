@@ -11,9 +11,9 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from contexture.changes.hashes import hash_words
-from contexture.outbox.state import State, StatePointer
-from contexture.outbox.state_reader import StateReader
-from contexture.outbox.storage import Storage
+from contexture.storage.state import State, StatePointer
+from contexture.storage.state_reader import StateReader
+from contexture.storage.storage import Storage
 from spark_jobs.preparation.settings import Preparation
 from spark_jobs.preparation.superseded import current_rows
 

@@ -9,12 +9,12 @@ import pyarrow.parquet as pq
 
 from contexture.messages.envelopes import envelope
 from contexture.ngsi.rules.catalogue import REJECTING, severities
-from contexture.outbox.layout import SHARD_FILE
-from contexture.outbox.manifest import LandingManifest, Manifest, ShardManifest
-from contexture.outbox.orders import StageOrder
-from contexture.outbox.replay import backfill_headers
-from contexture.outbox.replay_topics import check_topics
-from contexture.outbox.storage import Storage
+from contexture.storage.layout import SHARD_FILE
+from contexture.storage.manifest import LandingManifest, Manifest, ShardManifest
+from contexture.storage.orders import StageOrder
+from contexture.storage.replay import backfill_headers
+from contexture.storage.replay_topics import check_topics
+from contexture.storage.storage import Storage
 from spark_jobs.preparation.collisions import RULE as COLLISION
 from spark_jobs.preparation.counting import Counts
 from spark_jobs.preparation.planning import Plan

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from contexture.messages.cloudevents.changes import Occasion
 from contexture.messages.envelopes import Envelope, HeaderValues
-from contexture.outbox.schemas import HEADER_PREFIX
+from contexture.storage.schemas import HEADER_PREFIX
 
 _READ = ("identity", "content_hash", "modified_at")
 

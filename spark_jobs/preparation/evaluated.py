@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from contexture.kafka.partitioner import shards_for
-from contexture.outbox.schemas import with_headers
+from contexture.storage.schemas import with_headers
 from spark_jobs.preparation.attribute_rows import ATTRIBUTE_ROWS
 from spark_jobs.preparation.rendered import RENDERED
 from spark_jobs.preparation.settings import Preparation

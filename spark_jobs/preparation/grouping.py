@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from contexture.messages.cygnus_lines import join
-from contexture.outbox.schemas import HEADER_PREFIX, IDENTITIES, with_headers
+from contexture.storage.schemas import HEADER_PREFIX, IDENTITIES, with_headers
 
 _RECORD = pa.schema(
     [

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from contexture.changes import Comparison
-from contexture.outbox.schemas import STATE
+from contexture.storage.schemas import STATE
 
 
 def marked(held: Any, comparison: Comparison, moment: datetime) -> Any:

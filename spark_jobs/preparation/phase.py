@@ -19,13 +19,13 @@ from typing import Any
 import orjson
 import pyarrow.parquet as pq
 
-from contexture.outbox.inbox_claim import hand_over
-from contexture.outbox.lifecycle import Outboxes
-from contexture.outbox.manifest import LandingManifest, Manifest
-from contexture.outbox.orders import StageOrder
-from contexture.outbox.schemas import FORMAT_VERSION, LANDING
-from contexture.outbox.state import State
-from contexture.outbox.storage import Storage
+from contexture.storage.inbox_claim import hand_over
+from contexture.storage.lifecycle import Outboxes
+from contexture.storage.manifest import LandingManifest, Manifest
+from contexture.storage.orders import StageOrder
+from contexture.storage.schemas import FORMAT_VERSION, LANDING
+from contexture.storage.state import State
+from contexture.storage.storage import Storage
 from spark_jobs.preparation.assembly import SUMMARY, assembly
 from spark_jobs.preparation.attribute_rows import ATTRIBUTE_ROWS, ATTRIBUTES_FOLDER, judges_attributes
 from spark_jobs.preparation.conflicts import RULE as DUPLICATE

@@ -17,11 +17,11 @@ import pyarrow.parquet as pq
 
 from contexture.changes import Comparison, ShrinkGuard, Verdict, compare
 from contexture.ngsi.rules.catalogue import severities
-from contexture.outbox.schemas import STATE
-from contexture.outbox.state import State, StatePointer
-from contexture.outbox.state_reader import StateReader
-from contexture.outbox.storage import Storage
-from contexture.outbox.vanishing import SHOWN, keep_vanishing
+from contexture.storage.schemas import STATE
+from contexture.storage.state import State, StatePointer
+from contexture.storage.state_reader import StateReader
+from contexture.storage.storage import Storage
+from contexture.storage.vanishing import SHOWN, keep_vanishing
 from spark_jobs.preparation.batching import sent_events
 from spark_jobs.preparation.collisions import find_collisions, note_collisions, refusing
 from spark_jobs.preparation.conflicts import RULE as DUPLICATE

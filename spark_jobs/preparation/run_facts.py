@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from contexture.outbox.manifest import LandingManifest
-from contexture.outbox.state import StatePointer
+from contexture.storage.manifest import LandingManifest
+from contexture.storage.state import StatePointer
 from spark_jobs.preparation.settings import Preparation
 
 

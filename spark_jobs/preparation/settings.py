@@ -7,9 +7,9 @@ from datetime import datetime
 
 from contexture.messages.envelopes import envelope
 from contexture.ngsi.rules.catalogue import severities
-from contexture.outbox.layout import PublicationFolder
-from contexture.outbox.orders import StageOrder
 from contexture.publications import Publication
+from contexture.storage.layout import PublicationFolder
+from contexture.storage.orders import StageOrder
 
 PART_BITS = 12
 MAXIMUM_PARTS = 1 << PART_BITS

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from time import monotonic
 
-from contexture.outbox.manifest import Verdict
-from contexture.outbox.samples import Sample, Samples
-from contexture.outbox.storage import Storage
 from contexture.publications import Publication
+from contexture.storage.manifest import Verdict
+from contexture.storage.samples import Sample, Samples
+from contexture.storage.storage import Storage
 from spark_jobs.quality.data_docs import copy
 from spark_jobs.quality.expected import Expected
 from spark_jobs.quality.frames import AcceptedFrames

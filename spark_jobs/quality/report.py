@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from contexture.outbox.manifest import Manifest, Verdict
 from contexture.publications import Publication
+from contexture.storage.manifest import Manifest, Verdict
 from spark_jobs.quality.observations import Finding
 from spark_jobs.quality.summary import RunSummary
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from contexture.ngsi.sighting import moment
-from contexture.outbox.schemas import LANDING
+from contexture.storage.schemas import LANDING
 
 if TYPE_CHECKING:
     from contexture.ngsi.broker import Page

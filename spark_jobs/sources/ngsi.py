@@ -52,7 +52,7 @@ class NgsiDataSource(DataSource):
         """The landing schema."""
         from pyspark.sql.pandas.types import from_arrow_schema
 
-        from contexture.outbox.schemas import LANDING
+        from contexture.storage.schemas import LANDING
 
         return from_arrow_schema(LANDING)
 
@@ -143,7 +143,7 @@ def ngsi_rows(
     """
     from pyspark.sql.pandas.types import from_arrow_schema
 
-    from contexture.outbox.schemas import LANDING
+    from contexture.storage.schemas import LANDING
 
     reader = NgsiReader(selection, connection)
 

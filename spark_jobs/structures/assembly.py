@@ -14,8 +14,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from contexture.messages.structure_envelopes import structure_envelope
-from contexture.outbox.layout import SHARD_FILE
-from contexture.outbox.schemas import (
+from contexture.storage.layout import SHARD_FILE
+from contexture.storage.schemas import (
     HEADER_PREFIX,
     QUARANTINE,
     REGISTRY_HEADER,
@@ -23,7 +23,7 @@ from contexture.outbox.schemas import (
     TRANSCODED_HEADERS,
     with_headers,
 )
-from contexture.outbox.storage import Storage
+from contexture.storage.storage import Storage
 from spark_jobs.preparation.settings import Preparation
 from spark_jobs.structures.bodies import Bodies
 from spark_jobs.structures.enveloped import Wrapping

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from contexture.messages.cloudevents.changes import Occasion
 from contexture.messages.structure_envelopes import Content, StructureEnvelope
-from contexture.outbox.schemas import HEADER_PREFIX
+from contexture.storage.schemas import HEADER_PREFIX
 from spark_jobs.structures.bodies import Bodies, Place
 
 _TOLD = ("key", "media_type", "content_hash", "source_transaction", "happened_at", "occasion")

@@ -10,13 +10,13 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 from contexture.changes import Verdict as EventVerdict
-from contexture.outbox.layout import PublicationFolder
-from contexture.outbox.manifest import LandingManifest, Manifest, Verdict
-from contexture.outbox.orders import StageOrder
-from contexture.outbox.samples import Sample as Broken
-from contexture.outbox.samples import quarantine_samples
-from contexture.outbox.storage import Storage
 from contexture.publications.quality_combinations import STRUCTURE_COLUMNS
+from contexture.storage.layout import PublicationFolder
+from contexture.storage.manifest import LandingManifest, Manifest, Verdict
+from contexture.storage.orders import StageOrder
+from contexture.storage.samples import Sample as Broken
+from contexture.storage.samples import quarantine_samples
+from contexture.storage.storage import Storage
 from spark_jobs.judgement import judged_once
 from spark_jobs.quality.broken import STRUCTURE, warned
 from spark_jobs.quality.frames import ROWS_IN_MEMORY, AcceptedFrames

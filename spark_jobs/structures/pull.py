@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING
 
 from contexture.changes.structures import newly_routed
 from contexture.errors import DefectError
-from contexture.outbox.layout import PublicationFolder
-from contexture.outbox.manifest import LandingManifest
-from contexture.outbox.orders import StageOrder
-from contexture.outbox.refused_structures import refused_structures
-from contexture.outbox.state import State
-from contexture.outbox.storage import Storage
 from contexture.sdmx import Format, Selector
 from contexture.sdmx.reading.steps import Moved, nothing_moves
 from contexture.sdmx.reading.watermarks import settled, transaction_of
 from contexture.sdmx.registries import Registry, RegistryConnection, open_registry, splittable
 from contexture.sdmx.routing import Router
 from contexture.sdmx.transcoding import source_formats, target_format
+from contexture.storage.layout import PublicationFolder
+from contexture.storage.manifest import LandingManifest
+from contexture.storage.orders import StageOrder
+from contexture.storage.refused_structures import refused_structures
+from contexture.storage.state import State
+from contexture.storage.storage import Storage
 from spark_jobs.structures.intake import Intake, Listed
 from spark_jobs.structures.joining import check_nothing_pends
 from spark_jobs.structures.logged import land_deleted, land_logged

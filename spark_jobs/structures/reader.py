@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Literal
 
 from contexture.errors import RetriableError
-from contexture.outbox.storage import Storage
 from contexture.sdmx import Artefact, Format, StructureMessageError, Urn, split
 from contexture.sdmx.registries import (
     Registry,
@@ -24,6 +23,7 @@ from contexture.sdmx.registries import (
     read_one_in,
     same_artefact,
 )
+from contexture.storage.storage import Storage
 from spark_jobs.structures.landing_file import LandingFile, landing_file
 from spark_jobs.structures.questions import Many, One, Place, Share, Told, What
 

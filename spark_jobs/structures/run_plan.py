@@ -23,12 +23,12 @@ from contexture.changes.structures import (
     plan_structures,
 )
 from contexture.errors import ConfigurationError
-from contexture.outbox.manifest import LandingManifest
-from contexture.outbox.state import State, StatePointer
-from contexture.outbox.storage import Storage
-from contexture.outbox.vanishing import keep_vanishing
 from contexture.sdmx.routing import router
 from contexture.sdmx.rules import severities
+from contexture.storage.manifest import LandingManifest
+from contexture.storage.state import State, StatePointer
+from contexture.storage.storage import Storage
+from contexture.storage.vanishing import keep_vanishing
 from spark_jobs.preparation.settings import Preparation
 from spark_jobs.preparation.whole_work import check_seen
 from spark_jobs.structures.columns import LOOKED_AT

@@ -11,9 +11,9 @@ import pyarrow.parquet as pq
 
 from contexture.changes import Verdict
 from contexture.changes.structures import NO_CONTENT
-from contexture.outbox.manifest import LandingManifest
-from contexture.outbox.storage import Storage
 from contexture.sdmx.rules import REJECTING, Broken, RuleOptions, Told, check_held
+from contexture.storage.manifest import LandingManifest
+from contexture.storage.storage import Storage
 from spark_jobs.preparation.settings import Preparation
 from spark_jobs.structures.run_plan import RunPlan
 

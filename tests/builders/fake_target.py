@@ -13,8 +13,8 @@ from contexture.kafka.arbitration import start_of
 from contexture.kafka.ledger import LedgerStanding
 from contexture.kafka.ledger_copies import LedgerCopies
 from contexture.kafka.topic_identities import HIDDEN
-from contexture.outbox.manifest import Manifest
 from contexture.publications import Publication
+from contexture.storage.manifest import Manifest
 from contexture_airflow.steps.target import Sending
 
 

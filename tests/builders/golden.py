@@ -9,9 +9,9 @@ from typing import Any
 import orjson
 
 from contexture.kafka import ClientSettings, Publisher, SenderNames
-from contexture.outbox.manifest import Manifest
-from contexture.outbox.reader import OutboxShardReader
-from contexture.outbox.storage import Storage
+from contexture.storage.manifest import Manifest
+from contexture.storage.reader import OutboxShardReader
+from contexture.storage.storage import Storage
 from fakes.clock import TickingClock
 from fakes.kafka_cluster import FakeCluster, FakeHidden, FakeLedger, Sent
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 from collections.abc import Callable
 
-from contexture.outbox.inbox_files import InboxFile, newest_time_us
+from contexture.storage.inbox_files import InboxFile, newest_time_us
 
 
 class PowerLostError(BaseException):

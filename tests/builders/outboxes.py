@@ -11,13 +11,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from contexture.events import identity_hash
-from contexture.outbox.layout import PublicationFolder
-from contexture.outbox.lifecycle import Outboxes
-from contexture.outbox.manifest import ExpectationResult, Manifest, ShardManifest, Verdict
-from contexture.outbox.orders import StageOrder
-from contexture.outbox.schemas import IDENTITIES, OUTBOX
-from contexture.outbox.storage import Storage
 from contexture.publications import Publication, fingerprint
+from contexture.storage.layout import PublicationFolder
+from contexture.storage.lifecycle import Outboxes
+from contexture.storage.manifest import ExpectationResult, Manifest, ShardManifest, Verdict
+from contexture.storage.orders import StageOrder
+from contexture.storage.schemas import IDENTITIES, OUTBOX
+from contexture.storage.storage import Storage
 
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 Record = tuple[str, bytes, bytes | None]

@@ -10,16 +10,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from builders.landing import landing
-from contexture.outbox.conclusion import conclude
-from contexture.outbox.layout import PublicationFolder
-from contexture.outbox.lifecycle import Outboxes
-from contexture.outbox.manifest import LandingManifest, Manifest
-from contexture.outbox.orders import Retry, StageOrder
-from contexture.outbox.reader import OutboxShardReader
-from contexture.outbox.retrying import land_quarantined
-from contexture.outbox.state import State
-from contexture.outbox.storage import Storage
 from contexture.publications import Publication, fingerprint
+from contexture.storage.conclusion import conclude
+from contexture.storage.layout import PublicationFolder
+from contexture.storage.lifecycle import Outboxes
+from contexture.storage.manifest import LandingManifest, Manifest
+from contexture.storage.orders import Retry, StageOrder
+from contexture.storage.reader import OutboxShardReader
+from contexture.storage.retrying import land_quarantined
+from contexture.storage.state import State
+from contexture.storage.storage import Storage
 from spark_jobs.preparation.phase import Stopwatch, prepare
 
 if TYPE_CHECKING:

@@ -16,19 +16,19 @@ from builders.structure_intake import Opened, read_here
 from builders.structure_runs import InProcess, registry_publication, structure_order
 from contexture.kafka import ClientSettings, Publisher, SenderNames
 from contexture.kafka.arbitration import start_of
-from contexture.outbox.conclusion import conclude
-from contexture.outbox.layout import PublicationFolder
-from contexture.outbox.lifecycle import Outboxes
-from contexture.outbox.manifest import LandingManifest, Manifest
-from contexture.outbox.orders import ReplayOptions, Retry, StageOrder
-from contexture.outbox.reader import OutboxShardReader
-from contexture.outbox.retrying import Quarantine
-from contexture.outbox.state import State
-from contexture.outbox.storage import Storage
 from contexture.publications import Publication
 from contexture.sdmx import Selector
 from contexture.sdmx.registries import RegistryConnection
 from contexture.sdmx.routing import router
+from contexture.storage.conclusion import conclude
+from contexture.storage.layout import PublicationFolder
+from contexture.storage.lifecycle import Outboxes
+from contexture.storage.manifest import LandingManifest, Manifest
+from contexture.storage.orders import ReplayOptions, Retry, StageOrder
+from contexture.storage.reader import OutboxShardReader
+from contexture.storage.retrying import Quarantine
+from contexture.storage.state import State
+from contexture.storage.storage import Storage
 from fakes.kafka_cluster import FakeCluster, FakeHidden, FakeLedger
 from fakes.structure_registry import MEDIA_TYPE, FakeRegistry
 from spark_jobs.preparation.phase import Stopwatch

@@ -11,15 +11,15 @@ import pyarrow.parquet as pq
 
 from builders.outboxes import Record, outbox
 from contexture.events import identity_hash
-from contexture.outbox.layout import PublicationFolder
-from contexture.outbox.lifecycle import Outboxes
-from contexture.outbox.manifest import Manifest
-from contexture.outbox.schemas import STATE
-from contexture.outbox.state import State, StatePointer
-from contexture.outbox.state_files import writing
-from contexture.outbox.state_rows import latest
-from contexture.outbox.storage import Storage
 from contexture.publications import Publication
+from contexture.storage.layout import PublicationFolder
+from contexture.storage.lifecycle import Outboxes
+from contexture.storage.manifest import Manifest
+from contexture.storage.schemas import STATE
+from contexture.storage.state import State, StatePointer
+from contexture.storage.state_files import writing
+from contexture.storage.state_rows import latest
+from contexture.storage.storage import Storage
 
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 

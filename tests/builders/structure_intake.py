@@ -10,14 +10,14 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from contexture.outbox.manifest import Mode
-from contexture.outbox.orders import StageOrder
 from contexture.publications import Publication
 from contexture.publications.delivery import Message
 from contexture.publications.source import Source
 from contexture.publications.topics import Topics
 from contexture.sdmx import Selector
 from contexture.sdmx.registries import RegistryConnection, splittable
+from contexture.storage.manifest import Mode
+from contexture.storage.orders import StageOrder
 from fakes.structure_registry import MEDIA_TYPE, FakeRegistry
 from spark_jobs.structures.intake import Intake
 from spark_jobs.structures.questions import Share, Told

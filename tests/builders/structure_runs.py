@@ -11,13 +11,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from builders.preparing import Preparer
-from contexture.outbox.layout import PublicationFolder
-from contexture.outbox.manifest import LandingManifest, Manifest
-from contexture.outbox.orders import StageOrder
-from contexture.outbox.schemas import LANDING
-from contexture.outbox.storage import Storage
 from contexture.publications import Publication, fingerprint
 from contexture.sdmx import split
+from contexture.storage.layout import PublicationFolder
+from contexture.storage.manifest import LandingManifest, Manifest
+from contexture.storage.orders import StageOrder
+from contexture.storage.schemas import LANDING
+from contexture.storage.storage import Storage
 from spark_jobs.preparation.phase import Stopwatch
 from spark_jobs.structures.phase import prepare_structures
 

@@ -16,11 +16,11 @@ from contexture.java.runtime import find_java
 from contexture.kafka import ClientSettings
 from contexture.operations.verification.replica_topics import KafkaTopics
 from contexture.operations.verification.verifying import verify
-from contexture.outbox.layout import PublicationFolder
-from contexture.outbox.lifecycle import Outboxes
-from contexture.outbox.manifest import Manifest
-from contexture.outbox.storage import Storage
 from contexture.publications import Publication
+from contexture.storage.layout import PublicationFolder
+from contexture.storage.lifecycle import Outboxes
+from contexture.storage.manifest import Manifest
+from contexture.storage.storage import Storage
 from contexture_airflow.steps.attempting import attempts_of
 from contexture_airflow.steps.concluding import conclude_run
 from contexture_airflow.steps.gate import judge

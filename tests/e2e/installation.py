@@ -15,9 +15,9 @@ from typing import Any, TypeVar
 import httpx
 
 from builders.terminal import Terminal
-from contexture.outbox.lifecycle import Outboxes
-from contexture.outbox.manifest import Manifest
-from contexture.outbox.storage import Storage
+from contexture.storage.lifecycle import Outboxes
+from contexture.storage.manifest import Manifest
+from contexture.storage.storage import Storage
 from contexture_sandbox.airflow import Login
 from contexture_sandbox.airflow.client import DagRun
 from contexture_sandbox.demo.comparison import concluded

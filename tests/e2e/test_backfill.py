@@ -22,9 +22,9 @@ import pytest
 from builders.pages import block
 from builders.terminal import Terminal
 from contexture.kafka.replica import ReplicaRecord
-from contexture.outbox.lifecycle import Outboxes
-from contexture.outbox.retention import expire
-from contexture.outbox.state import State, StatePointer
+from contexture.storage.lifecycle import Outboxes
+from contexture.storage.retention import expire
+from contexture.storage.state import State, StatePointer
 from contexture_sandbox.airflow.client import DagRun
 from e2e.backfill_form import begin_backfill
 from e2e.browser import browser

@@ -17,9 +17,9 @@ import pytest
 
 from builders.attempts import failed_send
 from builders.outboxes import outbox, publication, records
-from contexture.outbox.attempts import AttemptLog
-from contexture.outbox.lifecycle import Outboxes
-from contexture.outbox.state import State
+from contexture.storage.attempts import AttemptLog
+from contexture.storage.lifecycle import Outboxes
+from contexture.storage.state import State
 from contexture_sandbox.airflow import Login
 from contexture_sandbox.airflow.client import DagRun
 from contexture_sandbox.context_broker.entities import SeedEntity

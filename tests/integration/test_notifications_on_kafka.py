@@ -19,13 +19,13 @@ from builders.reception_server import serving
 from contexture.java.runtime import find_java
 from contexture.kafka import ClientSettings, read_committed
 from contexture.ngsi import BrokerConnection
-from contexture.outbox.lifecycle import Outboxes
-from contexture.outbox.manifest import Manifest
-from contexture.outbox.orders import StageResult
-from contexture.outbox.storage import Storage
 from contexture.publications import Publication
 from contexture.reception import Credentials
 from contexture.reception.publications import Inboxes, target_of
+from contexture.storage.lifecycle import Outboxes
+from contexture.storage.manifest import Manifest
+from contexture.storage.orders import StageResult
+from contexture.storage.storage import Storage
 from contexture_airflow.steps.attempting import attempts_of
 from contexture_airflow.steps.concluding import conclude_run
 from contexture_airflow.steps.gate import judge

@@ -21,7 +21,7 @@ from contexture.kafka import read_committed
 from contexture.ngsi import BrokerConnection
 from contexture.operations.verification.replica_topics import KafkaTopics
 from contexture.operations.verification.verifying import verify
-from contexture.outbox.state import State
+from contexture.storage.state import State
 from contexture_sandbox.context_broker import SeedEntity, TestBroker
 from contexture_sandbox.kafka import EmbeddedKafka
 from spark_jobs import phases

@@ -19,10 +19,10 @@ from builders.whole_runs import Lasting, WholeRuns, spark_session
 from contexture.kafka import ClientSettings
 from contexture.kafka.errors import KafkaConfigurationError
 from contexture.ngsi import BrokerConnection
-from contexture.outbox.lifecycle import Outboxes
-from contexture.outbox.manifest import Manifest
-from contexture.outbox.state import State
 from contexture.publications import Publication
+from contexture.storage.lifecycle import Outboxes
+from contexture.storage.manifest import Manifest
+from contexture.storage.state import State
 from contexture_airflow.steps.attempting import attempts_of
 from contexture_airflow.steps.concluding import conclude_run
 from contexture_airflow.steps.gate import judge

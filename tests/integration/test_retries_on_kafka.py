@@ -18,11 +18,11 @@ import pytest
 from builders.outboxes import outbox, publication, records
 from contexture.kafka import ClientSettings, read_committed
 from contexture.operations import ProducerStore, TransactionStatus
-from contexture.outbox.attempts import AttemptLog, SendAttempts
-from contexture.outbox.lifecycle import Outboxes
-from contexture.outbox.manifest import Manifest
-from contexture.outbox.storage import Storage
 from contexture.publications import Publication
+from contexture.storage.attempts import AttemptLog, SendAttempts
+from contexture.storage.lifecycle import Outboxes
+from contexture.storage.manifest import Manifest
+from contexture.storage.storage import Storage
 from contexture_airflow.steps.attempting import AttemptsUsedUpError, attempts_of
 from contexture_airflow.steps.gate import judge
 from contexture_airflow.steps.kafka_target import KafkaTarget

@@ -14,10 +14,10 @@ from builders.outboxes import publication
 from builders.whole_runs import Lasting, WholeRuns, spark_session
 from contexture.kafka import read_committed
 from contexture.ngsi import BrokerConnection
-from contexture.outbox.manifest import Verdict
-from contexture.outbox.retrying import Quarantine
-from contexture.outbox.state import State
 from contexture.publications import Publication
+from contexture.storage.manifest import Verdict
+from contexture.storage.retrying import Quarantine
+from contexture.storage.state import State
 from contexture_sandbox.context_broker import SeedEntity, TestBroker
 from contexture_sandbox.kafka import EmbeddedKafka
 from spark_jobs import phases

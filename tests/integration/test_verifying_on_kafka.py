@@ -25,12 +25,12 @@ from contexture.operations import ProducerStore
 from contexture.operations.verification.findings import Verification
 from contexture.operations.verification.replica_topics import KafkaTopics
 from contexture.operations.verification.verifying import verify
-from contexture.outbox.conclusion import conclude
-from contexture.outbox.layout import PublicationFolder
-from contexture.outbox.lifecycle import Outboxes
-from contexture.outbox.manifest import Manifest
-from contexture.outbox.reader import OutboxShardReader
-from contexture.outbox.storage import Storage
+from contexture.storage.conclusion import conclude
+from contexture.storage.layout import PublicationFolder
+from contexture.storage.lifecycle import Outboxes
+from contexture.storage.manifest import Manifest
+from contexture.storage.reader import OutboxShardReader
+from contexture.storage.storage import Storage
 from contexture_sandbox.kafka import EmbeddedKafka
 
 pytestmark = pytest.mark.integration

@@ -80,10 +80,10 @@ def test_the_wheel_holds_the_product_and_nothing_that_tests_it(wheel: Path) -> N
         "migration",
         "ngsi",
         "operations",
-        "outbox",
         "publications",
         "reception",
         "sdmx",
+        "storage",
         "topics",
     ]
 

@@ -11,14 +11,14 @@ import pytest
 from builders.fake_target import FakeTarget
 from builders.outboxes import NOON, Record, publication
 from builders.states import Held, approved
-from contexture.outbox.layout import PublicationFolder
-from contexture.outbox.lifecycle import Outboxes
-from contexture.outbox.manifest import Manifest
-from contexture.outbox.orders import ReplayOptions, StageOrder
-from contexture.outbox.replay import replay
-from contexture.outbox.state import State
-from contexture.outbox.storage import Storage
 from contexture.publications import Publication, fingerprint
+from contexture.storage.layout import PublicationFolder
+from contexture.storage.lifecycle import Outboxes
+from contexture.storage.manifest import Manifest
+from contexture.storage.orders import ReplayOptions, StageOrder
+from contexture.storage.replay import replay
+from contexture.storage.state import State
+from contexture.storage.storage import Storage
 from contexture_airflow.steps.attempting import attempts_of
 from contexture_airflow.steps.concluding import conclude_run
 from contexture_airflow.steps.run import RunRequest, Staged

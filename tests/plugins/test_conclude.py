@@ -13,12 +13,12 @@ from builders.notifying import notify
 from builders.outboxes import NOON, outbox, publication, records, say_whom
 from builders.states import Held, held
 from contexture.errors import ConfigurationError, RetriableError
-from contexture.outbox.inbox_claim import Claim, hand_over, keep_claim
-from contexture.outbox.layout import PublicationFolder
-from contexture.outbox.lifecycle import Outboxes
-from contexture.outbox.manifest import Manifest
-from contexture.outbox.state import State
-from contexture.outbox.storage import Storage
+from contexture.storage.inbox_claim import Claim, hand_over, keep_claim
+from contexture.storage.layout import PublicationFolder
+from contexture.storage.lifecycle import Outboxes
+from contexture.storage.manifest import Manifest
+from contexture.storage.state import State
+from contexture.storage.storage import Storage
 from contexture_airflow.steps.concluding import conclude_run
 from contexture_airflow.steps.run import RunRequest, Staged
 from contexture_airflow.steps.settling import settle

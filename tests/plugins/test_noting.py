@@ -13,9 +13,9 @@ from builders.tables import rows
 from contexture.errors import RejectedError, RetriableError
 from contexture.kafka import LedgerEntry
 from contexture.operations import Journal, ProducerStore, TransactionStatus
-from contexture.outbox.lifecycle import Outboxes
-from contexture.outbox.manifest import Manifest
-from contexture.outbox.storage import Storage
+from contexture.storage.lifecycle import Outboxes
+from contexture.storage.manifest import Manifest
+from contexture.storage.storage import Storage
 from contexture_airflow.steps.attempting import attempts_of
 from contexture_airflow.steps.noting import ShardNotes, open_journal, source_noted
 from contexture_airflow.steps.run import RunRequest

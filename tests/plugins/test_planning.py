@@ -9,8 +9,8 @@ import pytest
 from builders.fake_target import FakeTarget
 from builders.outboxes import NOON, publication
 from contexture.errors import ConfigurationError
-from contexture.outbox.orders import ReplayOptions
-from contexture.outbox.state import StatePointer
+from contexture.storage.orders import ReplayOptions
+from contexture.storage.state import StatePointer
 from contexture_airflow.steps.planning import check_replay, decide, difference
 from contexture_airflow.steps.run import RunRequest
 

@@ -14,13 +14,13 @@ from builders.outboxes import NOON, outbox, publication
 from builders.structure_publications import structures
 from contexture.errors import ConfigurationError
 from contexture.kafka import LedgerEntry
-from contexture.outbox.layout import PublicationFolder
-from contexture.outbox.orders import StageOrder
-from contexture.outbox.schemas import QUARANTINE
-from contexture.outbox.state import State, StatePointer
-from contexture.outbox.storage import Storage
 from contexture.publications import fingerprint
 from contexture.sdmx import SelectorError
+from contexture.storage.layout import PublicationFolder
+from contexture.storage.orders import StageOrder
+from contexture.storage.schemas import QUARANTINE
+from contexture.storage.state import State, StatePointer
+from contexture.storage.storage import Storage
 from contexture_airflow.steps.planning import decide, plan_run
 from contexture_airflow.steps.run import RunPlan, RunRequest
 from contexture_airflow.steps.staging import place_order

@@ -14,12 +14,12 @@ from builders.registry_outboxes import Told, registry_outbox, structures
 from builders.states import Held, held, state_table
 from contexture.errors import ConfigurationError, RejectedError, RetriableError
 from contexture.kafka import ClientSettings
-from contexture.outbox.layout import PublicationFolder
-from contexture.outbox.lifecycle import Outboxes
-from contexture.outbox.manifest import ExpectationResult, Manifest, Verdict
-from contexture.outbox.orders import StageOrder
-from contexture.outbox.state import State
-from contexture.outbox.storage import Storage
+from contexture.storage.layout import PublicationFolder
+from contexture.storage.lifecycle import Outboxes
+from contexture.storage.manifest import ExpectationResult, Manifest, Verdict
+from contexture.storage.orders import StageOrder
+from contexture.storage.state import State
+from contexture.storage.storage import Storage
 from contexture_airflow.steps.concluding import conclude_run
 from contexture_airflow.steps.gate import judge
 from contexture_airflow.steps.kafka_target import KafkaTarget

@@ -14,13 +14,13 @@ from builders.fake_target import FakeTarget
 from builders.outboxes import NOON, outbox, publication, records
 from builders.states import Held
 from contexture.errors import ConfigurationError
-from contexture.outbox.known_topics import known_topics
-from contexture.outbox.layout import PublicationFolder
-from contexture.outbox.lifecycle import Outboxes
-from contexture.outbox.manifest import Manifest
-from contexture.outbox.orders import StageOrder
-from contexture.outbox.state import State, StatePointer
-from contexture.outbox.storage import Storage
+from contexture.storage.known_topics import known_topics
+from contexture.storage.layout import PublicationFolder
+from contexture.storage.lifecycle import Outboxes
+from contexture.storage.manifest import Manifest
+from contexture.storage.orders import StageOrder
+from contexture.storage.state import State, StatePointer
+from contexture.storage.storage import Storage
 from contexture_airflow.steps.attempting import attempts_of
 from contexture_airflow.steps.concluding import conclude_run
 from contexture_airflow.steps.gate import judge

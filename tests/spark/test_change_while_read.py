@@ -16,9 +16,9 @@ from builders.landing import MORNING, car
 from builders.outboxes import publication
 from builders.preparing import Preparer
 from contexture.ngsi import BrokerConnection
-from contexture.outbox.manifest import LandingManifest, Manifest, Verdict
-from contexture.outbox.orders import StageOrder
 from contexture.publications import Publication, fingerprint
+from contexture.storage.manifest import LandingManifest, Manifest, Verdict
+from contexture.storage.orders import StageOrder
 from contexture_sandbox.context_broker import Churn, SeedEntity, TestBroker
 from spark_jobs.judgement import judge_outbox
 from spark_jobs.pull import pull

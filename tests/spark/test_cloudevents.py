@@ -15,9 +15,9 @@ from builders.outboxes import publication
 from builders.preparing import Preparer
 from contexture.messages.cloudevents import decode
 from contexture.ngsi import BrokerConnection
-from contexture.outbox.manifest import Manifest
-from contexture.outbox.orders import StageOrder
 from contexture.publications import fingerprint
+from contexture.storage.manifest import Manifest
+from contexture.storage.orders import StageOrder
 from spark_jobs.preparation.phase import Stopwatch, prepare
 from spark_jobs.pull import pull
 

@@ -23,10 +23,10 @@ from builders.registry import codelist, codelists, urn
 from builders.structure_runs import StructurePreparer, only, registry_publication, told
 from contexture.operations.event_outbox import Reading, prepare
 from contexture.operations.events import EventType, ToldEvent
-from contexture.outbox.manifest import Manifest
-from contexture.outbox.orders import StageOrder
-from contexture.outbox.storage import Storage
 from contexture.publications import Publication, fingerprint, load_file
+from contexture.storage.manifest import Manifest
+from contexture.storage.orders import StageOrder
+from contexture.storage.storage import Storage
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

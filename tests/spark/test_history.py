@@ -14,9 +14,9 @@ from builders.outboxes import publication
 from builders.preparing import Preparer
 from contexture.ngsi import BrokerConnection
 from contexture.ngsi.answers import NotOfferedError
-from contexture.outbox.manifest import Manifest
-from contexture.outbox.orders import ReplayOptions, StageOrder
 from contexture.publications import fingerprint
+from contexture.storage.manifest import Manifest
+from contexture.storage.orders import ReplayOptions, StageOrder
 from contexture_sandbox.context_broker import TestBroker
 from contexture_sandbox.context_broker.linked_data import LinkedDataFace
 from spark_jobs.history import land_history

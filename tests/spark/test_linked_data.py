@@ -13,11 +13,11 @@ from builders.outboxes import publication
 from builders.preparing import Preparer
 from contexture.errors import RetriableError
 from contexture.ngsi import BrokerConnection
-from contexture.outbox.conclusion import conclude
-from contexture.outbox.lifecycle import Outboxes
-from contexture.outbox.manifest import LandingManifest, Manifest
-from contexture.outbox.orders import StageOrder
 from contexture.publications import Publication, fingerprint
+from contexture.storage.conclusion import conclude
+from contexture.storage.lifecycle import Outboxes
+from contexture.storage.manifest import LandingManifest, Manifest
+from contexture.storage.orders import StageOrder
 from contexture_sandbox.context_broker import TestBroker
 from contexture_sandbox.context_broker.linked_data import LinkedDataFace
 from spark_jobs.pull import pull

@@ -13,13 +13,13 @@ import pytest
 
 from builders.outboxes import publication
 from contexture.ngsi import BrokerConnection
-from contexture.outbox.conclusion import conclude
-from contexture.outbox.layout import PublicationFolder
-from contexture.outbox.lifecycle import Outboxes
-from contexture.outbox.manifest import Verdict
-from contexture.outbox.orders import StageOrder, StageResult
-from contexture.outbox.storage import Storage
 from contexture.publications import Publication, fingerprint
+from contexture.storage.conclusion import conclude
+from contexture.storage.layout import PublicationFolder
+from contexture.storage.lifecycle import Outboxes
+from contexture.storage.manifest import Verdict
+from contexture.storage.orders import StageOrder, StageResult
+from contexture.storage.storage import Storage
 from contexture_sandbox.context_broker import SeedEntity, TestBroker
 from spark_jobs import phases, stage
 

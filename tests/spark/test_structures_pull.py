@@ -18,14 +18,14 @@ from builders.states import Held, write_files
 from builders.structure_intake import structure_order
 from builders.structures import CODELIST_JSON, sdmx_json
 from contexture.errors import ConfigurationError, RetriableError
-from contexture.outbox.layout import PublicationFolder
-from contexture.outbox.manifest import LandingManifest
-from contexture.outbox.orders import StageOrder
-from contexture.outbox.schemas import LANDING
-from contexture.outbox.state import State
-from contexture.outbox.storage import Storage
 from contexture.sdmx import Format, split
 from contexture.sdmx.registries import RegistryConnection
+from contexture.storage.layout import PublicationFolder
+from contexture.storage.manifest import LandingManifest
+from contexture.storage.orders import StageOrder
+from contexture.storage.schemas import LANDING
+from contexture.storage.state import State
+from contexture.storage.storage import Storage
 from contexture_sandbox.registry import TestRegistry, seed_codelist, seed_message
 from spark_jobs.structures.pull import pull_structures
 

@@ -21,11 +21,11 @@ from contexture.errors import RetriableError
 from contexture.ngsi import BrokerConnection
 from contexture.ngsi.opening import open_broker
 from contexture.ngsi.sighting import moment
-from contexture.outbox.layout import PublicationFolder
-from contexture.outbox.orders import StageOrder
-from contexture.outbox.schemas import LANDING
-from contexture.outbox.storage import Storage
 from contexture.publications import Publication, fingerprint
+from contexture.storage.layout import PublicationFolder
+from contexture.storage.orders import StageOrder
+from contexture.storage.schemas import LANDING
+from contexture.storage.storage import Storage
 from spark_jobs.pull import read_source, selection_of
 from spark_jobs.sources.landing_rows import SLICE_BITS, landing_rows
 from spark_jobs.sources.selection import Selection, Share

@@ -17,9 +17,9 @@ from contexture.kafka import dead_letter
 from contexture.messages.cloudevents.record import CONTENT_TYPE, PREFIX
 from contexture.operations.statuses import TransactionStatus
 from contexture.operations.tables import METADATA, VIEWS
-from contexture.outbox.replay import BACKFILL_HEADER
-from contexture.outbox.schemas import HEADER_PREFIX, REGISTRY_HEADER, TRANSCODED_HEADERS
 from contexture.publications import load_publication_file
+from contexture.storage.replay import BACKFILL_HEADER
+from contexture.storage.schemas import HEADER_PREFIX, REGISTRY_HEADER, TRANSCODED_HEADERS
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])

@@ -12,13 +12,13 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from contexture.outbox.conclusion import conclude
-from contexture.outbox.lifecycle import Outboxes
-from contexture.outbox.manifest import LandingManifest
-from contexture.outbox.orders import StageOrder
-from contexture.outbox.state import State, StatePointer
-from contexture.outbox.storage import Storage
 from contexture.publications import Publication, fingerprint
+from contexture.storage.conclusion import conclude
+from contexture.storage.lifecycle import Outboxes
+from contexture.storage.manifest import LandingManifest
+from contexture.storage.orders import StageOrder
+from contexture.storage.state import State, StatePointer
+from contexture.storage.storage import Storage
 from spark_jobs.preparation.phase import Stopwatch, prepare
 from tools.bench.held_states import car_hashes, hold_cars
 from tools.bench.landing_files import write_landing, write_sightings

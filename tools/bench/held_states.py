@@ -10,10 +10,10 @@ import numpy as np
 import pyarrow as pa
 
 from contexture.events import ContextIdentity, identity_hash, identity_key
-from contexture.outbox.schemas import STATE
-from contexture.outbox.state import State, StatePointer
-from contexture.outbox.state_files import writing
-from contexture.outbox.state_rows import completed, latest
+from contexture.storage.schemas import STATE
+from contexture.storage.state import State, StatePointer
+from contexture.storage.state_files import writing
+from contexture.storage.state_rows import completed, latest
 from tools.bench.cars import MODIFIED_AT, SERVICE, SERVICE_PATH, TYPE
 
 SHARES = (0.9, 0.095, 0.005)

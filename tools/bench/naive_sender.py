@@ -14,9 +14,9 @@ import time
 from confluent_kafka import Producer
 
 from contexture.kafka import ClientSettings
-from contexture.outbox.lifecycle import Outboxes
-from contexture.outbox.reader import OutboxShardReader
-from contexture.outbox.storage import Storage
+from contexture.storage.lifecycle import Outboxes
+from contexture.storage.reader import OutboxShardReader
+from contexture.storage.storage import Storage
 from tools.bench.outbox_files import PUBLICATION, TRANSACTION_RECORDS
 
 Row = tuple[str, bytes, bytes]

@@ -9,14 +9,14 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from contexture.outbox.conclusion import conclude
-from contexture.outbox.layout import PublicationFolder
-from contexture.outbox.lifecycle import Outboxes
-from contexture.outbox.manifest import LandingManifest, Manifest
-from contexture.outbox.orders import StageOrder
-from contexture.outbox.state import State
-from contexture.outbox.storage import Storage
 from contexture.publications import Publication, fingerprint
+from contexture.storage.conclusion import conclude
+from contexture.storage.layout import PublicationFolder
+from contexture.storage.lifecycle import Outboxes
+from contexture.storage.manifest import LandingManifest, Manifest
+from contexture.storage.orders import StageOrder
+from contexture.storage.state import State
+from contexture.storage.storage import Storage
 from spark_jobs.judgement import judge_outbox
 from spark_jobs.preparation.phase import Stopwatch
 from spark_jobs.preparation.phase import prepare as prepare_outbox

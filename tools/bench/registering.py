@@ -9,10 +9,10 @@ from __future__ import annotations
 import shutil
 from typing import TYPE_CHECKING
 
-from contexture.outbox.manifest import LandingManifest, Manifest, Verdict
-from contexture.outbox.orders import StageOrder
 from contexture.publications import Publication
 from contexture.sdmx.registries import RegistryConnection
+from contexture.storage.manifest import LandingManifest, Manifest, Verdict
+from contexture.storage.orders import StageOrder
 from spark_jobs.preparation.phase import Stopwatch
 from spark_jobs.structures.judgement import judge_structures
 from spark_jobs.structures.phase import prepare_structures

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 
 from contexture.kafka import ClientSettings, TopicSpec, ensure_topics
 from contexture.ngsi.connection import BrokerConnection
-from contexture.outbox.conclusion import conclude
-from contexture.outbox.lifecycle import Outboxes
-from contexture.outbox.manifest import LandingManifest, Manifest, Verdict
-from contexture.outbox.orders import StageOrder
-from contexture.outbox.storage import Storage
 from contexture.publications import Publication, fingerprint
+from contexture.storage.conclusion import conclude
+from contexture.storage.lifecycle import Outboxes
+from contexture.storage.manifest import LandingManifest, Manifest, Verdict
+from contexture.storage.orders import StageOrder
+from contexture.storage.storage import Storage
 from contexture_airflow.steps.sending import topic_counts
 from contexture_sandbox.demo.comparison import compare
 from contexture_sandbox.kafka import EmbeddedKafka

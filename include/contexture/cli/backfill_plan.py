@@ -10,13 +10,13 @@ from typing import Literal
 import pyarrow.parquet as pq
 
 from contexture.errors import ConfigurationError
-from contexture.outbox.archive import Archived, archive_of
-from contexture.outbox.lifecycle import Outboxes
-from contexture.outbox.manifest import Document, Manifest
-from contexture.outbox.orders import ReplayOptions
-from contexture.outbox.storage import Storage
 from contexture.publications import Publication
 from contexture.publications.cron import intervals
+from contexture.storage.archive import Archived, archive_of
+from contexture.storage.lifecycle import Outboxes
+from contexture.storage.manifest import Document, Manifest
+from contexture.storage.orders import ReplayOptions
+from contexture.storage.storage import Storage
 
 Outcome = Literal["archive", "source", "part of the archive", "refused", "nothing", "not over", "running"]
 

@@ -12,7 +12,7 @@ from contexture.cli.airflow_access import AirflowAccess
 from contexture.cli.backfill_plan import BackfillPlan, plan_backfill
 from contexture.cli.named_publication import named_publication
 from contexture.errors import ConfigurationError
-from contexture.outbox.orders import ReplayOptions
+from contexture.storage.orders import ReplayOptions
 
 
 def options_of(replay_from: str, incomplete: str, outdated: str, topic_prefix: str) -> ReplayOptions:

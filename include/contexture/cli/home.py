@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from contexture.errors import ConfigurationError
-from contexture.outbox.filesystems import HOME_VARIABLE
-from contexture.outbox.lifecycle import Outboxes, OutboxStatus
-from contexture.outbox.storage import Storage, home_uri
+from contexture.storage.filesystems import HOME_VARIABLE
+from contexture.storage.lifecycle import Outboxes, OutboxStatus
+from contexture.storage.storage import Storage, home_uri
 
 _SHORTEST_PREFIX = 4
 

@@ -24,10 +24,10 @@ from contexture.errors import ConfigurationError
 from contexture.operations.database import DATABASE_VARIABLE, NO_TABLES, database_url
 from contexture.operations.pools import POOLS
 from contexture.operations.tables_found import look, unknown_tables
-from contexture.outbox.filesystems import HOME_VARIABLE
-from contexture.outbox.formats import check_formats
-from contexture.outbox.storage import Storage
 from contexture.publications import Publication, discover
+from contexture.storage.filesystems import HOME_VARIABLE
+from contexture.storage.formats import check_formats
+from contexture.storage.storage import Storage
 
 _LEAST_FREE_BYTES: Final = 1 << 30
 _CLOCK_SECONDS: Final = 10.0

@@ -10,10 +10,10 @@ import pyarrow.parquet as pq
 from pydantic import ValidationError
 
 from contexture.cli.home import Found
-from contexture.outbox.attempts import AttemptLog, SendAttempts
-from contexture.outbox.lifecycle import Outboxes
-from contexture.outbox.manifest import Document, ExpectationResult, Manifest, Verdict
-from contexture.outbox.storage import Storage
+from contexture.storage.attempts import AttemptLog, SendAttempts
+from contexture.storage.lifecycle import Outboxes
+from contexture.storage.manifest import Document, ExpectationResult, Manifest, Verdict
+from contexture.storage.storage import Storage
 
 SAMPLES_OF_A_RULE = 3
 _IDENTITY = ("path", "id", "type")

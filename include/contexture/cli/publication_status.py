@@ -18,11 +18,11 @@ from contexture.operations.page.sources import Sources, manifest, stored
 from contexture.operations.page.standing import Standing
 from contexture.operations.page.status import StatusReport
 from contexture.operations.page.status import statuses as reported
-from contexture.outbox.attempts import AttemptLog, SendAttempts
-from contexture.outbox.inbox_reader import InboxReader
-from contexture.outbox.manifest import Document
-from contexture.outbox.storage import Storage
 from contexture.publications import Publication, discover
+from contexture.storage.attempts import AttemptLog, SendAttempts
+from contexture.storage.inbox_reader import InboxReader
+from contexture.storage.manifest import Document
+from contexture.storage.storage import Storage
 
 
 class PendingOutbox(Document):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from contexture.outbox.manifest import Manifest, ShardManifest
+from contexture.storage.manifest import Manifest, ShardManifest
 
 TRANSACTIONS_SHOWN = 20
 

@@ -14,10 +14,10 @@ from contexture.errors import ConfigurationError
 from contexture.kafka import TopicSpec
 from contexture.kafka.topic_plan import TopicChange, TopicsPlan, apply_plan, plan_topics
 from contexture.kafka.topic_specs import dead_letter_spec, topic_spec
-from contexture.outbox.state import State
-from contexture.outbox.storage import Storage
 from contexture.publications import Publication, load_publications
 from contexture.publications.delivery import KEY_NONE
+from contexture.storage.state import State
+from contexture.storage.storage import Storage
 
 _MADE_NAME = "{"
 

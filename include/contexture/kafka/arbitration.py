@@ -18,7 +18,7 @@ from contexture.kafka.ledger_entry import LedgerEntry
 from contexture.kafka.ports import ShardReader
 
 if TYPE_CHECKING:
-    from contexture.outbox.manifest import RegistryPart
+    from contexture.storage.manifest import RegistryPart
 
 Place = tuple[int, bool]
 

@@ -12,12 +12,12 @@ from contexture.errors import ConfigurationError
 from contexture.kafka.ledger_entry import LedgerEntry
 from contexture.kafka.replica import ReplicaRecord, read_committed
 from contexture.kafka.settings import ClientSettings
-from contexture.outbox.layout import PublicationFolder
-from contexture.outbox.lifecycle import Outboxes
-from contexture.outbox.manifest import Manifest, ShardManifest
-from contexture.outbox.orders import StageOrder
-from contexture.outbox.state import State
-from contexture.outbox.storage import Storage
+from contexture.storage.layout import PublicationFolder
+from contexture.storage.lifecycle import Outboxes
+from contexture.storage.manifest import Manifest, ShardManifest
+from contexture.storage.orders import StageOrder
+from contexture.storage.state import State
+from contexture.storage.storage import Storage
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,9 +11,9 @@ from contexture.kafka.known_sent import KnownSent, settled_entry, shard_of
 from contexture.kafka.ledger_entry import LedgerEntry
 from contexture.kafka.sent_before import OutboxRecord, Place, SentTransactions, digest_of, transactions_sent
 from contexture.kafka.settings import ClientSettings
-from contexture.outbox.manifest import Manifest, ShardManifest
-from contexture.outbox.reader import OutboxShardReader
-from contexture.outbox.schemas import HEADER_PREFIX
+from contexture.storage.manifest import Manifest, ShardManifest
+from contexture.storage.reader import OutboxShardReader
+from contexture.storage.schemas import HEADER_PREFIX
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from contexture.outbox.schemas import EVENT_TIME_HEADER, HEADER_PREFIX
+from contexture.storage.schemas import EVENT_TIME_HEADER, HEADER_PREFIX
 
 _COLUMN = f"{HEADER_PREFIX}{EVENT_TIME_HEADER}"
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from contexture.kafka.ports import Headers, TransactionalProducer
-from contexture.outbox.schemas import HEADER_PREFIX
+from contexture.storage.schemas import HEADER_PREFIX
 
 _POLL_EVERY = 1_000
 

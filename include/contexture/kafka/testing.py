@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 if TYPE_CHECKING:
-    from contexture.outbox.manifest import RegistryPart
+    from contexture.storage.manifest import RegistryPart
 
 
 @dataclass(frozen=True, slots=True)

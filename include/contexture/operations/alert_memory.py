@@ -9,9 +9,9 @@ from typing import Final
 from pydantic import ValidationError
 
 from contexture.operations.failure_mail import Failure
-from contexture.outbox.layout import PublicationFolder
-from contexture.outbox.manifest import Document
-from contexture.outbox.storage import Storage
+from contexture.storage.layout import PublicationFolder
+from contexture.storage.manifest import Document
+from contexture.storage.storage import Storage
 
 QUIET: Final = timedelta(hours=1)
 """How long the same is not told again."""

@@ -10,10 +10,10 @@ from contexture.kafka import LedgerEntry
 from contexture.operations.rows import TransactionRow
 from contexture.operations.statuses import TransactionStatus
 from contexture.operations.store import ProducerStore
-from contexture.outbox.attempts import AttemptLog
-from contexture.outbox.lifecycle import Outboxes
-from contexture.outbox.manifest import ShardManifest
-from contexture.outbox.storage import Storage
+from contexture.storage.attempts import AttemptLog
+from contexture.storage.lifecycle import Outboxes
+from contexture.storage.manifest import ShardManifest
+from contexture.storage.storage import Storage
 
 _CLAIM = -1
 

@@ -26,8 +26,8 @@ from contexture.operations.tables import (
     TRANSACTIONS,
     VERIFICATIONS,
 )
-from contexture.outbox.attempts import SendAttempts
-from contexture.outbox.manifest import RegistryPart
+from contexture.storage.attempts import SendAttempts
+from contexture.storage.manifest import RegistryPart
 
 _AGES = (
     (RUNS, "started_ms"),

@@ -21,9 +21,9 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from contexture.ngsi.notifications import NotificationError, read_notification
-from contexture.outbox.inbox_writer import InboxUnavailableError
 from contexture.reception.request import CORRELATOR, kept_headers, read_body
 from contexture.reception.target import Target
+from contexture.storage.inbox_writer import InboxUnavailableError
 
 _LARGE_BYTES = 64 << 10
 _CHALLENGE = {"WWW-Authenticate": 'Bearer realm="contexture", Basic realm="contexture"'}

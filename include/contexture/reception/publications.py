@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from contexture.errors import RetriableError
-from contexture.outbox.inbox_files import open_shelf
-from contexture.outbox.inbox_writer import InboxWriter
-from contexture.outbox.storage import Storage
 from contexture.publications import Publication
 from contexture.reception.access import Access
 from contexture.reception.target import Target
+from contexture.storage.inbox_files import open_shelf
+from contexture.storage.inbox_writer import InboxWriter
+from contexture.storage.storage import Storage
 
 
 def is_notified(publication: Publication) -> bool:

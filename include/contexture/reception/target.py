@@ -14,7 +14,7 @@ from contexture.reception.access import Access
 
 
 class Inbox(Protocol):
-    """Where notifications are kept; `contexture.outbox.inbox_writer.InboxWriter` is one."""
+    """Where notifications are kept; `contexture.storage.inbox_writer.InboxWriter` is one."""
 
     def submit(self, headers: Mapping[str, str], body: bytes) -> Future[None]:
         """Hands a notification over; the future is done when it is kept for good.

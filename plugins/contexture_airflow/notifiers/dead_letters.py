@@ -12,8 +12,8 @@ from contexture_airflow.notifiers.telling import Audience, airflow_address, tell
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
-    from contexture.outbox.storage import Storage
     from contexture.publications import Publication
+    from contexture.storage.storage import Storage
 
 _NEXT: Final = (
     "read why with contexture dead-letters {publication} (or in the headers contexture_refused_... there), raise the "
@@ -36,8 +36,8 @@ def tell_dead_letters(
 
 
 def _dead_letters(storage: Storage, publication: str, outbox: str) -> int:
-    from contexture.outbox.dead_letters import dead_letters_of
-    from contexture.outbox.lifecycle import Outboxes
+    from contexture.storage.dead_letters import dead_letters_of
+    from contexture.storage.lifecycle import Outboxes
 
     return dead_letters_of(storage, Outboxes(storage, publication).manifest(outbox)).count
 

@@ -11,15 +11,15 @@ from contexture_airflow.notifiers.telling import Audience, airflow_address, tell
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
-    from contexture.outbox.incompleteness import Incompleteness
-    from contexture.outbox.storage import Storage
     from contexture.publications import Publication
+    from contexture.storage.incompleteness import Incompleteness
+    from contexture.storage.storage import Storage
 
 
 def alert_incompleteness(storage: Storage, publication: Publication, context: Context, log: Any) -> None:
     """Alerts the people of a publication when its reads have been incomplete for long; never raises."""
     try:
-        from contexture.outbox.state import State
+        from contexture.storage.state import State
 
         found = State(storage, publication.name).pointer().incomplete
         if found is not None and found.is_lasting:

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from airflow.sdk import Context
 
     from contexture.operations.failure_mail import Failure
-    from contexture.outbox.storage import Storage
     from contexture.publications import Publication
+    from contexture.storage.storage import Storage
 
 # A run that failed was told when it failed, and one that has ended meanwhile needs nobody.
 _UNDER_WAY: Final = frozenset({"queued", "running"})

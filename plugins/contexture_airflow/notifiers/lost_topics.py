@@ -13,9 +13,9 @@ from contexture_airflow.notifiers.telling import Audience, airflow_address, tell
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
-    from contexture.outbox.lost_topics import LostTopics
-    from contexture.outbox.storage import Storage
     from contexture.publications import Publication
+    from contexture.storage.lost_topics import LostTopics
+    from contexture.storage.storage import Storage
 
 _NEXT: Final = (
     "find out who removed the topic. Let consumers read it from its beginning again, and check its permissions and "
@@ -37,7 +37,7 @@ def alerting_lost_topics(storage: Storage, publication: Publication, context: Co
 
 def _noticed(storage: Storage, publication: Publication, log: Any) -> LostTopics | None:
     try:
-        from contexture.outbox.state import State
+        from contexture.storage.state import State
 
         return State(storage, publication.name).pointer().lost_topics
     except Exception:

@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from airflow.sdk import Context
 
     from contexture.operations.failure_mail import Failure
-    from contexture.outbox.storage import Storage
-    from contexture.outbox.vanishing import Vanishing
     from contexture.publications import Publication
+    from contexture.storage.storage import Storage
+    from contexture.storage.vanishing import Vanishing
 
 _SHOWN: Final = 10
 

@@ -11,8 +11,8 @@ from airflow.sdk import BaseNotifier, conf
 
 if TYPE_CHECKING:
     from contexture.operations.failure_mail import Failure, Mail
-    from contexture.outbox.storage import Storage
     from contexture.publications import Publication
+    from contexture.storage.storage import Storage
 
 MAIL_CONNECTION = "contexture_mail"
 """Airflow connection of type `smtp` that mails are sent by."""

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from airflow.sdk import Context
     from airflow.sdk.exceptions import TaskAwaitingInput
 
-    from contexture.outbox.vanishing import Vanishing
     from contexture.publications import Publication
+    from contexture.storage.vanishing import Vanishing
 
 
 def ask_about_shrinking(context: Context, publication: Publication, vanishing: Vanishing) -> TaskAwaitingInput:

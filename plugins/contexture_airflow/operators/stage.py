@@ -17,8 +17,8 @@ from contexture_airflow.spark_class_data import JAVA_OPTIONS, java_options
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
-    from contexture.outbox.storage import Storage
     from contexture.publications import Publication
+    from contexture.storage.storage import Storage
     from contexture_airflow.steps.run import RunPlan
 
 

@@ -16,9 +16,9 @@ from contexture.errors import ConfigurationError, ContextureError, RejectedError
 from contexture.kafka import BrokersAwayError
 from contexture.operations.alerts import AlertKind
 from contexture.operations.interventions import is_known_of_backfill
-from contexture.outbox.attempts import AttemptLog, AttemptState, SendAttempts
-from contexture.outbox.lifecycle import Outboxes
 from contexture.publications import Publication
+from contexture.storage.attempts import AttemptLog, AttemptState, SendAttempts
+from contexture.storage.lifecycle import Outboxes
 
 LONGEST_SLEEP = timedelta(seconds=60)
 """Longer waits end the process, so that they hold no worker slot."""

@@ -6,12 +6,12 @@ from collections.abc import Collection, Iterator
 
 from contexture.errors import ConfigurationError, DefectError, RejectedError, RetriableError
 from contexture.operations.alerts import AlertKind
-from contexture.outbox.layout import PublicationFolder
-from contexture.outbox.lifecycle import Outboxes
-from contexture.outbox.manifest import Manifest, Verdict
-from contexture.outbox.state import State
-from contexture.outbox.storage import Storage
 from contexture.publications import Publication
+from contexture.storage.layout import PublicationFolder
+from contexture.storage.lifecycle import Outboxes
+from contexture.storage.manifest import Manifest, Verdict
+from contexture.storage.state import State
+from contexture.storage.storage import Storage
 from contexture_airflow.steps.run import Staged
 from contexture_airflow.steps.sending import staged_order, staged_publication, topic_counts
 from contexture_airflow.steps.target import Report, Target, TargetFor

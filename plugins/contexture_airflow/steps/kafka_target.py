@@ -26,8 +26,8 @@ from contexture.kafka.ledger_copies import LedgerCopies
 from contexture.kafka.patience import Patience
 from contexture.kafka.topic_identities import topic_ids
 from contexture.kafka.topic_specs import dead_letter_spec, dead_letters_of, topic_spec
-from contexture.outbox.manifest import Manifest
 from contexture.publications import Publication
+from contexture.storage.manifest import Manifest
 from contexture_airflow.steps.cluster import cluster_id
 from contexture_airflow.steps.run import Interval
 from contexture_airflow.steps.target import Report, Sending

@@ -11,8 +11,8 @@ from contexture.errors import ContextureError
 from contexture.kafka import LedgerEntry
 from contexture.kafka.errors import KafkaConfigurationError
 from contexture.kafka.expected_row import ExpectedRow, ledger_lost
-from contexture.outbox.layout import PublicationFolder
-from contexture.outbox.ledger_seen import (
+from contexture.storage.layout import PublicationFolder
+from contexture.storage.ledger_seen import (
     LedgerSeen,
     ShardBegun,
     committed_shards,
@@ -20,8 +20,8 @@ from contexture.outbox.ledger_seen import (
     note_ledger,
     shard_begun,
 )
-from contexture.outbox.manifest import Manifest
-from contexture.outbox.storage import Storage
+from contexture.storage.manifest import Manifest
+from contexture.storage.storage import Storage
 from contexture_airflow.steps.target import Target
 
 _LOG: Final = logging.getLogger(__name__)

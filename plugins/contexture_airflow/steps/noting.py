@@ -11,10 +11,10 @@ from contexture.kafka import LedgerEntry, ShardResult
 from contexture.operations import Journal, ProducerStore, TransactionRow, TransactionStatus
 from contexture.operations.failure_mail import Failure
 from contexture.operations.producer_settings import format_of, properties_of, topics_of
-from contexture.outbox.attempts import SendAttempts
-from contexture.outbox.manifest import Manifest
-from contexture.outbox.storage import Storage
 from contexture.publications import Publication
+from contexture.storage.attempts import SendAttempts
+from contexture.storage.manifest import Manifest
+from contexture.storage.storage import Storage
 from contexture_airflow.metrics import count_failure, count_sent
 from contexture_airflow.steps.run import RunPlan
 from contexture_airflow.steps.telling import tell_attempt, tell_failure

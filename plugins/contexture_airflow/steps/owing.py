@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from contexture.outbox.conclusion import owe_full
-from contexture.outbox.lifecycle import Outboxes
-from contexture.outbox.state import State
-from contexture.outbox.storage import Storage
 from contexture.publications import Publication
+from contexture.storage.conclusion import owe_full
+from contexture.storage.lifecycle import Outboxes
+from contexture.storage.state import State
+from contexture.storage.storage import Storage
 from contexture_airflow.resync import Made, Start
 
 

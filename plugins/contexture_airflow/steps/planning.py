@@ -6,14 +6,14 @@ from datetime import UTC
 from itertools import count
 
 from contexture.errors import ConfigurationError
-from contexture.outbox.layout import PublicationFolder, run_name
-from contexture.outbox.lifecycle import Outboxes
-from contexture.outbox.manifest import Mode
-from contexture.outbox.orders import ReplayOptions
-from contexture.outbox.retrying import resolve
-from contexture.outbox.state import State, StatePointer
-from contexture.outbox.storage import Storage
 from contexture.publications import Publication, fingerprint
+from contexture.storage.layout import PublicationFolder, run_name
+from contexture.storage.lifecycle import Outboxes
+from contexture.storage.manifest import Mode
+from contexture.storage.orders import ReplayOptions
+from contexture.storage.retrying import resolve
+from contexture.storage.state import State, StatePointer
+from contexture.storage.storage import Storage
 from contexture_airflow.steps.registry_runs import (
     check_republish,
     check_selectors,

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from contexture.errors import ConfigurationError
-from contexture.outbox.manifest import Mode
-from contexture.outbox.state import StatePointer
 from contexture.publications import Publication
+from contexture.storage.manifest import Mode
+from contexture.storage.state import StatePointer
 from contexture_airflow.steps.run import RunRequest
 from contexture_airflow.steps.target import Target
 

@@ -10,8 +10,8 @@ from typing import Literal, Self
 
 from pydantic import BaseModel, ConfigDict, JsonValue
 
-from contexture.outbox.manifest import Mode
-from contexture.outbox.orders import ReplayOptions
+from contexture.storage.manifest import Mode
+from contexture.storage.orders import ReplayOptions
 
 Interval = tuple[datetime, datetime]
 

@@ -9,14 +9,14 @@ import pyarrow.parquet as pq
 
 from contexture.errors import ConfigurationError, ContextureError, RejectedError, RetriableError
 from contexture.kafka import FencedError, SequenceTakenError, ShardResult
-from contexture.outbox.layout import PublicationFolder
-from contexture.outbox.lifecycle import Outboxes, Status
-from contexture.outbox.manifest import Manifest
-from contexture.outbox.orders import StageOrder
-from contexture.outbox.reader import OutboxShardReader
-from contexture.outbox.state import State
-from contexture.outbox.storage import Storage
 from contexture.publications import Publication
+from contexture.storage.layout import PublicationFolder
+from contexture.storage.lifecycle import Outboxes, Status
+from contexture.storage.manifest import Manifest
+from contexture.storage.orders import StageOrder
+from contexture.storage.reader import OutboxShardReader
+from contexture.storage.state import State
+from contexture.storage.storage import Storage
 from contexture_airflow.steps.attempting import ShardAttempts
 from contexture_airflow.steps.ledger_watch import expect_ledger, shard_row
 from contexture_airflow.steps.noting import NOWHERE, ShardNotes

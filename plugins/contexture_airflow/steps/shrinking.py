@@ -11,11 +11,11 @@ from contexture.errors import ConfigurationError
 from contexture.operations import Journal
 from contexture.operations.alerts import AlertKind
 from contexture.operations.rows import InterventionRow
-from contexture.outbox.layout import PublicationFolder
-from contexture.outbox.manifest import Document
-from contexture.outbox.storage import Storage
-from contexture.outbox.vanishing import Vanishing, kept_vanishing
 from contexture.publications import Publication
+from contexture.storage.layout import PublicationFolder
+from contexture.storage.manifest import Document
+from contexture.storage.storage import Storage
+from contexture.storage.vanishing import Vanishing, kept_vanishing
 
 APPROVE: Final = "Approve"
 REJECT: Final = "Reject"

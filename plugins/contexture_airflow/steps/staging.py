@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from contexture.errors import ConfigurationError, DefectError, RetriableError, from_dict
-from contexture.outbox.layout import PublicationFolder
-from contexture.outbox.orders import Retry, StageOrder, StageResult
-from contexture.outbox.retrying import resolve
-from contexture.outbox.state import State
-from contexture.outbox.storage import Storage
 from contexture.publications import Publication, fingerprint
+from contexture.storage.layout import PublicationFolder
+from contexture.storage.orders import Retry, StageOrder, StageResult
+from contexture.storage.retrying import resolve
+from contexture.storage.state import State
+from contexture.storage.storage import Storage
 from contexture_airflow.steps.planning import plan_run
 from contexture_airflow.steps.run import RunPlan, RunRequest, Staged
 from contexture_airflow.steps.target import TargetFor

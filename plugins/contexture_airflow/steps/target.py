@@ -10,8 +10,8 @@ from contexture.kafka import AfterFailure, LedgerEntry, SenderNames, ShardReader
 from contexture.kafka.expected_row import ExpectedRow
 from contexture.kafka.ledger import LedgerStanding
 from contexture.kafka.ledger_copies import LedgerCopies
-from contexture.outbox.manifest import Manifest
 from contexture.publications import Publication
+from contexture.storage.manifest import Manifest
 from contexture_airflow.steps.run import Interval
 
 Report = Callable[[str], None]

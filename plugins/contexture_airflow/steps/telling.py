@@ -10,8 +10,8 @@ from pydantic import JsonValue
 from contexture.operations import Journal
 from contexture.operations.events import EventType, Happening
 from contexture.operations.failure_mail import Failure
-from contexture.outbox.attempts import SendAttempts
 from contexture.publications import Publication
+from contexture.storage.attempts import SendAttempts
 from contexture_airflow.steps.run import RunPlan, RunRequest
 
 

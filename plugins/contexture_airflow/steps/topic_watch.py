@@ -12,20 +12,20 @@ from datetime import UTC, datetime
 
 from contexture.errors import ConfigurationError
 from contexture.kafka.topic_identities import HIDDEN
-from contexture.outbox.conclusion import require_topics_again
-from contexture.outbox.known_topics import (
+from contexture.publications import Publication
+from contexture.storage.conclusion import require_topics_again
+from contexture.storage.known_topics import (
     KnownTopics,
     approved_topics,
     known_topics,
     write_approved_topics,
     write_known_topics,
 )
-from contexture.outbox.lifecycle import Outboxes
-from contexture.outbox.lost_topics import held_topics, lost_topics
-from contexture.outbox.manifest import Manifest
-from contexture.outbox.state import State
-from contexture.outbox.storage import Storage
-from contexture.publications import Publication
+from contexture.storage.lifecycle import Outboxes
+from contexture.storage.lost_topics import held_topics, lost_topics
+from contexture.storage.manifest import Manifest
+from contexture.storage.state import State
+from contexture.storage.storage import Storage
 from contexture_airflow.steps.target import Report, Target
 
 _HELD = ["topics", "withheld"]

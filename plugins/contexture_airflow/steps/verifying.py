@@ -13,9 +13,9 @@ from contexture.operations.verification.replica_topics import KafkaTopics
 from contexture.operations.verification.reporting import Reported
 from contexture.operations.verification.source_opening import open_source_view
 from contexture.operations.verification.source_view import SourceView
-from contexture.outbox.state import State
-from contexture.outbox.storage import Storage
 from contexture.publications import Publication
+from contexture.storage.state import State
+from contexture.storage.storage import Storage
 from contexture_airflow.catalogue import publications
 from contexture_airflow.connections import SourceKind, kafka_settings, source_connection
 

@@ -7,8 +7,8 @@ from typing import Final
 
 from fastapi import HTTPException, Response
 
-from contexture.outbox.layout import PublicationFolder
-from contexture.outbox.storage import Storage
+from contexture.storage.layout import PublicationFolder
+from contexture.storage.storage import Storage
 from contexture_airflow.ui.answers import DOCUMENT_POLICY
 
 _TYPES: Final = {

@@ -15,8 +15,8 @@ from contexture.operations.database import NO_TABLES
 from contexture.operations.page.sources import Sources
 from contexture.operations.page.tables import Tables
 from contexture.operations.rows import InterventionRow
-from contexture.outbox.storage import Storage
 from contexture.publications import LoadedPublication, Publication, discover
+from contexture.storage.storage import Storage
 from contexture_airflow.catalogue import stamps
 from contexture_airflow.settings import publications_folder
 from contexture_airflow.steps.open import open_storage

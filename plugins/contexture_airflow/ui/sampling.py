@@ -15,10 +15,10 @@ from contexture.cli.structure_check import preview as preview_structures
 from contexture.errors import ContextureError
 from contexture.ngsi.notifications import notified_form
 from contexture.operations.page.sources import Sources, manifest
-from contexture.outbox.layout import PublicationFolder
-from contexture.outbox.state import State
-from contexture.outbox.storage import Storage
 from contexture.publications import Publication
+from contexture.storage.layout import PublicationFolder
+from contexture.storage.state import State
+from contexture.storage.storage import Storage
 
 ENTITIES = 10
 STRUCTURES = 20_000

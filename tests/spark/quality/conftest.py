@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from contexture.outbox.manifest import ExpectationResult, Verdict
 from contexture.publications import Publication
+from contexture.storage.manifest import ExpectationResult, Verdict
 from spark_jobs.quality.checkpoint import judge
 from spark_jobs.quality.frames import AcceptedFrames
 from spark_jobs.quality.summary import RunSummary

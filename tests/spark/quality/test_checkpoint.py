@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from contexture.outbox.manifest import Verdict
-from contexture.outbox.samples import Sample, Samples
 from contexture.publications import Publication
 from contexture.publications.quality import Expectation
+from contexture.storage.manifest import Verdict
+from contexture.storage.samples import Sample, Samples
 from spark_jobs.quality.summary import RunSummary
 
 pytestmark = pytest.mark.spark

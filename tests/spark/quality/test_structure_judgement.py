@@ -17,9 +17,9 @@ from builders.structure_runs import (
     structure_order,
     told,
 )
-from contexture.outbox.manifest import LandingManifest, Manifest, Verdict
-from contexture.outbox.orders import StageOrder
 from contexture.publications.quality_combinations import STRUCTURE_COLUMNS
+from contexture.storage.manifest import LandingManifest, Manifest, Verdict
+from contexture.storage.orders import StageOrder
 from spark_jobs.structures.judgement import accepted_rows, accepted_structures, judge_structures
 
 if TYPE_CHECKING:

@@ -9,18 +9,18 @@ import pytest
 from builders.attempts import failed_send
 from builders.outboxes import NOON, outbox, publication, records
 from contexture.operations import ProducerStore, TransactionRow, TransactionStatus
-from contexture.outbox.attempts import AttemptLog
-from contexture.outbox.conclusion import conclude
-from contexture.outbox.dead_letters import DeadLettered, keep_dead_letters
-from contexture.outbox.inbox_files import open_shelf
-from contexture.outbox.inbox_writer import InboxWriter
-from contexture.outbox.incompleteness import Incompleteness
-from contexture.outbox.layout import PublicationFolder
-from contexture.outbox.lifecycle import Outboxes
-from contexture.outbox.lost_topics import LostTopics
-from contexture.outbox.state import State, StatePointer
-from contexture.outbox.storage import Storage
-from contexture.outbox.vanishing import keep_vanishing
+from contexture.storage.attempts import AttemptLog
+from contexture.storage.conclusion import conclude
+from contexture.storage.dead_letters import DeadLettered, keep_dead_letters
+from contexture.storage.inbox_files import open_shelf
+from contexture.storage.inbox_writer import InboxWriter
+from contexture.storage.incompleteness import Incompleteness
+from contexture.storage.layout import PublicationFolder
+from contexture.storage.lifecycle import Outboxes
+from contexture.storage.lost_topics import LostTopics
+from contexture.storage.state import State, StatePointer
+from contexture.storage.storage import Storage
+from contexture.storage.vanishing import keep_vanishing
 
 FILE = "name: {name}\nsource: {{kind: ngsi, connection: context_broker, service: a, service_path: /b}}\n"
 

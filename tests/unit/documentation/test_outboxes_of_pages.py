@@ -13,9 +13,9 @@ from builders.pages import block
 from builders.quarantines import refused
 from builders.terminal import Terminal
 from contexture.operations import ProducerStore, TransactionRow, TransactionStatus
-from contexture.outbox.layout import PublicationFolder
-from contexture.outbox.lifecycle import Outboxes
-from contexture.outbox.storage import Storage
+from contexture.storage.layout import PublicationFolder
+from contexture.storage.lifecycle import Outboxes
+from contexture.storage.storage import Storage
 from fakes.airflow_rest import airflow_rest
 
 STUCK, REPORT = "how-to/stuck-outbox.md", "how-to/report-data-quality.md"

@@ -7,9 +7,9 @@ from pathlib import Path
 from builders.outboxes import publication, records
 from builders.states import approved
 from contexture.kafka.known_sent import known_sent
-from contexture.outbox.conclusion import conclude
-from contexture.outbox.layout import PublicationFolder
-from contexture.outbox.storage import Storage
+from contexture.storage.conclusion import conclude
+from contexture.storage.layout import PublicationFolder
+from contexture.storage.storage import Storage
 
 VEHICLES = publication()
 FOLDER = PublicationFolder("vehicles")

@@ -8,9 +8,9 @@ from builders.attempts import failed_send
 from builders.outboxes import NOON, outbox, publication, records
 from contexture.operations.alerts import AlertKind
 from contexture.operations.failure_mail import Failure, PendingSend, compose, pending_sends
-from contexture.outbox.attempts import AttemptLog
-from contexture.outbox.lifecycle import Outboxes
-from contexture.outbox.storage import Storage
+from contexture.storage.attempts import AttemptLog
+from contexture.storage.lifecycle import Outboxes
+from contexture.storage.storage import Storage
 
 
 def failure(**changes: object) -> Failure:

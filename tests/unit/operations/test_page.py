@@ -19,11 +19,11 @@ from contexture.operations.page.standing import DagFacts, Standing
 from contexture.operations.page.tables import Tables
 from contexture.operations.totals import Volume
 from contexture.operations.transaction_filter import ALL_TRANSACTIONS, TransactionFilter
-from contexture.outbox.attempts import AttemptLog
-from contexture.outbox.lifecycle import Outboxes
-from contexture.outbox.state import State, StatePointer
-from contexture.outbox.storage import Storage
 from contexture.publications.understood import UnderstoodKey
+from contexture.storage.attempts import AttemptLog
+from contexture.storage.lifecycle import Outboxes
+from contexture.storage.state import State, StatePointer
+from contexture.storage.storage import Storage
 
 RESTING = DagFacts(paused=False, active=False, next_run_at=NOON + timedelta(minutes=5))
 PAUSED = DagFacts(paused=True, active=False, next_run_at=NOON)

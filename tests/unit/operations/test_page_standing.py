@@ -16,8 +16,8 @@ from contexture.operations.failure_mail import PendingSend
 from contexture.operations.page.paging import Paging
 from contexture.operations.page.pictures import BARS, HEIGHT, bars
 from contexture.operations.page.standing import DagFacts, Judged, Standing, judge
-from contexture.outbox.incompleteness import Incompleteness
-from contexture.outbox.state import StatePointer
+from contexture.storage.incompleteness import Incompleteness
+from contexture.storage.state import StatePointer
 
 RESTING = DagFacts(paused=False, active=False, next_run_at=None)
 ACTIVE = DagFacts(paused=False, active=True, next_run_at=None)

@@ -8,8 +8,8 @@ import pytest
 from pydantic import ValidationError
 
 from builders.structure_publications import structures
-from contexture.outbox.orders import StageOrder
 from contexture.publications import fingerprint
+from contexture.storage.orders import StageOrder
 
 SDMX_ML_2_1 = "application/vnd.sdmx.structure+xml;version=2.1"
 

@@ -4,9 +4,9 @@ import re
 from datetime import UTC, datetime
 from html.parser import HTMLParser
 
-from contexture.outbox.manifest import ExpectationResult, Verdict
-from contexture.outbox.samples import Sample as Broken
 from contexture.publications import Publication
+from contexture.storage.manifest import ExpectationResult, Verdict
+from contexture.storage.samples import Sample as Broken
 from spark_jobs.quality.observations import Finding
 from spark_jobs.quality.report import Report, page
 from spark_jobs.quality.summary import RunSummary, Sample, SharedTopic, StructureSummary, TranscodedStructure

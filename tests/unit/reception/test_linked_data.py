@@ -9,12 +9,12 @@ import orjson
 import pytest
 
 from contexture.ngsi.notifications import Notification, NotificationError, read_notification
-from contexture.outbox.inbox_files import open_shelf
-from contexture.outbox.inbox_writer import InboxWriter
-from contexture.outbox.storage import Storage
 from contexture.publications import Publication
 from contexture.reception import Target, ThisMachineOnly
 from contexture.reception.publications import Inboxes, target_of
+from contexture.storage.inbox_files import open_shelf
+from contexture.storage.inbox_writer import InboxWriter
+from contexture.storage.storage import Storage
 
 ACCESS = ThisMachineOnly(without_credentials=True)
 

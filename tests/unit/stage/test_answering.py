@@ -9,10 +9,10 @@ import orjson
 import pytest
 
 from builders.outboxes import NOON, publication
-from contexture.outbox.layout import PublicationFolder
-from contexture.outbox.orders import StageOrder, StageResult
-from contexture.outbox.storage import Storage
 from contexture.publications import fingerprint
+from contexture.storage.layout import PublicationFolder
+from contexture.storage.orders import StageOrder, StageResult
+from contexture.storage.storage import Storage
 from spark_jobs import stage
 
 FOLDER = PublicationFolder("vehicles")

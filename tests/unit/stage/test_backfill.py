@@ -11,13 +11,13 @@ import pytest
 from builders.outboxes import NOON, outbox, publication, records
 from contexture.errors import ConfigurationError
 from contexture.ngsi.answers import NotOfferedError
-from contexture.outbox.layout import PublicationFolder
-from contexture.outbox.lifecycle import Outboxes
-from contexture.outbox.manifest import Manifest
-from contexture.outbox.orders import ReplayOptions, StageOrder
-from contexture.outbox.replay import NoLogError, NothingArchivedError, PartlyArchivedError
-from contexture.outbox.storage import Storage
 from contexture.publications import Publication, fingerprint
+from contexture.storage.layout import PublicationFolder
+from contexture.storage.lifecycle import Outboxes
+from contexture.storage.manifest import Manifest
+from contexture.storage.orders import ReplayOptions, StageOrder
+from contexture.storage.replay import NoLogError, NothingArchivedError, PartlyArchivedError
+from contexture.storage.storage import Storage
 from spark_jobs.backfill import backfill
 from spark_jobs.judgement import stored_verdict
 

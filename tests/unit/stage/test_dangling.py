@@ -9,10 +9,10 @@ import pyarrow as pa
 
 from builders.states import NOON, write_files
 from contexture.events import ContextIdentity, identity_hash, identity_key
-from contexture.outbox.schemas import STATE
-from contexture.outbox.state import State
-from contexture.outbox.state_reader import StateReader
-from contexture.outbox.storage import Storage
+from contexture.storage.schemas import STATE
+from contexture.storage.state import State
+from contexture.storage.state_reader import StateReader
+from contexture.storage.storage import Storage
 from spark_jobs.preparation.dangling import count_dangling
 
 

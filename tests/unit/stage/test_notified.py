@@ -12,13 +12,13 @@ import pytest
 
 from builders.notifying import HEADERS, body, entity, gone, notify
 from builders.outboxes import publication
-from contexture.outbox.inbox_claim import Claim
-from contexture.outbox.inbox_files import open_shelf
-from contexture.outbox.inbox_writer import InboxWriter
-from contexture.outbox.manifest import LandingManifest
-from contexture.outbox.orders import StageOrder
-from contexture.outbox.storage import Storage
 from contexture.publications import fingerprint
+from contexture.storage.inbox_claim import Claim
+from contexture.storage.inbox_files import open_shelf
+from contexture.storage.inbox_writer import InboxWriter
+from contexture.storage.manifest import LandingManifest
+from contexture.storage.orders import StageOrder
+from contexture.storage.storage import Storage
 from fakes.failing_storage import FailingStorage, KilledError
 from spark_jobs.notified import nothing_read, with_notified
 

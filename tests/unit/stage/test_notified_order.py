@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from builders.notifying import body, notify
 from builders.outboxes import publication
 from contexture.ngsi.notifications import NotifiedEntity
-from contexture.outbox.inbox_claim import Claim
-from contexture.outbox.orders import StageOrder
-from contexture.outbox.storage import Storage
 from contexture.publications import fingerprint
+from contexture.storage.inbox_claim import Claim
+from contexture.storage.orders import StageOrder
+from contexture.storage.storage import Storage
 from spark_jobs.notified import nothing_read, with_notified
 from spark_jobs.notified_order import NotifiedOrder
 

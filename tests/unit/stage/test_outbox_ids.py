@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from builders.outboxes import NOON, publication
-from contexture.outbox.manifest import LandingManifest
-from contexture.outbox.orders import StageOrder
 from contexture.publications import fingerprint
+from contexture.storage.manifest import LandingManifest
+from contexture.storage.orders import StageOrder
 from spark_jobs.preparation.phase import preparation_of
 
 

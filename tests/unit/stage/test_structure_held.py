@@ -22,9 +22,9 @@ from contexture.changes.structures import (
     Telling,
     plan_structures,
 )
-from contexture.outbox.schemas import STATE
-from contexture.outbox.state_rows import completed
 from contexture.sdmx.routing import Router
+from contexture.storage.schemas import STATE
+from contexture.storage.state_rows import completed
 from spark_jobs.structures.held import changed_rows, held_structures
 
 # All of one kind and agency, so that nothing but references tells an order.

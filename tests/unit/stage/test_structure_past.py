@@ -17,12 +17,12 @@ from hypothesis import strategies as st
 
 from builders.registry import urn
 from builders.replica_world import World
-from contexture.outbox.layout import PublicationFolder
-from contexture.outbox.lifecycle import Outboxes
-from contexture.outbox.manifest import Manifest
-from contexture.outbox.reader import OutboxShardReader
-from contexture.outbox.replay import NoLogError, PartlyArchivedError
-from contexture.outbox.state import State
+from contexture.storage.layout import PublicationFolder
+from contexture.storage.lifecycle import Outboxes
+from contexture.storage.manifest import Manifest
+from contexture.storage.reader import OutboxShardReader
+from contexture.storage.replay import NoLogError, PartlyArchivedError
+from contexture.storage.state import State
 from fakes.structure_registry import NOON
 
 A, A2, B, C = urn("A"), urn("A", "2.0"), urn("B"), urn("C")

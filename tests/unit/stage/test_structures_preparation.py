@@ -24,11 +24,11 @@ from builders.structure_runs import (
     told,
 )
 from contexture.errors import ConfigurationError, RetriableError
-from contexture.outbox.lifecycle import Outboxes
-from contexture.outbox.manifest import RegistryPart
-from contexture.outbox.storage import Storage
-from contexture.outbox.vanishing import kept_vanishing
 from contexture.sdmx import split
+from contexture.storage.lifecycle import Outboxes
+from contexture.storage.manifest import RegistryPart
+from contexture.storage.storage import Storage
+from contexture.storage.vanishing import kept_vanishing
 from spark_jobs.preparation.settings import Preparation
 from spark_jobs.structures import phase
 from spark_jobs.structures.evaluation import looked_at_folder

@@ -14,7 +14,7 @@ from contexture.errors import ConfigurationError
 from contexture.kafka import ReplicaRecord, SenderNames
 from contexture.operations.recovery.rebuilding import RebuiltState, rebuilding
 from contexture.operations.verification.replica_topics import Cut
-from contexture.outbox.state import State
+from contexture.storage.state import State
 from fakes.kafka_cluster import FakeLedger
 
 A, B, C = urn("CL_A", "1.0"), urn("CL_B", "1.0"), urn("CL_C")

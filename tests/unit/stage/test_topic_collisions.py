@@ -13,11 +13,11 @@ from builders.outboxes import publication
 from builders.states import NOON, write_files
 from contexture.changes import Verdict
 from contexture.events import AttributeName, ContextIdentity, identity_hash, identity_key
-from contexture.outbox.schemas import STATE
-from contexture.outbox.state import State
-from contexture.outbox.state_reader import StateReader
-from contexture.outbox.storage import Storage
 from contexture.publications import Publication
+from contexture.storage.schemas import STATE
+from contexture.storage.state import State
+from contexture.storage.state_reader import StateReader
+from contexture.storage.storage import Storage
 from contexture.topics import TopicNamer
 from contexture.topics.collisions import Meanings
 from spark_jobs.preparation.collisions import find_collisions, refusing

@@ -17,18 +17,18 @@ import pyarrow.parquet as pq
 
 from contexture.errors import ContextureError
 from contexture.kafka.ledger_entry import LedgerEntry
-from contexture.outbox.attempts import AttemptLog
-from contexture.outbox.inbox_claim import release
-from contexture.outbox.inbox_entry import InboxEntry, decode_file, encode_entry, encode_file
-from contexture.outbox.known_topics import known_topics
-from contexture.outbox.layout import SHARD_FILE, PublicationFolder
-from contexture.outbox.ledger_seen import ledger_seen
-from contexture.outbox.lifecycle import Outboxes, OutboxStatus, Step
-from contexture.outbox.manifest import Manifest, ShardManifest
-from contexture.outbox.reader import OutboxShardReader
-from contexture.outbox.schemas import OUTBOX, STATE
-from contexture.outbox.state import FORMAT, State, StatePointer
-from contexture.outbox.storage import Storage
+from contexture.storage.attempts import AttemptLog
+from contexture.storage.inbox_claim import release
+from contexture.storage.inbox_entry import InboxEntry, decode_file, encode_entry, encode_file
+from contexture.storage.known_topics import known_topics
+from contexture.storage.layout import SHARD_FILE, PublicationFolder
+from contexture.storage.ledger_seen import ledger_seen
+from contexture.storage.lifecycle import Outboxes, OutboxStatus, Step
+from contexture.storage.manifest import Manifest, ShardManifest
+from contexture.storage.reader import OutboxShardReader
+from contexture.storage.schemas import OUTBOX, STATE
+from contexture.storage.state import FORMAT, State, StatePointer
+from contexture.storage.storage import Storage
 from tools.fuzz.target import Target
 
 _NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from contexture.operations.page.standing import DagFacts, Question
 from contexture.operations.rows import RunRow
-from contexture.outbox.layout import PublicationFolder, run_name
-from contexture.outbox.storage import Storage
-from contexture.outbox.vanishing import Vanishing, kept_vanishing
 from contexture.publications import Publication
+from contexture.storage.layout import PublicationFolder, run_name
+from contexture.storage.storage import Storage
+from contexture.storage.vanishing import Vanishing, kept_vanishing
 
 _TASK = "stage"
 

@@ -16,13 +16,13 @@ from contexture.operations.page.sources import Sources, manifest, survey
 from contexture.operations.rows import InterventionRow, RunRow, TransactionRow
 from contexture.operations.statuses import TransactionStatus
 from contexture.operations.transaction_filter import ALL_TRANSACTIONS, TransactionFilter
-from contexture.outbox.layout import PublicationFolder
-from contexture.outbox.lifecycle import Outboxes, Status
-from contexture.outbox.manifest import Manifest
-from contexture.outbox.storage import Storage
-from contexture.outbox.vanishing import Vanishing, kept_vanishing
 from contexture.publications.problems import without_secrets
 from contexture.publications.understood import UnderstoodKey, understood
+from contexture.storage.layout import PublicationFolder
+from contexture.storage.lifecycle import Outboxes, Status
+from contexture.storage.manifest import Manifest
+from contexture.storage.storage import Storage
+from contexture.storage.vanishing import Vanishing, kept_vanishing
 
 _INTERVENTIONS = 20
 

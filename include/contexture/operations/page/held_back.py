@@ -15,10 +15,10 @@ import pyarrow.compute as pc
 from contexture.errors import ConfigurationError, DefectError
 from contexture.operations.page.paging import Paging
 from contexture.operations.page.sources import Sources
-from contexture.outbox.layout import PublicationFolder
-from contexture.outbox.lifecycle import Outboxes, OutboxStatus
-from contexture.outbox.retrying import Quarantine
-from contexture.outbox.storage import Storage
+from contexture.storage.layout import PublicationFolder
+from contexture.storage.lifecycle import Outboxes, OutboxStatus
+from contexture.storage.retrying import Quarantine
+from contexture.storage.storage import Storage
 
 SAMPLES = 5
 _PAGE_SIZE = 10

@@ -15,11 +15,11 @@ from contexture.operations.page.asking import Asked, asked
 from contexture.operations.page.standing import DagFacts, Judged, Standing, judge
 from contexture.operations.page.tables import Tables
 from contexture.operations.rows import RunRow
-from contexture.outbox.lifecycle import Outboxes
-from contexture.outbox.manifest import Manifest
-from contexture.outbox.state import State, StatePointer
-from contexture.outbox.storage import Storage
 from contexture.publications import Publication
+from contexture.storage.lifecycle import Outboxes
+from contexture.storage.manifest import Manifest
+from contexture.storage.state import State, StatePointer
+from contexture.storage.storage import Storage
 
 # Object stores answer slowly, and to many at once.
 _READERS = 8

@@ -9,8 +9,8 @@ from enum import StrEnum
 
 from contexture.operations.failure_mail import PendingSend
 from contexture.operations.rows import RunRow
-from contexture.outbox.attempts import SendAttempts, most_urgent
-from contexture.outbox.state import StatePointer
+from contexture.storage.attempts import SendAttempts, most_urgent
+from contexture.storage.state import StatePointer
 
 _NO_END = "the latest run is over in Airflow, but said neither that it concluded nor why not: see its tasks"
 _HELD = "its DAG is paused: the tasks that run now end, and the rest of the run waits until somebody resumes it"

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from contexture.errors import ConfigurationError
 from contexture.operations.verification.contents import content_reader
-from contexture.outbox.lifecycle import Outboxes
-from contexture.outbox.storage import Storage
 from contexture.publications import Publication
 from contexture.publications.delivery import KEY_IDENTITY, KEY_NONE, KEY_TOPIC
 from contexture.publications.keys import IDENTITY_FIELDS
 from contexture.publications.scope import is_wildcard
+from contexture.storage.lifecycle import Outboxes
+from contexture.storage.storage import Storage
 
 _BY_HAND = (
     "start a full run and look what `contexture verify {name}` finds: what is extra goes only with its topic, by hand"

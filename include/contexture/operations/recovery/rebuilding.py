@@ -27,11 +27,11 @@ from contexture.operations.recovery.values import value_reader
 from contexture.operations.scratch import scratch_database
 from contexture.operations.verification.findings import shown_name
 from contexture.operations.verification.replica_topics import Cut, ReplicaTopics
-from contexture.outbox.replay import BACKFILL_HEADER
-from contexture.outbox.state import FORMAT, State, StatePointer
-from contexture.outbox.state_advance import advance
-from contexture.outbox.storage import Storage
 from contexture.publications import Publication
+from contexture.storage.replay import BACKFILL_HEADER
+from contexture.storage.state import FORMAT, State, StatePointer
+from contexture.storage.state_advance import advance
+from contexture.storage.storage import Storage
 
 Report = Callable[[str], None]
 

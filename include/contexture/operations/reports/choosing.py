@@ -11,10 +11,10 @@ from typing import Final, TypeVar
 
 from contexture.errors import ConfigurationError, DefectError
 from contexture.operations.reports.documents import Period
-from contexture.outbox.layout import run_name
-from contexture.outbox.lifecycle import Outboxes, OutboxStatus
-from contexture.outbox.manifest import Manifest
-from contexture.outbox.storage import Storage
+from contexture.storage.layout import run_name
+from contexture.storage.lifecycle import Outboxes, OutboxStatus
+from contexture.storage.manifest import Manifest
+from contexture.storage.storage import Storage
 
 LAST: Final = 40
 """How many runs a report tells where nobody says which."""

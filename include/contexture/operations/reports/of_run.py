@@ -10,10 +10,10 @@ from contexture.operations.page.put_aside import of_outbox
 from contexture.operations.reports.choosing import KeptRun
 from contexture.operations.reports.documents import JudgedExpectation, RuleFound, RunReport
 from contexture.operations.reports.type_drift import TypesOfRun
-from contexture.outbox.layout import PublicationFolder
-from contexture.outbox.manifest import LandingManifest, Manifest, Verdict
-from contexture.outbox.samples import Samples, kept_samples, quarantine_samples
-from contexture.outbox.storage import Storage
+from contexture.storage.layout import PublicationFolder
+from contexture.storage.manifest import LandingManifest, Manifest, Verdict
+from contexture.storage.samples import Samples, kept_samples, quarantine_samples
+from contexture.storage.storage import Storage
 
 
 def run_report(storage: Storage, run: KeptRun, run_id: str | None, types: TypesOfRun | None) -> RunReport:

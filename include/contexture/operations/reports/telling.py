@@ -17,11 +17,11 @@ from contexture.operations.reports.documents import Period, QualityReport, RunRe
 from contexture.operations.reports.of_run import run_report
 from contexture.operations.reports.over_time import expectations, rules, totals
 from contexture.operations.reports.type_drift import TypesOfRun, type_drift
-from contexture.outbox.layout import PublicationFolder
-from contexture.outbox.lifecycle import Outboxes
-from contexture.outbox.orders import StageOrder
-from contexture.outbox.storage import Storage
 from contexture.publications import Publication
+from contexture.storage.layout import PublicationFolder
+from contexture.storage.lifecycle import Outboxes
+from contexture.storage.orders import StageOrder
+from contexture.storage.storage import Storage
 
 _READERS: Final = 8
 _COMPARED: Final = 200

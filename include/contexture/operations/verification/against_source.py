@@ -34,10 +34,10 @@ from contexture.operations.verification.suspects import (
     sample_suspects,
 )
 from contexture.operations.verification.verifying import BACKFILLED, Report
-from contexture.outbox.replay import BACKFILL_HEADER
-from contexture.outbox.state import StatePointer
-from contexture.outbox.storage import Storage
 from contexture.publications import Publication
+from contexture.storage.replay import BACKFILL_HEADER
+from contexture.storage.state import StatePointer
+from contexture.storage.storage import Storage
 
 _REPORT_EVERY: Final = 100_000
 _TRIES: Final = 3

@@ -12,13 +12,13 @@ import pyarrow.compute as pc
 from contexture.errors import ConfigurationError
 from contexture.operations.verification.keyed import Held
 from contexture.operations.verification.recorded import Sent
-from contexture.outbox.dead_letters import dead_letters_of, without_dead_letters
-from contexture.outbox.lifecycle import Outboxes, OutboxStatus
-from contexture.outbox.manifest import Manifest
-from contexture.outbox.reader import OutboxShardReader
-from contexture.outbox.state import State, StatePointer
-from contexture.outbox.storage import Storage
-from contexture.outbox.withholding import UNKNOWN_CONTENT
+from contexture.storage.dead_letters import dead_letters_of, without_dead_letters
+from contexture.storage.lifecycle import Outboxes, OutboxStatus
+from contexture.storage.manifest import Manifest
+from contexture.storage.reader import OutboxShardReader
+from contexture.storage.state import State, StatePointer
+from contexture.storage.storage import Storage
+from contexture.storage.withholding import UNKNOWN_CONTENT
 
 Record = tuple[str, bytes | None, bytes | None]
 """Topic, key and value."""

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from contexture.kafka import ReplicaRecord
-from contexture.outbox.schemas import EVENT_TIME_HEADER
+from contexture.storage.schemas import EVENT_TIME_HEADER
 
 OWN_HEADERS: Final = ("contexture-", "contexture_")
 """What names of Contexture's own marks begin with, such as that of a backfill: a source says nothing of them."""

@@ -17,7 +17,6 @@ from contexture.messages.structure_envelopes import Content, structure_envelope
 from contexture.operations.verification.contents import told_structure
 from contexture.operations.verification.headers import OWN_HEADERS, foreign_headers, parse_time
 from contexture.operations.verification.source_view import Difference, ExpectedRecord, HeldBack, Met, SourceHealth
-from contexture.outbox.schemas import HEADER_PREFIX, REGISTRY_HEADER
 from contexture.publications import Publication
 from contexture.sdmx import Artefact, Format, Selector, StructureMessageError, Urn, split
 from contexture.sdmx.reading.meaning import Meaning, by_name
@@ -33,6 +32,7 @@ from contexture.sdmx.registries import (
 )
 from contexture.sdmx.routing import router
 from contexture.sdmx.rules import RuleOptions, check
+from contexture.storage.schemas import HEADER_PREFIX, REGISTRY_HEADER
 
 _HASH_BYTES: Final = 32
 _REGISTRY_TRANSACTION: Final = REGISTRY_HEADER.name.removeprefix(HEADER_PREFIX)

@@ -9,8 +9,8 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from pydantic import ValidationError
 
 from contexture.operations.verification.findings import KINDS, WHAT_TO_DO, Verification
-from contexture.outbox.layout import PublicationFolder
-from contexture.outbox.storage import Storage
+from contexture.storage.layout import PublicationFolder
+from contexture.storage.storage import Storage
 
 KEPT: Final = 30
 """How many reports of a publication are kept."""

@@ -14,8 +14,8 @@ from contexture.operations.verification.noting import as_row
 from contexture.operations.verification.replica_topics import ReplicaTopics
 from contexture.operations.verification.source_view import SourceView
 from contexture.operations.verification.verifying import Report, verify
-from contexture.outbox.storage import Storage
 from contexture.publications import Publication
+from contexture.storage.storage import Storage
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,11 +21,11 @@ from contexture.operations.verification.findings import Basis, Verification
 from contexture.operations.verification.keyed import Found, KeyedComparison, Outcome
 from contexture.operations.verification.recorded import RecordComparison
 from contexture.operations.verification.replica_topics import Cut, ReplicaTopics
-from contexture.outbox.replay import BACKFILL_HEADER
-from contexture.outbox.state import StatePointer
-from contexture.outbox.storage import Storage
 from contexture.publications import Publication
 from contexture.publications.delivery import KEY_NONE
+from contexture.storage.replay import BACKFILL_HEADER
+from contexture.storage.state import StatePointer
+from contexture.storage.storage import Storage
 
 Report = Callable[[str], None]
 

@@ -21,10 +21,10 @@ from contexture.operations.verification.answerable import check_answerable
 from contexture.operations.verification.findings import Verification
 from contexture.operations.verification.source_view import Difference, ExpectedRecord, HeldBack, Met, SourceHealth
 from contexture.operations.verification.suspects import BEHIND, CHANGED, HELD_BACK
-from contexture.outbox.conclusion import conclude
-from contexture.outbox.layout import PublicationFolder
-from contexture.outbox.lifecycle import Outboxes
-from contexture.outbox.storage import Storage
+from contexture.storage.conclusion import conclude
+from contexture.storage.layout import PublicationFolder
+from contexture.storage.lifecycle import Outboxes
+from contexture.storage.storage import Storage
 
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 NOTHING = {"missing": 0, "extra": 0, "different": 0, "order": 0}

@@ -22,14 +22,14 @@ from contexture.operations.verification import report
 from contexture.operations.verification.keyed import MOVING, REMOVED, WITHHELD
 from contexture.operations.verification.reporting import verify_and_report
 from contexture.operations.verification.verifying import BACKFILLED, basis_of, verify
-from contexture.outbox.conclusion import conclude
-from contexture.outbox.dead_letters import DeadLettered
-from contexture.outbox.layout import PublicationFolder
-from contexture.outbox.lifecycle import Outboxes
-from contexture.outbox.manifest import Manifest
-from contexture.outbox.state import State
-from contexture.outbox.storage import Storage
 from contexture.publications import Publication
+from contexture.storage.conclusion import conclude
+from contexture.storage.dead_letters import DeadLettered
+from contexture.storage.layout import PublicationFolder
+from contexture.storage.lifecycle import Outboxes
+from contexture.storage.manifest import Manifest
+from contexture.storage.state import State
+from contexture.storage.storage import Storage
 
 NOW = datetime(2026, 3, 1, 13, 0, tzinfo=UTC)
 NOTHING = {"missing": 0, "extra": 0, "different": 0, "order": 0}

@@ -30,16 +30,6 @@ from contexture.ngsi.linked_data.temporal_questions import range_end
 from contexture.ngsi.models.schemas import compiled
 from contexture.ngsi.tokens import Tokens
 from contexture.ngsi.transport import date_of
-from contexture.outbox.attempts import AttemptLog
-from contexture.outbox.formats import check_document
-from contexture.outbox.inbox_claim import release
-from contexture.outbox.known_topics import known_topics
-from contexture.outbox.layout import SHARD_FILE, PublicationFolder
-from contexture.outbox.ledger_seen import ledger_seen
-from contexture.outbox.lifecycle import Outboxes, OutboxStatus
-from contexture.outbox.reader import OutboxShardReader
-from contexture.outbox.state import State
-from contexture.outbox.storage import Storage
 from contexture.publications.name_files import GroupingRules, NameMappings
 from contexture.publications.problems import without_secrets
 from contexture.sdmx.formats import json_format
@@ -48,6 +38,16 @@ from contexture.sdmx.registries.errors import IncompleteReplyError
 from contexture.sdmx.registries.feed import told
 from contexture.sdmx.registries.log import rows_in
 from contexture.sdmx.registries.transport import Fetched
+from contexture.storage.attempts import AttemptLog
+from contexture.storage.formats import check_document
+from contexture.storage.inbox_claim import release
+from contexture.storage.known_topics import known_topics
+from contexture.storage.layout import SHARD_FILE, PublicationFolder
+from contexture.storage.ledger_seen import ledger_seen
+from contexture.storage.lifecycle import Outboxes, OutboxStatus
+from contexture.storage.reader import OutboxShardReader
+from contexture.storage.state import State
+from contexture.storage.storage import Storage
 
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 FOLDER = PublicationFolder("vehicles")

@@ -9,9 +9,9 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from contexture.errors import ContextureError, RetriableError
-from contexture.outbox.lifecycle import Outboxes
-from contexture.outbox.manifest import Manifest
-from contexture.outbox.storage import Storage
+from contexture.storage.lifecycle import Outboxes
+from contexture.storage.manifest import Manifest
+from contexture.storage.storage import Storage
 from contexture_sandbox.airflow.client import DagRun
 from contexture_sandbox.context_broker.entities import changes
 from contexture_sandbox.demo.comparison import concluded

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from rich.table import Table
 
-from contexture.outbox.layout import PublicationFolder
-from contexture.outbox.lifecycle import Outboxes
-from contexture.outbox.schemas import HEADER_PREFIX, REGISTRY_HEADER
+from contexture.storage.layout import PublicationFolder
+from contexture.storage.lifecycle import Outboxes
+from contexture.storage.schemas import HEADER_PREFIX, REGISTRY_HEADER
 from contexture_sandbox.demo.comparison import Comparison, compare, concluded
 from contexture_sandbox.demo.console import Narrator
 from contexture_sandbox.demo.plain_reader import read_topics

@@ -1,0 +1,186 @@
+"""Ending a run: state moves on by one pointer.
+
+Concluding twice is harmless, and a process that dies in between leaves either the old state or the new one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+from contexture.changes.attribute_types import AttributeTypes
+from contexture.storage.dead_letters import DeadLettered, keep_dead_letters
+from contexture.storage.inbox_claim import release
+from contexture.storage.incompleteness import incompleteness_after
+from contexture.storage.lifecycle import Outboxes
+from contexture.storage.lost_topics import LostTopics, lost_topics
+from contexture.storage.manifest import Manifest
+from contexture.storage.retrying import mark_retried
+from contexture.storage.state import FORMAT, State, StatePointer
+from contexture.storage.state_advance import advance
+from contexture.storage.storage import Storage
+from contexture.storage.withholding import withhold
+
+NONE_DEAD = DeadLettered()
+"""For outboxes whose records are all where they belong."""
+
+
+def conclude(
+    storage: Storage,
+    manifest: Manifest,
+    *,
+    cluster: str | None,
+    target: str | None,
+    dead_letters: DeadLettered = NONE_DEAD,
+    changes_owe_full: bool = False,
+    owed: str | None = None,
+    detects_deletions: bool = False,
+) -> StatePointer:
+    """Makes what the outbox sent the state that the next run compares with, then marks the outbox concluded.
+
+    The caller has seen every shard committed. A backfill's outbox touches neither state nor watermark; one that tried
+    quarantined events again leaves the watermark as it is, and adds its fingerprint and target to those of before. Of
+    `dead_letters`, state says that the target doesn't hold them. With `changes_owe_full`, a run that told changes alone
+    leaves owed what a changed publication or target owes. A full run pays what was `owed` when it began to read, and
+    not what came later. With `detects_deletions`, state says since when reads of the source are incomplete.
+
+    Raises:
+        ConfigurationError: the outbox is not approved; state stays as it is.
+        RetriableError: the storage failed, or state was moved on by somebody else meanwhile; concluding again ends what
+            was begun.
+    """
+    outboxes = Outboxes(storage, manifest.publication)
+    outboxes.movable(manifest.outbox, "concluded")
+    state = State(storage, manifest.publication)
+    pointer = state.pointer()
+    keep_dead_letters(storage, manifest, dead_letters)
+    if manifest.mode != "backfill" and pointer.sequence < manifest.sequence:
+        withhold(state, pointer, manifest, dead_letters.shards)
+        # One that did not read everything tells nothing of the whole: what changed since the last full one stays owed.
+        owes = manifest.retried is not None or (changes_owe_full and manifest.mode != "full")
+        made_by = _MadeBy(manifest.fingerprint, cluster, target)
+        still_owed = None if manifest.mode == "full" and pointer.owes_full == owed else pointer.owes_full
+        still_lost = pointer.lost_topics if still_owed else None
+        before = pointer
+        at = datetime.now(UTC)
+        advanced = _advance(state, pointer, manifest, made_by.after(pointer) if owes else made_by, still_owed, at)
+        unseen = incompleteness_after(storage, manifest, pointer.incomplete, at) if detects_deletions else None
+        pointer = advanced.model_copy(update={"incomplete": unseen, "lost_topics": still_lost})
+        state.point(pointer, after=before)
+        _remove_unused(state, {*before.files, *pointer.files, before.types, pointer.types})
+    mark_retried(storage, manifest)
+    # After the state, which knows what was told; before the status, for once that stands nobody comes back here.
+    release(storage, manifest.publication, manifest.outbox)
+    outboxes.move(manifest.outbox, "concluded", reason=_told(manifest, dead_letters))
+    return pointer
+
+
+def _told(manifest: Manifest, dead_letters: DeadLettered) -> str:
+    aside = f", {dead_letters.count} of them to the dead-letter topic" if dead_letters.count else ""
+    return f"{manifest.records} records committed{aside}"
+
+
+def owe_full(storage: Storage, publication: str, reason: str) -> None:
+    """Makes the next run of a publication send everything."""
+    state = State(storage, publication)
+    state.point(state.pointer().model_copy(update={"owes_full": reason}))
+
+
+def require_topics_again(storage: Storage, publication: str, topics: Iterable[str], at: datetime) -> LostTopics:
+    """Makes the next run of a publication send everything, because topics were removed that held something of it.
+
+    Args:
+        storage: the home.
+        publication: whose.
+        topics: the names of those that were removed.
+        at: when that was noticed. A full run that began to read before does not fill them.
+
+    Returns:
+        Them and those that were noticed before and are not yet filled again.
+
+    Raises:
+        RetriableError: the storage failed, or state was moved on by another process at this moment.
+    """
+    state = State(storage, publication)
+    pointer = state.pointer()
+    lost = lost_topics(topics, at, pointer.lost_topics)
+    state.point(pointer.model_copy(update={"owes_full": lost.sentence, "lost_topics": lost}), after=pointer)
+    return lost
+
+
+class _MadeBy(NamedTuple):
+    """What a state was made by: a change of it is a reason to send everything."""
+
+    fingerprint: str
+    cluster: str | None
+    target: str | None
+
+    def after(self, pointer: StatePointer) -> _MadeBy:
+        """What a state is made by where only some of its records are from this run.
+
+        A field that differs becomes a text that names both. It is equal to neither, so going back to the former
+        publication or Kafka is a change too: the records of this run are still there in the new form.
+        """
+        return _MadeBy(
+            _both(pointer.fingerprint, self.fingerprint) or self.fingerprint,
+            _both(pointer.cluster, self.cluster),
+            _both(pointer.target, self.target),
+        )
+
+
+_AND = " and "
+
+
+def _both(before: str | None, now: str | None) -> str | None:
+    if before is None or now is None or now == before or _AND in before:
+        return before or now
+    return f"{before}{_AND}{now}"
+
+
+def _advance(
+    state: State,
+    pointer: StatePointer,
+    manifest: Manifest,
+    made_by: _MadeBy,
+    owes_full: str | None,
+    concluded_at: datetime,
+) -> StatePointer:
+    written = advance(state, pointer, state.folder.state_delta(manifest.outbox), manifest.sequence)
+    return StatePointer(
+        generation=pointer.generation + 1,
+        sequence=manifest.sequence,
+        outbox=manifest.outbox,
+        files=written.files,
+        rows=written.rows,
+        identities=written.identities,
+        watermark=manifest.watermark or pointer.watermark,
+        fingerprint=made_by.fingerprint,
+        cluster=made_by.cluster,
+        target=made_by.target,
+        owes_full=owes_full,
+        concluded_at=concluded_at,
+        format=FORMAT,
+        types=_types(state, pointer, manifest),
+        full_concluded_at=concluded_at if manifest.mode == "full" else pointer.full_concluded_at,
+    )
+
+
+def _types(state: State, pointer: StatePointer, manifest: Manifest) -> str | None:
+    """The file of the NGSI types that attributes have had, with those that the outbox's run saw."""
+    try:
+        seen = AttributeTypes.from_json(state.storage.read(state.folder.seen_types(manifest.outbox)))
+    except FileNotFoundError:
+        return pointer.types
+    name = f"types-{manifest.sequence:012d}.json"
+    known = state.attribute_types(pointer).after(seen, whole=manifest.mode == "full")
+    state.storage.write(state.path(name), known.to_json())
+    return name
+
+
+def _remove_unused(state: State, used: set[str | None]) -> None:
+    # The files of the generation before stay, for whoever is reading them just now.
+    files = [name for suffix in (".parquet", ".json") for name in state.storage.files(state.folder.state(), suffix)]
+    for name in files:
+        if name not in used:
+            state.storage.remove(f"{state.folder.state()}/{name}")

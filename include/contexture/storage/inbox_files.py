@@ -1,0 +1,228 @@
+"""Where an inbox's files lie, and how one is put there so that a crash leaves it whole or not at all.
+
+On a local disk: a temporary name, fsync, rename, fsync of the folder. On an object store, which knows no fsync, the
+whole-file write of `Storage`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from pyarrow import fs
+
+from contexture.errors import RetriableError
+from contexture.storage.storage import Storage
+
+_NAME = re.compile(r"(\d{17})-([a-z0-9]+)-(\d{12})(?:-(\d{17}))?")
+
+
+@dataclass(frozen=True, slots=True)
+class InboxFile:
+    """A file of an inbox.
+
+    Attributes:
+        time_us, sequence: of its first entry.
+        writer: who wrote it.
+        last_us: the time of its last entry; None where the name does not contain it.
+    """
+
+    time_us: int
+    writer: str
+    sequence: int
+    last_us: int | None = None
+
+    @property
+    def name(self) -> str:
+        """The file's name; names sort by time."""
+        last = "" if self.last_us is None else f"-{self.last_us:017d}"
+        return f"{self.time_us:017d}-{self.writer}-{self.sequence:012d}{last}"
+
+    @property
+    def order(self) -> tuple[int, int, str]:
+        """What files are ordered by."""
+        return self.time_us, self.sequence, self.writer
+
+    @classmethod
+    def named(cls, name: str) -> InboxFile | None:
+        """The file of that name; None when it is no name of an inbox's file."""
+        found = _NAME.fullmatch(name)
+        if not found:
+            return None
+        return cls(int(found[1]), found[2], int(found[3]), int(found[4]) if found[4] else None)
+
+
+def newest_time_us(names: Iterable[str]) -> int:
+    """Returns the latest time of an entry in files of these names, 0 where there is none."""
+    files = (InboxFile.named(name) for name in names)
+    return max((max(file.time_us, file.last_us or 0) for file in files if file is not None), default=0)
+
+
+def inbox_folder(publication: str) -> str:
+    """The folder of a publication's inbox, relative to the home."""
+    return f"{publication}/inbox"
+
+
+class Shelf(Protocol):
+    """Where a writer puts whole files."""
+
+    def put(self, name: str, content: bytes) -> None:
+        """Puts a file there for good: when this returns, no crash takes it away.
+
+        Raises:
+            OSError, RetriableError: it is not there.
+        """
+
+    def used_bytes(self) -> int:
+        """What the files there take up.
+
+        Raises:
+            OSError, RetriableError: the storage didn't answer.
+        """
+
+    def newest_us(self) -> int:
+        """The latest time of an entry in the files there, of any writer; 0 where there is none.
+
+        Raises:
+            OSError, RetriableError: the storage did not respond.
+        """
+
+
+class Steps(Protocol):
+    """What a local disk does, one step at a time."""
+
+    def write(self, name: str, content: bytes) -> None:
+        """Writes a new file and makes its content durable (fsync), but not its name."""
+
+    def rename(self, source: str, target: str) -> None:
+        """Gives a file another name in the same folder, at once."""
+
+    def sync_folder(self) -> None:
+        """Makes the names durable."""
+
+    def discard(self, name: str) -> None:
+        """Removes a file; nothing happens when it is not there."""
+
+    def used_bytes(self) -> int:
+        """What the files take up."""
+
+    def names(self) -> Iterable[str]:
+        """The names of the files."""
+
+
+class LocalShelf:
+    """A folder on a disk that may lose power at any moment."""
+
+    def __init__(self, steps: Steps) -> None:
+        self._steps = steps
+
+    def put(self, name: str, content: bytes) -> None:
+        temporary = f".{name}"
+        try:
+            self._steps.write(temporary, content)
+            self._steps.rename(temporary, name)
+            self._steps.sync_folder()
+        except OSError:
+            # Whoever waits is told that nothing was stored, so nothing may stay.
+            for leftover in (temporary, name):
+                with suppress(OSError):
+                    self._steps.discard(leftover)
+            raise
+
+    def used_bytes(self) -> int:
+        return self._steps.used_bytes()
+
+    def newest_us(self) -> int:
+        return newest_time_us(self._steps.names())
+
+
+class StoredShelf:
+    """A folder on an object store."""
+
+    def __init__(self, storage: Storage, folder: str) -> None:
+        self._storage = storage
+        self._folder = folder
+
+    def put(self, name: str, content: bytes) -> None:
+        path = f"{self._folder}/{name}"
+        try:
+            self._storage.write(path, content)
+        except RetriableError:
+            # What was lost may be the answer and not the file, and whoever waits is told that nothing was stored.
+            with suppress(RetriableError):
+                self._storage.remove(path)
+            raise
+
+    def used_bytes(self) -> int:
+        # A look at each file would cost a request, and fail where a run takes one out meanwhile.
+        return self._storage.bytes_in(self._folder)
+
+    def newest_us(self) -> int:
+        return newest_time_us(self._storage.files(self._folder))
+
+
+class DiskSteps:
+    """The steps of a real local disk, in one folder, which is made when it is not there."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        _make_durable(folder)
+
+    def write(self, name: str, content: bytes) -> None:
+        with (self._folder / name).open("xb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+
+    def rename(self, source: str, target: str) -> None:
+        (self._folder / source).rename(self._folder / target)
+
+    def sync_folder(self) -> None:
+        _sync(self._folder)
+
+    def discard(self, name: str) -> None:
+        (self._folder / name).unlink(missing_ok=True)
+
+    def used_bytes(self) -> int:
+        total = 0
+        with os.scandir(self._folder) as entries:
+            for entry in entries:
+                with suppress(FileNotFoundError):  # a reader takes files away meanwhile
+                    total += entry.stat().st_size
+        return total
+
+    def names(self) -> Iterable[str]:
+        with os.scandir(self._folder) as entries:
+            return [entry.name for entry in entries]
+
+
+def open_shelf(storage: Storage, publication: str) -> Shelf:
+    """The shelf of a publication's inbox.
+
+    Raises:
+        OSError: the folder can't be made.
+    """
+    folder = inbox_folder(publication)
+    if isinstance(storage.filesystem, fs.LocalFileSystem):
+        return LocalShelf(DiskSteps(Path(storage.path(folder))))
+    return StoredShelf(storage, folder)
+
+
+def _make_durable(folder: Path) -> None:
+    made = [level for level in (folder, *folder.parents) if not level.exists()]
+    folder.mkdir(parents=True, exist_ok=True)
+    for level in made:
+        _sync(level.parent)
+
+
+def _sync(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

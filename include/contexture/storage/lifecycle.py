@@ -1,0 +1,198 @@
+"""What has become of an outbox: prepared, approved, and one of three ends.
+
+    prepared ──► approved ──► concluded
+        │            │
+        ▼            ▼
+     rejected    abandoned
+
+An outbox at its end never moves again. Every step keeps when and why, so that a person can read the story at night.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Literal, TypeVar
+
+from pydantic import Field, ValidationError
+
+from contexture.errors import ConfigurationError, DefectError
+from contexture.storage.document import Document, Versioned
+from contexture.storage.layout import PublicationFolder
+from contexture.storage.manifest import Manifest
+from contexture.storage.storage import Storage
+
+Status = Literal["prepared", "approved", "concluded", "rejected", "abandoned"]
+
+ALLOWED: dict[Status, frozenset[Status]] = {
+    "prepared": frozenset({"approved", "rejected", "abandoned"}),
+    "approved": frozenset({"concluded", "abandoned"}),
+    "concluded": frozenset(),
+    "rejected": frozenset(),
+    "abandoned": frozenset(),
+}
+ENDS: frozenset[Status] = frozenset(status for status, following in ALLOWED.items() if not following)
+
+
+_Kind = TypeVar("_Kind", bound=Document)
+
+
+class Step(Document):
+    """One change of status."""
+
+    status: Status
+    at: datetime
+    reason: str
+
+
+class OutboxStatus(Versioned):
+    """The story of one outbox; the last step is where it stands.
+
+    `attempts` is read from documents of older versions and no longer counted: see `contexture.storage.attempts`.
+    """
+
+    format: int = 1
+    outbox: str
+    sequence: int
+    steps: tuple[Step, ...] = Field(min_length=1)
+    attempts: int = 0
+
+    @property
+    def status(self) -> Status:
+        """Where it stands."""
+        return self.steps[-1].status
+
+
+class Outboxes:
+    """The outboxes of one publication on storage."""
+
+    def __init__(self, storage: Storage, publication: str) -> None:
+        self.storage = storage
+        self.folder = PublicationFolder(publication)
+
+    def manifest(self, outbox: str) -> Manifest:
+        """The manifest of an outbox.
+
+        Raises:
+            ConfigurationError: there is no such outbox.
+            DefectError: its document is not one of ours.
+        """
+        return self._document(Manifest, self.folder.manifest(outbox), outbox)
+
+    def status(self, outbox: str) -> OutboxStatus:
+        """Where an outbox stands.
+
+        Raises:
+            ConfigurationError: there is no such outbox.
+        """
+        return self._document(OutboxStatus, self.folder.status(outbox), outbox)
+
+    def prepared(self, manifest: Manifest) -> OutboxStatus:
+        """Puts a new outbox on the list. Preparing it again leaves its story as it is."""
+        if self.storage.exists(self.folder.status(manifest.outbox)):
+            return self.status(manifest.outbox)
+        step = Step(status="prepared", at=_now(), reason=f"run {manifest.run}")
+        status = OutboxStatus(outbox=manifest.outbox, sequence=manifest.sequence, steps=(step,))
+        self.storage.write(self._marker(status), status.to_json())
+        return self._write(status)
+
+    def move(self, outbox: str, to: Status, *, reason: str) -> OutboxStatus:
+        """Moves an outbox on; moving it to where it stands changes nothing.
+
+        Raises:
+            ConfigurationError: the step is not allowed from where it stands.
+        """
+        status = self.movable(outbox, to)
+        if status.status == to:
+            self._forget_ended(status)
+            return status
+        moved = status.model_copy(update={"steps": (*status.steps, Step(status=to, at=_now(), reason=reason))})
+        self._write(moved)
+        self._forget_ended(moved)
+        return moved
+
+    def movable(self, outbox: str, to: Status) -> OutboxStatus:
+        """Where an outbox stands that can become `to`, or is that already.
+
+        Raises:
+            ConfigurationError: the step is not allowed from where it stands.
+        """
+        status = self.status(outbox)
+        if status.status == to or to in ALLOWED[status.status]:
+            return status
+        raise ConfigurationError(
+            f"outbox {outbox} is {status.status} and can not become {to}",
+            next_step=f"look at it with: contexture outbox show {outbox}",
+            outbox=outbox,
+        )
+
+    def pending(self) -> list[OutboxStatus]:
+        """Outboxes that are prepared or approved, in order of sequence."""
+        return [status for status in self._marked() if status.status not in ENDS]
+
+    def abandoned(self) -> list[OutboxStatus]:
+        """Abandoned outboxes whose senders may be alive: no later outbox of a run that reads was concluded since."""
+        return [status for status in self._marked() if status.status == "abandoned"]
+
+    def _marked(self) -> Iterator[OutboxStatus]:
+        markers = self.storage.files(self.folder.pending(), ".json")
+        names = (marker.split("-", 1)[1].removesuffix(".json") for marker in markers)
+        # The marker is written first: without a status, preparing has not ended and its retry will end it.
+        return (self.status(name) for name in names if self._has_status(name))
+
+    def all(self) -> list[OutboxStatus]:
+        """Every outbox that retention has left, in order of sequence."""
+        found = [self.status(name) for name in self.storage.folders(self.folder.outboxes()) if self._has_status(name)]
+        return sorted(found, key=lambda status: status.sequence)
+
+    def _has_status(self, outbox: str) -> bool:
+        return self.storage.exists(self.folder.status(outbox))
+
+    def _marker(self, status: OutboxStatus) -> str:
+        return self.folder.pending_marker(status.sequence, status.outbox)
+
+    def _forget_ended(self, status: OutboxStatus) -> None:
+        """Removes the marker of an outbox at its end; that of an abandoned one with the next that is concluded.
+
+        Until then a sender of it may be alive, and the next outbox has to fence all shards.
+        """
+        if status.status in ENDS - {"abandoned"}:
+            self.storage.remove(self._marker(status))
+        if status.status == "concluded":
+            earlier = [each for each in self.abandoned() if each.sequence < status.sequence]
+            # Backfills have senders of their own, and fence no others.
+            if earlier and self.manifest(status.outbox).interval is None:
+                for each in earlier:
+                    self.storage.remove(self._marker(each))
+
+    def _write(self, status: OutboxStatus) -> OutboxStatus:
+        self.storage.write(self.folder.status(status.outbox), status.to_json())
+        return status
+
+    def _document(self, kind: type[_Kind], path: str, outbox: str) -> _Kind:
+        try:
+            return kind.model_validate_json(self.storage.read(path))
+        except FileNotFoundError as error:
+            raise ConfigurationError(
+                f"there is no outbox {outbox} of publication {self.folder.publication}",
+                next_step="list them with: contexture outbox list",
+                outbox=outbox,
+            ) from error
+        except ValidationError as error:
+            raise DefectError(
+                f"{path} can not be read as {kind.__name__}",
+                next_step=self._way_out(kind, path, outbox),
+                outbox=outbox,
+                problems=error.error_count(),
+            ) from error
+
+    def _way_out(self, kind: type[Document], path: str, outbox: str) -> str:
+        abandon = f"abandon the outbox (contexture outbox abandon {outbox} --reason …) and report this"
+        if kind is not OutboxStatus:
+            return abandon
+        # Where it stood is not known: as prepared it can be given up, and then a full run is owed.
+        return f"copy its file in {self.folder.pending()}/ over {path} and {abandon}"
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)

@@ -1,0 +1,59 @@
+"""However large single records are, a reader holds little at once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+from hypothesis import given
+from hypothesis import strategies as st
+
+from builders.registry_outboxes import Told, registry_outbox, structures
+from contexture.storage import reader as reading
+from contexture.storage.bounded import bounded
+from contexture.storage.reader import OutboxShardReader
+from contexture.storage.storage import Storage
+
+
+def table(sizes: list[int]) -> pa.Table:
+    """Rows whose key and value together have these sizes; of size 1: a tombstone."""
+    values = [None if size == 1 else bytes(size - 1) for size in sizes]
+    columns = {"key": pa.array([b"k"] * len(sizes), pa.binary()), "value": pa.array(values, pa.binary())}
+    return pa.table(columns)
+
+
+@given(st.lists(st.integers(1, 100), max_size=40), st.integers(1, 150))
+def test_slices_are_bounded_and_together_the_table(sizes: list[int], most: int) -> None:
+    slices = list(bounded(table(sizes), most))
+    assert [value for piece in slices for value in piece.column("value").to_pylist()] == table(sizes).column(
+        "value"
+    ).to_pylist()
+    for piece in slices:
+        weight = sum(len(value or b"") + 1 for value in piece.column("value").to_pylist())
+        assert piece.num_rows == 1 or weight <= most
+
+
+def test_few_slices_are_made_of_what_fits() -> None:
+    assert [piece.num_rows for piece in bounded(table([40, 40, 40, 200, 40, 10]), 100)] == [2, 1, 1, 2]
+
+
+def test_a_reader_holds_one_large_record_at_a_time_and_many_small_ones(tmp_path: Path) -> None:
+    storage, megabytes = Storage(str(tmp_path)), bytes(range(256)) * 4096 * 20
+    log = [
+        Told(1, tuple(f"A{n}" for n in range(300))),
+        *(Told(2 + n, (f"LARGE{n}",), body=megabytes) for n in range(3)),
+        Told(5, tuple(f"B{n}" for n in range(300))),
+    ]
+    manifest = registry_outbox(storage, structures(), 1, log)
+    batches = list(OutboxShardReader(storage, manifest, 0).batches(0))
+    assert sum(batch.num_rows for batch in batches) == 603
+    most = reading.BYTES_PER_BATCH + len(megabytes)
+    assert all(sum(len(value) for value in batch.column("value").to_pylist()) < most for batch in batches)
+    assert len(batches) <= 6
+
+
+def test_a_reader_of_small_records_reads_them_in_few_batches(tmp_path: Path) -> None:
+    storage = Storage(str(tmp_path))
+    manifest = registry_outbox(storage, structures(), 1, [Told(1, tuple(f"A{n}" for n in range(5_000)))])
+    assert [batch.num_rows for batch in OutboxShardReader(storage, manifest, 0).batches(0)] == [5_000]
+    assert [batch.num_rows for batch in OutboxShardReader(storage, manifest, 0).batches(4_000)] == [1_000]

@@ -1,0 +1,285 @@
+"""Ending a run: state moves on as a whole or not at all, once, and only forward."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from builders.outboxes import NOON, publication, records
+from builders.states import Held, approved, held
+from contexture.errors import ConfigurationError, RetriableError
+from contexture.storage.conclusion import conclude, owe_full
+from contexture.storage.layout import PublicationFolder
+from contexture.storage.lifecycle import Outboxes
+from contexture.storage.manifest import Manifest
+from contexture.storage.state import State, StatePointer
+from contexture.storage.storage import Storage
+from fakes.failing_storage import FailingStorage, KilledError
+
+VEHICLES = publication()
+FOLDER = PublicationFolder("vehicles")
+
+
+@pytest.fixture
+def storage(tmp_path: Path) -> Storage:
+    return Storage(str(tmp_path))
+
+
+def concluded(storage: Storage, manifest: Manifest) -> StatePointer:
+    return conclude(storage, manifest, cluster="cluster1", target="kafka1")
+
+
+def test_the_first_run_makes_the_state(storage: Storage):
+    manifest = approved(storage, VEHICLES, 1, [Held("car1"), Held("car2", "b")], [records("car1", "car2")])
+
+    pointer = concluded(storage, manifest)
+
+    assert held(storage, "vehicles") == {"car1": "a", "car2": "b"}
+    assert pointer == State(storage, "vehicles").pointer()
+    assert pointer.model_dump(exclude={"concluded_at", "full_concluded_at"}) == {
+        "generation": 1,
+        "sequence": 1,
+        "outbox": "outbox1",
+        "files": ("base-000000000001.parquet",),
+        "rows": (2,),
+        "identities": 2,
+        "watermark": "2026-03-01T12:00:00.000Z",
+        "fingerprint": manifest.fingerprint,
+        "cluster": "cluster1",
+        "target": "kafka1",
+        "owes_full": None,
+        "format": 3,
+        "types": None,
+        "incomplete": None,
+        "lost_topics": None,
+    }
+    status = Outboxes(storage, "vehicles").status("outbox1")
+    assert (status.status, status.steps[-1].reason) == ("concluded", "2 records committed")
+
+
+def test_the_next_run_changes_only_what_it_tells(storage: Storage):
+    concluded(storage, approved(storage, VEHICLES, 1, [Held("car1"), Held("car2"), Held("car3")]))
+
+    pointer = concluded(
+        storage, approved(storage, VEHICLES, 2, [Held("car2", "b"), Held("car3", removed=True), Held("car4")])
+    )
+
+    assert held(storage, "vehicles") == {"car1": "a", "car2": "b", "car4": "a"}
+    assert pointer.identities == 3
+
+
+def test_marks_come_before_what_was_sent(storage: Storage):
+    manifest = approved(storage, VEHICLES, 1, [Held("car1", "sent")])
+    concluded(storage, manifest)
+    second = approved(storage, VEHICLES, 2, [Held("car1", "sent again")])
+    source = f"{FOLDER.state_delta('outbox1')}/shard-00000.parquet"
+    storage.copy(source, f"{FOLDER.state_delta('outbox2')}/marks.parquet")
+
+    concluded(storage, second)
+
+    assert held(storage, "vehicles") == {"car1": "sent again"}
+
+
+def test_a_run_without_changes_adds_no_file(storage: Storage):
+    first = concluded(storage, approved(storage, VEHICLES, 1, [Held("car1")]))
+
+    second = concluded(storage, approved(storage, VEHICLES, 2, []))
+
+    assert (second.files, second.generation, second.sequence) == (first.files, 2, 2)
+
+
+def test_concluding_again_changes_nothing(storage: Storage):
+    manifest = approved(storage, VEHICLES, 1, [Held("car1")])
+    first = concluded(storage, manifest)
+
+    assert concluded(storage, manifest) == first
+    assert len(Outboxes(storage, "vehicles").status("outbox1").steps) == 3
+
+
+def test_sequence_and_state_never_go_back(storage: Storage):
+    late = approved(storage, VEHICLES, 1, [Held("car1", "old")])
+    newest = concluded(storage, approved(storage, VEHICLES, 2, [Held("car1", "new")]))
+
+    assert concluded(storage, late) == newest
+    assert held(storage, "vehicles") == {"car1": "new"}
+    assert Outboxes(storage, "vehicles").status("outbox1").status == "concluded"
+
+
+class StoodStill(Storage):
+    """Lets others do something while the first file of a new state is written."""
+
+    def __init__(self, root: str, others: Callable[[], object]) -> None:
+        super().__init__(root)
+        self.others: Callable[[], object] | None = others
+
+    @contextmanager
+    def replacing(self, relative: str) -> Iterator[str]:
+        with super().replacing(relative) as temporary:
+            yield temporary
+            others, self.others = self.others, None
+            if others is not None:
+                others()
+
+
+def test_who_stood_still_while_others_concluded_takes_nothing_back(storage: Storage):
+    concluded(storage, approved(storage, VEHICLES, 1, [Held(f"car{number}") for number in range(20)]))
+    second = approved(storage, VEHICLES, 2, [Held("car1", "b")])
+
+    def others() -> None:
+        concluded(storage, second)
+        concluded(storage, approved(storage, VEHICLES, 3, [Held("car1", "c"), Held("car99")]))
+
+    with pytest.raises(RetriableError, match="moved on by somebody else meanwhile"):
+        concluded(StoodStill(storage.root, others), second)
+
+    assert State(storage, "vehicles").pointer().sequence == 3
+    assert held(storage, "vehicles").keys() >= {"car0", "car99"}
+    assert held(storage, "vehicles")["car1"] == "c"
+    assert concluded(storage, second).sequence == 3
+
+
+def test_a_debt_that_is_noted_while_a_run_is_concluded_stays(storage: Storage):
+    first = approved(storage, VEHICLES, 1, [Held("car1")])
+
+    with pytest.raises(RetriableError):
+        concluded(StoodStill(storage.root, lambda: owe_full(storage, "vehicles", "it was paused")), first)
+
+    assert concluded(storage, first).owes_full == "it was paused"
+
+
+@pytest.mark.parametrize("end", ["rejected", "abandoned"])
+def test_an_outbox_at_another_end_never_reaches_the_state(storage: Storage, end: str):
+    manifest = approved(storage, VEHICLES, 1, [Held("car1")])
+    outboxes = Outboxes(storage, "vehicles")
+    if end == "abandoned":
+        outboxes.move("outbox1", "abandoned", reason="an operator")
+    else:
+        status = outboxes.status("outbox1")
+        steps = (*status.steps[:1], status.steps[1].model_copy(update={"status": "rejected"}))
+        storage.write(FOLDER.status("outbox1"), status.model_copy(update={"steps": steps}).to_json())
+
+    with pytest.raises(ConfigurationError, match=f"is {end} and can not become concluded"):
+        concluded(storage, manifest)
+
+    assert State(storage, "vehicles").pointer() == StatePointer()
+
+
+def test_a_backfill_touches_neither_state_nor_watermark(storage: Storage):
+    before = concluded(storage, approved(storage, VEHICLES, 1, [Held("car1")]))
+    interval = (NOON, NOON + timedelta(days=1))
+
+    concluded(storage, approved(storage, VEHICLES, 2, [Held("car9")], mode="backfill", interval=interval))
+
+    assert State(storage, "vehicles").pointer() == before
+    assert Outboxes(storage, "vehicles").status("outbox2").status == "concluded"
+
+
+def test_a_debt_of_a_full_run_is_paid_by_a_full_run_only(storage: Storage):
+    owe_full(storage, "vehicles", "outbox7 was abandoned")
+
+    changes = concluded(storage, approved(storage, VEHICLES, 1, [Held("car1")]))
+    manifest = approved(storage, VEHICLES, 2, [Held("car1")], mode="full")
+    full = conclude(storage, manifest, cluster="cluster1", target="kafka1", owed="outbox7 was abandoned")
+
+    assert (changes.owes_full, full.owes_full) == ("outbox7 was abandoned", None)
+
+
+def test_a_full_run_does_not_pay_what_came_after_it_had_read(storage: Storage):
+    owe_full(storage, "vehicles", "outbox7 was abandoned")
+    manifest = approved(storage, VEHICLES, 1, [Held("car1")], mode="full")
+    owe_full(storage, "vehicles", "backfill outbox8 was sent beside other runs")
+
+    full = conclude(storage, manifest, cluster="cluster1", target="kafka1", owed="outbox7 was abandoned")
+
+    assert full.owes_full == "backfill outbox8 was sent beside other runs"
+
+
+def test_deltas_that_outgrow_a_fifth_of_the_base_are_merged(storage: Storage):
+    concluded(storage, approved(storage, VEHICLES, 1, [Held(f"car{number}") for number in range(20)]))
+
+    small = concluded(storage, approved(storage, VEHICLES, 2, [Held(f"car{number}", "b") for number in range(4)]))
+    merged = concluded(storage, approved(storage, VEHICLES, 3, [Held("car19", removed=True)]))
+    last = concluded(storage, approved(storage, VEHICLES, 4, [Held("car18", "c")]))
+
+    assert (small.files, small.rows) == (("base-000000000001.parquet", "delta-000000000002.parquet"), (20, 4))
+    assert (merged.files, merged.rows, merged.identities) == (("base-000000000003.parquet",), (19,), 19)
+    assert held(storage, "vehicles", merged)["car3"] == "b"
+    assert last.files == ("base-000000000003.parquet", "delta-000000000004.parquet")
+    # Files of the generation before stay one run longer, for whoever reads them just now.
+    assert storage.files(FOLDER.state(), ".parquet") == list(last.files)
+
+
+BEFORE = {"car1": "a", "car2": "a", "car3": "a"}
+AFTER = {"car1": "b", "car3": "a", "car4": "d"}
+CHANGES = [Held("car1", "b"), Held("car2", removed=True), Held("car4", "d")]
+
+
+def test_whatever_write_it_dies_at_the_state_is_the_old_or_the_new_one(tmp_path: Path):
+    died = 0
+    while (found := _concluded_with_a_kill(tmp_path / str(died), died)) is not None:
+        seen, pointer = found
+        assert (seen, pointer.generation) in [(BEFORE, 1), (AFTER, 2)]
+        died += 1
+    # Delta, merged base, pointer, an unused file, status and marker: each of them was the place of death once.
+    assert died >= 5
+
+
+def _concluded_with_a_kill(home: Path, changes: int) -> tuple[Mapping[str, str], StatePointer] | None:
+    """The state right after the kill; None when there was no change left to die at. Concluding again ends it."""
+    storage = Storage(str(home))
+    concluded(storage, approved(storage, VEHICLES, 1, [Held(name) for name in BEFORE]))
+    storage.write(f"{FOLDER.state()}/delta-000000000000.parquet", b"of an older generation")
+    manifest = approved(storage, VEHICLES, 2, CHANGES)
+    try:
+        concluded(FailingStorage(str(home), changes), manifest)
+    except KilledError:
+        seen, pointer = held(storage, "vehicles"), State(storage, "vehicles").pointer()
+    else:
+        return None
+    finally:
+        again = concluded(storage, manifest)
+        assert held(storage, "vehicles") == AFTER
+        assert (again.generation, again.identities) == (2, 3)
+        assert Outboxes(storage, "vehicles").status("outbox2").status == "concluded"
+        assert Outboxes(storage, "vehicles").pending() == []
+    return seen, pointer
+
+
+DELTAS = st.lists(
+    st.lists(
+        st.builds(
+            Held,
+            st.sampled_from(["car1", "car2", "car3"]),
+            st.sampled_from("ab"),
+            removed=st.booleans(),
+            sequence=st.just(1),
+            missing_since=st.none(),
+        ),
+        max_size=3,
+        unique_by=lambda row: row.name,
+    ),
+    max_size=5,
+)
+
+
+@settings(deadline=None, max_examples=25)
+@given(deltas=DELTAS)
+def test_after_any_runs_the_state_is_what_they_told_and_knows_its_size(
+    tmp_path_factory: pytest.TempPathFactory, deltas: list[list[Held]]
+):
+    storage = Storage(str(tmp_path_factory.mktemp("home")))
+    expected: dict[str, str] = {}
+    for sequence, delta in enumerate(deltas, 1):
+        pointer = concluded(storage, approved(storage, VEHICLES, sequence, delta))
+        for row in delta:
+            expected.pop(row.name, None)
+            if not row.removed:
+                expected[row.name] = row.content
+        assert held(storage, "vehicles") == expected
+        assert (pointer.identities, pointer.generation) == (len(expected), sequence)

@@ -1,0 +1,109 @@
+"""Notifications belong to an outbox until it is concluded, and are there again when it is not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from builders.outboxes import outbox, records
+from builders.outboxes import publication as cars
+from contexture.storage.conclusion import conclude
+from contexture.storage.inbox_claim import Claim, hand_over, keep_claim
+from contexture.storage.inbox_files import open_shelf
+from contexture.storage.inbox_reader import InboxReader
+from contexture.storage.inbox_writer import InboxWriter
+from contexture.storage.lifecycle import Outboxes
+from contexture.storage.manifest import Manifest
+from contexture.storage.state import State
+from contexture.storage.storage import Storage
+from fakes.failing_storage import FailingStorage, KilledError
+
+CARS = "vehicles"
+
+
+@pytest.fixture
+def storage(tmp_path: Path) -> Storage:
+    return Storage(str(tmp_path))
+
+
+def notify(storage: Storage, *bodies: bytes) -> None:
+    """Each in a file of its own."""
+    writer = InboxWriter(open_shelf(storage, CARS))
+    for body in bodies:
+        writer.submit({}, body).result()
+    writer.close()
+
+
+def waiting(storage: Storage) -> list[bytes]:
+    reader = InboxReader(storage, CARS)
+    return [entry.body for entry in reader.entries(reader.files())]
+
+
+def claimed(storage: Storage, sequence: int = 1) -> Manifest:
+    """An approved outbox of a run that has claimed all that waits."""
+    manifest = outbox(storage, cars(), sequence, [records("car1")])
+    keep_claim(storage, CARS, manifest.run, Claim.of_now(storage, CARS))
+    hand_over(storage, CARS, manifest.run, manifest.outbox)
+    Outboxes(storage, CARS).move(manifest.outbox, "approved", reason="a test says so")
+    return manifest
+
+
+def ended(storage: Storage, manifest: Manifest) -> None:
+    conclude(storage, manifest, cluster="c", target="t")
+
+
+def test_concluding_removes_what_was_claimed_and_nothing_that_came_later(storage: Storage) -> None:
+    notify(storage, b"one", b"two")
+    manifest = claimed(storage)
+    notify(storage, b"three")
+    assert waiting(storage) == [b"one", b"two", b"three"]
+    ended(storage, manifest)
+    assert waiting(storage) == [b"three"]
+
+
+@pytest.mark.parametrize("end", ["abandoned", "rejected"])
+def test_what_was_claimed_is_there_again_when_its_outbox_is_given_up(storage: Storage, end: str) -> None:
+    notify(storage, b"one")
+    manifest = outbox(storage, cars(), 1, [records("car1")])
+    keep_claim(storage, CARS, manifest.run, Claim.of_now(storage, CARS))
+    hand_over(storage, CARS, manifest.run, manifest.outbox)
+    Outboxes(storage, CARS).move(manifest.outbox, end, reason="a test says so")
+    assert len(Claim.of_now(storage, CARS).files) == 1
+    assert waiting(storage) == [b"one"]
+
+
+def test_a_claim_of_a_landing_that_was_made_again_belongs_to_the_new_outbox_alone(storage: Storage) -> None:
+    """Concluding the first outbox must not take what only the second one holds."""
+    notify(storage, b"one")
+    first = claimed(storage)
+    notify(storage, b"two")
+    keep_claim(storage, CARS, first.run, Claim.of_now(storage, CARS))
+    ended(storage, first)
+    assert waiting(storage) == [b"two"]
+
+
+def test_a_run_that_claimed_nothing_leaves_no_list(storage: Storage) -> None:
+    manifest = claimed(storage)
+    assert not storage.exists(f"{CARS}/outbox/{manifest.outbox}/inbox.json")
+    ended(storage, manifest)
+
+
+def test_wherever_concluding_dies_the_next_try_ends_it_and_nothing_is_claimed_twice(tmp_path: Path) -> None:
+    reached: set[tuple[bool, int]] = set()
+    for died in range(200):
+        storage = Storage(str(tmp_path / str(died)))
+        notify(storage, b"one", b"two", b"three")
+        manifest = claimed(storage)
+        try:
+            ended(FailingStorage(storage.root, died), manifest)
+        except KilledError:
+            moved = State(storage, CARS).pointer().outbox == manifest.outbox
+            reached.add((moved, len(waiting(storage))))
+            assert moved or len(waiting(storage)) == 3, "taken before state knew of it"
+            assert Outboxes(storage, CARS).status(manifest.outbox).status == "approved" or not waiting(storage)
+            ended(storage, manifest)
+            assert (waiting(storage), Outboxes(storage, CARS).pending()) == ([], [])
+        else:
+            break
+    assert {(False, 3), (True, 3), (True, 2), (True, 1), (True, 0)} <= reached

@@ -1,0 +1,78 @@
+"""Which quarantined structures are asked for again."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from builders.structure_runs import registry_publication, structure_order
+from contexture.errors import ConfigurationError
+from contexture.storage.layout import PublicationFolder
+from contexture.storage.orders import Retry
+from contexture.storage.refused_structures import refused_structures
+from contexture.storage.schemas import QUARANTINE
+from contexture.storage.storage import Storage
+
+FOLDER = PublicationFolder("structures")
+NOON = datetime(2026, 11, 1, 12, tzinfo=UTC)
+
+
+@pytest.fixture
+def storage(tmp_path: Path) -> Storage:
+    return Storage(str(tmp_path))
+
+
+def refuse(storage: Storage, *refusals: tuple[int, str | None, str]) -> None:
+    """Writes ordinal, URN and rule of what `outbox1` refused."""
+    rows = [
+        dict.fromkeys(QUARANTINE.names)
+        | {"ordinal": ordinal, "operation": "upsert", "scope": "X", "id": urn, "received_at": NOON}
+        | {"rule": rule, "severity": "error", "message": "wrong"}
+        for ordinal, urn, rule in refusals
+    ]
+    with storage.replacing(f"{FOLDER.quarantine('outbox1')}/structures.parquet") as path:
+        pq.write_table(pa.Table.from_pylist(rows, schema=QUARANTINE), path)
+
+
+def chosen(storage: Storage, *rules: str) -> tuple[str, ...]:
+    order = structure_order(
+        publication=registry_publication(), home=storage.root, run="again", mode="changes", sequence=2
+    )
+    return refused_structures(order, Retry(outbox="outbox1", rules=rules))
+
+
+def noted(storage: Storage) -> list[int]:
+    """Ordinals of what the run tries."""
+    table = pq.read_table(storage.path(FOLDER.chosen("again")), partitioning=None)
+    return [int(ordinal) for ordinal in table.column("ordinal").to_pylist()]
+
+
+def test_each_is_asked_for_once_and_noted_as_tried(storage: Storage) -> None:
+    refuse(storage, (9, "urn:b", "identity"), (9, "urn:b", "schema"), (12, "urn:b", "schema"), (3, "urn:a", "schema"))
+
+    assert (chosen(storage), noted(storage)) == (("urn:a", "urn:b"), [3, 9, 12])
+
+
+def test_rules_choose(storage: Storage) -> None:
+    refuse(storage, (9, "urn:b", "identity"), (3, "urn:a", "schema"))
+
+    assert (chosen(storage, "identity"), noted(storage)) == (("urn:b",), [9])
+
+
+def test_what_has_no_name_stays_where_it_is(storage: Storage) -> None:
+    refuse(storage, (9, None, "urn-missing"), (3, "urn:a", "schema"))
+
+    assert (chosen(storage), noted(storage)) == (("urn:a",), [3])
+
+
+def test_nothing_to_ask_for_is_told(storage: Storage) -> None:
+    refuse(storage, (9, None, "urn-missing"))
+
+    with pytest.raises(ConfigurationError, match="nothing says which structures they are"):
+        chosen(storage)
+    with pytest.raises(ConfigurationError, match="holds nothing back by schema"):
+        chosen(storage, "schema")
