@@ -16,10 +16,10 @@ from contexture.ngsi.linked_data.temporal_questions import TEMPORAL_ENTITIES, St
 from contexture.ngsi.notifications import media_type_of
 from contexture.ngsi.opening import open_history
 from contexture.ngsi.sighting import moment
-from contexture.storage.layout import PublicationFolder
-from contexture.storage.manifest import LandingManifest
+from contexture.storage.home import Storage
+from contexture.storage.manifests import LandingManifest
 from contexture.storage.orders import StageOrder
-from contexture.storage.storage import Storage
+from contexture.storage.publication_store import PublicationFolder
 from spark_jobs.landed import Landed
 from spark_jobs.notified import FIRST_ORDINAL, Row, write_rows
 from spark_jobs.pull import whole_selection

@@ -13,12 +13,12 @@ import pyarrow.parquet as pq
 
 from contexture.changes import Verdict as EventVerdict
 from contexture.publications.quality_combinations import ATTRIBUTE_COLUMNS
-from contexture.storage.layout import PublicationFolder
-from contexture.storage.manifest import ExpectationResult, LandingManifest, Manifest, Verdict
+from contexture.storage.home import Storage
+from contexture.storage.manifests import ExpectationResult, LandingManifest, Manifest, Verdict
 from contexture.storage.orders import StageOrder
+from contexture.storage.publication_store import PublicationFolder
+from contexture.storage.quarantine import Sample, quarantine_samples
 from contexture.storage.replay import listed
-from contexture.storage.samples import Sample, quarantine_samples
-from contexture.storage.storage import Storage
 from spark_jobs.preparation.attribute_rows import ATTRIBUTE_ROWS, ATTRIBUTES_FOLDER, judges_attributes
 from spark_jobs.preparation.counting import newest_modification
 from spark_jobs.preparation.superseded import SUPERSEDED, current_rows, is_current, superseded_events

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from contexture.storage.home import Storage
 from contexture.storage.schemas import LANDING
-from contexture.storage.storage import Storage
 from spark_jobs.sources.landing_rows import WALK_BITS
 
 _IDENTITY = ["path", "id", "type"]

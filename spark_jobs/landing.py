@@ -9,9 +9,9 @@ import os
 from typing import TYPE_CHECKING
 
 from contexture.ngsi.connection import BrokerConnection
-from contexture.storage.manifest import LandingManifest
+from contexture.storage.manifests import LandingManifest
 from contexture.storage.orders import StageOrder
-from contexture.storage.retrying import land_quarantined
+from contexture.storage.quarantine import land_quarantined
 from spark_jobs.history import land_history
 from spark_jobs.pull import pull
 

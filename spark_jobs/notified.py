@@ -16,14 +16,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from contexture.ngsi.notifications import NotificationError, media_type_of, read_notification
-from contexture.storage.inbox_claim import Claim, keep_claim
-from contexture.storage.inbox_entry import InboxEntry
-from contexture.storage.inbox_reader import InboxReader
-from contexture.storage.layout import PublicationFolder
-from contexture.storage.manifest import LandingManifest
+from contexture.storage.home import Storage
+from contexture.storage.inbox_files import InboxEntry
+from contexture.storage.inbox_reader import Claim, InboxReader, keep_claim
+from contexture.storage.manifests import LandingManifest
 from contexture.storage.orders import StageOrder
+from contexture.storage.publication_store import PublicationFolder
 from contexture.storage.schemas import LANDING
-from contexture.storage.storage import Storage
 from spark_jobs.landed import Landed
 from spark_jobs.notified_order import NotifiedOrder
 from spark_jobs.sources.landing_rows import WALK_BITS

@@ -16,12 +16,12 @@ from contexture.ngsi.opening import open_broker
 from contexture.ngsi.paging import CLOCK_MARGIN, broker_text
 from contexture.ngsi.sighting import moment
 from contexture.publications import Publication
-from contexture.storage.inbox_claim import Claim
-from contexture.storage.layout import PublicationFolder
-from contexture.storage.manifest import LandingManifest
+from contexture.storage.home import Storage
+from contexture.storage.inbox_reader import Claim
+from contexture.storage.manifests import LandingManifest
 from contexture.storage.orders import StageOrder
+from contexture.storage.publication_store import PublicationFolder
 from contexture.storage.schemas import LANDING
-from contexture.storage.storage import Storage
 from spark_jobs.failures import intended
 from spark_jobs.landed import Landed
 from spark_jobs.notified import nothing_read, with_notified

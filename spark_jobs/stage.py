@@ -11,10 +11,10 @@ import sys
 import traceback
 
 from contexture.errors import ContextureError
-from contexture.storage.layout import PublicationFolder
-from contexture.storage.manifest import Manifest
+from contexture.storage.home import Storage
+from contexture.storage.manifests import Manifest
 from contexture.storage.orders import StageOrder, StageResult
-from contexture.storage.storage import Storage
+from contexture.storage.publication_store import PublicationFolder
 from spark_jobs import quality
 from spark_jobs.backfill import backfill
 from spark_jobs.failures import intended

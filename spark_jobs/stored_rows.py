@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from contexture.storage.storage import Storage
+from contexture.storage.home import Storage
 from spark_jobs.session import parquet_microseconds
 from spark_jobs.structures.landing_units import Unit, units_of
 

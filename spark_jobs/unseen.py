@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from contexture.ngsi.sighting import Sighting, moment
+from contexture.storage.home import Storage
 from contexture.storage.schemas import LANDING
-from contexture.storage.storage import Storage
 from spark_jobs.landed import Landed, Stretch
 from spark_jobs.sources.landing_rows import landing_rows
 

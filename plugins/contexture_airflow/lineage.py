@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
-from contexture.storage.lifecycle import Outboxes
-from contexture.storage.storage import Storage
+from contexture.storage.home import Storage
+from contexture.storage.outboxes import Outboxes
 from contexture_airflow.connections import kafka_settings, source_connection
 from contexture_airflow.steps.sending import staged_publication, topic_counts
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from airflow.providers.openlineage.extractors import OperatorLineage
 
     from contexture.publications import Publication
-    from contexture.storage.manifest import Manifest
+    from contexture.storage.manifests import Manifest
 
 MOST_TOPICS: Final = 500
 """How many topics one event names; those with most records come first."""

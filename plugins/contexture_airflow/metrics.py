@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 if TYPE_CHECKING:
     from contexture.kafka import ShardResult
     from contexture.operations.verification.findings import Verification
-    from contexture.storage.attempts import SendAttempts
-    from contexture.storage.manifest import Manifest
+    from contexture.storage.delivery import SendAttempts
+    from contexture.storage.manifests import Manifest
 
 log = logging.getLogger(__name__)
 

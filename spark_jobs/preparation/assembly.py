@@ -16,11 +16,11 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from contexture.messages.envelopes import envelope
-from contexture.storage.layout import SHARD_FILE
+from contexture.storage.home import Storage
+from contexture.storage.publication_store import SHARD_FILE
 from contexture.storage.schemas import IDENTITIES, OUTBOX, STATE, with_headers
-from contexture.storage.state_rows import completed
-from contexture.storage.storage import Storage
-from contexture.storage.topic_groups import group_by_topics, needs_groups
+from contexture.storage.state_files import completed
+from contexture.storage.topic_order import group_by_topics, needs_groups
 from spark_jobs.preparation.enveloped import with_tombstone_headers
 from spark_jobs.preparation.event_plan import EventPlan
 from spark_jobs.preparation.grouping import LineGrouper, SingleRecords, tombstones

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from contexture.batches import plan as plan_batches
 from contexture.changes import Comparison, Verdict
-from contexture.storage.storage import Storage
+from contexture.storage.home import Storage
 from spark_jobs.preparation.event_plan import EventPlan
 from spark_jobs.preparation.settings import Preparation
 from spark_jobs.preparation.turns import Turns

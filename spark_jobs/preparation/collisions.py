@@ -18,9 +18,9 @@ import pyarrow.parquet as pq
 
 from contexture.changes import Verdict
 from contexture.publications import Publication
+from contexture.storage.home import Storage
 from contexture.storage.schemas import COLLISIONS, QUARANTINE
-from contexture.storage.state_reader import StateReader
-from contexture.storage.storage import Storage
+from contexture.storage.state import StateReader
 from contexture.topics.collisions import Meanings, colliding
 from spark_jobs.preparation.holders import Holders
 from spark_jobs.preparation.sent_topics import SentTopics

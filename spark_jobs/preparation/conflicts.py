@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
+from contexture.storage.home import Storage
 from contexture.storage.schemas import QUARANTINE
-from contexture.storage.storage import Storage
 from spark_jobs.preparation.settings import PART_BITS, Preparation
 
 RULE = "duplicate"

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from contexture.changes import Verdict
-from contexture.storage.storage import Storage
+from contexture.storage.home import Storage
 from spark_jobs.preparation.collisions import RULE as COLLISION
 from spark_jobs.preparation.conflicts import RULE as DUPLICATE
 from spark_jobs.preparation.planning import Plan

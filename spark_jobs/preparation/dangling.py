@@ -11,9 +11,8 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from contexture.changes.hashes import hash_words
-from contexture.storage.state import State, StatePointer
-from contexture.storage.state_reader import StateReader
-from contexture.storage.storage import Storage
+from contexture.storage.home import Storage
+from contexture.storage.state import State, StatePointer, StateReader
 from spark_jobs.preparation.settings import Preparation
 from spark_jobs.preparation.superseded import current_rows
 

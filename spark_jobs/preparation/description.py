@@ -9,12 +9,11 @@ import pyarrow.parquet as pq
 
 from contexture.messages.envelopes import envelope
 from contexture.ngsi.rules.catalogue import REJECTING, severities
-from contexture.storage.layout import SHARD_FILE
-from contexture.storage.manifest import LandingManifest, Manifest, ShardManifest
+from contexture.storage.home import Storage
+from contexture.storage.manifests import LandingManifest, Manifest, ShardManifest
 from contexture.storage.orders import StageOrder
-from contexture.storage.replay import backfill_headers
-from contexture.storage.replay_topics import check_topics
-from contexture.storage.storage import Storage
+from contexture.storage.publication_store import SHARD_FILE
+from contexture.storage.replay import backfill_headers, check_topics
 from spark_jobs.preparation.collisions import RULE as COLLISION
 from spark_jobs.preparation.counting import Counts
 from spark_jobs.preparation.planning import Plan

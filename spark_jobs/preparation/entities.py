@@ -19,7 +19,7 @@ from contexture.ngsi.notifications.parsed import parse_notified
 from contexture.ngsi.relationships import targets
 from contexture.ngsi.rules import RuleOptions, Violation, check_entity, unreadable
 from contexture.ngsi.rules.coercion import with_numbers
-from contexture.storage.state_index import StateLookup
+from contexture.storage.state import StateLookup
 from contexture.topics.collisions import Meanings
 from spark_jobs.preparation.attribute_rows import attribute_rows, judges_attributes
 from spark_jobs.preparation.candidates import Candidate, parts, whole

@@ -14,9 +14,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from contexture.storage.home import Storage
 from contexture.storage.schemas import QUARANTINE
-from contexture.storage.state_index import load_lookup
-from contexture.storage.storage import Storage
+from contexture.storage.state import load_lookup
 from spark_jobs.preparation.attribute_rows import ATTRIBUTES_FOLDER
 from spark_jobs.preparation.entities import EntityEvaluator
 from spark_jobs.preparation.evaluated import EvaluatedRows, evaluated_folder, evaluated_schema

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from contexture.storage.storage import Storage
+from contexture.storage.home import Storage
 
 _FILE = "events.npy"
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from contexture.changes.hashes import hash_words
-from contexture.storage.state_reader import StateReader
+from contexture.storage.state import StateReader
 from contexture.topics.collisions import Meanings
 from spark_jobs.preparation.sent_topics import SentTopics, as_compared
 

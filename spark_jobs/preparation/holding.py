@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from contexture.storage.state_index import StateLookup
+from contexture.storage.state import StateLookup
 from spark_jobs.preparation.candidates import Candidate
 from spark_jobs.preparation.settings import Preparation
 

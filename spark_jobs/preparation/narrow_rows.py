@@ -9,10 +9,10 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 
 from contexture.changes import Verdict
-from contexture.storage.lifecycle import Outboxes
+from contexture.storage.home import Storage
 from contexture.storage.orders import Retry
-from contexture.storage.state_reader import StateReader
-from contexture.storage.storage import Storage
+from contexture.storage.outboxes import Outboxes
+from contexture.storage.state import StateReader
 from spark_jobs.preparation.outdated import outdated, undone
 from spark_jobs.preparation.settings import MAXIMUM_PARTS, Preparation
 from spark_jobs.preparation.whole_work import check_seen

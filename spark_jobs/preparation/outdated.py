@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from contexture.storage.state_reader import StateReader
+from contexture.storage.state import StateReader
 
 
 def outdated(snapshot: Any, reader: StateReader, sequence: int) -> Any:

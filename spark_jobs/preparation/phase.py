@@ -19,13 +19,13 @@ from typing import Any
 import orjson
 import pyarrow.parquet as pq
 
-from contexture.storage.inbox_claim import hand_over
-from contexture.storage.lifecycle import Outboxes
-from contexture.storage.manifest import LandingManifest, Manifest
+from contexture.storage.home import Storage
+from contexture.storage.inbox_reader import hand_over
+from contexture.storage.manifests import LandingManifest, Manifest
 from contexture.storage.orders import StageOrder
+from contexture.storage.outboxes import Outboxes
 from contexture.storage.schemas import FORMAT_VERSION, LANDING
 from contexture.storage.state import State
-from contexture.storage.storage import Storage
 from spark_jobs.preparation.assembly import SUMMARY, assembly
 from spark_jobs.preparation.attribute_rows import ATTRIBUTE_ROWS, ATTRIBUTES_FOLDER, judges_attributes
 from spark_jobs.preparation.conflicts import RULE as DUPLICATE

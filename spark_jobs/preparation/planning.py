@@ -17,11 +17,10 @@ import pyarrow.parquet as pq
 
 from contexture.changes import Comparison, ShrinkGuard, Verdict, compare
 from contexture.ngsi.rules.catalogue import severities
+from contexture.storage.home import Storage
 from contexture.storage.schemas import STATE
-from contexture.storage.state import State, StatePointer
-from contexture.storage.state_reader import StateReader
-from contexture.storage.storage import Storage
-from contexture.storage.vanishing import SHOWN, keep_vanishing
+from contexture.storage.shrink_report import SHOWN, keep_vanishing
+from contexture.storage.state import State, StatePointer, StateReader
 from spark_jobs.preparation.batching import sent_events
 from spark_jobs.preparation.collisions import find_collisions, note_collisions, refusing
 from spark_jobs.preparation.conflicts import RULE as DUPLICATE

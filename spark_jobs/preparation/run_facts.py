@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from contexture.storage.manifest import LandingManifest
+from contexture.storage.manifests import LandingManifest
 from contexture.storage.state import StatePointer
 from spark_jobs.preparation.settings import Preparation
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from contexture.storage.storage import Storage
+from contexture.storage.home import Storage
 
 _LEAST = 1 << 63
 

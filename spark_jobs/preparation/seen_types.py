@@ -8,8 +8,8 @@ import msgspec
 
 from contexture.changes.attribute_types import MOST, AttributeTypes, Seen
 from contexture.ngsi.entity import ParsedEntity
+from contexture.storage.home import Storage
 from contexture.storage.state import State, StatePointer
-from contexture.storage.storage import Storage
 from spark_jobs.preparation.settings import Preparation
 
 _LOGGED = 5

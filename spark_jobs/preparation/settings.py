@@ -8,8 +8,8 @@ from datetime import datetime
 from contexture.messages.envelopes import envelope
 from contexture.ngsi.rules.catalogue import severities
 from contexture.publications import Publication
-from contexture.storage.layout import PublicationFolder
 from contexture.storage.orders import StageOrder
+from contexture.storage.publication_store import PublicationFolder
 
 PART_BITS = 12
 MAXIMUM_PARTS = 1 << PART_BITS

@@ -12,9 +12,9 @@ import pyarrow.dataset as ds
 
 from contexture.changes import Verdict
 from contexture.ngsi.rules.catalogue import severities
-from contexture.storage.manifest import LandingManifest
+from contexture.storage.home import Storage
+from contexture.storage.manifests import LandingManifest
 from contexture.storage.state import StatePointer
-from contexture.storage.storage import Storage
 from spark_jobs.preparation.dangling import dangling
 from spark_jobs.preparation.seen_types import drift
 from spark_jobs.preparation.settings import Preparation

@@ -15,7 +15,7 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 from contexture.changes import Verdict, superseded_rows
-from contexture.storage.storage import Storage
+from contexture.storage.home import Storage
 from spark_jobs.preparation.settings import PART_BITS, Preparation
 
 SUPERSEDED = pa.schema([pa.field("event", pa.int64(), nullable=False)])

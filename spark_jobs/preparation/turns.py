@@ -19,10 +19,10 @@ import pyarrow.parquet as pq
 from contexture.changes import Deletion, Succession, follow, overtaken
 from contexture.kafka.partitioner import shards_for
 from contexture.messages.envelopes import Envelope
+from contexture.storage.home import Storage
 from contexture.storage.schemas import STATE
-from contexture.storage.state_reader import StateReader
-from contexture.storage.state_rows import completed
-from contexture.storage.storage import Storage
+from contexture.storage.state import StateReader
+from contexture.storage.state_files import completed
 from spark_jobs.preparation.enveloped import with_tombstone_headers
 from spark_jobs.preparation.rendered import RENDERED
 from spark_jobs.preparation.settings import Preparation

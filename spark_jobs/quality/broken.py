@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import pyarrow.dataset as ds
 
-from contexture.storage.samples import SAMPLES, Sample, identity_text
+from contexture.storage.quarantine import SAMPLES, Sample, identity_text
 
 ENTITY: Final = ("service_path", "id", "type")
 STRUCTURE: Final = ("urn", "kind")

@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 from time import monotonic
 
 from contexture.publications import Publication
-from contexture.storage.manifest import Verdict
-from contexture.storage.samples import Sample, Samples
-from contexture.storage.storage import Storage
+from contexture.storage.home import Storage
+from contexture.storage.manifests import Verdict
+from contexture.storage.quarantine import Sample, Samples
 from spark_jobs.quality.data_docs import copy
 from spark_jobs.quality.expected import Expected
 from spark_jobs.quality.frames import AcceptedFrames

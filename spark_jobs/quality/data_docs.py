@@ -10,7 +10,7 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from contexture.storage.storage import Storage
+from contexture.storage.home import Storage
 from spark_jobs.quality.self_contained import head, self_contained
 
 # What comes from data; the rest of a stored result is written by the publication's author and by us.

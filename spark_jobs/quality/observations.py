@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from contexture.storage.manifest import ExpectationResult
+from contexture.storage.manifests import ExpectationResult
 from spark_jobs.quality.project import EXAMPLES, Outcome
 from spark_jobs.quality.summary import RunSummary
 

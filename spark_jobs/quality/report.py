@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from contexture.publications import Publication
-from contexture.storage.manifest import Manifest, Verdict
+from contexture.storage.manifests import Manifest, Verdict
 from spark_jobs.quality.observations import Finding
 from spark_jobs.quality.summary import RunSummary
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import ClassVar
 
-from contexture.storage.samples import Sample as Broken
+from contexture.storage.quarantine import Sample as Broken
 from spark_jobs.quality.subjects import ENTITIES, STRUCTURES, Subject
 
 

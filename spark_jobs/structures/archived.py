@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
+from contexture.storage.home import Storage
 from contexture.storage.schemas import LANDING
-from contexture.storage.storage import Storage
 from spark_jobs.structures.intake import Intake
 from spark_jobs.structures.landing_file import LandingFile, Row, landing_file
 from spark_jobs.structures.landing_units import batches_of, units_of

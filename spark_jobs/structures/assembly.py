@@ -14,7 +14,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from contexture.messages.structure_envelopes import structure_envelope
-from contexture.storage.layout import SHARD_FILE
+from contexture.storage.home import Storage
+from contexture.storage.publication_store import SHARD_FILE
 from contexture.storage.schemas import (
     HEADER_PREFIX,
     QUARANTINE,
@@ -23,7 +24,6 @@ from contexture.storage.schemas import (
     TRANSCODED_HEADERS,
     with_headers,
 )
-from contexture.storage.storage import Storage
 from spark_jobs.preparation.settings import Preparation
 from spark_jobs.structures.bodies import Bodies
 from spark_jobs.structures.enveloped import Wrapping

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from contexture.storage.storage import Storage
+from contexture.storage.home import Storage
 
 _CODEC = "zstd"
 _LEVEL = 1

@@ -11,11 +11,10 @@ import pyarrow.parquet as pq
 
 from contexture.changes import Verdict
 from contexture.messages.structure_envelopes import structure_envelope
-from contexture.storage.layout import SHARD_FILE
-from contexture.storage.manifest import LandingManifest, Manifest, RegistryPart, ShardManifest
-from contexture.storage.replay import backfill_headers
-from contexture.storage.replay_topics import check_topics
-from contexture.storage.storage import Storage
+from contexture.storage.home import Storage
+from contexture.storage.manifests import LandingManifest, Manifest, RegistryPart, ShardManifest
+from contexture.storage.publication_store import SHARD_FILE
+from contexture.storage.replay import backfill_headers, check_topics
 from spark_jobs.preparation.run_facts import run_facts
 from spark_jobs.preparation.settings import Preparation
 from spark_jobs.structures.run_plan import RunPlan

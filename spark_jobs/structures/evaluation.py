@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from contexture.storage.storage import Storage
+from contexture.storage.home import Storage
 from spark_jobs.preparation.settings import Preparation
 from spark_jobs.structures.bodies import BodyFile, body_file
 from spark_jobs.structures.columns import LOOKED_AT

@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 
 from contexture.changes.structures import HeldStructure
 from contexture.events import identity_hash
+from contexture.storage.home import Storage
 from contexture.storage.schemas import STATE
-from contexture.storage.storage import Storage
 from spark_jobs.preparation.settings import Preparation
 
 _HELD = ["key", "content_hash", "topics", "withheld", "modified_at", "sequence", "references", "is_final"]

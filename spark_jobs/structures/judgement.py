@@ -11,12 +11,12 @@ import pyarrow.parquet as pq
 
 from contexture.changes import Verdict as EventVerdict
 from contexture.publications.quality_combinations import STRUCTURE_COLUMNS
-from contexture.storage.layout import PublicationFolder
-from contexture.storage.manifest import LandingManifest, Manifest, Verdict
+from contexture.storage.home import Storage
+from contexture.storage.manifests import LandingManifest, Manifest, Verdict
 from contexture.storage.orders import StageOrder
-from contexture.storage.samples import Sample as Broken
-from contexture.storage.samples import quarantine_samples
-from contexture.storage.storage import Storage
+from contexture.storage.publication_store import PublicationFolder
+from contexture.storage.quarantine import Sample as Broken
+from contexture.storage.quarantine import quarantine_samples
 from spark_jobs.judgement import judged_once
 from spark_jobs.quality.broken import STRUCTURE, warned
 from spark_jobs.quality.frames import ROWS_IN_MEMORY, AcceptedFrames

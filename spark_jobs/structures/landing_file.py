@@ -11,8 +11,8 @@ from typing import Any, TypedDict
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from contexture.storage.home import Storage
 from contexture.storage.schemas import LANDING
-from contexture.storage.storage import Storage
 
 GROUP_BYTES = 16 << 20
 GROUP_ROWS = 10_000

@@ -16,11 +16,11 @@ from contexture.sdmx.reading.meaning import Meaning
 from contexture.sdmx.reading.past import Past, past
 from contexture.sdmx.reading.steps import Moved, Step, nothing_moves, touched
 from contexture.sdmx.registries import Period, same_artefact
-from contexture.storage.archived_log import ArchivedLog, ArchivedRun
-from contexture.storage.layout import PublicationFolder
+from contexture.storage.archive import ArchivedLog, ArchivedRun
+from contexture.storage.home import Storage
 from contexture.storage.orders import StageOrder
+from contexture.storage.publication_store import PublicationFolder
 from contexture.storage.replay import NoLogError, check_missing
-from contexture.storage.storage import Storage
 from spark_jobs.structures.archived import archived_rows, copy_rows
 from spark_jobs.structures.intake import Intake
 from spark_jobs.structures.outcome import Outcome

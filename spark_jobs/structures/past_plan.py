@@ -21,7 +21,7 @@ from contexture.changes.structures import (
     StructurePlan,
 )
 from contexture.changes.structures.routes import Routes
-from contexture.storage.storage import Storage
+from contexture.storage.home import Storage
 from spark_jobs.preparation.settings import Preparation
 from spark_jobs.structures.columns import PLANNED
 

@@ -15,9 +15,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from contexture.storage.manifest import LandingManifest, Manifest
+from contexture.storage.home import Storage
+from contexture.storage.manifests import LandingManifest, Manifest
 from contexture.storage.orders import StageOrder
-from contexture.storage.storage import Storage
 from spark_jobs.preparation.phase import Stopwatch, made_once, preparation_of
 from spark_jobs.preparation.settings import Preparation
 from spark_jobs.structures.assembly import SUMMARY, assembly, planned_file, quarantined_file

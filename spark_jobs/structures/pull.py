@@ -14,12 +14,12 @@ from contexture.sdmx.reading.watermarks import settled, transaction_of
 from contexture.sdmx.registries import Registry, RegistryConnection, open_registry, splittable
 from contexture.sdmx.routing import Router
 from contexture.sdmx.transcoding import source_formats, target_format
-from contexture.storage.layout import PublicationFolder
-from contexture.storage.manifest import LandingManifest
+from contexture.storage.home import Storage
+from contexture.storage.manifests import LandingManifest
 from contexture.storage.orders import StageOrder
-from contexture.storage.refused_structures import refused_structures
+from contexture.storage.publication_store import PublicationFolder
+from contexture.storage.quarantine import refused_structures
 from contexture.storage.state import State
-from contexture.storage.storage import Storage
 from spark_jobs.structures.intake import Intake, Listed
 from spark_jobs.structures.joining import check_nothing_pends
 from spark_jobs.structures.logged import land_deleted, land_logged

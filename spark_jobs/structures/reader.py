@@ -23,7 +23,7 @@ from contexture.sdmx.registries import (
     read_one_in,
     same_artefact,
 )
-from contexture.storage.storage import Storage
+from contexture.storage.home import Storage
 from spark_jobs.structures.landing_file import LandingFile, landing_file
 from spark_jobs.structures.questions import Many, One, Place, Share, Told, What
 

@@ -25,10 +25,10 @@ from contexture.changes.structures import (
 from contexture.errors import ConfigurationError
 from contexture.sdmx.routing import router
 from contexture.sdmx.rules import severities
-from contexture.storage.manifest import LandingManifest
+from contexture.storage.home import Storage
+from contexture.storage.manifests import LandingManifest
+from contexture.storage.shrink_report import keep_vanishing
 from contexture.storage.state import State, StatePointer
-from contexture.storage.storage import Storage
-from contexture.storage.vanishing import keep_vanishing
 from spark_jobs.preparation.settings import Preparation
 from spark_jobs.preparation.whole_work import check_seen
 from spark_jobs.structures.columns import LOOKED_AT

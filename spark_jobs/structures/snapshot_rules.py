@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 from contexture.changes import Verdict
 from contexture.changes.structures import NO_CONTENT
 from contexture.sdmx.rules import REJECTING, Broken, RuleOptions, Told, check_held
-from contexture.storage.manifest import LandingManifest
-from contexture.storage.storage import Storage
+from contexture.storage.home import Storage
+from contexture.storage.manifests import LandingManifest
 from spark_jobs.preparation.settings import Preparation
 from spark_jobs.structures.run_plan import RunPlan
 

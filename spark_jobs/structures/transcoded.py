@@ -9,8 +9,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from contexture.changes import Verdict
+from contexture.storage.home import Storage
 from contexture.storage.schemas import TRANSCODED
-from contexture.storage.storage import Storage
 from spark_jobs.preparation.settings import Preparation
 
 _SHOWN = 20

@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 from builders.outboxes import NOON
-from contexture.storage.attempts import SendAttempts
+from contexture.storage.delivery import SendAttempts
 
 
 def failed_send(outbox: str, *, attempt: int = 1, shard: int = 1, **changes: Any) -> SendAttempts:

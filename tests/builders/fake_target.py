@@ -14,7 +14,7 @@ from contexture.kafka.ledger import LedgerStanding
 from contexture.kafka.ledger_copies import LedgerCopies
 from contexture.kafka.topic_identities import HIDDEN
 from contexture.publications import Publication
-from contexture.storage.manifest import Manifest
+from contexture.storage.manifests import Manifest
 from contexture_airflow.steps.target import Sending
 
 

@@ -9,9 +9,9 @@ from typing import Any
 import orjson
 
 from contexture.kafka import ClientSettings, Publisher, SenderNames
-from contexture.storage.manifest import Manifest
-from contexture.storage.reader import OutboxShardReader
-from contexture.storage.storage import Storage
+from contexture.storage.home import Storage
+from contexture.storage.manifests import Manifest
+from contexture.storage.outbox_reader import OutboxShardReader
 from fakes.clock import TickingClock
 from fakes.kafka_cluster import FakeCluster, FakeHidden, FakeLedger, Sent
 

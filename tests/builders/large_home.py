@@ -12,10 +12,10 @@ from builders.outboxes import NOON, outbox, publication, records
 from contexture.changes.attribute_types import AttributeTypes
 from contexture.operations import ProducerStore
 from contexture.operations.tables import RUNS, TRANSACTIONS
-from contexture.storage.layout import PublicationFolder
-from contexture.storage.lifecycle import Outboxes
+from contexture.storage.home import Storage
+from contexture.storage.outboxes import Outboxes
+from contexture.storage.publication_store import PublicationFolder
 from contexture.storage.state import State, StatePointer
-from contexture.storage.storage import Storage
 
 NAMES = tuple(f"publication-{number:03}" for number in range(200))
 TRANSACTIONS_HELD, RUNS_HELD = 100_000, 20_000

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 import orjson
 
+from contexture.storage.home import Storage
 from contexture.storage.inbox_files import open_shelf
 from contexture.storage.inbox_writer import InboxWriter
-from contexture.storage.storage import Storage
 
 HEADERS = {
     "content-type": "application/json; charset=utf-8",

@@ -12,12 +12,12 @@ import pyarrow.parquet as pq
 
 from contexture.events import identity_hash
 from contexture.publications import Publication, fingerprint
-from contexture.storage.layout import PublicationFolder
-from contexture.storage.lifecycle import Outboxes
-from contexture.storage.manifest import ExpectationResult, Manifest, ShardManifest, Verdict
+from contexture.storage.home import Storage
+from contexture.storage.manifests import ExpectationResult, Manifest, ShardManifest, Verdict
 from contexture.storage.orders import StageOrder
+from contexture.storage.outboxes import Outboxes
+from contexture.storage.publication_store import PublicationFolder
 from contexture.storage.schemas import IDENTITIES, OUTBOX
-from contexture.storage.storage import Storage
 
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 Record = tuple[str, bytes, bytes | None]

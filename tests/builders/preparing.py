@@ -12,14 +12,14 @@ import pyarrow.parquet as pq
 from builders.landing import landing
 from contexture.publications import Publication, fingerprint
 from contexture.storage.conclusion import conclude
-from contexture.storage.layout import PublicationFolder
-from contexture.storage.lifecycle import Outboxes
-from contexture.storage.manifest import LandingManifest, Manifest
+from contexture.storage.home import Storage
+from contexture.storage.manifests import LandingManifest, Manifest
 from contexture.storage.orders import Retry, StageOrder
-from contexture.storage.reader import OutboxShardReader
-from contexture.storage.retrying import land_quarantined
+from contexture.storage.outbox_reader import OutboxShardReader
+from contexture.storage.outboxes import Outboxes
+from contexture.storage.publication_store import PublicationFolder
+from contexture.storage.quarantine import land_quarantined
 from contexture.storage.state import State
-from contexture.storage.storage import Storage
 from spark_jobs.preparation.phase import Stopwatch, prepare
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from contexture.storage.layout import PublicationFolder
+from contexture.storage.home import Storage
+from contexture.storage.publication_store import PublicationFolder
 from contexture.storage.schemas import QUARANTINE
-from contexture.storage.storage import Storage
 
 
 def refused(storage: Storage, outbox_id: str, rules: Mapping[str, int], *, path: str | None = "/4wheels") -> None:

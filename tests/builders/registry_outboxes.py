@@ -14,11 +14,11 @@ import pyarrow.parquet as pq
 from builders.outboxes import outbox, publication
 from contexture.kafka.testing import MemoryShard, OutboxRow
 from contexture.publications import Publication
-from contexture.storage.bounded import bounded
-from contexture.storage.layout import SHARD_FILE, PublicationFolder
-from contexture.storage.manifest import Manifest, RegistryPart
+from contexture.storage.home import Storage
+from contexture.storage.manifests import Manifest, RegistryPart
+from contexture.storage.outbox_reader import bounded
+from contexture.storage.publication_store import SHARD_FILE, PublicationFolder
 from contexture.storage.schemas import STRUCTURE_OUTBOX
-from contexture.storage.storage import Storage
 
 START = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 URN = "urn:sdmx:org.sdmx.infomodel.codelist.Codelist=ECB:CL_{}(1.0)"

@@ -21,14 +21,14 @@ from contexture.sdmx import Selector
 from contexture.sdmx.registries import RegistryConnection
 from contexture.sdmx.routing import router
 from contexture.storage.conclusion import conclude
-from contexture.storage.layout import PublicationFolder
-from contexture.storage.lifecycle import Outboxes
-from contexture.storage.manifest import LandingManifest, Manifest
+from contexture.storage.home import Storage
+from contexture.storage.manifests import LandingManifest, Manifest
 from contexture.storage.orders import ReplayOptions, Retry, StageOrder
-from contexture.storage.reader import OutboxShardReader
-from contexture.storage.retrying import Quarantine
+from contexture.storage.outbox_reader import OutboxShardReader
+from contexture.storage.outboxes import Outboxes
+from contexture.storage.publication_store import PublicationFolder
+from contexture.storage.quarantine import Quarantine
 from contexture.storage.state import State
-from contexture.storage.storage import Storage
 from fakes.kafka_cluster import FakeCluster, FakeHidden, FakeLedger
 from fakes.structure_registry import MEDIA_TYPE, FakeRegistry
 from spark_jobs.preparation.phase import Stopwatch

@@ -12,14 +12,13 @@ import pyarrow.parquet as pq
 from builders.outboxes import Record, outbox
 from contexture.events import identity_hash
 from contexture.publications import Publication
-from contexture.storage.layout import PublicationFolder
-from contexture.storage.lifecycle import Outboxes
-from contexture.storage.manifest import Manifest
+from contexture.storage.home import Storage
+from contexture.storage.manifests import Manifest
+from contexture.storage.outboxes import Outboxes
+from contexture.storage.publication_store import PublicationFolder
 from contexture.storage.schemas import STATE
 from contexture.storage.state import State, StatePointer
-from contexture.storage.state_files import writing
-from contexture.storage.state_rows import latest
-from contexture.storage.storage import Storage
+from contexture.storage.state_files import latest, writing
 
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 

@@ -16,7 +16,7 @@ from contexture.publications.source import Source
 from contexture.publications.topics import Topics
 from contexture.sdmx import Selector
 from contexture.sdmx.registries import RegistryConnection, splittable
-from contexture.storage.manifest import Mode
+from contexture.storage.manifests import Mode
 from contexture.storage.orders import StageOrder
 from fakes.structure_registry import MEDIA_TYPE, FakeRegistry
 from spark_jobs.structures.intake import Intake

@@ -13,11 +13,11 @@ import pyarrow.parquet as pq
 from builders.preparing import Preparer
 from contexture.publications import Publication, fingerprint
 from contexture.sdmx import split
-from contexture.storage.layout import PublicationFolder
-from contexture.storage.manifest import LandingManifest, Manifest
+from contexture.storage.home import Storage
+from contexture.storage.manifests import LandingManifest, Manifest
 from contexture.storage.orders import StageOrder
+from contexture.storage.publication_store import PublicationFolder
 from contexture.storage.schemas import LANDING
-from contexture.storage.storage import Storage
 from spark_jobs.preparation.phase import Stopwatch
 from spark_jobs.structures.phase import prepare_structures
 

@@ -10,9 +10,9 @@ from uuid import uuid4
 from builders.outboxes import NOON, outbox, publication, records
 from contexture.kafka import ClientSettings, read_committed
 from contexture.publications import Publication
-from contexture.storage.lifecycle import Outboxes
-from contexture.storage.manifest import Manifest
-from contexture.storage.storage import Storage
+from contexture.storage.home import Storage
+from contexture.storage.manifests import Manifest
+from contexture.storage.outboxes import Outboxes
 from contexture_airflow.steps.attempting import attempts_of
 from contexture_airflow.steps.concluding import conclude_run
 from contexture_airflow.steps.gate import judge

@@ -15,9 +15,9 @@ from typing import Any, TypeVar
 import httpx
 
 from builders.terminal import Terminal
-from contexture.storage.lifecycle import Outboxes
-from contexture.storage.manifest import Manifest
-from contexture.storage.storage import Storage
+from contexture.storage.home import Storage
+from contexture.storage.manifests import Manifest
+from contexture.storage.outboxes import Outboxes
 from contexture_sandbox.airflow import Login
 from contexture_sandbox.airflow.client import DagRun
 from contexture_sandbox.demo.comparison import concluded

@@ -22,7 +22,7 @@ import pytest
 from builders.pages import block
 from builders.terminal import Terminal
 from contexture.kafka.replica import ReplicaRecord
-from contexture.storage.lifecycle import Outboxes
+from contexture.storage.outboxes import Outboxes
 from contexture.storage.retention import expire
 from contexture.storage.state import State, StatePointer
 from contexture_sandbox.airflow.client import DagRun

@@ -17,8 +17,8 @@ from contexture.operations.reports.documents import Period
 from contexture.operations.reports.page import page
 from contexture.operations.reports.telling import ReportSources, quality_report
 from contexture.publications import Publication
-from contexture.storage.layout import PublicationFolder
-from contexture.storage.storage import Storage
+from contexture.storage.home import Storage
+from contexture.storage.publication_store import PublicationFolder
 from e2e.browser import browser, missing
 from spark_jobs.quality.checkpoint import judge
 from spark_jobs.quality.frames import AcceptedFrames

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from contexture.storage.manifest import Manifest
+from contexture.storage.manifests import Manifest
 from contexture_sandbox.airflow.client import DagRun, TaskInstance
 from contexture_sandbox.demo.comparison import Comparison, compare
 from contexture_sandbox.demo.outage import LedgerWatch, Seen

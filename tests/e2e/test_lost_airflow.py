@@ -17,7 +17,7 @@ import pytest
 
 from contexture.operations import ProducerStore
 from contexture.operations.rows import TransactionRow
-from contexture.storage.lifecycle import Outboxes
+from contexture.storage.outboxes import Outboxes
 from contexture_sandbox.airflow.client import DagRun
 from contexture_sandbox.demo.comparison import Comparison, compare
 from e2e.buses import DAG, describe, drive, lines_told, records

@@ -17,8 +17,8 @@ import pytest
 
 from builders.attempts import failed_send
 from builders.outboxes import outbox, publication, records
-from contexture.storage.attempts import AttemptLog
-from contexture.storage.lifecycle import Outboxes
+from contexture.storage.delivery import AttemptLog
+from contexture.storage.outboxes import Outboxes
 from contexture.storage.state import State
 from contexture_sandbox.airflow import Login
 from contexture_sandbox.airflow.client import DagRun

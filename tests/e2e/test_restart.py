@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from contexture.kafka import read_committed
-from contexture.storage.manifest import Manifest
+from contexture.storage.manifests import Manifest
 from contexture_sandbox.airflow.client import DagRun
 from contexture_sandbox.demo.comparison import Comparison, compare
 from e2e.installation import PATIENCE_SECONDS, Installation, cron_of_minutes, installation_below, until, write

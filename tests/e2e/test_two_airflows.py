@@ -14,8 +14,8 @@ from contexture.kafka import read_committed
 from contexture.operations import ProducerStore, TransactionStatus
 from contexture.operations.pools import POOLS
 from contexture.operations.transaction_filter import TransactionFilter
+from contexture.storage.home import Storage
 from contexture.storage.state import State
-from contexture.storage.storage import Storage
 from contexture_sandbox.airflow import AirflowClient, AirflowProcesses
 from contexture_sandbox.airflow.client import DagRun
 from contexture_sandbox.ports import free_port

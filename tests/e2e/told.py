@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 
 from contexture.kafka import read_committed
-from contexture.storage.manifest import Manifest
+from contexture.storage.manifests import Manifest
 from contexture_sandbox.airflow.client import DagRun
 from e2e.installation import Installation, until
 from fakes.collectors import LineageCollector, OpenTelemetryCollector, StatsdServer, Told

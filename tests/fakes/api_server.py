@@ -47,7 +47,7 @@ def main() -> None:
 
 def _note_run() -> None:
     from contexture.operations import ProducerStore
-    from contexture.storage.storage import home_uri
+    from contexture.storage.home import home_uri
 
     store = ProducerStore.of_home(home_uri())
     assert store is not None

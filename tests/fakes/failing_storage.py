@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from contexture.storage.storage import Storage
+from contexture.storage.home import Storage
 
 
 class KilledError(Exception):

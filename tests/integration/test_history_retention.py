@@ -14,7 +14,7 @@ from contexture.errors import ConfigurationError
 from contexture.kafka import ClientSettings, ReplicaRecord, TopicSpec, ensure_topics, read_committed
 from contexture.kafka.patience import Patience
 from contexture.kafka.topic_admin import TopicAdmin
-from contexture.storage.lifecycle import Outboxes
+from contexture.storage.outboxes import Outboxes
 from contexture_sandbox.kafka import EmbeddedKafka
 
 pytestmark = pytest.mark.integration

@@ -22,10 +22,10 @@ from contexture.ngsi import BrokerConnection
 from contexture.publications import Publication
 from contexture.reception import Credentials
 from contexture.reception.publications import Inboxes, target_of
-from contexture.storage.lifecycle import Outboxes
-from contexture.storage.manifest import Manifest
+from contexture.storage.home import Storage
+from contexture.storage.manifests import Manifest
 from contexture.storage.orders import StageResult
-from contexture.storage.storage import Storage
+from contexture.storage.outboxes import Outboxes
 from contexture_airflow.steps.attempting import attempts_of
 from contexture_airflow.steps.concluding import conclude_run
 from contexture_airflow.steps.gate import judge

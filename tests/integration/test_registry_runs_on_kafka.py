@@ -18,7 +18,7 @@ from contexture.messages.cloudevents import decode
 from contexture.publications import Publication
 from contexture.sdmx import split
 from contexture.sdmx.registries import RegistryConnection
-from contexture.storage.manifest import Manifest
+from contexture.storage.manifests import Manifest
 from contexture_sandbox.kafka import EmbeddedKafka
 from contexture_sandbox.registry import TestRegistry, seed_codelist, seed_message
 from spark_jobs import phases

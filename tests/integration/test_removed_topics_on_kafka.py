@@ -20,8 +20,8 @@ from contexture.kafka import ClientSettings
 from contexture.kafka.errors import KafkaConfigurationError
 from contexture.ngsi import BrokerConnection
 from contexture.publications import Publication
-from contexture.storage.lifecycle import Outboxes
-from contexture.storage.manifest import Manifest
+from contexture.storage.manifests import Manifest
+from contexture.storage.outboxes import Outboxes
 from contexture.storage.state import State
 from contexture_airflow.steps.attempting import attempts_of
 from contexture_airflow.steps.concluding import conclude_run

@@ -19,10 +19,10 @@ from builders.outboxes import outbox, publication, records
 from contexture.kafka import ClientSettings, read_committed
 from contexture.operations import ProducerStore, TransactionStatus
 from contexture.publications import Publication
-from contexture.storage.attempts import AttemptLog, SendAttempts
-from contexture.storage.lifecycle import Outboxes
-from contexture.storage.manifest import Manifest
-from contexture.storage.storage import Storage
+from contexture.storage.delivery import AttemptLog, SendAttempts
+from contexture.storage.home import Storage
+from contexture.storage.manifests import Manifest
+from contexture.storage.outboxes import Outboxes
 from contexture_airflow.steps.attempting import AttemptsUsedUpError, attempts_of
 from contexture_airflow.steps.gate import judge
 from contexture_airflow.steps.kafka_target import KafkaTarget

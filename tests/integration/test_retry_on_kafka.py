@@ -15,8 +15,8 @@ from builders.whole_runs import Lasting, WholeRuns, spark_session
 from contexture.kafka import read_committed
 from contexture.ngsi import BrokerConnection
 from contexture.publications import Publication
-from contexture.storage.manifest import Verdict
-from contexture.storage.retrying import Quarantine
+from contexture.storage.manifests import Verdict
+from contexture.storage.quarantine import Quarantine
 from contexture.storage.state import State
 from contexture_sandbox.context_broker import SeedEntity, TestBroker
 from contexture_sandbox.kafka import EmbeddedKafka

@@ -12,7 +12,7 @@ import pytest
 from pyarrow import fs
 
 from contexture.errors import RetriableError
-from contexture.storage.storage import Storage
+from contexture.storage.home import Storage
 from tools.bench.engines.counted_store import CountedStore
 from tools.cluster.evidence import variables
 from tools.cluster.moments import await_found

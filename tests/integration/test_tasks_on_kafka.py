@@ -12,7 +12,7 @@ from builders.outboxes import outbox, records, say_whom
 from builders.states import Held, held
 from builders.task_runs import INTERVAL, City
 from contexture.kafka import TopicSpec, ensure_topics, read_committed
-from contexture.storage.dead_letters import dead_letters_of
+from contexture.storage.delivery import dead_letters_of
 from contexture.storage.state import State
 from contexture_airflow.steps.run import RunRequest
 from contexture_airflow.steps.settling import settle

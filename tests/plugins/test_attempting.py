@@ -13,9 +13,9 @@ from builders.outboxes import NOON, outbox, publication, records
 from contexture.batches import RetrySchedule
 from contexture.errors import ConfigurationError, RetriableError
 from contexture.kafka import BrokersAwayError
-from contexture.storage.attempts import AttemptLog, SendAttempts
-from contexture.storage.lifecycle import Outboxes
-from contexture.storage.storage import Storage
+from contexture.storage.delivery import AttemptLog, SendAttempts
+from contexture.storage.home import Storage
+from contexture.storage.outboxes import Outboxes
 from contexture_airflow.steps.attempting import AttemptsUsedUpError, SendLaterError, ShardAttempts, attempts_of
 
 AWAY = BrokersAwayError("no broker", next_step="wait")

@@ -12,13 +12,13 @@ from builders.fake_target import FakeTarget
 from builders.outboxes import NOON, Record, publication
 from builders.states import Held, approved
 from contexture.publications import Publication, fingerprint
-from contexture.storage.layout import PublicationFolder
-from contexture.storage.lifecycle import Outboxes
-from contexture.storage.manifest import Manifest
+from contexture.storage.home import Storage
+from contexture.storage.manifests import Manifest
 from contexture.storage.orders import ReplayOptions, StageOrder
+from contexture.storage.outboxes import Outboxes
+from contexture.storage.publication_store import PublicationFolder
 from contexture.storage.replay import replay
 from contexture.storage.state import State
-from contexture.storage.storage import Storage
 from contexture_airflow.steps.attempting import attempts_of
 from contexture_airflow.steps.concluding import conclude_run
 from contexture_airflow.steps.run import RunRequest, Staged

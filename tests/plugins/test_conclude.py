@@ -13,12 +13,12 @@ from builders.notifying import notify
 from builders.outboxes import NOON, outbox, publication, records, say_whom
 from builders.states import Held, held
 from contexture.errors import ConfigurationError, RetriableError
-from contexture.storage.inbox_claim import Claim, hand_over, keep_claim
-from contexture.storage.layout import PublicationFolder
-from contexture.storage.lifecycle import Outboxes
-from contexture.storage.manifest import Manifest
+from contexture.storage.home import Storage
+from contexture.storage.inbox_reader import Claim, hand_over, keep_claim
+from contexture.storage.manifests import Manifest
+from contexture.storage.outboxes import Outboxes
+from contexture.storage.publication_store import PublicationFolder
 from contexture.storage.state import State
-from contexture.storage.storage import Storage
 from contexture_airflow.steps.concluding import conclude_run
 from contexture_airflow.steps.run import RunRequest, Staged
 from contexture_airflow.steps.settling import settle

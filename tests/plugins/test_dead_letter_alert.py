@@ -15,8 +15,8 @@ pytestmark = pytest.mark.airflow
 pytest.importorskip("airflow.sdk")
 
 from builders.outboxes import outbox, publication, records  # noqa: E402
-from contexture.storage.dead_letters import DeadLettered, keep_dead_letters  # noqa: E402
-from contexture.storage.storage import Storage  # noqa: E402
+from contexture.storage.delivery import DeadLettered, keep_dead_letters  # noqa: E402
+from contexture.storage.home import Storage  # noqa: E402
 from contexture_airflow.notifiers.dead_letters import tell_dead_letters  # noqa: E402
 from fakes.mail_server import MailServer  # noqa: E402
 

@@ -21,9 +21,9 @@ from builders.outboxes import outbox, publication, records  # noqa: E402
 from contexture.errors import ConfigurationError, RetriableError  # noqa: E402
 from contexture.kafka.error_table import fenced  # noqa: E402
 from contexture.operations import ProducerStore  # noqa: E402
-from contexture.storage.attempts import AttemptLog  # noqa: E402
-from contexture.storage.lifecycle import Outboxes  # noqa: E402
-from contexture.storage.storage import Storage  # noqa: E402
+from contexture.storage.delivery import AttemptLog  # noqa: E402
+from contexture.storage.home import Storage  # noqa: E402
+from contexture.storage.outboxes import Outboxes  # noqa: E402
 from contexture_airflow.notifiers.failure import FailureNotifier  # noqa: E402
 from contexture_airflow.notifiers.verification import VerificationNotifier  # noqa: E402
 from contexture_airflow.steps.attempting import AttemptsUsedUpError  # noqa: E402

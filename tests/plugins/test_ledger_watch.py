@@ -11,10 +11,10 @@ import pytest
 from builders.fake_target import FakeTarget
 from builders.outboxes import NOON, outbox, publication, records
 from contexture.kafka.errors import KafkaConfigurationError, LedgerLostError
-from contexture.storage.ledger_seen import committed_shards, ledger_seen
-from contexture.storage.lifecycle import Outboxes
-from contexture.storage.manifest import Manifest
-from contexture.storage.storage import Storage
+from contexture.storage.delivery import committed_shards, ledger_seen
+from contexture.storage.home import Storage
+from contexture.storage.manifests import Manifest
+from contexture.storage.outboxes import Outboxes
 from contexture_airflow.steps.attempting import attempts_of
 from contexture_airflow.steps.ledger_watch import check_ledger, shard_row
 from contexture_airflow.steps.sending import send_shard

@@ -25,9 +25,9 @@ from builders.fake_target import FakeTarget  # noqa: E402
 from builders.outboxes import NOON, outbox, publication, records  # noqa: E402
 from contexture.kafka import ShardResult  # noqa: E402
 from contexture.operations.verification.findings import Verification  # noqa: E402
-from contexture.storage.lifecycle import Outboxes  # noqa: E402
-from contexture.storage.manifest import Manifest  # noqa: E402
-from contexture.storage.storage import Storage  # noqa: E402
+from contexture.storage.home import Storage  # noqa: E402
+from contexture.storage.manifests import Manifest  # noqa: E402
+from contexture.storage.outboxes import Outboxes  # noqa: E402
 from contexture_airflow import metrics  # noqa: E402
 from contexture_airflow.metrics import METRICS  # noqa: E402
 from contexture_airflow.steps.run import RunRequest  # noqa: E402

@@ -19,8 +19,8 @@ pytest.importorskip("airflow.sdk")
 
 from builders.notifying import HEADERS, body, entity  # noqa: E402
 from contexture.errors import ConfigurationError, RetriableError  # noqa: E402
+from contexture.storage.home import Storage  # noqa: E402
 from contexture.storage.inbox_reader import InboxReader  # noqa: E402
-from contexture.storage.storage import Storage  # noqa: E402
 from contexture_airflow.notify import NotifyEndpoint, Receptions, notifier_access  # noqa: E402
 
 SetConnection = Callable[..., None]

@@ -13,9 +13,9 @@ from builders.tables import rows
 from contexture.errors import RejectedError, RetriableError
 from contexture.kafka import LedgerEntry
 from contexture.operations import Journal, ProducerStore, TransactionStatus
-from contexture.storage.lifecycle import Outboxes
-from contexture.storage.manifest import Manifest
-from contexture.storage.storage import Storage
+from contexture.storage.home import Storage
+from contexture.storage.manifests import Manifest
+from contexture.storage.outboxes import Outboxes
 from contexture_airflow.steps.attempting import attempts_of
 from contexture_airflow.steps.noting import ShardNotes, open_journal, source_noted
 from contexture_airflow.steps.run import RunRequest

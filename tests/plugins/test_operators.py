@@ -32,12 +32,12 @@ from builders.fake_target import FakeTarget  # noqa: E402
 from builders.outboxes import NOON, outbox, publication, records  # noqa: E402
 from contexture.errors import ConfigurationError, RejectedError, RetriableError  # noqa: E402
 from contexture.operations import ProducerStore  # noqa: E402
-from contexture.storage.attempts import AttemptLog  # noqa: E402
-from contexture.storage.layout import PublicationFolder  # noqa: E402
-from contexture.storage.lifecycle import Outboxes  # noqa: E402
+from contexture.storage.delivery import AttemptLog  # noqa: E402
+from contexture.storage.home import Storage  # noqa: E402
 from contexture.storage.orders import ReplayOptions, StageOrder, StageResult  # noqa: E402
-from contexture.storage.storage import Storage  # noqa: E402
-from contexture.storage.vanishing import keep_vanishing  # noqa: E402
+from contexture.storage.outboxes import Outboxes  # noqa: E402
+from contexture.storage.publication_store import PublicationFolder  # noqa: E402
+from contexture.storage.shrink_report import keep_vanishing  # noqa: E402
 from contexture_airflow.context import run_request  # noqa: E402
 from contexture_airflow.operators.conclude import ConcludeOperator  # noqa: E402
 from contexture_airflow.operators.publish import PublishOutboxOperator  # noqa: E402

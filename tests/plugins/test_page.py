@@ -22,14 +22,17 @@ from builders.outboxes import NOON, outbox, publication, records  # noqa: E402
 from builders.page_browser import Browser  # noqa: E402
 from contexture.operations import ProducerStore, TransactionRow, TransactionStatus, VerificationRow  # noqa: E402
 from contexture.operations.page.standing import Question  # noqa: E402
-from contexture.storage.attempts import AttemptLog  # noqa: E402
-from contexture.storage.dead_letters import DeadLettered, keep_dead_letters  # noqa: E402
+from contexture.storage.delivery import (  # noqa: E402
+    AttemptLog,
+    DeadLettered,
+    keep_dead_letters,
+)
+from contexture.storage.home import Storage  # noqa: E402
 from contexture.storage.incompleteness import Incompleteness  # noqa: E402
-from contexture.storage.layout import run_name  # noqa: E402
-from contexture.storage.lifecycle import Outboxes  # noqa: E402
+from contexture.storage.outboxes import Outboxes  # noqa: E402
+from contexture.storage.publication_store import run_name  # noqa: E402
+from contexture.storage.shrink_report import keep_vanishing  # noqa: E402
 from contexture.storage.state import State, StatePointer  # noqa: E402
-from contexture.storage.storage import Storage  # noqa: E402
-from contexture.storage.vanishing import keep_vanishing  # noqa: E402
 
 ATTACK = '"><script>alert(1)</script><img src=x onerror=alert(2)>'
 ATTACKS = ("<script>alert", "<img src=x")

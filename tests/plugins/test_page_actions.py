@@ -20,13 +20,13 @@ from builders.attempts import failed_send  # noqa: E402
 from builders.outboxes import NOON, outbox, publication, records  # noqa: E402
 from builders.page_browser import ORIGIN, Browser, hidden_in, token_in  # noqa: E402
 from contexture.operations import ProducerStore  # noqa: E402
-from contexture.storage.attempts import AttemptLog  # noqa: E402
-from contexture.storage.layout import PublicationFolder  # noqa: E402
-from contexture.storage.lifecycle import Outboxes  # noqa: E402
+from contexture.storage.delivery import AttemptLog  # noqa: E402
+from contexture.storage.home import Storage  # noqa: E402
+from contexture.storage.outboxes import Outboxes  # noqa: E402
+from contexture.storage.publication_store import PublicationFolder  # noqa: E402
 from contexture.storage.schemas import QUARANTINE  # noqa: E402
+from contexture.storage.shrink_report import keep_vanishing  # noqa: E402
 from contexture.storage.state import State  # noqa: E402
-from contexture.storage.storage import Storage  # noqa: E402
-from contexture.storage.vanishing import keep_vanishing  # noqa: E402
 from contexture_airflow.ui import trying  # noqa: E402
 from contexture_airflow.ui.actions import ACTIONS  # noqa: E402
 

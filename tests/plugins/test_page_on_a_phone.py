@@ -15,9 +15,9 @@ from builders.attempts import failed_send  # noqa: E402
 from builders.outboxes import NOON, outbox, publication, records  # noqa: E402
 from builders.page_browser import Browser as Client  # noqa: E402
 from contexture.operations import ProducerStore, TransactionRow, TransactionStatus  # noqa: E402
-from contexture.storage.attempts import AttemptLog  # noqa: E402
-from contexture.storage.lifecycle import Outboxes  # noqa: E402
-from contexture.storage.storage import Storage  # noqa: E402
+from contexture.storage.delivery import AttemptLog  # noqa: E402
+from contexture.storage.home import Storage  # noqa: E402
+from contexture.storage.outboxes import Outboxes  # noqa: E402
 from contexture_airflow.ui import mount  # noqa: E402
 from e2e.browser import browser, missing  # noqa: E402
 

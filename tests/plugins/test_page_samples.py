@@ -17,8 +17,8 @@ from builders.states import Held, state_table, write_files  # noqa: E402
 from contexture.kafka import ClientSettings  # noqa: E402
 from contexture.kafka.topic_plan import TopicsPlan, change_for  # noqa: E402
 from contexture.kafka.topics import TopicDrift  # noqa: E402
+from contexture.storage.home import Storage  # noqa: E402
 from contexture.storage.state import State, StatePointer  # noqa: E402
-from contexture.storage.storage import Storage  # noqa: E402
 from contexture_airflow.ui import drifting  # noqa: E402
 
 ATTACK = '"><script>alert(1)</script>'

@@ -16,11 +16,11 @@ from contexture.errors import ConfigurationError
 from contexture.kafka import LedgerEntry
 from contexture.publications import fingerprint
 from contexture.sdmx import SelectorError
-from contexture.storage.layout import PublicationFolder
+from contexture.storage.home import Storage
 from contexture.storage.orders import StageOrder
+from contexture.storage.publication_store import PublicationFolder
 from contexture.storage.schemas import QUARANTINE
 from contexture.storage.state import State, StatePointer
-from contexture.storage.storage import Storage
 from contexture_airflow.steps.planning import decide, plan_run
 from contexture_airflow.steps.run import RunPlan, RunRequest
 from contexture_airflow.steps.staging import place_order

@@ -14,12 +14,12 @@ from builders.registry_outboxes import Told, registry_outbox, structures
 from builders.states import Held, held, state_table
 from contexture.errors import ConfigurationError, RejectedError, RetriableError
 from contexture.kafka import ClientSettings
-from contexture.storage.layout import PublicationFolder
-from contexture.storage.lifecycle import Outboxes
-from contexture.storage.manifest import ExpectationResult, Manifest, Verdict
+from contexture.storage.home import Storage
+from contexture.storage.manifests import ExpectationResult, Manifest, Verdict
 from contexture.storage.orders import StageOrder
+from contexture.storage.outboxes import Outboxes
+from contexture.storage.publication_store import PublicationFolder
 from contexture.storage.state import State
-from contexture.storage.storage import Storage
 from contexture_airflow.steps.concluding import conclude_run
 from contexture_airflow.steps.gate import judge
 from contexture_airflow.steps.kafka_target import KafkaTarget

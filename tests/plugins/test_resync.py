@@ -14,9 +14,9 @@ from builders.outboxes import NOON, outbox, publication, records
 from builders.structure_publications import structures
 from contexture.errors import ConfigurationError
 from contexture.publications import Publication, fingerprint
-from contexture.storage.lifecycle import Outboxes
+from contexture.storage.home import Storage
+from contexture.storage.outboxes import Outboxes
 from contexture.storage.state import State
-from contexture.storage.storage import Storage
 from contexture_airflow.resync import Made, Start, starts_by_hand, starts_for_event
 from contexture_airflow.steps.concluding import conclude_outbox
 from contexture_airflow.steps.owing import made_of, owe_to_paused

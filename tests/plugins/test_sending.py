@@ -13,10 +13,10 @@ from builders.fake_target import FakeTarget
 from builders.outboxes import NOON, outbox, publication, records
 from contexture.errors import ConfigurationError, RejectedError, RetriableError
 from contexture.kafka import FencedError
-from contexture.storage.attempts import AttemptLog
-from contexture.storage.lifecycle import Outboxes
-from contexture.storage.manifest import Manifest
-from contexture.storage.storage import Storage
+from contexture.storage.delivery import AttemptLog
+from contexture.storage.home import Storage
+from contexture.storage.manifests import Manifest
+from contexture.storage.outboxes import Outboxes
 from contexture_airflow.steps.attempting import ShardAttempts, attempts_of
 from contexture_airflow.steps.sending import send_shard, topic_counts
 

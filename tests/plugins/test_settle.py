@@ -12,10 +12,10 @@ from builders.fake_target import FakeTarget
 from builders.outboxes import NOON, outbox, publication, records
 from contexture.errors import RetriableError
 from contexture.kafka import BrokersAwayError
-from contexture.storage.attempts import AttemptLog
-from contexture.storage.lifecycle import Outboxes
+from contexture.storage.delivery import AttemptLog
+from contexture.storage.home import Storage
+from contexture.storage.outboxes import Outboxes
 from contexture.storage.state import State
-from contexture.storage.storage import Storage
 from contexture_airflow.steps.run import RunPlan, RunRequest
 from contexture_airflow.steps.settling import settle
 

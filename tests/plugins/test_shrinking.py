@@ -17,8 +17,8 @@ from contexture.errors import ConfigurationError
 from contexture.operations import Journal, ProducerStore
 from contexture.operations.alerts import AlertKind, kind_of
 from contexture.operations.failure_mail import compose
-from contexture.storage.storage import Storage
-from contexture.storage.vanishing import Vanishing, keep_vanishing
+from contexture.storage.home import Storage
+from contexture.storage.shrink_report import Vanishing, keep_vanishing
 from contexture_airflow.notifiers.question import question_of, tell_question
 from contexture_airflow.steps.shrinking import ShrinkDecision, asked_about, decide, decision_of, question
 

@@ -13,11 +13,11 @@ from builders.outboxes import NOON, outbox, publication
 from contexture.errors import ConfigurationError, RejectedError, RetriableError
 from contexture.publications import Publication, fingerprint
 from contexture.storage.conclusion import owe_full
-from contexture.storage.layout import PublicationFolder
+from contexture.storage.home import Storage
 from contexture.storage.orders import ReplayOptions, Retry, StageOrder, StageResult
+from contexture.storage.publication_store import PublicationFolder
 from contexture.storage.schemas import QUARANTINE
 from contexture.storage.state import State, StatePointer
-from contexture.storage.storage import Storage
 from contexture_airflow.steps.run import RunPlan, RunRequest
 from contexture_airflow.steps.settling import settle
 from contexture_airflow.steps.staging import PlacedOrder, answer, place_order

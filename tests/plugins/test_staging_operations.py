@@ -19,10 +19,10 @@ from contexture.operations import Journal, ProducerStore
 from contexture.operations.events import EventType, Happening
 from contexture.operations.failure_mail import Failure
 from contexture.publications import Publication
-from contexture.storage.layout import PublicationFolder
-from contexture.storage.lifecycle import Outboxes
+from contexture.storage.home import Storage
+from contexture.storage.outboxes import Outboxes
+from contexture.storage.publication_store import PublicationFolder
 from contexture.storage.state import State
-from contexture.storage.storage import Storage
 from contexture_airflow.steps.attempting import attempts_of
 from contexture_airflow.steps.concluding import conclude_run
 from contexture_airflow.steps.gate import judge

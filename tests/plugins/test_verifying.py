@@ -8,8 +8,8 @@ import pytest
 
 from builders.outboxes import publication
 from contexture.errors import ConfigurationError
+from contexture.storage.home import Storage
 from contexture.storage.state import State, StatePointer
-from contexture.storage.storage import Storage
 from contexture_airflow.steps.verifying import to_verify
 
 KNOWN = [publication(name=name) for name in ("bikes", "cars", "trams")]

@@ -17,7 +17,7 @@ from builders.outboxes import publication
 from builders.preparing import Preparer
 from contexture.ngsi import BrokerConnection
 from contexture.publications import Publication, fingerprint
-from contexture.storage.manifest import LandingManifest, Manifest, Verdict
+from contexture.storage.manifests import LandingManifest, Manifest, Verdict
 from contexture.storage.orders import StageOrder
 from contexture_sandbox.context_broker import Churn, SeedEntity, TestBroker
 from spark_jobs.judgement import judge_outbox

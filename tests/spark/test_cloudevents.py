@@ -16,7 +16,7 @@ from builders.preparing import Preparer
 from contexture.messages.cloudevents import decode
 from contexture.ngsi import BrokerConnection
 from contexture.publications import fingerprint
-from contexture.storage.manifest import Manifest
+from contexture.storage.manifests import Manifest
 from contexture.storage.orders import StageOrder
 from spark_jobs.preparation.phase import Stopwatch, prepare
 from spark_jobs.pull import pull

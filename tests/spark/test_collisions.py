@@ -13,7 +13,7 @@ import pytest
 from builders.landing import MORNING, car
 from builders.outboxes import publication
 from builders.preparing import Preparer
-from contexture.storage.manifest import Manifest
+from contexture.storage.manifests import Manifest
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

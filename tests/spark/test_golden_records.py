@@ -24,9 +24,9 @@ from builders.structure_runs import StructurePreparer, only, registry_publicatio
 from contexture.operations.event_outbox import Reading, prepare
 from contexture.operations.events import EventType, ToldEvent
 from contexture.publications import Publication, fingerprint, load_file
-from contexture.storage.manifest import Manifest
+from contexture.storage.home import Storage
+from contexture.storage.manifests import Manifest
 from contexture.storage.orders import StageOrder
-from contexture.storage.storage import Storage
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

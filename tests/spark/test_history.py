@@ -15,7 +15,7 @@ from builders.preparing import Preparer
 from contexture.ngsi import BrokerConnection
 from contexture.ngsi.answers import NotOfferedError
 from contexture.publications import fingerprint
-from contexture.storage.manifest import Manifest
+from contexture.storage.manifests import Manifest
 from contexture.storage.orders import ReplayOptions, StageOrder
 from contexture_sandbox.context_broker import TestBroker
 from contexture_sandbox.context_broker.linked_data import LinkedDataFace

@@ -10,7 +10,7 @@ import pytest
 
 from contexture.ngsi.broker import Page
 from contexture.ngsi.sighting import Sighting
-from contexture.storage.storage import Storage
+from contexture.storage.home import Storage
 from spark_jobs.landed import Landed
 from spark_jobs.sources.landing_rows import landing_rows
 

@@ -15,10 +15,10 @@ from builders.landing import MORNING, car
 from builders.outboxes import publication
 from builders.preparing import Preparer
 from contexture.errors import ConfigurationError, RetriableError
-from contexture.storage.dead_letters import DeadLettered
-from contexture.storage.lifecycle import Outboxes
-from contexture.storage.manifest import Manifest
-from contexture.storage.vanishing import kept_vanishing
+from contexture.storage.delivery import DeadLettered
+from contexture.storage.manifests import Manifest
+from contexture.storage.outboxes import Outboxes
+from contexture.storage.shrink_report import kept_vanishing
 from spark_jobs.preparation import phase
 from spark_jobs.preparation.rendered import rendered_folder
 from spark_jobs.preparation.settings import Preparation

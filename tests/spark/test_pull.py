@@ -15,11 +15,11 @@ from builders.counted_broker import CountedBroker
 from contexture.errors import ConfigurationError, RetriableError
 from contexture.ngsi import BrokerConnection
 from contexture.publications import Publication, fingerprint
-from contexture.storage.layout import PublicationFolder
-from contexture.storage.manifest import LandingManifest, Mode
+from contexture.storage.home import Storage
+from contexture.storage.manifests import LandingManifest, Mode
 from contexture.storage.orders import StageOrder
+from contexture.storage.publication_store import PublicationFolder
 from contexture.storage.schemas import LANDING
-from contexture.storage.storage import Storage
 from contexture_sandbox.context_broker import Churn, SeedEntity, TestBroker
 from contexture_sandbox.context_broker.loading import load
 from spark_jobs.pull import pull, selection_of

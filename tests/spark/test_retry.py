@@ -13,9 +13,9 @@ import pytest
 from builders.landing import MORNING, car
 from builders.outboxes import publication
 from builders.preparing import Preparer
-from contexture.storage.lifecycle import Outboxes
-from contexture.storage.manifest import Manifest
-from contexture.storage.retrying import Quarantine
+from contexture.storage.manifests import Manifest
+from contexture.storage.outboxes import Outboxes
+from contexture.storage.quarantine import Quarantine
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

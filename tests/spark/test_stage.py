@@ -15,11 +15,11 @@ from builders.outboxes import publication
 from contexture.ngsi import BrokerConnection
 from contexture.publications import Publication, fingerprint
 from contexture.storage.conclusion import conclude
-from contexture.storage.layout import PublicationFolder
-from contexture.storage.lifecycle import Outboxes
-from contexture.storage.manifest import Verdict
+from contexture.storage.home import Storage
+from contexture.storage.manifests import Verdict
 from contexture.storage.orders import StageOrder, StageResult
-from contexture.storage.storage import Storage
+from contexture.storage.outboxes import Outboxes
+from contexture.storage.publication_store import PublicationFolder
 from contexture_sandbox.context_broker import SeedEntity, TestBroker
 from spark_jobs import phases, stage
 

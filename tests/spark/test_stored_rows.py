@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from contexture.storage.storage import Storage
+from contexture.storage.home import Storage
 from spark_jobs.stored_rows import read_rows, write_rows
 
 if TYPE_CHECKING:

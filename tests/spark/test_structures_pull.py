@@ -20,12 +20,12 @@ from builders.structures import CODELIST_JSON, sdmx_json
 from contexture.errors import ConfigurationError, RetriableError
 from contexture.sdmx import Format, split
 from contexture.sdmx.registries import RegistryConnection
-from contexture.storage.layout import PublicationFolder
-from contexture.storage.manifest import LandingManifest
+from contexture.storage.home import Storage
+from contexture.storage.manifests import LandingManifest
 from contexture.storage.orders import StageOrder
+from contexture.storage.publication_store import PublicationFolder
 from contexture.storage.schemas import LANDING
 from contexture.storage.state import State
-from contexture.storage.storage import Storage
 from contexture_sandbox.registry import TestRegistry, seed_codelist, seed_message
 from spark_jobs.structures.pull import pull_structures
 

@@ -22,10 +22,10 @@ from contexture.ngsi import BrokerConnection
 from contexture.ngsi.opening import open_broker
 from contexture.ngsi.sighting import moment
 from contexture.publications import Publication, fingerprint
-from contexture.storage.layout import PublicationFolder
+from contexture.storage.home import Storage
 from contexture.storage.orders import StageOrder
+from contexture.storage.publication_store import PublicationFolder
 from contexture.storage.schemas import LANDING
-from contexture.storage.storage import Storage
 from spark_jobs.pull import read_source, selection_of
 from spark_jobs.sources.landing_rows import SLICE_BITS, landing_rows
 from spark_jobs.sources.selection import Selection, Share

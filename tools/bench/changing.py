@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 
 from contexture.publications import Publication, fingerprint
 from contexture.storage.conclusion import conclude
-from contexture.storage.lifecycle import Outboxes
-from contexture.storage.manifest import LandingManifest
+from contexture.storage.home import Storage
+from contexture.storage.manifests import LandingManifest
 from contexture.storage.orders import StageOrder
+from contexture.storage.outboxes import Outboxes
 from contexture.storage.state import State, StatePointer
-from contexture.storage.storage import Storage
 from spark_jobs.preparation.phase import Stopwatch, prepare
 from tools.bench.held_states import car_hashes, hold_cars
 from tools.bench.landing_files import write_landing, write_sightings

@@ -12,8 +12,7 @@ import pyarrow as pa
 from contexture.events import ContextIdentity, identity_hash, identity_key
 from contexture.storage.schemas import STATE
 from contexture.storage.state import State, StatePointer
-from contexture.storage.state_files import writing
-from contexture.storage.state_rows import completed, latest
+from contexture.storage.state_files import completed, latest, writing
 from tools.bench.cars import MODIFIED_AT, SERVICE, SERVICE_PATH, TYPE
 
 SHARES = (0.9, 0.095, 0.005)

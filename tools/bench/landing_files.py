@@ -10,10 +10,10 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from contexture.storage.layout import PublicationFolder
-from contexture.storage.manifest import LandingManifest
+from contexture.storage.home import Storage
+from contexture.storage.manifests import LandingManifest
+from contexture.storage.publication_store import PublicationFolder
 from contexture.storage.schemas import LANDING
-from contexture.storage.storage import Storage
 from tools.bench.cars import MODIFIED_AT, RECEIVED_AT, SERVICE, SERVICE_PATH, TYPE, cars
 
 FILES = 2

@@ -9,9 +9,9 @@ from datetime import UTC, datetime
 from typing import Final
 
 from contexture.kafka import ClientSettings, TopicSpec, ensure_topics, partition_for
-from contexture.storage.layout import SHARD_FILE, PublicationFolder
-from contexture.storage.storage import Storage
-from contexture.storage.topic_groups import group_by_topics, needs_groups
+from contexture.storage.home import Storage
+from contexture.storage.publication_store import SHARD_FILE, PublicationFolder
+from contexture.storage.topic_order import group_by_topics, needs_groups
 from contexture_sandbox.kafka import EmbeddedKafka
 from tools.bench.loads import ENTITY_BYTES, values
 from tools.bench.measures import Measure, Target, alternate

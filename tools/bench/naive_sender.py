@@ -14,9 +14,9 @@ import time
 from confluent_kafka import Producer
 
 from contexture.kafka import ClientSettings
-from contexture.storage.lifecycle import Outboxes
-from contexture.storage.reader import OutboxShardReader
-from contexture.storage.storage import Storage
+from contexture.storage.home import Storage
+from contexture.storage.outbox_reader import OutboxShardReader
+from contexture.storage.outboxes import Outboxes
 from tools.bench.outbox_files import PUBLICATION, TRANSACTION_RECORDS
 
 Row = tuple[str, bytes, bytes]

@@ -11,10 +11,10 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from contexture.storage.layout import SHARD_FILE, PublicationFolder
-from contexture.storage.manifest import Manifest, ShardManifest
+from contexture.storage.home import Storage
+from contexture.storage.manifests import Manifest, ShardManifest
+from contexture.storage.publication_store import SHARD_FILE, PublicationFolder
 from contexture.storage.schemas import HEADER_PREFIX, OUTBOX, with_headers
-from contexture.storage.storage import Storage
 from tools.bench.loads import ENTITY_BYTES, Load, values
 
 PUBLICATION = "bench"

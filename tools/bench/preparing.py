@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 
 from contexture.publications import Publication, fingerprint
 from contexture.storage.conclusion import conclude
-from contexture.storage.layout import PublicationFolder
-from contexture.storage.lifecycle import Outboxes
-from contexture.storage.manifest import LandingManifest, Manifest
+from contexture.storage.home import Storage
+from contexture.storage.manifests import LandingManifest, Manifest
 from contexture.storage.orders import StageOrder
+from contexture.storage.outboxes import Outboxes
+from contexture.storage.publication_store import PublicationFolder
 from contexture.storage.state import State
-from contexture.storage.storage import Storage
 from spark_jobs.judgement import judge_outbox
 from spark_jobs.preparation.phase import Stopwatch
 from spark_jobs.preparation.phase import prepare as prepare_outbox

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from contexture.publications import Publication
 from contexture.sdmx.registries import RegistryConnection
-from contexture.storage.manifest import LandingManifest, Manifest, Verdict
+from contexture.storage.manifests import LandingManifest, Manifest, Verdict
 from contexture.storage.orders import StageOrder
 from spark_jobs.preparation.phase import Stopwatch
 from spark_jobs.structures.judgement import judge_structures

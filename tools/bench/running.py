@@ -8,9 +8,9 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 
-from contexture.storage.lifecycle import Outboxes
+from contexture.storage.home import Storage
 from contexture.storage.orders import StageResult
-from contexture.storage.storage import Storage
+from contexture.storage.outboxes import Outboxes
 from contexture_sandbox.context_broker import SeedEntity
 from contexture_sandbox.context_broker.entities import CARS, seed_entities
 from contexture_sandbox.stack import Stack, StackOptions, project_folder

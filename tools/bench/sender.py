@@ -13,9 +13,9 @@ import time
 from pathlib import Path
 
 from contexture.kafka import ClientSettings, Ledger, Publisher, SenderNames
-from contexture.storage.lifecycle import Outboxes
-from contexture.storage.reader import OutboxShardReader
-from contexture.storage.storage import Storage
+from contexture.storage.home import Storage
+from contexture.storage.outbox_reader import OutboxShardReader
+from contexture.storage.outboxes import Outboxes
 from tools.bench.outbox_files import PUBLICATION
 
 _STATUS = Path("/proc/self/status")

@@ -15,10 +15,10 @@ from contexture.kafka import ClientSettings, TopicSpec, ensure_topics
 from contexture.ngsi.connection import BrokerConnection
 from contexture.publications import Publication, fingerprint
 from contexture.storage.conclusion import conclude
-from contexture.storage.lifecycle import Outboxes
-from contexture.storage.manifest import LandingManifest, Manifest, Verdict
+from contexture.storage.home import Storage
+from contexture.storage.manifests import LandingManifest, Manifest, Verdict
 from contexture.storage.orders import StageOrder
-from contexture.storage.storage import Storage
+from contexture.storage.outboxes import Outboxes
 from contexture_airflow.steps.sending import topic_counts
 from contexture_sandbox.demo.comparison import compare
 from contexture_sandbox.kafka import EmbeddedKafka

@@ -91,7 +91,7 @@ class Evidence:
 
 def gathered(story: ClusterStory, memory_mib: Mapping[str, float], seconds: float) -> Evidence:
     """Reads everything back."""
-    from contexture.storage.storage import Storage
+    from contexture.storage.home import Storage
 
     platform = story.platform
     told = platform.spark.told()

@@ -10,7 +10,7 @@ from itertools import accumulate
 import pyarrow as pa
 
 from contexture.kafka.testing import MemoryShard, OutboxRow
-from contexture.storage.manifest import RegistryPart
+from contexture.storage.manifests import RegistryPart
 
 MARK = "fault-mark"
 """The header that names a record."""

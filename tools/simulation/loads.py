@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from contexture.kafka.testing import MemoryShard, OutboxRow, record_batch
-from contexture.storage.manifest import Manifest, ShardManifest
+from contexture.storage.manifests import Manifest, ShardManifest
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -13,10 +13,10 @@ from contexture.errors import ConfigurationError
 from contexture.publications import Publication
 from contexture.publications.cron import intervals
 from contexture.storage.archive import Archived, archive_of
-from contexture.storage.lifecycle import Outboxes
-from contexture.storage.manifest import Document, Manifest
+from contexture.storage.home import Storage
+from contexture.storage.manifests import Document, Manifest
 from contexture.storage.orders import ReplayOptions
-from contexture.storage.storage import Storage
+from contexture.storage.outboxes import Outboxes
 
 Outcome = Literal["archive", "source", "part of the archive", "refused", "nothing", "not over", "running"]
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from contexture.errors import ContextureError
-from contexture.storage.manifest import Document
+from contexture.storage.manifests import Document
 
 Verdict = Literal["good", "doubtful", "bad", "not looked at"]
 

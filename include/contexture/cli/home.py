@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from contexture.errors import ConfigurationError
-from contexture.storage.filesystems import HOME_VARIABLE
-from contexture.storage.lifecycle import Outboxes, OutboxStatus
-from contexture.storage.storage import Storage, home_uri
+from contexture.storage.home import HOME_VARIABLE, Storage, home_uri
+from contexture.storage.outboxes import Outboxes, OutboxStatus
 
 _SHORTEST_PREFIX = 4
 

@@ -25,9 +25,8 @@ from contexture.operations.database import DATABASE_VARIABLE, NO_TABLES, databas
 from contexture.operations.pools import POOLS
 from contexture.operations.tables_found import look, unknown_tables
 from contexture.publications import Publication, discover
-from contexture.storage.filesystems import HOME_VARIABLE
-from contexture.storage.formats import check_formats
-from contexture.storage.storage import Storage
+from contexture.storage.format_versions import check_formats
+from contexture.storage.home import HOME_VARIABLE, Storage
 
 _LEAST_FREE_BYTES: Final = 1 << 30
 _CLOCK_SECONDS: Final = 10.0

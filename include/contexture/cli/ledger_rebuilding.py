@@ -14,8 +14,8 @@ from contexture.kafka.ledger_rebuild import planned_rebuild
 from contexture.kafka.ledger_writing import write_rows
 from contexture.kafka.patience import Patience
 from contexture.publications import Publication
-from contexture.storage.ledger_seen import LedgerSeen, committed_shards, ledger_seen, note_ledger, note_rows
-from contexture.storage.storage import Storage
+from contexture.storage.delivery import LedgerSeen, committed_shards, ledger_seen, note_ledger, note_rows
+from contexture.storage.home import Storage
 
 _WAIT_SECONDS = 60.0
 _HALF = "being rebuilt"

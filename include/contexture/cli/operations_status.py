@@ -9,8 +9,8 @@ from contexture.errors import ConfigurationError, RetriableError
 from contexture.operations import ProducerStore, RunRow, Sums
 from contexture.operations.database import NO_TABLES
 from contexture.operations.page.tables import Tables
-from contexture.storage.manifest import Document
-from contexture.storage.storage import Storage
+from contexture.storage.home import Storage
+from contexture.storage.manifests import Document
 
 
 class LastRun(Document):

@@ -10,7 +10,7 @@ import typer
 if TYPE_CHECKING:
     from contexture.cli.home import Found
     from contexture.cli.outbox_output import OutboxLine
-    from contexture.storage.lifecycle import Outboxes, OutboxStatus
+    from contexture.storage.outboxes import Outboxes, OutboxStatus
 
 app = typer.Typer(
     add_completion=False,
@@ -107,7 +107,7 @@ def _tell(found: Found, reason: str) -> None:
 
 def _line(owner: Outboxes, status: OutboxStatus) -> OutboxLine:
     from contexture.cli.outbox_output import OutboxLine
-    from contexture.storage.attempts import AttemptLog
+    from contexture.storage.delivery import AttemptLog
 
     manifest = owner.manifest(status.outbox)
     return OutboxLine(
@@ -124,7 +124,7 @@ def _line(owner: Outboxes, status: OutboxStatus) -> OutboxLine:
 
 
 def _answer(found: Found, sentence: str, *, as_json: bool) -> None:
-    from contexture.storage.attempts import AttemptLog
+    from contexture.storage.delivery import AttemptLog
 
     if not as_json:
         typer.echo(sentence)

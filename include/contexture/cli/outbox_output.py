@@ -13,8 +13,8 @@ from rich.text import Text
 from contexture.cli.outbox_story import OutboxStory
 from contexture.cli.registry_lines import registry_lines
 from contexture.cli.text_table import text_table
-from contexture.storage.attempts import SendAttempts, most_urgent
-from contexture.storage.manifest import Document
+from contexture.storage.delivery import SendAttempts, most_urgent
+from contexture.storage.manifests import Document
 
 TOPICS_SHOWN = 20
 _ID_SHOWN = 12

@@ -10,10 +10,10 @@ import pyarrow.parquet as pq
 from pydantic import ValidationError
 
 from contexture.cli.home import Found
-from contexture.storage.attempts import AttemptLog, SendAttempts
-from contexture.storage.lifecycle import Outboxes
-from contexture.storage.manifest import Document, ExpectationResult, Manifest, Verdict
-from contexture.storage.storage import Storage
+from contexture.storage.delivery import AttemptLog, SendAttempts
+from contexture.storage.home import Storage
+from contexture.storage.manifests import Document, ExpectationResult, Manifest, Verdict
+from contexture.storage.outboxes import Outboxes
 
 SAMPLES_OF_A_RULE = 3
 _IDENTITY = ("path", "id", "type")

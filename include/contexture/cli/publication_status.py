@@ -19,10 +19,10 @@ from contexture.operations.page.standing import Standing
 from contexture.operations.page.status import StatusReport
 from contexture.operations.page.status import statuses as reported
 from contexture.publications import Publication, discover
-from contexture.storage.attempts import AttemptLog, SendAttempts
+from contexture.storage.delivery import AttemptLog, SendAttempts
+from contexture.storage.home import Storage
 from contexture.storage.inbox_reader import InboxReader
-from contexture.storage.manifest import Document
-from contexture.storage.storage import Storage
+from contexture.storage.manifests import Document
 
 
 class PendingOutbox(Document):

@@ -10,8 +10,8 @@ from typing import Any
 from contexture.cli import home
 from contexture.cli.terminal_text import printable
 from contexture.errors import ConfigurationError
-from contexture.storage.lifecycle import Outboxes
-from contexture.storage.retrying import Quarantine
+from contexture.storage.outboxes import Outboxes
+from contexture.storage.quarantine import Quarantine
 
 _SHOWN = ("path", "id", "type", "rule", "severity", "message")
 # Names and sizes are Kafka's limits, and forms are the registry's: no setting of a rule lifts them.

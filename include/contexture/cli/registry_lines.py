@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from contexture.storage.manifest import Manifest, ShardManifest
+from contexture.storage.manifests import Manifest, ShardManifest
 
 TRANSACTIONS_SHOWN = 20
 

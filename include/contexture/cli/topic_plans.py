@@ -16,8 +16,8 @@ from contexture.kafka.topic_plan import TopicChange, TopicsPlan, apply_plan, pla
 from contexture.kafka.topic_specs import dead_letter_spec, topic_spec
 from contexture.publications import Publication, load_publications
 from contexture.publications.delivery import KEY_NONE
+from contexture.storage.home import Storage
 from contexture.storage.state import State
-from contexture.storage.storage import Storage
 
 _MADE_NAME = "{"
 

@@ -10,8 +10,7 @@ from contexture.errors import ConfigurationError
 from contexture.operations import ProducerStore, TransactionRow
 from contexture.operations.database import DATABASE_VARIABLE
 from contexture.operations.transaction_filter import TransactionFilter
-from contexture.storage.filesystems import HOME_VARIABLE
-from contexture.storage.storage import Storage
+from contexture.storage.home import HOME_VARIABLE, Storage
 
 
 @dataclass(frozen=True, slots=True)

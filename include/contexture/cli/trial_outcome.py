@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from contexture.storage.manifest import Document
+from contexture.storage.manifests import Document
 
 
 class Step(Document):

@@ -18,7 +18,7 @@ from contexture.kafka.ledger_entry import LedgerEntry
 from contexture.kafka.ports import ShardReader
 
 if TYPE_CHECKING:
-    from contexture.storage.manifest import RegistryPart
+    from contexture.storage.manifests import RegistryPart
 
 Place = tuple[int, bool]
 

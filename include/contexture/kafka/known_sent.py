@@ -12,12 +12,12 @@ from contexture.errors import ConfigurationError
 from contexture.kafka.ledger_entry import LedgerEntry
 from contexture.kafka.replica import ReplicaRecord, read_committed
 from contexture.kafka.settings import ClientSettings
-from contexture.storage.layout import PublicationFolder
-from contexture.storage.lifecycle import Outboxes
-from contexture.storage.manifest import Manifest, ShardManifest
+from contexture.storage.home import Storage
+from contexture.storage.manifests import Manifest, ShardManifest
 from contexture.storage.orders import StageOrder
+from contexture.storage.outboxes import Outboxes
+from contexture.storage.publication_store import PublicationFolder
 from contexture.storage.state import State
-from contexture.storage.storage import Storage
 
 
 @dataclass(frozen=True, slots=True)

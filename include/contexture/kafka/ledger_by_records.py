@@ -11,8 +11,8 @@ from contexture.kafka.known_sent import KnownSent, settled_entry, shard_of
 from contexture.kafka.ledger_entry import LedgerEntry
 from contexture.kafka.sent_before import OutboxRecord, Place, SentTransactions, digest_of, transactions_sent
 from contexture.kafka.settings import ClientSettings
-from contexture.storage.manifest import Manifest, ShardManifest
-from contexture.storage.reader import OutboxShardReader
+from contexture.storage.manifests import Manifest, ShardManifest
+from contexture.storage.outbox_reader import OutboxShardReader
 from contexture.storage.schemas import HEADER_PREFIX
 
 

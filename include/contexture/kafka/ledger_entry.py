@@ -11,7 +11,7 @@ from typing import Any, Final
 import msgspec
 
 from contexture.errors import DefectError
-from contexture.storage.document import check_format
+from contexture.storage.documents import check_format
 
 FORMAT: Final = 1
 """Raised when an entry changes in a way that an earlier Contexture could not go on from."""

@@ -8,8 +8,8 @@ from contexture.kafka.known_sent import KnownSent, is_numbered, known_sent, sett
 from contexture.kafka.ledger_by_records import RebuiltShard, by_records
 from contexture.kafka.replica import ReplicaRecord
 from contexture.kafka.settings import ClientSettings
-from contexture.storage.manifest import Manifest
-from contexture.storage.storage import Storage
+from contexture.storage.home import Storage
+from contexture.storage.manifests import Manifest
 
 _REGISTRY_HEADER = "contexture_registry_transaction"
 

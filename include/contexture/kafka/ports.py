@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from contexture.kafka.shard_records import Fingerprint
     from contexture.kafka.starts import Place
     from contexture.kafka.watch import ClientWatch
-    from contexture.storage.manifest import RegistryPart
+    from contexture.storage.manifests import RegistryPart
 
 Headers = Sequence[tuple[str, bytes | None]]
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 if TYPE_CHECKING:
-    from contexture.storage.manifest import RegistryPart
+    from contexture.storage.manifests import RegistryPart
 
 
 @dataclass(frozen=True, slots=True)

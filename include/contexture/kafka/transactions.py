@@ -14,7 +14,7 @@ from contexture.kafka.setting_aside import SettingAside
 from contexture.kafka.takeover import OwnRows
 from contexture.kafka.tally import Tally, TransactionSize
 from contexture.kafka.whole import check_position, no_registry_transaction
-from contexture.storage.topic_groups import TOPICS_OF_A_CLIENT
+from contexture.storage.topic_order import TOPICS_OF_A_CLIENT
 
 
 class Transactions:

@@ -9,9 +9,9 @@ from typing import Final
 from pydantic import ValidationError
 
 from contexture.operations.failure_mail import Failure
-from contexture.storage.layout import PublicationFolder
-from contexture.storage.manifest import Document
-from contexture.storage.storage import Storage
+from contexture.storage.home import Storage
+from contexture.storage.manifests import Document
+from contexture.storage.publication_store import PublicationFolder
 
 QUIET: Final = timedelta(hours=1)
 """How long the same is not told again."""

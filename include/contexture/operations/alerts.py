@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Final
 
 from contexture.errors import ContextureError
-from contexture.storage.attempts import SendAttempts
+from contexture.storage.delivery import SendAttempts
 
 _SENDERS: Final = frozenset({"publish", "settle"})
 

@@ -14,12 +14,12 @@ import pyarrow.parquet as pq
 from contexture.messages.cloudevents import Record
 from contexture.operations.event_records import records
 from contexture.operations.events import ToldEvent
-from contexture.storage.layout import SHARD_FILE, PublicationFolder
-from contexture.storage.lifecycle import Outboxes
-from contexture.storage.manifest import Manifest, ShardManifest, Verdict
+from contexture.storage.home import Storage
+from contexture.storage.manifests import Manifest, ShardManifest, Verdict
 from contexture.storage.orders import StageOrder
+from contexture.storage.outboxes import Outboxes
+from contexture.storage.publication_store import SHARD_FILE, PublicationFolder
 from contexture.storage.schemas import HEADER_PREFIX, OUTBOX
-from contexture.storage.storage import Storage
 
 TOPICS: Final = pa.schema([("topic", pa.string()), ("records", pa.int64())])
 

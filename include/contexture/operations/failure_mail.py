@@ -13,9 +13,9 @@ from html import escape
 from contexture.operations.alerts import AlertKind, what_is_safe
 from contexture.operations.interventions import is_known_of_backfill
 from contexture.operations.rows import BACKFILL_RUN
-from contexture.storage.attempts import AttemptLog, SendAttempts
-from contexture.storage.lifecycle import Outboxes
-from contexture.storage.storage import Storage
+from contexture.storage.delivery import AttemptLog, SendAttempts
+from contexture.storage.home import Storage
+from contexture.storage.outboxes import Outboxes
 
 _BECAME = {
     AlertKind.DEAD_LETTERS: "has put records aside",

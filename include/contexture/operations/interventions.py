@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 from contexture.errors import ConfigurationError, DefectError
-from contexture.storage.attempts import AttemptLog
 from contexture.storage.conclusion import owe_full
-from contexture.storage.lifecycle import ALLOWED, Outboxes, OutboxStatus
-from contexture.storage.retrying import Quarantine, resolve
-from contexture.storage.storage import Storage
+from contexture.storage.delivery import AttemptLog
+from contexture.storage.home import Storage
+from contexture.storage.outboxes import ALLOWED, Outboxes, OutboxStatus
+from contexture.storage.quarantine import Quarantine, resolve
 
 RESYNCHRONISE: Final = "resynchronise"
 """The DAG that starts publications again."""

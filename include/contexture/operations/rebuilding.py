@@ -10,10 +10,10 @@ from contexture.kafka import LedgerEntry
 from contexture.operations.rows import TransactionRow
 from contexture.operations.statuses import TransactionStatus
 from contexture.operations.store import ProducerStore
-from contexture.storage.attempts import AttemptLog
-from contexture.storage.lifecycle import Outboxes
-from contexture.storage.manifest import ShardManifest
-from contexture.storage.storage import Storage
+from contexture.storage.delivery import AttemptLog
+from contexture.storage.home import Storage
+from contexture.storage.manifests import ShardManifest
+from contexture.storage.outboxes import Outboxes
 
 _CLAIM = -1
 

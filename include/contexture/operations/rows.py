@@ -78,7 +78,7 @@ class TransactionRow:
 
 @dataclass(frozen=True, slots=True)
 class AttemptRow:
-    """One failed send of a shard; the fields of `contexture.storage.attempts.SendAttempts`."""
+    """One failed send of a shard; the fields of `contexture.storage.delivery.SendAttempts`."""
 
     publication: str
     outbox: str

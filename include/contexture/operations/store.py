@@ -26,8 +26,8 @@ from contexture.operations.tables import (
     TRANSACTIONS,
     VERIFICATIONS,
 )
-from contexture.storage.attempts import SendAttempts
-from contexture.storage.manifest import RegistryPart
+from contexture.storage.delivery import SendAttempts
+from contexture.storage.manifests import RegistryPart
 
 _AGES = (
     (RUNS, "started_ms"),

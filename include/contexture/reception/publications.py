@@ -6,9 +6,9 @@ from contexture.errors import RetriableError
 from contexture.publications import Publication
 from contexture.reception.access import Access
 from contexture.reception.target import Target
+from contexture.storage.home import Storage
 from contexture.storage.inbox_files import open_shelf
 from contexture.storage.inbox_writer import InboxWriter
-from contexture.storage.storage import Storage
 
 
 def is_notified(publication: Publication) -> bool:

@@ -1,28 +1,32 @@
-"""Ending a run: state moves on by one pointer.
+"""Ending a run: state moves on by one pointer; a run that a newer one has overtaken moves nothing.
 
 Concluding twice is harmless, and a process that dies in between leaves either the old state or the new one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from typing import NamedTuple
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+
 from contexture.changes.attribute_types import AttributeTypes
-from contexture.storage.dead_letters import DeadLettered, keep_dead_letters
-from contexture.storage.inbox_claim import release
+from contexture.storage.delivery import DeadLettered, keep_dead_letters
+from contexture.storage.home import Storage
+from contexture.storage.inbox_reader import release
 from contexture.storage.incompleteness import incompleteness_after
-from contexture.storage.lifecycle import Outboxes
-from contexture.storage.lost_topics import LostTopics, lost_topics
-from contexture.storage.manifest import Manifest
-from contexture.storage.retrying import mark_retried
+from contexture.storage.known_topics import LostTopics, lost_topics
+from contexture.storage.manifests import Manifest
+from contexture.storage.outboxes import Outboxes
+from contexture.storage.publication_store import PublicationFolder
+from contexture.storage.quarantine import mark_retried
 from contexture.storage.state import FORMAT, State, StatePointer
-from contexture.storage.state_advance import advance
-from contexture.storage.storage import Storage
-from contexture.storage.withholding import withhold
+from contexture.storage.state_updates import advance, withhold
 
 NONE_DEAD = DeadLettered()
+
 """For outboxes whose records are all where they belong."""
 
 
@@ -184,3 +188,62 @@ def _remove_unused(state: State, used: set[str | None]) -> None:
     for name in files:
         if name not in used:
             state.storage.remove(f"{state.folder.state()}/{name}")
+
+
+Place = tuple[str, bytes | None]
+
+"""A topic and a key."""
+
+
+def was_overtaken(storage: Storage, backfill: Manifest) -> bool:
+    """Whether a normal run that was not concluded when a backfill was prepared has records for a key of it.
+
+    Where the archive has lost such a run, it is taken for one that has.
+
+    Raises:
+        DefectError: a document or a file of an outbox is damaged.
+        RetriableError: the storage failed.
+    """
+    outboxes = Outboxes(storage, backfill.publication)
+    concluded = State(storage, backfill.publication).pointer().generation - backfill.state_generation
+    if concluded == 0 and not _is_sending(outboxes):
+        return False
+    sent: frozenset[Place] | None = None
+    for run in _newest_first(outboxes):
+        if run.state_generation < backfill.state_generation:
+            break
+        concluded -= outboxes.status(run.outbox).status == "concluded"
+        if run.records:
+            sent = frozenset(_places(storage, backfill)) if sent is None else sent
+            if any(place in sent for place in _places(storage, run)):
+                return True
+    return concluded > 0
+
+
+def _is_sending(outboxes: Outboxes) -> bool:
+    """Whether a normal run is being sent, which costs less to see than what all runs were."""
+    approved = (item.outbox for item in outboxes.pending() if item.status == "approved")
+    return any(outboxes.manifest(outbox).mode != "backfill" for outbox in approved)
+
+
+def _newest_first(outboxes: Outboxes) -> Iterator[Manifest]:
+    """The normal runs that were approved or concluded."""
+    for item in reversed(outboxes.all()):
+        if item.status in {"approved", "concluded"}:
+            manifest = outboxes.manifest(item.outbox)
+            if manifest.mode != "backfill":
+                yield manifest
+
+
+def _places(storage: Storage, manifest: Manifest) -> Iterator[Place]:
+    folder = PublicationFolder(manifest.publication)
+    for shard in manifest.shards:
+        if shard.file is None:
+            continue
+        path = f"{folder.shard(manifest.outbox, shard.shard)}/{shard.file}"
+        with storage.reading(path):
+            known, filesystem = storage.path(path), storage.filesystem
+            table = pq.read_table(known, columns=["topic", "key"], filesystem=filesystem, partitioning=None)
+        yield from zip(
+            table.column("topic").cast(pa.string()).to_pylist(), table.column("key").to_pylist(), strict=True
+        )

@@ -15,8 +15,7 @@ from dataclasses import dataclass, field
 from threading import Condition, Thread
 
 from contexture.errors import RetriableError
-from contexture.storage.inbox_entry import InboxEntry, encode_entry, encode_file
-from contexture.storage.inbox_files import InboxFile, Shelf
+from contexture.storage.inbox_files import InboxEntry, InboxFile, Shelf, encode_entry, encode_file
 
 MAXIMUM_BYTES = 4 << 30
 MAXIMUM_GROUP_BYTES = 16 << 20

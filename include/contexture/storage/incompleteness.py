@@ -6,10 +6,10 @@ from datetime import datetime
 from typing import Final
 
 from contexture.errors import DefectError
-from contexture.storage.document import Document
-from contexture.storage.layout import PublicationFolder
-from contexture.storage.manifest import LandingManifest, Manifest
-from contexture.storage.storage import Storage
+from contexture.storage.documents import Document
+from contexture.storage.home import Storage
+from contexture.storage.manifests import LandingManifest, Manifest
+from contexture.storage.publication_store import PublicationFolder
 
 LASTING_RUNS: Final = 3
 """A single incomplete read is ordinary: entities come and go while they are read, and the next run reads again."""

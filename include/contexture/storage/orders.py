@@ -9,8 +9,8 @@ from typing import Annotated, Literal
 from pydantic import StringConstraints
 
 from contexture.publications import Publication
-from contexture.storage.document import Document, Versioned
-from contexture.storage.manifest import Mode
+from contexture.storage.documents import Document, Versioned
+from contexture.storage.manifests import Mode
 
 
 class Retry(Document):

@@ -1,7 +1,7 @@
 """Replaying an interval: the archived outboxes of concluded runs, sent again in their order.
 
 On a topic that is a replica (`keep: latest`) a value is sent again only while it is still the newest one; an older one
-would undo what came after it. Such records are skipped and counted, unless they go to other topics or somebody has
+would undo what came after it. Such records are skipped and counted, unless they go to other topics or a person has
 confirmed it. Nothing is ever made up: without an archive for the interval the replay fails, and so it does with half of
 one unless that is enough.
 """
@@ -10,30 +10,258 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
 from itertools import islice
-from typing import Final
+from sys import intern
+from typing import Any, Final
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from contexture.errors import ConfigurationError
 from contexture.storage.archive import Archived, archive_of
-from contexture.storage.layout import PublicationFolder
-from contexture.storage.lifecycle import Outboxes
-from contexture.storage.manifest import Manifest
+from contexture.storage.home import Storage
+from contexture.storage.manifests import Manifest, ShardManifest
 from contexture.storage.orders import StageOrder
-from contexture.storage.replay_topics import check_topics
-from contexture.storage.replayed_newest import newest_sent
-from contexture.storage.replayed_shard import ReplayedShard, ShardReplay
+from contexture.storage.outbox_reader import OutboxShardReader
+from contexture.storage.outboxes import Outboxes
+from contexture.storage.publication_store import SHARD_FILE, PublicationFolder
+from contexture.storage.schemas import HEADER_PREFIX, OUTBOX, STRUCTURE_OUTBOX, with_headers
 from contexture.storage.state import State
-from contexture.storage.storage import Storage
+from contexture.storage.topic_order import group_by_topics, needs_groups
+from contexture.topics.collisions import as_brokers_compare
+from contexture.topics.legality import TopicNameError, check_legal
+
+_OWN_TOPICS: Final = "contexture.ledger."
+
+
+def check_topics(storage: Storage, publication: str, prefix: str, topics: Iterable[str]) -> None:
+    """Sees that the topics of a replay can be made and are filled by no live runs.
+
+    Args:
+        storage: where the state of publications is.
+        publication: whose replay it is.
+        prefix: what its topics begin with.
+        topics: with the prefix.
+
+    Raises:
+        ConfigurationError: a name is too long, a ledger's, or that of a topic which live runs of some
+            publication in the storage fill.
+    """
+    live: dict[str, str] | None = None
+    for topic in topics:
+        try:
+            check_legal(topic)
+        except TopicNameError as error:
+            raise _unusable(prefix, f"{error.message}") from error
+        if topic.startswith(_OWN_TOPICS):
+            raise _unusable(prefix, f"{topic} is the name of a ledger")
+        live = _live(storage, publication) if live is None else live
+        owner = live.get(as_brokers_compare(topic))
+        if owner is not None:
+            raise _unusable(prefix, f"live runs of {owner} fill {topic}")
+
+
+def _live(storage: Storage, publication: str) -> dict[str, str]:
+    """Whose each topic is; the publication itself where it shares one with others."""
+    others = [name for name in storage.folders("") if name != publication]
+    return {as_brokers_compare(topic): name for name in (*others, publication) for topic in _filled(storage, name)}
+
+
+def _filled(storage: Storage, publication: str) -> list[str]:
+    state = State(storage, publication)
+    pointer = state.pointer()
+    if not pointer.files:
+        return []
+    return list(pc.unique(pc.list_flatten(state.table(pointer, ["topics"]).column("topics"))).to_pylist())
+
+
+def _unusable(prefix: str, reason: str) -> ConfigurationError:
+    return ConfigurationError(
+        f"a replay can't go to topics that begin with {prefix!r}: {reason}", next_step="choose another topic_prefix"
+    )
+
+
+Newest = dict[tuple[str, bytes | None], int]
+
+"""The sequence of the outbox that last sent a value of a key to a topic; without keys whose last record is a tombstone.
+
+A key alone would not do: with `key: id`, say, all attributes of an entity have one key, each in a topic of its own.
+"""
+
+
+def newest_sent(storage: Storage, order: StageOrder) -> Newest | None:
+    """What a publication's topics hold last, where they are replicas; None where nothing is left out for it."""
+    if order.publication.topics.keep != "latest" or order.replay.sends_outdated:
+        return None
+    state = State(storage, order.publication.name)
+    newest: Newest = {}
+    for piece in state.reader(state.pointer()).pieces(["topics", "key", "sequence"]):
+        columns = (piece.column(name).to_pylist() for name in ("topics", "key", "sequence"))
+        for topics, key, sequence in zip(*columns, strict=True):
+            newest |= {(intern(topic), key): sequence for topic in topics}
+    return newest
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayedShard:
+    """What one shard of a replay holds; `skipped` counts records that a newer one has made outdated."""
+
+    manifest: ShardManifest
+    topics: Counter[str]
+    deletes: int
+    skipped: int
+
+
+class ShardReplay:
+    """Writes one shard of a replay.
+
+    Args:
+        storage: where the archive is, and the new outbox.
+        order: what the scheduler asked for.
+        outbox: id of the new outbox.
+        shard: which shard.
+        parts: the shards of archived outboxes that it is made of.
+        newest: what was sent last; None where every change is kept.
+    """
+
+    def __init__(
+        self,
+        storage: Storage,
+        order: StageOrder,
+        outbox: str,
+        shard: int,
+        parts: Sequence[int],
+        newest: Newest | None,
+    ) -> None:
+        self._storage = storage
+        self._publication = order.publication
+        self._file = f"{PublicationFolder(order.publication.name).shard(outbox, shard)}/{SHARD_FILE}"
+        self._shard = shard
+        self._parts = parts
+        self._newest = newest
+        self._prefix = order.replay.topic_prefix
+        self._topics: Counter[str] = Counter()
+        self._of_registry = order.publication.source.kind == "sdmx"
+        self._schema = STRUCTURE_OUTBOX if self._of_registry else OUTBOX
+        self._last: tuple[str, int] | None = None
+        self._records = self._bytes = self._deletes = self._skipped = self._transactions = 0
+
+    def run(self, sources: Sequence[Manifest], report: Callable[[str], None] = lambda sentence: None) -> ReplayedShard:
+        """Writes the shard of these outboxes, in their order; `report` is told of each."""
+        self._schema = with_headers(self._schema, sorted(self._headers(sources)))
+        with (
+            self._storage.replacing(self._file) as path,
+            pq.ParquetWriter(
+                path, self._schema, filesystem=self._storage.filesystem, compression="zstd", write_page_checksum=True
+            ) as writer,
+        ):
+            for table in self._tables(sources, report):
+                writer.write_table(self._counted(table))
+        if not self._of_registry and needs_groups(self._topics):
+            size = self._publication.publish.transaction_records
+            self._transactions = group_by_topics(self._storage, self._file, self._topics, transaction_records=size)
+        return ReplayedShard(self._manifest(), self._topics, self._deletes, self._skipped)
+
+    def _tables(self, sources: Sequence[Manifest], report: Callable[[str], None]) -> Iterator[Any]:
+        for number, manifest in enumerate(sources, 1):
+            report(f"shard {self._shard}: run {manifest.sequence} is replayed, {number} of {len(sources)}")
+            for batch in self._batches(manifest):
+                table = self._still_newest(pa.Table.from_batches([batch]), manifest.sequence)
+                yield self._readdressed(self._renumbered(_with_constant_headers(table, manifest), manifest.outbox))
+
+    def _readers(self, manifest: Manifest) -> Iterator[OutboxShardReader]:
+        parts = (part for part in self._parts if part < len(manifest.shards))
+        return (OutboxShardReader(self._storage, manifest, part) for part in parts)
+
+    def _batches(self, manifest: Manifest) -> Iterator[Any]:
+        for reader in self._readers(manifest):
+            yield from reader.batches(0)
+
+    def _headers(self, sources: Sequence[Manifest]) -> set[str]:
+        """The headers of these outboxes, those that all records of one have among them: the next may lack them."""
+        found = {name for manifest in sources for name, _ in manifest.headers}
+        for manifest in sources:
+            found.update(name for reader in self._readers(manifest) for name in reader.varying_headers())
+        return {name for name in found if f"{HEADER_PREFIX}{name}" not in self._schema.names}
+
+    def _still_newest(self, table: Any, sequence: int) -> Any:
+        if self._newest is None:
+            return table
+        values = table.column("value").is_valid().to_pylist()
+        topics, keys = table.column("topic").cast(pa.string()).to_pylist(), table.column("key").to_pylist()
+        held = map(self._newest.get, zip(topics, keys, strict=True))
+        kept = [last == sequence if has_value else last is None for last, has_value in zip(held, values, strict=True)]
+        self._skipped += len(kept) - sum(kept)
+        return table.filter(pa.array(kept, pa.bool_()))
+
+    def _readdressed(self, table: Any) -> Any:
+        if not self._prefix:
+            return table
+        place = table.schema.get_field_index("topic")
+        topics = pc.binary_join_element_wise(self._prefix, table.column("topic").cast(pa.string()), "")
+        return table.set_column(place, "topic", topics).cast(self._schema)
+
+    def _renumbered(self, table: Any, outbox: str) -> Any:
+        positions = np.arange(self._records, self._records + table.num_rows)
+        transactions = self._transactions_of(table, outbox, positions)
+        for name, values in {"position": positions, "transaction": transactions}.items():
+            table = table.set_column(table.schema.get_field_index(name), name, pa.array(values, pa.int64()))
+        for field in self._schema:
+            if field.name not in table.column_names:
+                table = table.append_column(field, pa.nulls(table.num_rows, field.type))
+        return table.select(self._schema.names).cast(self._schema)
+
+    def _transactions_of(self, table: Any, outbox: str, positions: Any) -> Any:
+        """New numbers of transactions; those of a registry stay what they were, for each is one of its own."""
+        if not self._of_registry:
+            numbers = positions // self._publication.publish.transaction_records
+            self._transactions = int(numbers[-1]) + 1 if len(numbers) else self._transactions
+            return numbers
+        return [self._next_of((outbox, number)) for number in table.column("transaction").to_pylist()]
+
+    def _next_of(self, told: tuple[str, int]) -> int:
+        if told != self._last:
+            self._last = told
+            self._transactions += 1
+        return self._transactions - 1
+
+    def _counted(self, table: Any) -> Any:
+        self._records += table.num_rows
+        self._deletes += table.column("value").null_count
+        self._topics.update(table.column("topic").to_pylist())
+        self._bytes += sum(pc.sum(pc.binary_length(table.column(name))).as_py() or 0 for name in ("key", "value"))
+        return table
+
+    def _manifest(self) -> ShardManifest:
+        return ShardManifest(
+            shard=self._shard,
+            records=self._records,
+            bytes=self._bytes,
+            transactions=self._transactions,
+            file=SHARD_FILE if self._records else None,
+            sha256=sha256(self._storage.read(self._file)).hexdigest() if self._records else None,
+        )
+
+
+def _with_constant_headers(table: Any, manifest: Manifest) -> Any:
+    """Records with the headers that all of their outbox have, as columns."""
+    for name, value in manifest.headers:
+        column = pa.repeat(pa.scalar(value.encode(), pa.binary()), table.num_rows)
+        table = table.append_column(f"{HEADER_PREFIX}{name}", column)
+    return table
+
 
 BACKFILL_HEADER = "contexture-backfill"
+
 _SHOWN: Final = 10
 
 Report = Callable[[str], None]
+
 """Takes one sentence for the log; never data."""
 
 

@@ -12,11 +12,11 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from contexture.errors import ConfigurationError, DefectError
-from contexture.storage.layout import PublicationFolder
-from contexture.storage.lifecycle import ENDS, Outboxes, OutboxStatus
+from contexture.storage.home import Storage
 from contexture.storage.orders import StageOrder
+from contexture.storage.outboxes import ENDS, Outboxes, OutboxStatus
+from contexture.storage.publication_store import PublicationFolder
 from contexture.storage.state import State
-from contexture.storage.storage import Storage
 
 _LONGEST_WRITE: Final = timedelta(days=1)
 

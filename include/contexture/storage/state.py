@@ -1,4 +1,4 @@
-"""State: what the target holds according to us, and the pointer that says which files tell it.
+"""State: what Kafka holds according to us, and the pointer that says which files hold it.
 
 A base, deltas of what the runs since then changed, each much smaller than the one before, and `CURRENT`, which is
 replaced last: until then nothing has happened, and afterwards everything has.
@@ -6,20 +6,93 @@ replaced last: until then nothing has happened, and afterwards everything has.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from datetime import datetime
+from functools import cached_property, lru_cache
 from typing import Any, ClassVar
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from contexture.changes.attribute_types import AttributeTypes
+from contexture.changes.hashes import hash_words
 from contexture.errors import RetriableError
-from contexture.storage.document import Versioned
+from contexture.storage.documents import Versioned
+from contexture.storage.home import Storage
 from contexture.storage.incompleteness import Incompleteness
-from contexture.storage.layout import PublicationFolder
-from contexture.storage.lost_topics import LostTopics
+from contexture.storage.known_topics import LostTopics
+from contexture.storage.publication_store import PublicationFolder
 from contexture.storage.schemas import STATE
-from contexture.storage.state_reader import StateReader
-from contexture.storage.storage import Storage
+from contexture.storage.state_files import StateFile, latest, merged, with_keys
+
+
+class StateReader:
+    """Reads the files of one generation, which never change.
+
+    Args:
+        storage: where they are.
+        paths: the files, older ones first; each is sorted by entity, so that few are found without reading all.
+
+    Attributes:
+        groups_read: how many row groups were read so far; what the whole costs is `groups`.
+    """
+
+    def __init__(self, storage: Storage, paths: Sequence[str]) -> None:
+        self._storage = storage
+        self._paths = paths
+        self.groups_read = 0
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing was ever held."""
+        return not self._paths
+
+    @cached_property
+    def files(self) -> list[StateFile]:
+        """The files, opened."""
+        return [StateFile(self._storage, path) for path in self._paths]
+
+    @property
+    def groups(self) -> int:
+        """Row groups of all files; 0 when there is nothing to choose among."""
+        return sum(file.groups for file in self.files)
+
+    def groups_of(self, entity_hashes: Any) -> int:
+        """How many row groups can hold any of these entities."""
+        words = _words(entity_hashes)
+        return sum(len(file.holding(words)) for file in self.files)
+
+    def of_entities(self, entity_hashes: Any, columns: Sequence[str]) -> Any:
+        """The rows of these entities (16-byte hashes, an Arrow array), one per identity, in order of entity and
+        identity; only the row groups that can hold them are read."""
+        words, read = _words(entity_hashes), with_keys(columns)
+        parts = [self._read(file, file.holding(words), read) for file in self.files]
+        table = pa.concat_tables([STATE.empty_table().select(read), *parts])
+        asked = table.filter(pc.is_in(table.column("entity_hash"), value_set=pc.unique(entity_hashes)))
+        return latest(asked).select(list(columns))
+
+    def table(self, columns: Sequence[str]) -> Any:
+        """All rows that hold, one per identity, in order of entity and identity, those removed left out."""
+        return pa.concat_tables([STATE.empty_table().select(list(columns)), *self.pieces(columns)])
+
+    def pieces(self, columns: Sequence[str]) -> Iterator[Any]:
+        """The same, one range of hashes after the other, so that memory does not grow with the state."""
+        read = with_keys(columns)
+        self.groups_read += self.groups
+        return (table.select(list(columns)) for table in merged(self.files, read))
+
+    def _read(self, file: StateFile, groups: Any, columns: Sequence[str]) -> Any:
+        self.groups_read += len(groups)
+        return file.read(groups, columns)
+
+
+def _words(hashes: Any) -> Any:
+    return np.unique(hash_words(hashes)[0])
+
 
 FORMAT = 3
+
 """Of the files: sorted by entity, with references and finality of structures."""
 
 
@@ -110,3 +183,102 @@ class State:
     def path(self, name: str) -> str:
         """Where a file of the state lies."""
         return f"{self.folder.state()}/{name}"
+
+
+INDEXED = ["identity_hash", "content_hash"]
+
+WITH_TIMES = [*INDEXED, "modified_at"]
+
+
+class StateIndex:
+    """Identities and content hashes, sorted for searching; 48 bytes of memory an identity, 56 with times."""
+
+    def __init__(self, table: Any) -> None:
+        """`table`: one row per identity, in any order, with the columns INDEXED or WITH_TIMES."""
+        high, low = hash_words(table.column("identity_hash"))
+        values = table.drop_columns(["identity_hash"]).combine_chunks()
+        if not (high[1:] > high[:-1]).all():
+            order = np.lexsort((low, high))
+            high, low, values = high[order], low[order], values.take(pa.array(order))
+        self._high, self._low, self._values = high, low, values
+
+    def __len__(self) -> int:
+        return len(self._high)
+
+    def find(self, identity_hashes: Any) -> list[bytes | None]:
+        """For each identity hash (16 bytes, an Arrow array) the content hash that state holds, or None."""
+        contents: list[bytes | None] = self._found("content_hash", identity_hashes).to_pylist()
+        return contents
+
+    def times(self, identity_hashes: Any) -> list[int | None]:
+        """For each the time of change that state holds, in microseconds since 1970, or None."""
+        times: list[int | None] = self._found("modified_at", identity_hashes).cast(pa.int64()).to_pylist()
+        return times
+
+    def _found(self, column: str, identity_hashes: Any) -> Any:
+        values = self._values.column(column)
+        if not len(self._high):
+            return pa.nulls(len(identity_hashes), values.type)
+        rows, found = self._rows(identity_hashes)
+        return values.take(pa.array(rows, mask=~found))
+
+    def _rows(self, identity_hashes: Any) -> tuple[Any, Any]:
+        high, low = hash_words(identity_hashes)
+        rows = np.minimum(np.searchsorted(self._high, high), len(self._high) - 1)
+        # Two identities that share their first eight bytes stand side by side: step on while the second word differs.
+        while True:
+            behind = (self._high[rows] == high) & (self._low[rows] < low)
+            behind &= rows + 1 < len(self._high)
+            if not behind.any():
+                break
+            rows = rows + behind
+        return rows, (self._high[rows] == high) & (self._low[rows] == low)
+
+
+class StateLookup:
+    """Finds what a state holds of some identities, asked again and again.
+
+    Few entities are read from the row groups that can hold them. As soon as that would have read as much as the whole
+    state, everything is read once and kept: at worst twice what the better way costs.
+
+    Args:
+        reader: of the state.
+        times: times of change are asked for too.
+    """
+
+    def __init__(self, reader: StateReader, *, times: bool = False) -> None:
+        self._reader = reader
+        self._columns = WITH_TIMES if times else INDEXED
+        self._everything: StateIndex | None = None
+
+    def contents(self, identity_hashes: Any, entity_hashes: Any) -> list[bytes | None]:
+        """The content hash that state holds of each identity, or None.
+
+        Args:
+            identity_hashes: 16 bytes each, an Arrow array.
+            entity_hashes: of the entities they belong to, in the same order.
+        """
+        return self._index(entity_hashes).find(identity_hashes)
+
+    def contents_and_times(self, identity_hashes: Any, entity_hashes: Any) -> list[tuple[bytes | None, int | None]]:
+        """The same, each with the time of change that state holds (microseconds since 1970); asked with `times`."""
+        index = self._index(entity_hashes)
+        return list(zip(index.find(identity_hashes), index.times(identity_hashes), strict=True))
+
+    def _index(self, entity_hashes: Any) -> StateIndex:
+        if self._everything is None and self._wants_everything(entity_hashes):
+            self._everything = StateIndex(self._reader.table(self._columns))
+        if self._everything is not None:
+            return self._everything
+        return StateIndex(self._reader.of_entities(entity_hashes, self._columns))
+
+    def _wants_everything(self, entity_hashes: Any) -> bool:
+        reader = self._reader
+        return reader.groups_read + reader.groups_of(entity_hashes) >= reader.groups
+
+
+@lru_cache(maxsize=1)
+def load_lookup(home: str, publication: str, pointer_json: bytes, *, times: bool = False) -> StateLookup:
+    """The lookup in a state, one for each process."""
+    state = State(Storage(home), publication)
+    return StateLookup(state.reader(StatePointer.model_validate_json(pointer_json)), times=times)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from airflow.sdk import Context
 
     from contexture.publications import Publication
-    from contexture.storage.storage import Storage
+    from contexture.storage.home import Storage
 
 _NEXT: Final = (
     "read why with contexture dead-letters {publication} (or in the headers contexture_refused_... there), raise the "
@@ -36,8 +36,8 @@ def tell_dead_letters(
 
 
 def _dead_letters(storage: Storage, publication: str, outbox: str) -> int:
-    from contexture.storage.dead_letters import dead_letters_of
-    from contexture.storage.lifecycle import Outboxes
+    from contexture.storage.delivery import dead_letters_of
+    from contexture.storage.outboxes import Outboxes
 
     return dead_letters_of(storage, Outboxes(storage, publication).manifest(outbox)).count
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from airflow.sdk import Context
 
     from contexture.operations.failure_mail import Failure
-    from contexture.storage.storage import Storage
+    from contexture.storage.home import Storage
 
 _LOST = "the task ended without an error of its own: it was killed, or its machine was lost"
 _SEE_LOG = "read the log of the task, then clear it or start a new run: both go on where sending stopped"

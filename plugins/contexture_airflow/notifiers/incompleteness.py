@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from airflow.sdk import Context
 
     from contexture.publications import Publication
+    from contexture.storage.home import Storage
     from contexture.storage.incompleteness import Incompleteness
-    from contexture.storage.storage import Storage
 
 
 def alert_incompleteness(storage: Storage, publication: Publication, context: Context, log: Any) -> None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from contexture.operations.failure_mail import Failure
     from contexture.publications import Publication
-    from contexture.storage.storage import Storage
+    from contexture.storage.home import Storage
 
 # A run that failed was told when it failed, and one that has ended meanwhile needs nobody.
 _UNDER_WAY: Final = frozenset({"queued", "running"})

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from airflow.sdk import Context
 
     from contexture.publications import Publication
-    from contexture.storage.lost_topics import LostTopics
-    from contexture.storage.storage import Storage
+    from contexture.storage.home import Storage
+    from contexture.storage.known_topics import LostTopics
 
 _NEXT: Final = (
     "find out who removed the topic. Let consumers read it from its beginning again, and check its permissions and "

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
     from contexture.operations.failure_mail import Failure
     from contexture.publications import Publication
-    from contexture.storage.storage import Storage
-    from contexture.storage.vanishing import Vanishing
+    from contexture.storage.home import Storage
+    from contexture.storage.shrink_report import Vanishing
 
 _SHOWN: Final = 10
 

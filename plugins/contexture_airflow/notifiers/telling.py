@@ -12,7 +12,7 @@ from airflow.sdk import BaseNotifier, conf
 if TYPE_CHECKING:
     from contexture.operations.failure_mail import Failure, Mail
     from contexture.publications import Publication
-    from contexture.storage.storage import Storage
+    from contexture.storage.home import Storage
 
 MAIL_CONNECTION = "contexture_mail"
 """Airflow connection of type `smtp` that mails are sent by."""

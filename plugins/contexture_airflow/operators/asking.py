@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from airflow.sdk.exceptions import TaskAwaitingInput
 
     from contexture.publications import Publication
-    from contexture.storage.vanishing import Vanishing
+    from contexture.storage.shrink_report import Vanishing
 
 
 def ask_about_shrinking(context: Context, publication: Publication, vanishing: Vanishing) -> TaskAwaitingInput:

@@ -44,7 +44,7 @@ class PublishOutboxOperator(BaseOperator):
         return attempted(self, self._send)
 
     def _send(self) -> dict[str, Any]:
-        from contexture.storage.lifecycle import Outboxes
+        from contexture.storage.outboxes import Outboxes
         from contexture_airflow.steps.attempting import attempts_of
         from contexture_airflow.steps.noting import ShardNotes, open_journal
         from contexture_airflow.steps.open import open_storage, targets

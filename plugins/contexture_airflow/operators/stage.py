@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from airflow.sdk import Context
 
     from contexture.publications import Publication
-    from contexture.storage.storage import Storage
+    from contexture.storage.home import Storage
     from contexture_airflow.steps.run import RunPlan
 
 

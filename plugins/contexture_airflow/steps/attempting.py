@@ -17,8 +17,8 @@ from contexture.kafka import BrokersAwayError
 from contexture.operations.alerts import AlertKind
 from contexture.operations.interventions import is_known_of_backfill
 from contexture.publications import Publication
-from contexture.storage.attempts import AttemptLog, AttemptState, SendAttempts
-from contexture.storage.lifecycle import Outboxes
+from contexture.storage.delivery import AttemptLog, AttemptState, SendAttempts
+from contexture.storage.outboxes import Outboxes
 
 LONGEST_SLEEP = timedelta(seconds=60)
 """Longer waits end the process, so that they hold no worker slot."""

@@ -10,15 +10,14 @@ from contexture.errors import ConfigurationError
 from contexture.kafka import LedgerEntry
 from contexture.kafka.arbitration import start_of
 from contexture.publications import Publication
-from contexture.storage.conclusion import conclude, owe_full
-from contexture.storage.dead_letters import DeadLettered, dead_letters_of
-from contexture.storage.lifecycle import Outboxes
-from contexture.storage.manifest import Manifest
-from contexture.storage.overtaken import was_overtaken
-from contexture.storage.reader import OutboxShardReader
+from contexture.storage.conclusion import conclude, owe_full, was_overtaken
+from contexture.storage.delivery import DeadLettered, dead_letters_of
+from contexture.storage.home import Storage
+from contexture.storage.manifests import Manifest
+from contexture.storage.outbox_reader import OutboxShardReader
+from contexture.storage.outboxes import Outboxes
 from contexture.storage.retention import expire
 from contexture.storage.state import State
-from contexture.storage.storage import Storage
 from contexture_airflow.metrics import count_concluded
 from contexture_airflow.steps.run import Staged
 from contexture_airflow.steps.sending import check_cluster, staged_order, staged_publication

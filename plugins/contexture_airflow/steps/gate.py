@@ -7,11 +7,11 @@ from collections.abc import Collection, Iterator
 from contexture.errors import ConfigurationError, DefectError, RejectedError, RetriableError
 from contexture.operations.alerts import AlertKind
 from contexture.publications import Publication
-from contexture.storage.layout import PublicationFolder
-from contexture.storage.lifecycle import Outboxes
-from contexture.storage.manifest import Manifest, Verdict
+from contexture.storage.home import Storage
+from contexture.storage.manifests import Manifest, Verdict
+from contexture.storage.outboxes import Outboxes
+from contexture.storage.publication_store import PublicationFolder
 from contexture.storage.state import State
-from contexture.storage.storage import Storage
 from contexture_airflow.steps.run import Staged
 from contexture_airflow.steps.sending import staged_order, staged_publication, topic_counts
 from contexture_airflow.steps.target import Report, Target, TargetFor

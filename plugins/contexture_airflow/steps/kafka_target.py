@@ -27,7 +27,7 @@ from contexture.kafka.patience import Patience
 from contexture.kafka.topic_identities import topic_ids
 from contexture.kafka.topic_specs import dead_letter_spec, dead_letters_of, topic_spec
 from contexture.publications import Publication
-from contexture.storage.manifest import Manifest
+from contexture.storage.manifests import Manifest
 from contexture_airflow.steps.cluster import cluster_id
 from contexture_airflow.steps.run import Interval
 from contexture_airflow.steps.target import Report, Sending

@@ -11,17 +11,10 @@ from contexture.errors import ContextureError
 from contexture.kafka import LedgerEntry
 from contexture.kafka.errors import KafkaConfigurationError
 from contexture.kafka.expected_row import ExpectedRow, ledger_lost
-from contexture.storage.layout import PublicationFolder
-from contexture.storage.ledger_seen import (
-    LedgerSeen,
-    ShardBegun,
-    committed_shards,
-    ledger_seen,
-    note_ledger,
-    shard_begun,
-)
-from contexture.storage.manifest import Manifest
-from contexture.storage.storage import Storage
+from contexture.storage.delivery import LedgerSeen, ShardBegun, committed_shards, ledger_seen, note_ledger, shard_begun
+from contexture.storage.home import Storage
+from contexture.storage.manifests import Manifest
+from contexture.storage.publication_store import PublicationFolder
 from contexture_airflow.steps.target import Target
 
 _LOG: Final = logging.getLogger(__name__)

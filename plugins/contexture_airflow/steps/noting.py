@@ -12,9 +12,9 @@ from contexture.operations import Journal, ProducerStore, TransactionRow, Transa
 from contexture.operations.failure_mail import Failure
 from contexture.operations.producer_settings import format_of, properties_of, topics_of
 from contexture.publications import Publication
-from contexture.storage.attempts import SendAttempts
-from contexture.storage.manifest import Manifest
-from contexture.storage.storage import Storage
+from contexture.storage.delivery import SendAttempts
+from contexture.storage.home import Storage
+from contexture.storage.manifests import Manifest
 from contexture_airflow.metrics import count_failure, count_sent
 from contexture_airflow.steps.run import RunPlan
 from contexture_airflow.steps.telling import tell_attempt, tell_failure

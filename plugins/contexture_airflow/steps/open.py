@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contexture.publications import Publication
-from contexture.storage.storage import Storage, home_uri
+from contexture.storage.home import Storage, home_uri
 from contexture_airflow.connections import kafka_settings
 from contexture_airflow.steps.kafka_target import KafkaTarget
 from contexture_airflow.steps.run import Interval

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 
 from contexture.publications import Publication
 from contexture.storage.conclusion import owe_full
-from contexture.storage.lifecycle import Outboxes
+from contexture.storage.home import Storage
+from contexture.storage.outboxes import Outboxes
 from contexture.storage.state import State
-from contexture.storage.storage import Storage
 from contexture_airflow.resync import Made, Start
 
 

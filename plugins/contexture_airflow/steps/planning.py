@@ -7,13 +7,13 @@ from itertools import count
 
 from contexture.errors import ConfigurationError
 from contexture.publications import Publication, fingerprint
-from contexture.storage.layout import PublicationFolder, run_name
-from contexture.storage.lifecycle import Outboxes
-from contexture.storage.manifest import Mode
+from contexture.storage.home import Storage
+from contexture.storage.manifests import Mode
 from contexture.storage.orders import ReplayOptions
-from contexture.storage.retrying import resolve
+from contexture.storage.outboxes import Outboxes
+from contexture.storage.publication_store import PublicationFolder, run_name
+from contexture.storage.quarantine import resolve
 from contexture.storage.state import State, StatePointer
-from contexture.storage.storage import Storage
 from contexture_airflow.steps.registry_runs import (
     check_republish,
     check_selectors,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contexture.errors import ConfigurationError
 from contexture.publications import Publication
-from contexture.storage.manifest import Mode
+from contexture.storage.manifests import Mode
 from contexture.storage.state import StatePointer
 from contexture_airflow.steps.run import RunRequest
 from contexture_airflow.steps.target import Target

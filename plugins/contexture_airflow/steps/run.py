@@ -10,7 +10,7 @@ from typing import Literal, Self
 
 from pydantic import BaseModel, ConfigDict, JsonValue
 
-from contexture.storage.manifest import Mode
+from contexture.storage.manifests import Mode
 from contexture.storage.orders import ReplayOptions
 
 Interval = tuple[datetime, datetime]

@@ -10,13 +10,13 @@ import pyarrow.parquet as pq
 from contexture.errors import ConfigurationError, ContextureError, RejectedError, RetriableError
 from contexture.kafka import FencedError, SequenceTakenError, ShardResult
 from contexture.publications import Publication
-from contexture.storage.layout import PublicationFolder
-from contexture.storage.lifecycle import Outboxes, Status
-from contexture.storage.manifest import Manifest
+from contexture.storage.home import Storage
+from contexture.storage.manifests import Manifest
 from contexture.storage.orders import StageOrder
-from contexture.storage.reader import OutboxShardReader
+from contexture.storage.outbox_reader import OutboxShardReader
+from contexture.storage.outboxes import Outboxes, Status
+from contexture.storage.publication_store import PublicationFolder
 from contexture.storage.state import State
-from contexture.storage.storage import Storage
 from contexture_airflow.steps.attempting import ShardAttempts
 from contexture_airflow.steps.ledger_watch import expect_ledger, shard_row
 from contexture_airflow.steps.noting import NOWHERE, ShardNotes

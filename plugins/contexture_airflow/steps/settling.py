@@ -7,10 +7,10 @@ from datetime import UTC, datetime
 from contexture.operations import Journal
 from contexture.publications import Publication
 from contexture.storage.conclusion import owe_full
-from contexture.storage.lifecycle import Outboxes
-from contexture.storage.manifest import Manifest
+from contexture.storage.home import Storage
+from contexture.storage.manifests import Manifest
+from contexture.storage.outboxes import Outboxes
 from contexture.storage.state import State
-from contexture.storage.storage import Storage
 from contexture_airflow.metrics import count_pending
 from contexture_airflow.steps.attempting import attempts_of
 from contexture_airflow.steps.concluding import conclude_outbox

@@ -12,10 +12,10 @@ from contexture.operations import Journal
 from contexture.operations.alerts import AlertKind
 from contexture.operations.rows import InterventionRow
 from contexture.publications import Publication
-from contexture.storage.layout import PublicationFolder
-from contexture.storage.manifest import Document
-from contexture.storage.storage import Storage
-from contexture.storage.vanishing import Vanishing, kept_vanishing
+from contexture.storage.home import Storage
+from contexture.storage.manifests import Document
+from contexture.storage.publication_store import PublicationFolder
+from contexture.storage.shrink_report import Vanishing, kept_vanishing
 
 APPROVE: Final = "Approve"
 REJECT: Final = "Reject"

@@ -7,11 +7,11 @@ from typing import Final
 
 from contexture.errors import ConfigurationError, DefectError, RetriableError, from_dict
 from contexture.publications import Publication, fingerprint
-from contexture.storage.layout import PublicationFolder
+from contexture.storage.home import Storage
 from contexture.storage.orders import Retry, StageOrder, StageResult
-from contexture.storage.retrying import resolve
+from contexture.storage.publication_store import PublicationFolder
+from contexture.storage.quarantine import resolve
 from contexture.storage.state import State
-from contexture.storage.storage import Storage
 from contexture_airflow.steps.planning import plan_run
 from contexture_airflow.steps.run import RunPlan, RunRequest, Staged
 from contexture_airflow.steps.target import TargetFor

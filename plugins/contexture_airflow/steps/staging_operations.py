@@ -7,11 +7,11 @@ from typing import Final
 from contexture.errors import ConfigurationError
 from contexture.operations import ProducerStore
 from contexture.operations.event_outbox import Reading, prepare
-from contexture.storage.layout import PublicationFolder
-from contexture.storage.manifest import Document
+from contexture.storage.home import Storage
+from contexture.storage.manifests import Document
 from contexture.storage.orders import StageOrder
+from contexture.storage.publication_store import PublicationFolder
 from contexture.storage.state import State
-from contexture.storage.storage import Storage
 from contexture_airflow.steps.run import RunRequest, Staged
 from contexture_airflow.steps.staging import PlacedOrder
 from contexture_airflow.steps.target import Report

@@ -11,7 +11,7 @@ from contexture.kafka.expected_row import ExpectedRow
 from contexture.kafka.ledger import LedgerStanding
 from contexture.kafka.ledger_copies import LedgerCopies
 from contexture.publications import Publication
-from contexture.storage.manifest import Manifest
+from contexture.storage.manifests import Manifest
 from contexture_airflow.steps.run import Interval
 
 Report = Callable[[str], None]

@@ -11,7 +11,7 @@ from contexture.operations import Journal
 from contexture.operations.events import EventType, Happening
 from contexture.operations.failure_mail import Failure
 from contexture.publications import Publication
-from contexture.storage.attempts import SendAttempts
+from contexture.storage.delivery import SendAttempts
 from contexture_airflow.steps.run import RunPlan, RunRequest
 
 

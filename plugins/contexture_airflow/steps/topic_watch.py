@@ -14,18 +14,19 @@ from contexture.errors import ConfigurationError
 from contexture.kafka.topic_identities import HIDDEN
 from contexture.publications import Publication
 from contexture.storage.conclusion import require_topics_again
+from contexture.storage.home import Storage
 from contexture.storage.known_topics import (
     KnownTopics,
     approved_topics,
+    held_topics,
     known_topics,
+    lost_topics,
     write_approved_topics,
     write_known_topics,
 )
-from contexture.storage.lifecycle import Outboxes
-from contexture.storage.lost_topics import held_topics, lost_topics
-from contexture.storage.manifest import Manifest
+from contexture.storage.manifests import Manifest
+from contexture.storage.outboxes import Outboxes
 from contexture.storage.state import State
-from contexture.storage.storage import Storage
 from contexture_airflow.steps.target import Report, Target
 
 _HELD = ["topics", "withheld"]

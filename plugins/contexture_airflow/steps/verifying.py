@@ -14,8 +14,8 @@ from contexture.operations.verification.reporting import Reported
 from contexture.operations.verification.source_opening import open_source_view
 from contexture.operations.verification.source_view import SourceView
 from contexture.publications import Publication
+from contexture.storage.home import Storage
 from contexture.storage.state import State
-from contexture.storage.storage import Storage
 from contexture_airflow.catalogue import publications
 from contexture_airflow.connections import SourceKind, kafka_settings, source_connection
 

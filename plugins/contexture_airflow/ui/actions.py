@@ -9,8 +9,8 @@ from typing import Final, Protocol
 from contexture.errors import ConfigurationError
 from contexture.operations import interventions
 from contexture.operations.interventions import dag_of
-from contexture.storage.lifecycle import Outboxes
-from contexture.storage.storage import Storage
+from contexture.storage.home import Storage
+from contexture.storage.outboxes import Outboxes
 from contexture_airflow.settings import VERIFY_DAG
 from contexture_airflow.ui.forms import Form
 

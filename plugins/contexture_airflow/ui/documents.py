@@ -7,8 +7,8 @@ from typing import Final
 
 from fastapi import HTTPException, Response
 
-from contexture.storage.layout import PublicationFolder
-from contexture.storage.storage import Storage
+from contexture.storage.home import Storage
+from contexture.storage.publication_store import PublicationFolder
 from contexture_airflow.ui.answers import DOCUMENT_POLICY
 
 _TYPES: Final = {

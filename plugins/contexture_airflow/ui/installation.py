@@ -16,7 +16,7 @@ from contexture.operations.page.sources import Sources
 from contexture.operations.page.tables import Tables
 from contexture.operations.rows import InterventionRow
 from contexture.publications import LoadedPublication, Publication, discover
-from contexture.storage.storage import Storage
+from contexture.storage.home import Storage
 from contexture_airflow.catalogue import stamps
 from contexture_airflow.settings import publications_folder
 from contexture_airflow.steps.open import open_storage

@@ -16,9 +16,9 @@ from contexture.errors import ContextureError
 from contexture.ngsi.notifications import notified_form
 from contexture.operations.page.sources import Sources, manifest
 from contexture.publications import Publication
-from contexture.storage.layout import PublicationFolder
+from contexture.storage.home import Storage
+from contexture.storage.publication_store import PublicationFolder
 from contexture.storage.state import State
-from contexture.storage.storage import Storage
 
 ENTITIES = 10
 STRUCTURES = 20_000

@@ -10,9 +10,9 @@ from contexture.errors import ConfigurationError, DefectError
 from contexture.operations.page.held_back import HeldBack, held_back
 from contexture.operations.page.sources import Sources
 from contexture.operations.rows import RunRow
-from contexture.storage.attempts import AttemptLog
-from contexture.storage.lifecycle import Outboxes
-from contexture.storage.vanishing import Vanishing, kept_vanishing
+from contexture.storage.delivery import AttemptLog
+from contexture.storage.outboxes import Outboxes
+from contexture.storage.shrink_report import Vanishing, kept_vanishing
 
 CONFIRM_SHRINK: Final = "confirm-shrink"
 _LOOKED_AT: Final = 20

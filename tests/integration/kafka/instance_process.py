@@ -24,10 +24,10 @@ from builders.registry_outboxes import Told, registry_outbox, structures
 from contexture.errors import RetriableError
 from contexture.kafka import ClientSettings, FencedError, Publisher
 from contexture.kafka.clients import transactional_producer
-from contexture.storage.lifecycle import Outboxes
-from contexture.storage.manifest import Manifest
+from contexture.storage.home import Storage
+from contexture.storage.manifests import Manifest
+from contexture.storage.outboxes import Outboxes
 from contexture.storage.state import State
-from contexture.storage.storage import Storage
 from contexture_airflow.steps.attempting import attempts_of
 from contexture_airflow.steps.concluding import conclude_run
 from contexture_airflow.steps.gate import judge

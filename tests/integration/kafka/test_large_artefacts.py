@@ -14,9 +14,9 @@ from builders.registry_outboxes import URN, Told, registry_outbox, structures
 from contexture.errors import RejectedError
 from contexture.kafka import ClientSettings, TopicSpec, ensure_topics, read_committed
 from contexture.operations import ProducerStore, TransactionStatus
-from contexture.storage.lifecycle import Outboxes
-from contexture.storage.manifest import Manifest
-from contexture.storage.storage import Storage
+from contexture.storage.home import Storage
+from contexture.storage.manifests import Manifest
+from contexture.storage.outboxes import Outboxes
 from contexture_airflow.steps.attempting import attempts_of
 from contexture_airflow.steps.gate import judge
 from contexture_airflow.steps.kafka_target import KafkaTarget

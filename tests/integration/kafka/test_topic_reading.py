@@ -13,9 +13,9 @@ from builders.states import Held, state_table, write_files
 from contexture.cli import main
 from contexture.kafka import ClientSettings, TopicSpec, ensure_topics
 from contexture.kafka.newest import newest_records
+from contexture.storage.home import Storage
 from contexture.storage.schemas import STATE
 from contexture.storage.state import State
-from contexture.storage.storage import Storage
 from contexture_sandbox.kafka import EmbeddedKafka
 
 pytestmark = pytest.mark.integration

@@ -16,9 +16,9 @@ import pytest
 from contexture.kafka import ClientSettings, Ledger, SenderNames, read_committed
 from contexture.operations import ProducerStore, TransactionStatus
 from contexture.operations.transaction_filter import TransactionFilter
-from contexture.storage.lifecycle import Outboxes
+from contexture.storage.home import Storage
+from contexture.storage.outboxes import Outboxes
 from contexture.storage.state import State
-from contexture.storage.storage import Storage
 from contexture_sandbox.kafka import EmbeddedKafka
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from contexture.publications import Publication
-from contexture.storage.manifest import ExpectationResult, Verdict
+from contexture.storage.manifests import ExpectationResult, Verdict
 from spark_jobs.quality.checkpoint import judge
 from spark_jobs.quality.frames import AcceptedFrames
 from spark_jobs.quality.summary import RunSummary

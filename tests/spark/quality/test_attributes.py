@@ -10,7 +10,7 @@ import pytest
 from builders.landing import car
 from builders.preparing import Preparer
 from contexture.publications import Publication, fingerprint
-from contexture.storage.manifest import LandingManifest, Verdict
+from contexture.storage.manifests import LandingManifest, Verdict
 from contexture.storage.orders import StageOrder
 from spark_jobs.judgement import accepted_attributes, judge_outbox
 

@@ -13,8 +13,8 @@ import pytest
 
 from contexture.publications import Publication
 from contexture.publications.quality import Expectation
-from contexture.storage.manifest import Verdict
-from contexture.storage.samples import Sample, Samples
+from contexture.storage.manifests import Verdict
+from contexture.storage.quarantine import Sample, Samples
 from spark_jobs.quality.summary import RunSummary
 
 pytestmark = pytest.mark.spark

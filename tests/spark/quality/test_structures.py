@@ -13,7 +13,7 @@ import pytest
 from builders.registry_publication import registry_publication
 from contexture.publications import Publication
 from contexture.publications.quality_combinations import STRUCTURE_COLUMNS
-from contexture.storage.manifest import ExpectationResult, Verdict
+from contexture.storage.manifests import ExpectationResult, Verdict
 from spark_jobs.quality.checkpoint import judge
 from spark_jobs.quality.frames import AcceptedFrames
 from spark_jobs.quality.summary import StructureSummary

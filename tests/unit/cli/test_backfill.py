@@ -17,10 +17,10 @@ from contexture.cli.airflow_access import AirflowAccess
 from contexture.cli.backfill_output import print_text
 from contexture.cli.backfill_start import planned, start
 from contexture.errors import ConfigurationError, RetriableError
-from contexture.storage.layout import PublicationFolder
-from contexture.storage.lifecycle import Outboxes
+from contexture.storage.home import Storage
 from contexture.storage.orders import ReplayOptions
-from contexture.storage.storage import Storage
+from contexture.storage.outboxes import Outboxes
+from contexture.storage.publication_store import PublicationFolder
 
 FILE = """
 name: vehicles

@@ -15,7 +15,7 @@ from contexture.cli.installation_points import installation_points as of_install
 from contexture.cli.machine_points import machine_points as of_machine
 from contexture.errors import ConfigurationError
 from contexture.java import runtime
-from contexture.storage.storage import Storage
+from contexture.storage.home import Storage
 
 Patch = pytest.MonkeyPatch
 

@@ -12,8 +12,8 @@ from contexture.cli import ledger_rebuilding
 from contexture.errors import ConfigurationError, RetriableError
 from contexture.kafka.known_sent import settled_entry
 from contexture.kafka.ledger_by_records import RebuiltShard
-from contexture.storage.ledger_seen import LedgerSeen, committed_shards, ledger_seen, note_ledger, note_rows
-from contexture.storage.storage import Storage
+from contexture.storage.delivery import LedgerSeen, committed_shards, ledger_seen, note_ledger, note_rows
+from contexture.storage.home import Storage
 
 VEHICLES = """
 name: vehicles

@@ -17,8 +17,8 @@ from typer.testing import CliRunner
 from builders.notifying import HEADERS, body, entity
 from contexture.cli import notify
 from contexture.errors import ConfigurationError
+from contexture.storage.home import Storage
 from contexture.storage.inbox_reader import InboxReader
-from contexture.storage.storage import Storage
 
 CARS = """
 name: cars

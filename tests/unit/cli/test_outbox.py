@@ -11,14 +11,14 @@ import pytest
 
 from builders.attempts import failed_send
 from builders.outboxes import outbox, publication, records
-from contexture.storage.attempts import AttemptLog
 from contexture.storage.conclusion import conclude
-from contexture.storage.layout import PublicationFolder
-from contexture.storage.lifecycle import Outboxes
-from contexture.storage.manifest import Manifest, RegistryPart
+from contexture.storage.delivery import AttemptLog
+from contexture.storage.home import Storage
+from contexture.storage.manifests import Manifest, RegistryPart
+from contexture.storage.outboxes import Outboxes
+from contexture.storage.publication_store import PublicationFolder
 from contexture.storage.schemas import QUARANTINE
 from contexture.storage.state import State
-from contexture.storage.storage import Storage
 
 CARS = publication()
 SECRET_BODY = b'{"plate":"secret-plate"}'

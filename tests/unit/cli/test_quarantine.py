@@ -13,9 +13,9 @@ import pytest
 
 from builders.outboxes import outbox, publication
 from contexture.cli.airflow import Airflow
-from contexture.storage.layout import PublicationFolder
+from contexture.storage.home import Storage
+from contexture.storage.publication_store import PublicationFolder
 from contexture.storage.schemas import QUARANTINE
-from contexture.storage.storage import Storage
 
 CORRECT_THE_SOURCE = (
     "Next: correct them in their source, and the next run that reads them publishes them; where a rule is too strict, "

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from builders.outboxes import outbox, publication, records
-from contexture.storage.storage import Storage
+from contexture.storage.home import Storage
 
 
 @pytest.fixture(autouse=True)

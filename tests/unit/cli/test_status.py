@@ -9,18 +9,17 @@ import pytest
 from builders.attempts import failed_send
 from builders.outboxes import NOON, outbox, publication, records
 from contexture.operations import ProducerStore, TransactionRow, TransactionStatus
-from contexture.storage.attempts import AttemptLog
 from contexture.storage.conclusion import conclude
-from contexture.storage.dead_letters import DeadLettered, keep_dead_letters
+from contexture.storage.delivery import AttemptLog, DeadLettered, keep_dead_letters
+from contexture.storage.home import Storage
 from contexture.storage.inbox_files import open_shelf
 from contexture.storage.inbox_writer import InboxWriter
 from contexture.storage.incompleteness import Incompleteness
-from contexture.storage.layout import PublicationFolder
-from contexture.storage.lifecycle import Outboxes
-from contexture.storage.lost_topics import LostTopics
+from contexture.storage.known_topics import LostTopics
+from contexture.storage.outboxes import Outboxes
+from contexture.storage.publication_store import PublicationFolder
+from contexture.storage.shrink_report import keep_vanishing
 from contexture.storage.state import State, StatePointer
-from contexture.storage.storage import Storage
-from contexture.storage.vanishing import keep_vanishing
 
 FILE = "name: {name}\nsource: {{kind: ngsi, connection: context_broker, service: a, service_path: /b}}\n"
 

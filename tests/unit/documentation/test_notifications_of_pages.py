@@ -8,8 +8,8 @@ import time
 import httpx
 
 from builders.pages import block
+from contexture.storage.home import Storage
 from contexture.storage.inbox_reader import InboxReader
-from contexture.storage.storage import Storage
 from contexture_sandbox.context_broker import TestBroker
 from contexture_sandbox.ports import free_port
 

@@ -13,9 +13,9 @@ from builders.pages import block
 from builders.quarantines import refused
 from builders.terminal import Terminal
 from contexture.operations import ProducerStore, TransactionRow, TransactionStatus
-from contexture.storage.layout import PublicationFolder
-from contexture.storage.lifecycle import Outboxes
-from contexture.storage.storage import Storage
+from contexture.storage.home import Storage
+from contexture.storage.outboxes import Outboxes
+from contexture.storage.publication_store import PublicationFolder
 from fakes.airflow_rest import airflow_rest
 
 STUCK, REPORT = "how-to/stuck-outbox.md", "how-to/report-data-quality.md"

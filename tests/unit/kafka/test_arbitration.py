@@ -12,7 +12,7 @@ from contexture.errors import DefectError
 from contexture.kafka import LedgerEntry, SequenceTakenError
 from contexture.kafka.arbitration import Start, start_of
 from contexture.kafka.testing import MemoryShard, OutboxRow
-from contexture.storage.manifest import RegistryPart
+from contexture.storage.manifests import RegistryPart
 
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 ROWS = [OutboxRow("structures", b"urn", b"v") for _ in range(9)]

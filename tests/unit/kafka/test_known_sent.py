@@ -8,8 +8,8 @@ from builders.outboxes import publication, records
 from builders.states import approved
 from contexture.kafka.known_sent import known_sent
 from contexture.storage.conclusion import conclude
-from contexture.storage.layout import PublicationFolder
-from contexture.storage.storage import Storage
+from contexture.storage.home import Storage
+from contexture.storage.publication_store import PublicationFolder
 
 VEHICLES = publication()
 FOLDER = PublicationFolder("vehicles")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from contexture.errors import DefectError
 from contexture.kafka import LedgerEntry, SenderNames
-from contexture.storage.document import UnknownFormatError
+from contexture.storage.documents import UnknownFormatError
 
 ENTRY = LedgerEntry("ab12", 7, 500, 100, 30_000, 4, None, datetime(2026, 3, 1, 12, 30, tzinfo=UTC))
 JSON = (

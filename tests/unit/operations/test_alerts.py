@@ -15,7 +15,7 @@ from contexture.kafka.error_table import fenced
 from contexture.operations.alert_memory import AlertMemory
 from contexture.operations.alerts import AlertKind, kind_of, what_is_safe
 from contexture.operations.failure_mail import Failure
-from contexture.storage.storage import Storage
+from contexture.storage.home import Storage
 
 
 def failure(minutes: int = 0, *, run: str = "run1", happened: str = "no broker", **changes: object) -> Failure:

@@ -8,9 +8,9 @@ from builders.attempts import failed_send
 from builders.outboxes import NOON, outbox, publication, records
 from contexture.operations.alerts import AlertKind
 from contexture.operations.failure_mail import Failure, PendingSend, compose, pending_sends
-from contexture.storage.attempts import AttemptLog
-from contexture.storage.lifecycle import Outboxes
-from contexture.storage.storage import Storage
+from contexture.storage.delivery import AttemptLog
+from contexture.storage.home import Storage
+from contexture.storage.outboxes import Outboxes
 
 
 def failure(**changes: object) -> Failure:

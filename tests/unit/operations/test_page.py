@@ -20,10 +20,10 @@ from contexture.operations.page.tables import Tables
 from contexture.operations.totals import Volume
 from contexture.operations.transaction_filter import ALL_TRANSACTIONS, TransactionFilter
 from contexture.publications.understood import UnderstoodKey
-from contexture.storage.attempts import AttemptLog
-from contexture.storage.lifecycle import Outboxes
+from contexture.storage.delivery import AttemptLog
+from contexture.storage.home import Storage
+from contexture.storage.outboxes import Outboxes
 from contexture.storage.state import State, StatePointer
-from contexture.storage.storage import Storage
 
 RESTING = DagFacts(paused=False, active=False, next_run_at=NOON + timedelta(minutes=5))
 PAUSED = DagFacts(paused=True, active=False, next_run_at=NOON)

@@ -14,9 +14,9 @@ from contexture.operations.page.sources import Sources
 from contexture.operations.page.standing import DagFacts, Question
 from contexture.operations.page.status import StatusReport, statuses
 from contexture.operations.page.tables import Tables
-from contexture.storage.layout import PublicationFolder, run_name
-from contexture.storage.storage import Storage
-from contexture.storage.vanishing import keep_vanishing
+from contexture.storage.home import Storage
+from contexture.storage.publication_store import PublicationFolder, run_name
+from contexture.storage.shrink_report import keep_vanishing
 
 RUN_ID = "scheduled__2026-03-01T12:00:00+00:00"
 RUN = run_name(RUN_ID)

@@ -17,8 +17,8 @@ from contexture.operations.page.plots import COLUMN_WIDTH, COLUMNS, HEIGHT, plot
 from contexture.operations.page.quality import quality_over_time
 from contexture.operations.page.sources import Sources
 from contexture.operations.page.tables import Tables
-from contexture.storage.layout import PublicationFolder
-from contexture.storage.storage import Storage
+from contexture.storage.home import Storage
+from contexture.storage.publication_store import PublicationFolder
 
 
 @pytest.fixture

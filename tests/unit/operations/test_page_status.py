@@ -15,16 +15,15 @@ from contexture.operations.page.sources import Sources
 from contexture.operations.page.standing import DagFacts
 from contexture.operations.page.status import StatusReport, statuses
 from contexture.operations.page.tables import Tables
-from contexture.storage.attempts import AttemptLog
 from contexture.storage.conclusion import conclude
-from contexture.storage.dead_letters import DeadLettered, keep_dead_letters
+from contexture.storage.delivery import AttemptLog, DeadLettered, keep_dead_letters
+from contexture.storage.home import Storage
 from contexture.storage.inbox_files import open_shelf
 from contexture.storage.inbox_writer import InboxWriter
 from contexture.storage.incompleteness import Incompleteness
-from contexture.storage.lifecycle import Outboxes
-from contexture.storage.lost_topics import LostTopics
+from contexture.storage.known_topics import LostTopics
+from contexture.storage.outboxes import Outboxes
 from contexture.storage.state import State, StatePointer
-from contexture.storage.storage import Storage
 
 LATER = NOON + timedelta(minutes=10)
 ACTIVE = DagFacts(paused=False, active=False, next_run_at=None)

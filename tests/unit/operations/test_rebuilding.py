@@ -15,9 +15,9 @@ from builders.outboxes import NOON, outbox, publication, records
 from contexture.kafka import LedgerEntry
 from contexture.operations import ProducerStore, TransactionRow, TransactionStatus
 from contexture.operations.rebuilding import Rebuilt, rebuild
-from contexture.storage.attempts import AttemptLog
-from contexture.storage.lifecycle import Outboxes
-from contexture.storage.storage import Storage
+from contexture.storage.delivery import AttemptLog
+from contexture.storage.home import Storage
+from contexture.storage.outboxes import Outboxes
 
 
 def entry(name: str = "first000", number: int = 0, position: int = 2, **changes: object) -> LedgerEntry:

@@ -23,12 +23,12 @@ from contexture.operations.reports.charts import grouped
 from contexture.operations.reports.documents import Period, QualityReport
 from contexture.operations.reports.page import DETAILED, LATEST, page
 from contexture.operations.reports.telling import ReportSources, quality_report
-from contexture.storage.dead_letters import DeadLettered, keep_dead_letters
-from contexture.storage.layout import PublicationFolder, run_name
-from contexture.storage.lifecycle import Outboxes, OutboxStatus
-from contexture.storage.manifest import LandingManifest
-from contexture.storage.samples import SAMPLES, Sample, Samples
-from contexture.storage.storage import Storage
+from contexture.storage.delivery import DeadLettered, keep_dead_letters
+from contexture.storage.home import Storage
+from contexture.storage.manifests import LandingManifest
+from contexture.storage.outboxes import Outboxes, OutboxStatus
+from contexture.storage.publication_store import PublicationFolder, run_name
+from contexture.storage.quarantine import SAMPLES, Sample, Samples
 
 FOLDER = PublicationFolder("vehicles")
 ALL = Period(last=40)

@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.dataset as ds
 
-from contexture.storage.samples import SAMPLES, Sample
+from contexture.storage.quarantine import SAMPLES, Sample
 from spark_jobs.quality.broken import ENTITY, STRUCTURE, warned
 
 

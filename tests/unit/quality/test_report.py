@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 from html.parser import HTMLParser
 
 from contexture.publications import Publication
-from contexture.storage.manifest import ExpectationResult, Verdict
-from contexture.storage.samples import Sample as Broken
+from contexture.storage.manifests import ExpectationResult, Verdict
+from contexture.storage.quarantine import Sample as Broken
 from spark_jobs.quality.observations import Finding
 from spark_jobs.quality.report import Report, page
 from spark_jobs.quality.summary import RunSummary, Sample, SharedTopic, StructureSummary, TranscodedStructure

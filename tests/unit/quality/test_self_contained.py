@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contexture.storage.storage import Storage
+from contexture.storage.home import Storage
 from spark_jobs.quality.data_docs import copy
 from spark_jobs.quality.self_contained import self_contained
 

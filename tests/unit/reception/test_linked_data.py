@@ -12,9 +12,9 @@ from contexture.ngsi.notifications import Notification, NotificationError, read_
 from contexture.publications import Publication
 from contexture.reception import Target, ThisMachineOnly
 from contexture.reception.publications import Inboxes, target_of
+from contexture.storage.home import Storage
 from contexture.storage.inbox_files import open_shelf
 from contexture.storage.inbox_writer import InboxWriter
-from contexture.storage.storage import Storage
 
 ACCESS = ThisMachineOnly(without_credentials=True)
 

@@ -17,10 +17,10 @@ from builders.reception_server import serving
 from contexture.ngsi.notifications import parse_notification
 from contexture.reception import Credentials, Target, ThisMachineOnly
 from contexture.reception.request import read_body
+from contexture.storage.home import Storage
 from contexture.storage.inbox_files import open_shelf
 from contexture.storage.inbox_reader import InboxReader
 from contexture.storage.inbox_writer import InboxWriter
-from contexture.storage.storage import Storage
 from contexture_sandbox.context_broker import TestBroker
 
 ACCESS = Credentials.of(tokens=["t0ken"], users=[("broker", "pass:word")])

@@ -12,7 +12,7 @@ from builders.outboxes import publication
 from contexture.ngsi.notifications import NotificationError, read_notification
 from contexture.reception import Credentials
 from contexture.reception.publications import Inboxes, is_notified, target_of
-from contexture.storage.storage import Storage
+from contexture.storage.home import Storage
 
 SOURCE = {"kind": "ngsi", "connection": "b", "mode": "notifications", "service": "vehicles", "types": ["car"]}
 LINKED = {"content-type": "application/json", "ngsild-tenant": "vehicles"}

@@ -10,9 +10,9 @@ import pytest
 
 from builders.outboxes import NOON, publication
 from contexture.publications import fingerprint
-from contexture.storage.layout import PublicationFolder
+from contexture.storage.home import Storage
 from contexture.storage.orders import StageOrder, StageResult
-from contexture.storage.storage import Storage
+from contexture.storage.publication_store import PublicationFolder
 from spark_jobs import stage
 
 FOLDER = PublicationFolder("vehicles")

@@ -12,12 +12,12 @@ from builders.outboxes import NOON, outbox, publication, records
 from contexture.errors import ConfigurationError
 from contexture.ngsi.answers import NotOfferedError
 from contexture.publications import Publication, fingerprint
-from contexture.storage.layout import PublicationFolder
-from contexture.storage.lifecycle import Outboxes
-from contexture.storage.manifest import Manifest
+from contexture.storage.home import Storage
+from contexture.storage.manifests import Manifest
 from contexture.storage.orders import ReplayOptions, StageOrder
+from contexture.storage.outboxes import Outboxes
+from contexture.storage.publication_store import PublicationFolder
 from contexture.storage.replay import NoLogError, NothingArchivedError, PartlyArchivedError
-from contexture.storage.storage import Storage
 from spark_jobs.backfill import backfill
 from spark_jobs.judgement import stored_verdict
 

@@ -9,10 +9,9 @@ import pyarrow as pa
 
 from builders.states import NOON, write_files
 from contexture.events import ContextIdentity, identity_hash, identity_key
+from contexture.storage.home import Storage
 from contexture.storage.schemas import STATE
-from contexture.storage.state import State
-from contexture.storage.state_reader import StateReader
-from contexture.storage.storage import Storage
+from contexture.storage.state import State, StateReader
 from spark_jobs.preparation.dangling import count_dangling
 
 

@@ -11,9 +11,9 @@ import pytest
 from builders.outboxes import NOON, publication
 from contexture.errors import RetriableError
 from contexture.publications import fingerprint
+from contexture.storage.home import Storage
 from contexture.storage.orders import StageOrder
 from contexture.storage.state import StatePointer
-from contexture.storage.storage import Storage
 from spark_jobs.preparation.evaluated import evaluated_folder, evaluated_schema
 from spark_jobs.preparation.narrow_rows import NARROW, narrow_rows
 from spark_jobs.preparation.settings import Preparation, event_number

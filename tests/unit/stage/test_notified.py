@@ -13,12 +13,12 @@ import pytest
 from builders.notifying import HEADERS, body, entity, gone, notify
 from builders.outboxes import publication
 from contexture.publications import fingerprint
-from contexture.storage.inbox_claim import Claim
+from contexture.storage.home import Storage
 from contexture.storage.inbox_files import open_shelf
+from contexture.storage.inbox_reader import Claim
 from contexture.storage.inbox_writer import InboxWriter
-from contexture.storage.manifest import LandingManifest
+from contexture.storage.manifests import LandingManifest
 from contexture.storage.orders import StageOrder
-from contexture.storage.storage import Storage
 from fakes.failing_storage import FailingStorage, KilledError
 from spark_jobs.notified import nothing_read, with_notified
 

@@ -16,9 +16,9 @@ from builders.notifying import body, notify
 from builders.outboxes import publication
 from contexture.ngsi.notifications import NotifiedEntity
 from contexture.publications import fingerprint
-from contexture.storage.inbox_claim import Claim
+from contexture.storage.home import Storage
+from contexture.storage.inbox_reader import Claim
 from contexture.storage.orders import StageOrder
-from contexture.storage.storage import Storage
 from spark_jobs.notified import nothing_read, with_notified
 from spark_jobs.notified_order import NotifiedOrder
 

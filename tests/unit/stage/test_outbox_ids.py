@@ -8,7 +8,7 @@ import pytest
 
 from builders.outboxes import NOON, publication
 from contexture.publications import fingerprint
-from contexture.storage.manifest import LandingManifest
+from contexture.storage.manifests import LandingManifest
 from contexture.storage.orders import StageOrder
 from spark_jobs.preparation.phase import preparation_of
 

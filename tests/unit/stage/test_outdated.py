@@ -10,8 +10,8 @@ import pytest
 
 from builders.states import NOON, Held, state_table, write_files
 from contexture.events import identity_hash
+from contexture.storage.home import Storage
 from contexture.storage.state import State
-from contexture.storage.storage import Storage
 from spark_jobs.preparation.outdated import outdated
 
 

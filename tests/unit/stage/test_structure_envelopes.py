@@ -12,7 +12,7 @@ import pytest
 from builders.registry import EXR, SEX, SEX_AND_FLOW, codelist, codelists, urn
 from builders.structure_runs import InProcess, Row, StructurePreparer, only, registry_publication, told
 from contexture.messages.cloudevents import decode
-from contexture.storage.manifest import Manifest
+from contexture.storage.manifests import Manifest
 
 A = urn("CL_A")
 KINDS = ("binary", "structured")

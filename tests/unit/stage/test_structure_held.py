@@ -24,7 +24,7 @@ from contexture.changes.structures import (
 )
 from contexture.sdmx.routing import Router
 from contexture.storage.schemas import STATE
-from contexture.storage.state_rows import completed
+from contexture.storage.state_files import completed
 from spark_jobs.structures.held import changed_rows, held_structures
 
 # All of one kind and agency, so that nothing but references tells an order.

@@ -9,8 +9,8 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+from contexture.storage.home import Storage
 from contexture.storage.schemas import LANDING
-from contexture.storage.storage import Storage
 from spark_jobs.structures.landing_file import Row, landing_file
 
 NOON = datetime(2026, 11, 1, 12, tzinfo=UTC)

@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 
 from builders.registry import urn
 from builders.replica_world import World
-from contexture.storage.layout import PublicationFolder
-from contexture.storage.lifecycle import Outboxes
-from contexture.storage.manifest import Manifest
-from contexture.storage.reader import OutboxShardReader
+from contexture.storage.manifests import Manifest
+from contexture.storage.outbox_reader import OutboxShardReader
+from contexture.storage.outboxes import Outboxes
+from contexture.storage.publication_store import PublicationFolder
 from contexture.storage.replay import NoLogError, PartlyArchivedError
 from contexture.storage.state import State
 from fakes.structure_registry import NOON

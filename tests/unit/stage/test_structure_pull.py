@@ -11,7 +11,7 @@ import pytest
 from builders.registry import urn
 from builders.structure_intake import intake, structure_order, told
 from contexture.errors import DefectError
-from contexture.storage.manifest import Mode
+from contexture.storage.manifests import Mode
 from fakes.structure_registry import FakeRegistry
 from spark_jobs.structures.outcome import Outcome
 from spark_jobs.structures.pull import land

@@ -25,10 +25,10 @@ from builders.structure_runs import (
 )
 from contexture.errors import ConfigurationError, RetriableError
 from contexture.sdmx import split
-from contexture.storage.lifecycle import Outboxes
-from contexture.storage.manifest import RegistryPart
-from contexture.storage.storage import Storage
-from contexture.storage.vanishing import kept_vanishing
+from contexture.storage.home import Storage
+from contexture.storage.manifests import RegistryPart
+from contexture.storage.outboxes import Outboxes
+from contexture.storage.shrink_report import kept_vanishing
 from spark_jobs.preparation.settings import Preparation
 from spark_jobs.structures import phase
 from spark_jobs.structures.evaluation import looked_at_folder

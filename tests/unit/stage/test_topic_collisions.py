@@ -14,10 +14,9 @@ from builders.states import NOON, write_files
 from contexture.changes import Verdict
 from contexture.events import AttributeName, ContextIdentity, identity_hash, identity_key
 from contexture.publications import Publication
+from contexture.storage.home import Storage
 from contexture.storage.schemas import STATE
-from contexture.storage.state import State
-from contexture.storage.state_reader import StateReader
-from contexture.storage.storage import Storage
+from contexture.storage.state import State, StateReader
 from contexture.topics import TopicNamer
 from contexture.topics.collisions import Meanings
 from spark_jobs.preparation.collisions import find_collisions, refusing

@@ -9,9 +9,9 @@ import pytest
 
 from builders.outboxes import NOON, outbox, publication, records
 from contexture.storage.archive import Archived, archive_of
-from contexture.storage.layout import PublicationFolder
-from contexture.storage.lifecycle import Outboxes, Status
-from contexture.storage.storage import Storage
+from contexture.storage.home import Storage
+from contexture.storage.outboxes import Outboxes, Status
+from contexture.storage.publication_store import PublicationFolder
 
 HOUR = timedelta(hours=1)
 WAYS: dict[Status, tuple[Status, ...]] = {

@@ -8,9 +8,9 @@ import pytest
 
 from builders.attempts import failed_send
 from builders.outboxes import outbox, publication, records
-from contexture.storage.attempts import AttemptLog, SendAttempts, most_urgent
-from contexture.storage.lifecycle import Outboxes
-from contexture.storage.storage import Storage
+from contexture.storage.delivery import AttemptLog, SendAttempts, most_urgent
+from contexture.storage.home import Storage
+from contexture.storage.outboxes import Outboxes
 
 
 @pytest.fixture

@@ -9,10 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders.registry_outboxes import Told, registry_outbox, structures
-from contexture.storage import reader as reading
-from contexture.storage.bounded import bounded
-from contexture.storage.reader import OutboxShardReader
-from contexture.storage.storage import Storage
+from contexture.storage import outbox_reader as reading
+from contexture.storage.home import Storage
+from contexture.storage.outbox_reader import OutboxShardReader, bounded
 
 
 def table(sizes: list[int]) -> pa.Table:

@@ -15,11 +15,11 @@ from builders.outboxes import NOON, publication, records
 from builders.states import Held, approved, held
 from contexture.errors import ConfigurationError, RetriableError
 from contexture.storage.conclusion import conclude, owe_full
-from contexture.storage.layout import PublicationFolder
-from contexture.storage.lifecycle import Outboxes
-from contexture.storage.manifest import Manifest
+from contexture.storage.home import Storage
+from contexture.storage.manifests import Manifest
+from contexture.storage.outboxes import Outboxes
+from contexture.storage.publication_store import PublicationFolder
 from contexture.storage.state import State, StatePointer
-from contexture.storage.storage import Storage
 from fakes.failing_storage import FailingStorage, KilledError
 
 VEHICLES = publication()

@@ -11,11 +11,20 @@ from hypothesis import strategies as st
 
 from builders.inbox_disk import FullShelf, PowerLostError, UncertainDisk
 from contexture.errors import ConfigurationError, RetriableError
-from contexture.storage.inbox_entry import InboxEntry, decode_file, encode_entry, encode_file
-from contexture.storage.inbox_files import DiskSteps, InboxFile, LocalShelf, StoredShelf, open_shelf
+from contexture.storage.home import Storage
+from contexture.storage.inbox_files import (
+    DiskSteps,
+    InboxEntry,
+    InboxFile,
+    LocalShelf,
+    StoredShelf,
+    decode_file,
+    encode_entry,
+    encode_file,
+    open_shelf,
+)
 from contexture.storage.inbox_reader import InboxReader
 from contexture.storage.inbox_writer import InboxUnavailableError, InboxWriter
-from contexture.storage.storage import Storage
 
 HEADERS = {"fiware-service": "city", "fiware-servicepath": "/"}
 

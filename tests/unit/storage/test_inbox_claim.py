@@ -9,14 +9,13 @@ import pytest
 from builders.outboxes import outbox, records
 from builders.outboxes import publication as cars
 from contexture.storage.conclusion import conclude
-from contexture.storage.inbox_claim import Claim, hand_over, keep_claim
+from contexture.storage.home import Storage
 from contexture.storage.inbox_files import open_shelf
-from contexture.storage.inbox_reader import InboxReader
+from contexture.storage.inbox_reader import Claim, InboxReader, hand_over, keep_claim
 from contexture.storage.inbox_writer import InboxWriter
-from contexture.storage.lifecycle import Outboxes
-from contexture.storage.manifest import Manifest
+from contexture.storage.manifests import Manifest
+from contexture.storage.outboxes import Outboxes
 from contexture.storage.state import State
-from contexture.storage.storage import Storage
 from fakes.failing_storage import FailingStorage, KilledError
 
 CARS = "vehicles"

@@ -9,11 +9,11 @@ import pytest
 from builders.landing import landing
 from builders.outboxes import NOON, outbox, publication, records
 from contexture.storage.conclusion import conclude
+from contexture.storage.home import Storage
 from contexture.storage.incompleteness import Incompleteness, incompleteness_after
-from contexture.storage.layout import PublicationFolder
-from contexture.storage.lifecycle import Outboxes
+from contexture.storage.outboxes import Outboxes
+from contexture.storage.publication_store import PublicationFolder
 from contexture.storage.state import State
-from contexture.storage.storage import Storage
 
 VEHICLES = publication()
 CAR = {"id": "car1", "type": "car"}

@@ -11,11 +11,11 @@ import pytest
 
 from builders.structure_runs import registry_publication, structure_order
 from contexture.errors import ConfigurationError
-from contexture.storage.layout import PublicationFolder
+from contexture.storage.home import Storage
 from contexture.storage.orders import Retry
-from contexture.storage.refused_structures import refused_structures
+from contexture.storage.publication_store import PublicationFolder
+from contexture.storage.quarantine import refused_structures
 from contexture.storage.schemas import QUARANTINE
-from contexture.storage.storage import Storage
 
 FOLDER = PublicationFolder("structures")
 NOON = datetime(2026, 11, 1, 12, tzinfo=UTC)

@@ -17,13 +17,13 @@ from contexture.errors import ConfigurationError
 from contexture.publications import Publication
 from contexture.storage.archive import archive_of
 from contexture.storage.conclusion import conclude
-from contexture.storage.layout import PublicationFolder
-from contexture.storage.lifecycle import Outboxes
-from contexture.storage.manifest import Manifest
+from contexture.storage.home import Storage
+from contexture.storage.manifests import Manifest
 from contexture.storage.orders import ReplayOptions, StageOrder
-from contexture.storage.reader import OutboxShardReader
+from contexture.storage.outbox_reader import OutboxShardReader
+from contexture.storage.outboxes import Outboxes
+from contexture.storage.publication_store import PublicationFolder
 from contexture.storage.replay import PartlyArchivedError, replay
-from contexture.storage.storage import Storage
 
 LATEST = publication()
 HISTORY = publication(topics={"keep": "history"}, publish={"transaction_records": 2})

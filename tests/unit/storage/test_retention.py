@@ -12,12 +12,12 @@ from builders.outboxes import publication
 from builders.states import Held, approved, held
 from contexture.publications import fingerprint
 from contexture.storage.conclusion import conclude
-from contexture.storage.layout import PublicationFolder
-from contexture.storage.lifecycle import Outboxes
-from contexture.storage.manifest import Manifest, Mode
+from contexture.storage.home import Storage
+from contexture.storage.manifests import Manifest, Mode
 from contexture.storage.orders import StageOrder
+from contexture.storage.outboxes import Outboxes
+from contexture.storage.publication_store import PublicationFolder
 from contexture.storage.retention import expire
-from contexture.storage.storage import Storage
 from fakes.failing_storage import FailingStorage, KilledError
 
 VEHICLES = publication()

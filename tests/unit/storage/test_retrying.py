@@ -12,14 +12,14 @@ import pytest
 from builders.outboxes import outbox, publication
 from contexture.errors import ConfigurationError
 from contexture.storage.conclusion import conclude, owe_full
-from contexture.storage.layout import PublicationFolder, run_name
-from contexture.storage.lifecycle import Outboxes
-from contexture.storage.manifest import LandingManifest, Manifest
+from contexture.storage.home import Storage
+from contexture.storage.manifests import LandingManifest, Manifest
 from contexture.storage.orders import Retry, StageOrder
-from contexture.storage.retrying import Quarantine, land_quarantined, mark_retried, resolve
+from contexture.storage.outboxes import Outboxes
+from contexture.storage.publication_store import PublicationFolder, run_name
+from contexture.storage.quarantine import Quarantine, land_quarantined, mark_retried, resolve
 from contexture.storage.schemas import QUARANTINE
 from contexture.storage.state import State
-from contexture.storage.storage import Storage
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 FOLDER = PublicationFolder("vehicles")

@@ -10,11 +10,10 @@ from hypothesis import strategies as st
 
 from builders.states import Held, state_table, write_files
 from contexture.changes.hashes import hash_words
+from contexture.storage.home import Storage
 from contexture.storage.schemas import STATE
-from contexture.storage.state import State, StatePointer
-from contexture.storage.state_index import StateIndex
-from contexture.storage.state_rows import latest
-from contexture.storage.storage import Storage
+from contexture.storage.state import State, StateIndex, StatePointer
+from contexture.storage.state_files import latest
 
 NAMES = st.sampled_from(["car1", "car2", "car3", "car4"])
 ROWS = st.lists(

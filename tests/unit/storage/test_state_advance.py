@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from builders.outboxes import publication
 from builders.states import Held, approved, held, state_table
 from contexture.storage.conclusion import conclude
+from contexture.storage.home import Storage
 from contexture.storage.state import State, StatePointer
-from contexture.storage.state_advance import Written, advance, merge_from
 from contexture.storage.state_files import ROWS_IN_GROUP
-from contexture.storage.storage import Storage
+from contexture.storage.state_updates import Written, advance, merge_from
 from fakes.failing_storage import FailingStorage, KilledError
 
 VEHICLES = publication()

@@ -17,11 +17,10 @@ from builders.states import Held, approved, held, state_table, write_files
 from contexture.errors import RetriableError
 from contexture.events import identity_hash
 from contexture.storage.conclusion import conclude
+from contexture.storage.home import Storage
 from contexture.storage.schemas import STATE
-from contexture.storage.state import State
+from contexture.storage.state import INDEXED, State, StateLookup
 from contexture.storage.state_files import ROWS_IN_GROUP, StateFile, merged
-from contexture.storage.state_index import INDEXED, StateLookup
-from contexture.storage.storage import Storage
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC) - datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)

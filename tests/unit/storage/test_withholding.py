@@ -10,13 +10,13 @@ from builders.outboxes import NOON, publication, records, say_whom
 from builders.states import Held, approved
 from contexture.errors import DefectError
 from contexture.storage.conclusion import conclude
-from contexture.storage.dead_letters import DeadLettered, dead_letters_of, without_dead_letters
-from contexture.storage.layout import PublicationFolder
-from contexture.storage.lifecycle import Outboxes
-from contexture.storage.reader import OutboxShardReader
+from contexture.storage.delivery import DeadLettered, dead_letters_of, without_dead_letters
+from contexture.storage.home import Storage
+from contexture.storage.outbox_reader import OutboxShardReader
+from contexture.storage.outboxes import Outboxes
+from contexture.storage.publication_store import PublicationFolder
 from contexture.storage.state import State
-from contexture.storage.storage import Storage
-from contexture.storage.withholding import UNKNOWN_CONTENT
+from contexture.storage.state_updates import UNKNOWN_CONTENT
 from fakes.failing_storage import FailingStorage, KilledError
 
 VEHICLES = publication()

@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
 
-from contexture.storage.lifecycle import Outboxes
+from contexture.storage.home import Storage
 from contexture.storage.orders import StageOrder
-from contexture.storage.storage import Storage
+from contexture.storage.outboxes import Outboxes
 from contexture_sandbox.kafka import EmbeddedKafka
 from tools.bench.engines.submitting import Staged, Submits
 from tools.bench.outbox_files import PUBLICATION

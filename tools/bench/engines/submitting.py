@@ -12,9 +12,9 @@ from pathlib import Path
 
 from contexture.java.runtime import find_java
 from contexture.ngsi.connection import BrokerConnection
-from contexture.storage.layout import PublicationFolder
+from contexture.storage.home import Storage
 from contexture.storage.orders import StageOrder, StageResult
-from contexture.storage.storage import Storage
+from contexture.storage.publication_store import PublicationFolder
 from contexture_airflow.spark_class_data import java_options, record_class_data
 from contexture_sandbox.ports import LOOPBACK
 from tools.bench.engines.accounting import ProcessorTime, all_times, command_line, tree_seconds

@@ -17,18 +17,17 @@ import pyarrow.parquet as pq
 
 from contexture.errors import ContextureError
 from contexture.kafka.ledger_entry import LedgerEntry
-from contexture.storage.attempts import AttemptLog
-from contexture.storage.inbox_claim import release
-from contexture.storage.inbox_entry import InboxEntry, decode_file, encode_entry, encode_file
+from contexture.storage.delivery import AttemptLog, ledger_seen
+from contexture.storage.home import Storage
+from contexture.storage.inbox_files import InboxEntry, decode_file, encode_entry, encode_file
+from contexture.storage.inbox_reader import release
 from contexture.storage.known_topics import known_topics
-from contexture.storage.layout import SHARD_FILE, PublicationFolder
-from contexture.storage.ledger_seen import ledger_seen
-from contexture.storage.lifecycle import Outboxes, OutboxStatus, Step
-from contexture.storage.manifest import Manifest, ShardManifest
-from contexture.storage.reader import OutboxShardReader
+from contexture.storage.manifests import Manifest, ShardManifest
+from contexture.storage.outbox_reader import OutboxShardReader
+from contexture.storage.outboxes import Outboxes, OutboxStatus, Step
+from contexture.storage.publication_store import SHARD_FILE, PublicationFolder
 from contexture.storage.schemas import OUTBOX, STATE
 from contexture.storage.state import FORMAT, State, StatePointer
-from contexture.storage.storage import Storage
 from tools.fuzz.target import Target
 
 _NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from contexture.operations.page.standing import DagFacts, Question
 from contexture.operations.rows import RunRow
 from contexture.publications import Publication
-from contexture.storage.layout import PublicationFolder, run_name
-from contexture.storage.storage import Storage
-from contexture.storage.vanishing import Vanishing, kept_vanishing
+from contexture.storage.home import Storage
+from contexture.storage.publication_store import PublicationFolder, run_name
+from contexture.storage.shrink_report import Vanishing, kept_vanishing
 
 _TASK = "stage"
 

@@ -18,11 +18,11 @@ from contexture.operations.statuses import TransactionStatus
 from contexture.operations.transaction_filter import ALL_TRANSACTIONS, TransactionFilter
 from contexture.publications.problems import without_secrets
 from contexture.publications.understood import UnderstoodKey, understood
-from contexture.storage.layout import PublicationFolder
-from contexture.storage.lifecycle import Outboxes, Status
-from contexture.storage.manifest import Manifest
-from contexture.storage.storage import Storage
-from contexture.storage.vanishing import Vanishing, kept_vanishing
+from contexture.storage.home import Storage
+from contexture.storage.manifests import Manifest
+from contexture.storage.outboxes import Outboxes, Status
+from contexture.storage.publication_store import PublicationFolder
+from contexture.storage.shrink_report import Vanishing, kept_vanishing
 
 _INTERVENTIONS = 20
 

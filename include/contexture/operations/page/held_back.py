@@ -15,10 +15,10 @@ import pyarrow.compute as pc
 from contexture.errors import ConfigurationError, DefectError
 from contexture.operations.page.paging import Paging
 from contexture.operations.page.sources import Sources
-from contexture.storage.layout import PublicationFolder
-from contexture.storage.lifecycle import Outboxes, OutboxStatus
-from contexture.storage.retrying import Quarantine
-from contexture.storage.storage import Storage
+from contexture.storage.home import Storage
+from contexture.storage.outboxes import Outboxes, OutboxStatus
+from contexture.storage.publication_store import PublicationFolder
+from contexture.storage.quarantine import Quarantine
 
 SAMPLES = 5
 _PAGE_SIZE = 10

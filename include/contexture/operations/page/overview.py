@@ -16,8 +16,8 @@ from contexture.operations.page.sources import Sources, Surveyed, manifests, sur
 from contexture.operations.page.standing import URGENCY, Standing
 from contexture.operations.rows import RunRow, TransactionRow, VerificationRow
 from contexture.operations.totals import NOTHING_PUT_ASIDE, PutAside, Volume
-from contexture.storage.attempts import most_urgent
-from contexture.storage.manifest import Manifest
+from contexture.storage.delivery import most_urgent
+from contexture.storage.manifests import Manifest
 
 
 @dataclass(frozen=True, slots=True)

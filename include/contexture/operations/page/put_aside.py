@@ -12,9 +12,9 @@ from contexture.operations.page.paging import Paging
 from contexture.operations.page.sources import Sources
 from contexture.operations.rows import TransactionRow
 from contexture.operations.totals import NOTHING_PUT_ASIDE, PutAside
-from contexture.storage.dead_letters import dead_letters_of
-from contexture.storage.manifest import Document, Manifest
-from contexture.storage.storage import Storage
+from contexture.storage.delivery import dead_letters_of
+from contexture.storage.home import Storage
+from contexture.storage.manifests import Document, Manifest
 
 
 class DeadLetterStatus(Document):

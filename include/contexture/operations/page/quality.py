@@ -12,9 +12,9 @@ from pydantic import ValidationError
 from contexture.operations.page.plots import Plot, plot
 from contexture.operations.page.sources import Sources, manifest
 from contexture.operations.rows import RunRow
-from contexture.storage.layout import PublicationFolder
-from contexture.storage.manifest import Manifest, Verdict
-from contexture.storage.storage import Storage
+from contexture.storage.home import Storage
+from contexture.storage.manifests import Manifest, Verdict
+from contexture.storage.publication_store import PublicationFolder
 
 RUNS = 40
 _READERS = 8

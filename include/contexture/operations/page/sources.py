@@ -16,10 +16,10 @@ from contexture.operations.page.standing import DagFacts, Judged, Standing, judg
 from contexture.operations.page.tables import Tables
 from contexture.operations.rows import RunRow
 from contexture.publications import Publication
-from contexture.storage.lifecycle import Outboxes
-from contexture.storage.manifest import Manifest
+from contexture.storage.home import Storage
+from contexture.storage.manifests import Manifest
+from contexture.storage.outboxes import Outboxes
 from contexture.storage.state import State, StatePointer
-from contexture.storage.storage import Storage
 
 # Object stores answer slowly, and to many at once.
 _READERS = 8

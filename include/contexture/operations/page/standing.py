@@ -9,7 +9,7 @@ from enum import StrEnum
 
 from contexture.operations.failure_mail import PendingSend
 from contexture.operations.rows import RunRow
-from contexture.storage.attempts import SendAttempts, most_urgent
+from contexture.storage.delivery import SendAttempts, most_urgent
 from contexture.storage.state import StatePointer
 
 _NO_END = "the latest run is over in Airflow, but said neither that it concluded nor why not: see its tasks"

@@ -11,11 +11,11 @@ from contexture.operations.page.put_aside import DeadLetterStatus, dead_letter_s
 from contexture.operations.page.sources import Sources, Surveyed, manifest, survey
 from contexture.operations.page.standing import Standing
 from contexture.operations.rows import TransactionRow
-from contexture.storage.attempts import SendAttempts, most_urgent
+from contexture.storage.delivery import SendAttempts, most_urgent
 from contexture.storage.inbox_reader import InboxReader
 from contexture.storage.incompleteness import Incompleteness
-from contexture.storage.lost_topics import LostTopics
-from contexture.storage.manifest import Document, Manifest
+from contexture.storage.known_topics import LostTopics
+from contexture.storage.manifests import Document, Manifest
 
 _READERS: Final = 8
 

@@ -8,8 +8,8 @@ from contexture.publications import Publication
 from contexture.publications.delivery import KEY_IDENTITY, KEY_NONE, KEY_TOPIC
 from contexture.publications.keys import IDENTITY_FIELDS
 from contexture.publications.scope import is_wildcard
-from contexture.storage.lifecycle import Outboxes
-from contexture.storage.storage import Storage
+from contexture.storage.home import Storage
+from contexture.storage.outboxes import Outboxes
 
 _BY_HAND = (
     "start a full run and look what `contexture verify {name}` finds: what is extra goes only with its topic, by hand"

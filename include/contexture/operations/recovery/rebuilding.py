@@ -28,10 +28,10 @@ from contexture.operations.scratch import scratch_database
 from contexture.operations.verification.findings import shown_name
 from contexture.operations.verification.replica_topics import Cut, ReplicaTopics
 from contexture.publications import Publication
+from contexture.storage.home import Storage
 from contexture.storage.replay import BACKFILL_HEADER
 from contexture.storage.state import FORMAT, State, StatePointer
-from contexture.storage.state_advance import advance
-from contexture.storage.storage import Storage
+from contexture.storage.state_updates import advance
 
 Report = Callable[[str], None]
 

@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 
 from contexture.events import identity_hash
 from contexture.operations.recovery.gathering import Gathered
+from contexture.storage.home import Storage
 from contexture.storage.schemas import STATE
-from contexture.storage.storage import Storage
 
 UNTOLD: Final = b"\1" * 32
 """The content hash of what no value tells: no content has it, so that it is sent when it is read again."""

@@ -11,10 +11,10 @@ from typing import Final, TypeVar
 
 from contexture.errors import ConfigurationError, DefectError
 from contexture.operations.reports.documents import Period
-from contexture.storage.layout import run_name
-from contexture.storage.lifecycle import Outboxes, OutboxStatus
-from contexture.storage.manifest import Manifest
-from contexture.storage.storage import Storage
+from contexture.storage.home import Storage
+from contexture.storage.manifests import Manifest
+from contexture.storage.outboxes import Outboxes, OutboxStatus
+from contexture.storage.publication_store import run_name
 
 LAST: Final = 40
 """How many runs a report tells where nobody says which."""

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Final, Literal
 
-from contexture.storage.lifecycle import Status
-from contexture.storage.manifest import Document, ExpectationResult, Mode
-from contexture.storage.samples import Sample
+from contexture.storage.manifests import Document, ExpectationResult, Mode
+from contexture.storage.outboxes import Status
+from contexture.storage.quarantine import Sample
 
 FORMAT_VERSION: Final = 1
 """Of the JSON form: it grows when a member is renamed, removed or means something else; not when one is added."""

@@ -10,10 +10,10 @@ from contexture.operations.page.put_aside import of_outbox
 from contexture.operations.reports.choosing import KeptRun
 from contexture.operations.reports.documents import JudgedExpectation, RuleFound, RunReport
 from contexture.operations.reports.type_drift import TypesOfRun
-from contexture.storage.layout import PublicationFolder
-from contexture.storage.manifest import LandingManifest, Manifest, Verdict
-from contexture.storage.samples import Samples, kept_samples, quarantine_samples
-from contexture.storage.storage import Storage
+from contexture.storage.home import Storage
+from contexture.storage.manifests import LandingManifest, Manifest, Verdict
+from contexture.storage.publication_store import PublicationFolder
+from contexture.storage.quarantine import Samples, kept_samples, quarantine_samples
 
 
 def run_report(storage: Storage, run: KeptRun, run_id: str | None, types: TypesOfRun | None) -> RunReport:

@@ -18,10 +18,10 @@ from contexture.operations.reports.of_run import run_report
 from contexture.operations.reports.over_time import expectations, rules, totals
 from contexture.operations.reports.type_drift import TypesOfRun, type_drift
 from contexture.publications import Publication
-from contexture.storage.layout import PublicationFolder
-from contexture.storage.lifecycle import Outboxes
+from contexture.storage.home import Storage
 from contexture.storage.orders import StageOrder
-from contexture.storage.storage import Storage
+from contexture.storage.outboxes import Outboxes
+from contexture.storage.publication_store import PublicationFolder
 
 _READERS: Final = 8
 _COMPARED: Final = 200

@@ -10,8 +10,8 @@ import msgspec
 from contexture.changes.attribute_types import AttributeTypes
 from contexture.operations.reports.choosing import KeptRun
 from contexture.operations.reports.documents import NewType
-from contexture.storage.layout import PublicationFolder
-from contexture.storage.storage import Storage
+from contexture.storage.home import Storage
+from contexture.storage.publication_store import PublicationFolder
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,9 +35,9 @@ from contexture.operations.verification.suspects import (
 )
 from contexture.operations.verification.verifying import BACKFILLED, Report
 from contexture.publications import Publication
+from contexture.storage.home import Storage
 from contexture.storage.replay import BACKFILL_HEADER
 from contexture.storage.state import StatePointer
-from contexture.storage.storage import Storage
 
 _REPORT_EVERY: Final = 100_000
 _TRIES: Final = 3

@@ -12,13 +12,13 @@ import pyarrow.compute as pc
 from contexture.errors import ConfigurationError
 from contexture.operations.verification.keyed import Held
 from contexture.operations.verification.recorded import Sent
-from contexture.storage.dead_letters import dead_letters_of, without_dead_letters
-from contexture.storage.lifecycle import Outboxes, OutboxStatus
-from contexture.storage.manifest import Manifest
-from contexture.storage.reader import OutboxShardReader
+from contexture.storage.delivery import dead_letters_of, without_dead_letters
+from contexture.storage.home import Storage
+from contexture.storage.manifests import Manifest
+from contexture.storage.outbox_reader import OutboxShardReader
+from contexture.storage.outboxes import Outboxes, OutboxStatus
 from contexture.storage.state import State, StatePointer
-from contexture.storage.storage import Storage
-from contexture.storage.withholding import UNKNOWN_CONTENT
+from contexture.storage.state_updates import UNKNOWN_CONTENT
 
 Record = tuple[str, bytes | None, bytes | None]
 """Topic, key and value."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Final, Literal
 
-from contexture.storage.manifest import Document
+from contexture.storage.manifests import Document
 
 Kind = Literal["missing", "extra", "different", "order"]
 KINDS: Final[tuple[Kind, ...]] = ("missing", "extra", "different", "order")

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from contexture.operations.verification.contents import place_of
 from contexture.operations.verification.source_view import SourceView
+from contexture.storage.home import Storage
 from contexture.storage.state import State, StatePointer
-from contexture.storage.storage import Storage
 
 KnownKey = tuple[str, bytes | None, bytes, bytes | None, bool]
 """Topic, key, identity key, the entity's identity key, and whether the last run has found it absent."""

@@ -9,8 +9,8 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from pydantic import ValidationError
 
 from contexture.operations.verification.findings import KINDS, WHAT_TO_DO, Verification
-from contexture.storage.layout import PublicationFolder
-from contexture.storage.storage import Storage
+from contexture.storage.home import Storage
+from contexture.storage.publication_store import PublicationFolder
 
 KEPT: Final = 30
 """How many reports of a publication are kept."""

@@ -15,7 +15,7 @@ from contexture.operations.verification.replica_topics import ReplicaTopics
 from contexture.operations.verification.source_view import SourceView
 from contexture.operations.verification.verifying import Report, verify
 from contexture.publications import Publication
-from contexture.storage.storage import Storage
+from contexture.storage.home import Storage
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,9 +23,9 @@ from contexture.operations.verification.recorded import RecordComparison
 from contexture.operations.verification.replica_topics import Cut, ReplicaTopics
 from contexture.publications import Publication
 from contexture.publications.delivery import KEY_NONE
+from contexture.storage.home import Storage
 from contexture.storage.replay import BACKFILL_HEADER
 from contexture.storage.state import StatePointer
-from contexture.storage.storage import Storage
 
 Report = Callable[[str], None]
 

@@ -22,8 +22,8 @@ from contexture.operations.recovery.gathering import FOREIGN, SHARED
 from contexture.operations.recovery.rebuilding import RebuiltState, rebuilding
 from contexture.operations.recovery.rows import UNTOLD, write_rows
 from contexture.publications import Publication
+from contexture.storage.home import Storage
 from contexture.storage.state import State, StatePointer
-from contexture.storage.storage import Storage
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 FIXED = {"naming": "fixed", "topics": ["cars"]}

@@ -22,9 +22,9 @@ from contexture.operations.verification.findings import Verification
 from contexture.operations.verification.source_view import Difference, ExpectedRecord, HeldBack, Met, SourceHealth
 from contexture.operations.verification.suspects import BEHIND, CHANGED, HELD_BACK
 from contexture.storage.conclusion import conclude
-from contexture.storage.layout import PublicationFolder
-from contexture.storage.lifecycle import Outboxes
-from contexture.storage.storage import Storage
+from contexture.storage.home import Storage
+from contexture.storage.outboxes import Outboxes
+from contexture.storage.publication_store import PublicationFolder
 
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 NOTHING = {"missing": 0, "extra": 0, "different": 0, "order": 0}

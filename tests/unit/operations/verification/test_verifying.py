@@ -24,12 +24,12 @@ from contexture.operations.verification.reporting import verify_and_report
 from contexture.operations.verification.verifying import BACKFILLED, basis_of, verify
 from contexture.publications import Publication
 from contexture.storage.conclusion import conclude
-from contexture.storage.dead_letters import DeadLettered
-from contexture.storage.layout import PublicationFolder
-from contexture.storage.lifecycle import Outboxes
-from contexture.storage.manifest import Manifest
+from contexture.storage.delivery import DeadLettered
+from contexture.storage.home import Storage
+from contexture.storage.manifests import Manifest
+from contexture.storage.outboxes import Outboxes
+from contexture.storage.publication_store import PublicationFolder
 from contexture.storage.state import State
-from contexture.storage.storage import Storage
 
 NOW = datetime(2026, 3, 1, 13, 0, tzinfo=UTC)
 NOTHING = {"missing": 0, "extra": 0, "different": 0, "order": 0}

@@ -38,16 +38,15 @@ from contexture.sdmx.registries.errors import IncompleteReplyError
 from contexture.sdmx.registries.feed import told
 from contexture.sdmx.registries.log import rows_in
 from contexture.sdmx.registries.transport import Fetched
-from contexture.storage.attempts import AttemptLog
-from contexture.storage.formats import check_document
-from contexture.storage.inbox_claim import release
+from contexture.storage.delivery import AttemptLog, ledger_seen
+from contexture.storage.format_versions import check_document
+from contexture.storage.home import Storage
+from contexture.storage.inbox_reader import release
 from contexture.storage.known_topics import known_topics
-from contexture.storage.layout import SHARD_FILE, PublicationFolder
-from contexture.storage.ledger_seen import ledger_seen
-from contexture.storage.lifecycle import Outboxes, OutboxStatus
-from contexture.storage.reader import OutboxShardReader
+from contexture.storage.outbox_reader import OutboxShardReader
+from contexture.storage.outboxes import Outboxes, OutboxStatus
+from contexture.storage.publication_store import SHARD_FILE, PublicationFolder
 from contexture.storage.state import State
-from contexture.storage.storage import Storage
 
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 FOLDER = PublicationFolder("vehicles")

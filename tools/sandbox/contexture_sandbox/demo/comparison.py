@@ -9,11 +9,11 @@ from hashlib import blake2b
 from itertools import repeat
 from typing import Any, Final
 
-from contexture.storage.lifecycle import Outboxes, OutboxStatus
-from contexture.storage.manifest import Manifest
-from contexture.storage.reader import OutboxShardReader
+from contexture.storage.home import Storage
+from contexture.storage.manifests import Manifest
+from contexture.storage.outbox_reader import OutboxShardReader
+from contexture.storage.outboxes import Outboxes, OutboxStatus
 from contexture.storage.schemas import HEADER_PREFIX
-from contexture.storage.storage import Storage
 from contexture_sandbox.demo.plain_reader import read_topics
 
 Place = tuple[str, bytes | None]

@@ -9,9 +9,9 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from contexture.errors import ContextureError, RetriableError
-from contexture.storage.lifecycle import Outboxes
-from contexture.storage.manifest import Manifest
-from contexture.storage.storage import Storage
+from contexture.storage.home import Storage
+from contexture.storage.manifests import Manifest
+from contexture.storage.outboxes import Outboxes
 from contexture_sandbox.airflow.client import DagRun
 from contexture_sandbox.context_broker.entities import changes
 from contexture_sandbox.demo.comparison import concluded

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from rich.table import Table
 
-from contexture.storage.layout import PublicationFolder
-from contexture.storage.lifecycle import Outboxes
+from contexture.storage.outboxes import Outboxes
+from contexture.storage.publication_store import PublicationFolder
 from contexture.storage.schemas import HEADER_PREFIX, REGISTRY_HEADER
 from contexture_sandbox.demo.comparison import Comparison, compare, concluded
 from contexture_sandbox.demo.console import Narrator

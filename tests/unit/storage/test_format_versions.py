@@ -7,18 +7,16 @@ from pathlib import Path
 import pytest
 
 from contexture.errors import ConfigurationError
-from contexture.storage.attempts import SendAttempts
-from contexture.storage.dead_letters import DeadLettered
-from contexture.storage.document import UnknownFormatError, Versioned
-from contexture.storage.formats import check_formats
-from contexture.storage.inbox_claim import Claim
+from contexture.storage.delivery import DeadLettered, LedgerSeen, SendAttempts, ShardBegun
+from contexture.storage.documents import UnknownFormatError, Versioned
+from contexture.storage.format_versions import check_formats
+from contexture.storage.home import Storage
+from contexture.storage.inbox_reader import Claim
 from contexture.storage.known_topics import KnownTopics
-from contexture.storage.ledger_seen import LedgerSeen, ShardBegun
-from contexture.storage.lifecycle import OutboxStatus
-from contexture.storage.manifest import LandingManifest, Manifest, Verdict
+from contexture.storage.manifests import LandingManifest, Manifest, Verdict
 from contexture.storage.orders import StageOrder, StageResult
+from contexture.storage.outboxes import OutboxStatus
 from contexture.storage.state import State, StatePointer
-from contexture.storage.storage import Storage
 
 MEMBERS: dict[type[Versioned], tuple[int, str]] = {
     StatePointer: (

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from pydantic import ValidationError
 
-from contexture.storage.layout import PublicationFolder
-from contexture.storage.manifest import Document
-from contexture.storage.storage import Storage
+from contexture.storage.home import Storage
+from contexture.storage.manifests import Document
+from contexture.storage.publication_store import PublicationFolder
 
 SHOWN = 200
 """How many identities are named; all of them are counted."""

@@ -7,8 +7,8 @@ from datetime import datetime
 from typing import ClassVar, Literal
 
 # Where most look for it.
-from contexture.storage.document import Document as Document
-from contexture.storage.document import Versioned
+from contexture.storage.documents import Document as Document
+from contexture.storage.documents import Versioned
 from contexture.storage.schemas import FORMAT_VERSION
 
 Mode = Literal["changes", "full", "notifications", "backfill"]

@@ -1,7 +1,6 @@
-"""Trying quarantined events again: their stored bodies become the landing of a new run.
+"""The quarantine of a run: rejected rows with their rules, samples of them for people, and retries of chosen ones.
 
-What was tried again leaves the listing of its quarantine when that run has concluded: marked with the outbox that tried
-it, never deleted. What a rule refuses again stands in that outbox's own quarantine, with the new reason.
+Samples hold identities and reasons, never content.
 """
 
 from __future__ import annotations
@@ -10,24 +9,27 @@ import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from pydantic import ValidationError
 
 from contexture.errors import ConfigurationError
 from contexture.ngsi.notifications import notified_form
-from contexture.storage.layout import PublicationFolder, run_name
-from contexture.storage.lifecycle import Outboxes
-from contexture.storage.manifest import LandingManifest, Manifest
+from contexture.storage.home import Storage
+from contexture.storage.manifests import Document, LandingManifest, Manifest
 from contexture.storage.orders import Retry, StageOrder
+from contexture.storage.outboxes import Outboxes
+from contexture.storage.publication_store import PublicationFolder, run_name
 from contexture.storage.schemas import LANDING
-from contexture.storage.storage import Storage
 
 _SHORTEST_PREFIX = 4
+
 _FILE = "part-retried.parquet"
+
 _MARKS = pa.schema([pa.field("ordinal", pa.int64(), nullable=False)])
 
 
@@ -216,3 +218,108 @@ def _manifest(order: StageOrder, retry: Retry, landed: _Landed) -> LandingManife
         retried=retry.outbox,
         notified=landed.notified,
     )
+
+
+def refused_structures(order: StageOrder, retry: Retry) -> tuple[str, ...]:
+    """URNs of the structures that are tried again, each once; notes that this run tries them.
+
+    Raises:
+        ConfigurationError: nothing is held back any more, or nothing that a registry could be asked for.
+        RetriableError: the storage failed.
+    """
+    storage, folder = Storage(order.home), PublicationFolder(order.publication.name)
+    quarantine = Quarantine(storage, folder, retry.outbox)
+    ordinals = quarantine.chosen(retry.rules)
+    if not len(ordinals):
+        raise nothing_held_back(order.publication.name, retry)
+    rows = pa.concat_tables([quarantine.table(path, ["ordinal", "id"]) for path in quarantine.files])
+    is_chosen = pc.is_in(rows.column("ordinal"), value_set=pa.array(ordinals))
+    named = rows.filter(pc.and_(is_chosen, pc.is_valid(rows.column("id"))))
+    if not named.num_rows:
+        raise ConfigurationError(
+            f"nothing says which structures they are that outbox {retry.outbox} holds back",
+            next_step="correct them in the registry: the next run reads what changed",
+            publication=order.publication.name,
+            outbox=retry.outbox,
+        )
+    write_marks(storage, folder.chosen(order.run), np.unique(named.column("ordinal").to_numpy()))
+    return tuple(sorted(set(named.column("id").to_pylist())))
+
+
+SAMPLES: Final = 5
+
+"""Of each rule."""
+
+_ROWS: Final = 10_000
+
+_IDENTITY: Final = ("path", "id", "type")
+
+
+class Sample(Document):
+    """Who broke a rule, and how; `message` is empty where only the rule was noted."""
+
+    identity: str
+    message: str = ""
+
+
+class Samples(Document):
+    """What the report of one run keeps.
+
+    Attributes:
+        rules: by rule; of what rules refused, and of what they warned of.
+        expectations: by name, a few of the rows that broke each.
+    """
+
+    outbox: str
+    rules: Mapping[str, tuple[Sample, ...]]
+    expectations: Mapping[str, tuple[str, ...]] = {}
+
+
+def kept_samples(storage: Storage, publication: str, outbox: str) -> Samples | None:
+    """What the report of an outbox keeps; None when it is of an earlier version, or gone."""
+    try:
+        return Samples.model_validate_json(storage.read(PublicationFolder(publication).samples(outbox)))
+    except (FileNotFoundError, ValidationError):
+        return None
+
+
+def quarantine_samples(
+    storage: Storage, publication: str, outbox: str, counts: Mapping[str, int]
+) -> dict[str, tuple[Sample, ...]]:
+    """The first few of what each rule refused; no more is read than it takes to find them.
+
+    Args:
+        storage: the home.
+        publication: whose.
+        outbox: of which run.
+        counts: how many each rule refused.
+
+    Raises:
+        RetriableError: the storage did not answer.
+    """
+    found: dict[str, list[Sample]] = {rule: [] for rule in counts}
+    quarantine = Quarantine(storage, PublicationFolder(publication), outbox)
+    for path in quarantine.files if counts else ():
+        if all(len(samples) >= min(SAMPLES, counts[rule]) for rule, samples in found.items()):
+            break
+        _collect(storage, path, found)
+    return {rule: tuple(samples) for rule, samples in found.items() if samples}
+
+
+def identity_text(path: str | None, id_: str | None, type_: str | None) -> str:
+    """An entity as people name it; a structure has no path, but a URN for its id."""
+    parts = (id_, type_) if path == "" else (path, id_, type_)
+    return " ".join(part or "?" for part in parts)
+
+
+def _collect(storage: Storage, path: str, found: Mapping[str, list[Sample]]) -> None:
+    columns = [*_IDENTITY, "rule", "message"]
+    with storage.translating(path), storage.filesystem.open_input_file(storage.path(path)) as file:
+        for batch in pq.ParquetFile(file).iter_batches(batch_size=_ROWS, columns=columns):
+            for row in batch.to_pylist():
+                _add(found.get(row["rule"]), row)
+
+
+def _add(samples: list[Sample] | None, row: Mapping[str, Any]) -> None:
+    if samples is not None and len(samples) < SAMPLES:
+        samples.append(Sample(identity=identity_text(*(row[name] for name in _IDENTITY)), message=row["message"]))

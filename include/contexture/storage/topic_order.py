@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from contexture.storage.storage import Storage
+from contexture.storage.home import Storage
 
 TOPICS_OF_A_CLIENT: Final = 1_000
 """How many topics one client is given at most: its cost per record is 0.6 us at one topic, 5.8 at 1,000, 185 at 10,000

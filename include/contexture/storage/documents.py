@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 from contexture.errors import ConfigurationError, DefectError
 
 if TYPE_CHECKING:
-    from contexture.storage.storage import Storage
+    from contexture.storage.home import Storage
 
 
 class Document(BaseModel):

@@ -8,9 +8,9 @@ import pytest
 
 from builders.outboxes import outbox, publication, records
 from contexture.errors import ConfigurationError, DefectError
-from contexture.storage.layout import PublicationFolder
-from contexture.storage.lifecycle import Outboxes, Status
-from contexture.storage.storage import Storage
+from contexture.storage.home import Storage
+from contexture.storage.outboxes import Outboxes, Status
+from contexture.storage.publication_store import PublicationFolder
 
 VEHICLES = publication()
 FOLDER = PublicationFolder("vehicles")

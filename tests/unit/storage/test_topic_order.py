@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from contexture.storage import topic_groups
+from contexture.storage import topic_order
+from contexture.storage.home import Storage
 from contexture.storage.schemas import OUTBOX, with_headers
-from contexture.storage.storage import Storage
-from contexture.storage.topic_groups import group_by_topics, needs_groups
+from contexture.storage.topic_order import group_by_topics, needs_groups
 
 FILE = "vehicles/outbox/o/shard-0/part-00000.parquet"
 SCHEMA = with_headers(OUTBOX, ["id"])
@@ -91,8 +91,8 @@ def test_a_record_keeps_all_it_has_but_its_place(tmp_path):
 
 @pytest.mark.parametrize(("rows", "large"), [(1, 1 << 30), (1 << 30, 1), (3, 1 << 30)])
 def test_what_is_held_at_once_changes_no_group(tmp_path, monkeypatch, rows, large):
-    monkeypatch.setattr(topic_groups, "_ROWS", rows)
-    monkeypatch.setattr(topic_groups, "_BYTES", large)
+    monkeypatch.setattr(topic_order, "_ROWS", rows)
+    monkeypatch.setattr(topic_order, "_BYTES", large)
     storage = Storage(str(tmp_path))
     topics = [f"t{number % 6}" for number in range(30)]
     write(storage, topics)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from contexture.storage.storage import Storage
-from contexture.storage.vanishing import SHOWN, Vanishing, keep_vanishing, kept_vanishing
+from contexture.storage.home import Storage
+from contexture.storage.shrink_report import SHOWN, Vanishing, keep_vanishing, kept_vanishing
 
 
 def test_the_first_identities_are_kept_and_all_of_them_counted(tmp_path) -> None:

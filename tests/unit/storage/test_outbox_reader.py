@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from builders.outboxes import outbox, publication, records
 from contexture.errors import DefectError
-from contexture.storage.layout import SHARD_FILE, PublicationFolder
-from contexture.storage.manifest import Manifest
-from contexture.storage.reader import OutboxShardReader
-from contexture.storage.storage import Storage
+from contexture.storage.home import Storage
+from contexture.storage.manifests import Manifest
+from contexture.storage.outbox_reader import OutboxShardReader
+from contexture.storage.publication_store import SHARD_FILE, PublicationFolder
 
 RECORDS = 23
 FOLDER = PublicationFolder("vehicles")

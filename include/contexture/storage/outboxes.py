@@ -17,10 +17,10 @@ from typing import Literal, TypeVar
 from pydantic import Field, ValidationError
 
 from contexture.errors import ConfigurationError, DefectError
-from contexture.storage.document import Document, Versioned
-from contexture.storage.layout import PublicationFolder
-from contexture.storage.manifest import Manifest
-from contexture.storage.storage import Storage
+from contexture.storage.documents import Document, Versioned
+from contexture.storage.home import Storage
+from contexture.storage.manifests import Manifest
+from contexture.storage.publication_store import PublicationFolder
 
 Status = Literal["prepared", "approved", "concluded", "rejected", "abandoned"]
 
@@ -48,7 +48,7 @@ class Step(Document):
 class OutboxStatus(Versioned):
     """The story of one outbox; the last step is where it stands.
 
-    `attempts` is read from documents of older versions and no longer counted: see `contexture.storage.attempts`.
+    `attempts` is read from documents of older versions and no longer counted: see `contexture.storage.delivery`.
     """
 
     format: int = 1

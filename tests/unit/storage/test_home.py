@@ -10,8 +10,8 @@ from uuid import uuid4
 import pytest
 
 from contexture.errors import ConfigurationError, RetriableError
-from contexture.storage import filesystems
-from contexture.storage.storage import Storage, home_uri
+from contexture.storage import home
+from contexture.storage.home import Storage, home_uri
 from fakes.full_disk import FullDisk
 
 
@@ -194,7 +194,7 @@ def _opening_fails(monkeypatch: pytest.MonkeyPatch, told: str) -> None:
     def from_uri(address: str) -> None:
         raise OSError(told)
 
-    monkeypatch.setattr(filesystems.fs, "FileSystem", SimpleNamespace(from_uri=from_uri))
+    monkeypatch.setattr(home.fs, "FileSystem", SimpleNamespace(from_uri=from_uri))
 
 
 def _begin_writing(storage: Storage, name: str) -> None:

@@ -8,14 +8,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from contexture.storage.document import Versioned, check_format
+from contexture.storage.delivery import LedgerSeen, ShardBegun
+from contexture.storage.documents import Versioned, check_format
+from contexture.storage.home import Storage
 from contexture.storage.known_topics import KnownTopics
-from contexture.storage.layout import PublicationFolder
-from contexture.storage.ledger_seen import LedgerSeen, ShardBegun
-from contexture.storage.lifecycle import OutboxStatus
-from contexture.storage.manifest import Manifest
+from contexture.storage.manifests import Manifest
+from contexture.storage.outboxes import OutboxStatus
+from contexture.storage.publication_store import PublicationFolder
 from contexture.storage.state import StatePointer
-from contexture.storage.storage import Storage
 
 
 def check_formats(storage: Storage, publication: str) -> None:
