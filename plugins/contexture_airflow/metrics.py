@@ -14,8 +14,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 if TYPE_CHECKING:
-    from contexture.kafka import ShardResult
     from contexture.operations.verification.findings import Verification
+    from contexture.sending import ShardResult
     from contexture.storage.delivery import SendAttempts
     from contexture.storage.manifests import Manifest
 

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 
 from builders.outboxes import NOON, Record
 from contexture.errors import ContextureError
-from contexture.kafka import LedgerEntry, SenderNames, ShardResult
-from contexture.kafka.arbitration import start_of
-from contexture.kafka.ledger import LedgerStanding
-from contexture.kafka.ledger_copies import LedgerCopies
 from contexture.kafka.topic_identities import HIDDEN
 from contexture.publications import Publication
+from contexture.sending import LedgerEntry, SenderNames, ShardResult
+from contexture.sending.arbitration import start_of
+from contexture.sending.ledger import LedgerStanding
+from contexture.sending.ledger_copies import LedgerCopies
 from contexture.storage.manifests import Manifest
 from contexture_airflow.steps.target import Sending
 

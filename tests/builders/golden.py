@@ -8,7 +8,8 @@ from typing import Any
 
 import orjson
 
-from contexture.kafka import ClientSettings, Publisher, SenderNames
+from contexture.kafka import ClientSettings
+from contexture.sending import Publisher, SenderNames
 from contexture.storage.home import Storage
 from contexture.storage.manifests import Manifest
 from contexture.storage.outbox_reader import OutboxShardReader

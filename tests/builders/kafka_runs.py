@@ -7,8 +7,9 @@ from pathlib import Path
 from uuid import uuid4
 
 from builders.plain_kafka import remove_topics
-from contexture.kafka import ClientSettings, Ledger, SenderNames
+from contexture.kafka import ClientSettings
 from contexture.publications import Publication
+from contexture.sending import Ledger, SenderNames
 from contexture.storage.home import Storage
 from contexture.storage.manifests import Manifest
 from contexture.storage.outboxes import Outboxes

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from builders.outboxes import outbox, publication
-from contexture.kafka.testing import MemoryShard, OutboxRow
 from contexture.publications import Publication
+from contexture.sending.testing import MemoryShard, OutboxRow
 from contexture.storage.home import Storage
 from contexture.storage.manifests import Manifest, RegistryPart
 from contexture.storage.outbox_reader import bounded

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from builders.outboxes import Record
-from contexture.kafka import LedgerEntry, ReplicaRecord
+from contexture.kafka import ReplicaRecord
 from contexture.operations.verification.replica_topics import Cut
+from contexture.sending import LedgerEntry
 
 
 class MemoryTopics:

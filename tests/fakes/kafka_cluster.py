@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from confluent_kafka import KafkaError, KafkaException
 
-from contexture.kafka.ledger_entry import LedgerEntry
-from contexture.kafka.senders import SenderNames
+from contexture.sending.ledger_entry import LedgerEntry
+from contexture.sending.senders import SenderNames
 
 
 @dataclass(frozen=True)

@@ -18,13 +18,14 @@ from builders.states import Held, state_table
 from contexture.cli import main
 from contexture.errors import ConfigurationError
 from contexture.events import content_hash, parse_json
-from contexture.kafka import ClientSettings, Publisher, SenderNames
+from contexture.kafka import ClientSettings
 from contexture.kafka.patience import Patience
 from contexture.kafka.topic_admin import NewTopicOrder, TopicAdmin
 from contexture.operations import ProducerStore
 from contexture.operations.verification.findings import Verification
 from contexture.operations.verification.replica_topics import KafkaTopics
 from contexture.operations.verification.verifying import verify
+from contexture.sending import Publisher, SenderNames
 from contexture.storage.conclusion import conclude
 from contexture.storage.home import Storage
 from contexture.storage.manifests import Manifest

@@ -83,6 +83,7 @@ def test_the_wheel_holds_the_product_and_nothing_that_tests_it(wheel: Path) -> N
         "publications",
         "reception",
         "sdmx",
+        "sending",
         "storage",
         "topics",
     ]

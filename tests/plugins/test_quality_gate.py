@@ -10,7 +10,7 @@ from builders.fake_target import FakeTarget
 from builders.outboxes import NOON, outbox, publication, records
 from builders.structure_publications import structures
 from contexture.errors import ConfigurationError, RejectedError
-from contexture.kafka.ledger_copies import LedgerCopies
+from contexture.sending.ledger_copies import LedgerCopies
 from contexture.storage.home import Storage
 from contexture.storage.manifests import Manifest
 from contexture.storage.outboxes import Outboxes

@@ -13,9 +13,9 @@ from builders.fake_target import FakeTarget
 from builders.outboxes import NOON, outbox, publication
 from builders.structure_publications import structures
 from contexture.errors import ConfigurationError
-from contexture.kafka import LedgerEntry
 from contexture.publications import fingerprint
 from contexture.sdmx import SelectorError
+from contexture.sending import LedgerEntry
 from contexture.storage.home import Storage
 from contexture.storage.orders import StageOrder
 from contexture.storage.publication_store import PublicationFolder

@@ -93,7 +93,7 @@ def test_every_name_of_a_module_in_a_text_leads_to_it() -> None:
 
 def test_a_name_that_leads_nowhere_is_found() -> None:
     assert leads_somewhere("contexture.errors.ContextureError")
-    assert leads_somewhere("contexture.kafka.Publisher.publish")
+    assert leads_somewhere("contexture.sending.Publisher.publish")
     assert not leads_somewhere("contexture.errors.NoSuchError")
     assert not leads_somewhere("contexture.no_such_package.module")
     assert not leads_somewhere("spark_jobs.no_such_module")

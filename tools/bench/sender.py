@@ -12,7 +12,8 @@ import sys
 import time
 from pathlib import Path
 
-from contexture.kafka import ClientSettings, Ledger, Publisher, SenderNames
+from contexture.kafka import ClientSettings
+from contexture.sending import Ledger, Publisher, SenderNames
 from contexture.storage.home import Storage
 from contexture.storage.outbox_reader import OutboxShardReader
 from contexture.storage.outboxes import Outboxes

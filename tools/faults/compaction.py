@@ -8,9 +8,9 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 
 from contexture.kafka.patience import Patience
-from contexture.kafka.senders import SenderNames
 from contexture.kafka.settings import ClientSettings
 from contexture.kafka.topic_admin import NewTopicOrder, TopicAdmin
+from contexture.sending.senders import SenderNames
 
 _CONFIG = {
     "cleanup.policy": "compact",

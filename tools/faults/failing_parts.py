@@ -16,14 +16,14 @@ from typing import Final
 from confluent_kafka import OFFSET_END, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 
-from contexture.kafka.claims import Claims
-from contexture.kafka.expected_row import ExpectedRow
-from contexture.kafka.ledger import Ledger
-from contexture.kafka.ledger_entry import LedgerEntry
-from contexture.kafka.ledger_writing import write_rows
 from contexture.kafka.patience import Patience
-from contexture.kafka.testing import MemoryShard
 from contexture.kafka.topic_admin import NewTopicOrder, TopicAdmin
+from contexture.sending.claims import Claims
+from contexture.sending.expected_row import ExpectedRow
+from contexture.sending.ledger import Ledger
+from contexture.sending.ledger_entry import LedgerEntry
+from contexture.sending.ledger_writing import write_rows
+from contexture.sending.testing import MemoryShard
 from contexture_sandbox.kafka import EmbeddedKafka
 from tools.faults.crew import Sender
 from tools.faults.loads import Load, context_load

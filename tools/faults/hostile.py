@@ -21,7 +21,7 @@ from rich.table import Table
 
 from contexture.errors import RetriableError
 from contexture.kafka.errors import BrokersAwayError
-from contexture.kafka.testing import MemoryShard
+from contexture.sending.testing import MemoryShard
 from tools.faults.attacks import REQUESTS, Attack, Place, met, places, planned, relayed, stalls
 from tools.faults.crew import Sender
 from tools.faults.kafka_proxy import KafkaProxy, behind_proxy

@@ -9,7 +9,7 @@ from itertools import accumulate
 
 import pyarrow as pa
 
-from contexture.kafka.testing import MemoryShard, OutboxRow
+from contexture.sending.testing import MemoryShard, OutboxRow
 from contexture.storage.manifests import RegistryPart
 
 MARK = "fault-mark"

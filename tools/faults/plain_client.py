@@ -13,7 +13,7 @@ from itertools import groupby
 
 from confluent_kafka import KafkaError, KafkaException, Producer
 
-from contexture.kafka.testing import MemoryShard, OutboxRow
+from contexture.sending.testing import MemoryShard, OutboxRow
 
 _CALL_SECONDS = 30.0
 _MOST_TRIES = 10

@@ -10,11 +10,11 @@ from typing import Any
 
 from contexture.errors import ContextureError
 from contexture.kafka.clients import transactional_producer
-from contexture.kafka.expected_row import ExpectedRow
-from contexture.kafka.publisher import Publisher
-from contexture.kafka.senders import SenderNames
 from contexture.kafka.settings import ClientSettings
-from contexture.kafka.testing import MemoryShard, OutboxRow, record_batch
+from contexture.sending.expected_row import ExpectedRow
+from contexture.sending.publisher import Publisher
+from contexture.sending.senders import SenderNames
+from contexture.sending.testing import MemoryShard, OutboxRow, record_batch
 from tools.faults.probe import Aim, Probe, ProbedProducer
 
 # What `batch_ttl` would allow: an abort that the brokers caused counts as a failed attempt.

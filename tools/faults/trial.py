@@ -9,11 +9,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from contexture.kafka.expected_row import ExpectedRow
-from contexture.kafka.senders import SenderNames
 from contexture.kafka.settings import ClientSettings
-from contexture.kafka.testing import MemoryShard
 from contexture.kafka.topics import TopicSpec, ensure_topics
+from contexture.sending.expected_row import ExpectedRow
+from contexture.sending.senders import SenderNames
+from contexture.sending.testing import MemoryShard
 from tools.faults.crew import Ending, Sender
 from tools.faults.follower import Follower
 from tools.faults.history import prove

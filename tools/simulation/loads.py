@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from contexture.kafka.testing import MemoryShard, OutboxRow, record_batch
+from contexture.sending.testing import MemoryShard, OutboxRow, record_batch
 from contexture.storage.manifests import Manifest, ShardManifest
 
 if TYPE_CHECKING:

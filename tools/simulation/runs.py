@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 from contexture.errors import ConfigurationError, ContextureError, RetriableError
 from contexture.kafka import ClientSettings, FencedError
-from contexture.kafka.senders import SenderNames
 from contexture.publications import Publication
+from contexture.sending.senders import SenderNames
 from contexture_airflow.steps import concluding, ledger_watch
 from contexture_airflow.steps.kafka_target import KafkaTarget
 from contexture_airflow.steps.target import Sending

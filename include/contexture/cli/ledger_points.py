@@ -11,7 +11,7 @@ from contexture.errors import ContextureError
 from contexture.publications import Publication
 
 if TYPE_CHECKING:
-    from contexture.kafka.ledger_copies import LedgerCopies
+    from contexture.sending.ledger_copies import LedgerCopies
 
 CopiesOf = Callable[[Publication], "LedgerCopies | None"]
 
@@ -52,8 +52,8 @@ def _looked_at(publications: list[Publication], copies_of: CopiesOf) -> Callable
 
 def _copies_of(publication: Publication, timeout_seconds: float) -> LedgerCopies | None:
     from contexture.cli.kafka_connections import settings_of
-    from contexture.kafka import Ledger, SenderNames
     from contexture.kafka.patience import Patience
+    from contexture.sending import Ledger, SenderNames
 
     names = SenderNames(publication.name, publication.publish.transactional_id_prefix)
     return Ledger(settings_of(publication.publish.connection), names, patience=Patience(timeout_seconds)).copies()

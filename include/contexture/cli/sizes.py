@@ -15,9 +15,9 @@ from contexture.publications import LoadedPublication, Publication, discover
 if TYPE_CHECKING:
     from contexture.cli.structure_sizes import Progress, Sizes
     from contexture.kafka import ClientSettings
-    from contexture.kafka.size_limits import SizeLimits
     from contexture.sdmx.registries import FusionRegistry, SdmxRegistry
     from contexture.sdmx.registries.connection import AskedFlavour
+    from contexture.sending.size_limits import SizeLimits
 
 WAIT_SECONDS = 15.0
 """How long brokers are waited for: somebody is waiting at a command line."""
@@ -130,8 +130,8 @@ def _registry(publication: Publication) -> FusionRegistry | SdmxRegistry:
 
 
 def _limits(publication: Publication, topics: Sequence[str]) -> SizeLimits:
-    from contexture.kafka import for_structures, structure_topic_config
-    from contexture.kafka.size_limits import size_limits
+    from contexture.sending import for_structures, structure_topic_config
+    from contexture.sending.size_limits import size_limits
 
     config = structure_topic_config({name: str(value) for name, value in publication.topics.config.items()})
     settings = _kafka(publication.publish.connection)

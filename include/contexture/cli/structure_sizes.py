@@ -24,7 +24,7 @@ from contexture.sdmx.registries import (
 from contexture.sdmx.transcoding import NotTranscodableError
 
 if TYPE_CHECKING:
-    from contexture.kafka.size_limits import Exceeded, SizeLimits
+    from contexture.sending.size_limits import Exceeded, SizeLimits
 
 Progress = Callable[[int, int], None]
 

@@ -10,10 +10,10 @@ from contexture.cli import home
 from contexture.cli.checking import DEFAULT_FOLDER, FOLDER_VARIABLE
 from contexture.cli.kafka_connections import settings_of
 from contexture.errors import ConfigurationError
-from contexture.kafka.ledger_history import ledger_history
 from contexture.operations import ProducerStore
 from contexture.operations.rebuilding import Rebuilt, rebuild
 from contexture.publications import Publication, discover
+from contexture.sending.ledger_history import ledger_history
 
 
 def rebuilt(names: Sequence[str]) -> Iterator[Rebuilt]:

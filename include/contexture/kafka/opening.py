@@ -11,7 +11,7 @@ from contexture.kafka.session import Session
 from contexture.kafka.watch import ClientWatch
 
 if TYPE_CHECKING:
-    from contexture.kafka.encoding import Delivered
+    from contexture.kafka.delivered import Delivered
     from contexture.kafka.patience import Patience
     from contexture.kafka.ports import OpenProducer
     from contexture.kafka.settings import ClientSettings

@@ -11,7 +11,7 @@ _NO_EQUIVALENT = "remove it: the client has no such setting and needs none"
 _TOKENS_RENEWED = "remove it: the client renews tokens by itself"
 _BROKERS_CHECK = "remove it: brokers check tokens, clients only fetch them"
 _NO_SHARES = "remove it: readers of Contexture are in no share group"
-_OWN_FUNCTIONS = "remove it: a program gives functions to contexture.kafka.Publisher (docs/how-to/extend-sending.md)"
+_OWN_FUNCTIONS = "remove it: a program gives functions to contexture.sending.Publisher (docs/how-to/extend-sending.md)"
 _OFFSETS_IN_KAFKA = "remove it: offsets are in Kafka, there is no ZooKeeper any more"
 _TICKETS_RENEWED = "use sasl.kerberos.min.time.before.relogin: how often the client renews its ticket"
 

@@ -4,82 +4,21 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import islice, repeat
 from operator import length_hint
 from typing import Any, cast
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from contexture.kafka.ports import Headers, TransactionalProducer
-from contexture.storage.schemas import HEADER_PREFIX
 
 _POLL_EVERY = 1_000
+HEADER_COLUMN_PREFIX = "header:"
+"""Columns of this prefix hold headers: the name after it, and the value of each record. A test holds it equal to the
+outbox's (`contexture.storage.schemas.HEADER_PREFIX`)."""
 
 Row = tuple[object, ...]
 Column = Sequence[object] | None
-
-
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """Consecutive rows of one transaction.
-
-    Attributes:
-        transaction: its number.
-        rows: the rows.
-    """
-
-    transaction: int
-    rows: pa.RecordBatch
-
-    @property
-    def first_position(self) -> int:
-        """The position of the first row."""
-        return int(self.rows.column("position")[0].as_py())
-
-    @property
-    def source_transaction(self) -> int | None:
-        """The registry transaction of the last row, if the outbox has that column."""
-        if "source_transaction" not in self.rows.schema.names:
-            return None
-        value = self.rows.column("source_transaction")[-1].as_py()
-        return None if value is None else int(value)
-
-    def topics(self) -> set[str]:
-        """The topics the rows go to."""
-        return {str(topic) for topic in self.rows.column("topic").unique().to_pylist()}
-
-    def byte_size(self) -> int:
-        """Bytes of keys and values."""
-        return sum(_byte_size(self.rows.column(name)) for name in ("key", "value"))
-
-
-def topics_until(batches: Iterable[pa.RecordBatch], position: int) -> set[str]:
-    """The topics of the rows before a position.
-
-    Args:
-        batches: in order, from position 0 on.
-        position: of the first row that is left out.
-    """
-    found: set[str] = set()
-    for batch in batches:
-        left = position - int(batch.column("position")[0].as_py()) if batch.num_rows else 0
-        if batch.num_rows and left <= 0:
-            break
-        found |= {str(topic) for topic in batch.column("topic").slice(0, left).unique().to_pylist()}
-    return found
-
-
-def pieces(batches: Iterable[pa.RecordBatch]) -> Iterator[Piece]:
-    """The batches cut where the transaction number changes; one transaction may come in several pieces."""
-    for batch in batches:
-        if not batch.num_rows:
-            continue
-        numbers = batch.column("transaction")
-        starts = [0, *_changes(numbers)]
-        for start, end in zip(starts, [*starts[1:], batch.num_rows], strict=True):
-            yield Piece(int(numbers[start].as_py()), batch.slice(start, end - start))
 
 
 def produce_rows(
@@ -143,17 +82,6 @@ def _arguments(rows: pa.RecordBatch, constant: Headers) -> list[Any]:
     ]
 
 
-def _changes(numbers: pa.Array[Any]) -> list[int]:
-    """Where a number differs from the one before it. (`to_numpy` would import pandas, which takes a second.)"""
-    differs = pc.not_equal(numbers.slice(1), numbers.slice(0, len(numbers) - 1))
-    return [int(index) + 1 for index in pc.indices_nonzero(differs).to_pylist()]
-
-
-def _byte_size(column: pa.Array[Any]) -> int:
-    lengths = pc.binary_length(cast("pa.BinaryArray", column))
-    return int(pc.sum(lengths).as_py() or 0)
-
-
 def _topics(column: pa.Array[Any]) -> list[object]:
     encoded = cast(
         "pa.DictionaryArray[Any, Any]", column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
@@ -175,12 +103,12 @@ def _whole_numbers(rows: pa.RecordBatch, name: str, absent: int) -> list[object]
 
 def _headers(rows: pa.RecordBatch, constant: Headers) -> Iterable[object] | None:
     # An envelope's outbox has headers that only some kinds of records have: whole batches go without them.
-    columns = {name: rows.column(name) for name in rows.schema.names if name.startswith(HEADER_PREFIX)}
+    columns = {name: rows.column(name) for name in rows.schema.names if name.startswith(HEADER_COLUMN_PREFIX)}
     used = {name: column for name, column in columns.items() if column.null_count < rows.num_rows}
     if not used:
         return repeat(list(constant)) if constant else None
     some_absent = any(column.null_count for column in used.values())
-    named = {name.removeprefix(HEADER_PREFIX): column.to_pylist() for name, column in used.items()}
+    named = {name.removeprefix(HEADER_COLUMN_PREFIX): column.to_pylist() for name, column in used.items()}
     return _HeaderLists(list(constant), named, some_absent=some_absent)
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from contexture.errors import ConfigurationError
-from contexture.kafka.senders import LEDGER_PREFIX
+from contexture.kafka.ledger_prefix import LEDGER_PREFIX
 
 # Kafka's own topics, and ours that tell how far senders are: no pattern means them.
 _INTERNAL: Final = ("__", LEDGER_PREFIX)

@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from contexture.kafka import LedgerEntry
 from contexture.operations.rows import TransactionRow
 from contexture.operations.statuses import TransactionStatus
 from contexture.operations.store import ProducerStore
+from contexture.sending import LedgerEntry
 from contexture.storage.delivery import AttemptLog
 from contexture.storage.home import Storage
 from contexture.storage.manifests import ShardManifest

@@ -7,9 +7,9 @@ from datetime import datetime
 from pydantic import JsonValue
 
 from contexture.errors import ConfigurationError
-from contexture.kafka import LedgerEntry
-from contexture.kafka.arbitration import start_of
 from contexture.publications import Publication
+from contexture.sending import LedgerEntry
+from contexture.sending.arbitration import start_of
 from contexture.storage.conclusion import conclude, owe_full, was_overtaken
 from contexture.storage.delivery import DeadLettered, dead_letters_of
 from contexture.storage.home import Storage

@@ -7,26 +7,25 @@ from datetime import UTC
 from functools import cached_property
 from typing import Any, Final
 
-from contexture.kafka import (
+from contexture.kafka import ClientSettings, ensure_topics
+from contexture.kafka.patience import Patience
+from contexture.kafka.topic_identities import topic_ids
+from contexture.publications import Publication
+from contexture.sending import (
     Claims,
-    ClientSettings,
     Ledger,
     LedgerEntry,
     Publisher,
     SenderNames,
     SendProgress,
     ShardResult,
-    ensure_topics,
     for_structures,
     timed_by_sending,
 )
-from contexture.kafka.hidden import HiddenRecords
-from contexture.kafka.ledger import LedgerStanding
-from contexture.kafka.ledger_copies import LedgerCopies
-from contexture.kafka.patience import Patience
-from contexture.kafka.topic_identities import topic_ids
-from contexture.kafka.topic_specs import dead_letter_spec, dead_letters_of, topic_spec
-from contexture.publications import Publication
+from contexture.sending.hidden import HiddenRecords
+from contexture.sending.ledger import LedgerStanding
+from contexture.sending.ledger_copies import LedgerCopies
+from contexture.sending.topic_specs import dead_letter_spec, dead_letters_of, topic_spec
 from contexture.storage.manifests import Manifest
 from contexture_airflow.steps.cluster import cluster_id
 from contexture_airflow.steps.run import Interval

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from contexture.errors import ContextureError
-from contexture.kafka import LedgerEntry
 from contexture.kafka.errors import KafkaConfigurationError
-from contexture.kafka.expected_row import ExpectedRow, ledger_lost
+from contexture.sending import LedgerEntry
+from contexture.sending.expected_row import ExpectedRow, ledger_lost
 from contexture.storage.delivery import LedgerSeen, ShardBegun, committed_shards, ledger_seen, note_ledger, shard_begun
 from contexture.storage.home import Storage
 from contexture.storage.manifests import Manifest

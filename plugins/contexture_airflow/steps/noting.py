@@ -7,11 +7,11 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 
 from contexture.errors import ConfigurationError, ContextureError
-from contexture.kafka import LedgerEntry, ShardResult
 from contexture.operations import Journal, ProducerStore, TransactionRow, TransactionStatus
 from contexture.operations.failure_mail import Failure
 from contexture.operations.producer_settings import format_of, properties_of, topics_of
 from contexture.publications import Publication
+from contexture.sending import LedgerEntry, ShardResult
 from contexture.storage.delivery import SendAttempts
 from contexture.storage.home import Storage
 from contexture.storage.manifests import Manifest

@@ -8,8 +8,9 @@ from contextlib import contextmanager
 import pyarrow.parquet as pq
 
 from contexture.errors import ConfigurationError, ContextureError, RejectedError, RetriableError
-from contexture.kafka import FencedError, SequenceTakenError, ShardResult
+from contexture.kafka import FencedError, SequenceTakenError
 from contexture.publications import Publication
+from contexture.sending import ShardResult
 from contexture.storage.home import Storage
 from contexture.storage.manifests import Manifest
 from contexture.storage.orders import StageOrder
@@ -37,7 +38,7 @@ def send_shard(
         ConfigurationError: the outbox is not approved, or tells changes to what another Kafka cluster holds.
         SendLaterError: the next attempt is due long from now.
         AttemptsUsedUpError: no attempt is left; the outbox stays as it is.
-        ContextureError: as `contexture.kafka.Publisher.publish`.
+        ContextureError: as `contexture.sending.Publisher.publish`.
     """
     status, reader = _checked_status(storage, manifest), OutboxShardReader(storage, manifest, shard)
     if status == "concluded":

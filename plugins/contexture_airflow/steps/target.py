@@ -6,11 +6,11 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from contexture.kafka import AfterFailure, LedgerEntry, SenderNames, ShardReader, ShardResult
-from contexture.kafka.expected_row import ExpectedRow
-from contexture.kafka.ledger import LedgerStanding
-from contexture.kafka.ledger_copies import LedgerCopies
 from contexture.publications import Publication
+from contexture.sending import AfterFailure, LedgerEntry, SenderNames, ShardReader, ShardResult
+from contexture.sending.expected_row import ExpectedRow
+from contexture.sending.ledger import LedgerStanding
+from contexture.sending.ledger_copies import LedgerCopies
 from contexture.storage.manifests import Manifest
 from contexture_airflow.steps.run import Interval
 

@@ -22,8 +22,9 @@ if __name__ == "__main__":
 
 from builders.registry_outboxes import Told, registry_outbox, structures
 from contexture.errors import RetriableError
-from contexture.kafka import ClientSettings, FencedError, Publisher
+from contexture.kafka import ClientSettings, FencedError
 from contexture.kafka.clients import transactional_producer
+from contexture.sending import Publisher
 from contexture.storage.home import Storage
 from contexture.storage.manifests import Manifest
 from contexture.storage.outboxes import Outboxes

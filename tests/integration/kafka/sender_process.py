@@ -10,9 +10,10 @@ import os
 import sys
 import time
 
-from contexture.kafka import ClientSettings, Publisher, SenderNames
+from contexture.kafka import ClientSettings
 from contexture.kafka.clients import transactional_producer
-from contexture.kafka.testing import MemoryShard, OutboxRow
+from contexture.sending import Publisher, SenderNames
+from contexture.sending.testing import MemoryShard, OutboxRow
 
 
 class WithoutPandas:

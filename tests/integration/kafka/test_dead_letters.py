@@ -8,11 +8,12 @@ import uuid
 import pytest
 
 from contexture.errors import RejectedError
-from contexture.kafka import ClientSettings, Ledger, Publisher, SenderNames, TopicSpec, ensure_topics, read_committed
+from contexture.kafka import ClientSettings, TopicSpec, ensure_topics, read_committed
 from contexture.kafka.clients import transactional_producer
-from contexture.kafka.dead_letter import DeadLetters
-from contexture.kafka.refused_records import refused_records
-from contexture.kafka.testing import MemoryShard, OutboxRow
+from contexture.sending import Ledger, Publisher, SenderNames
+from contexture.sending.dead_letter import DeadLetters
+from contexture.sending.refused_records import refused_records
+from contexture.sending.testing import MemoryShard, OutboxRow
 
 pytestmark = pytest.mark.integration
 

@@ -8,12 +8,13 @@ from collections.abc import Iterator
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 
-from contexture.kafka import ClientSettings, Publisher, SenderNames, TopicSpec, ensure_topics
+from contexture.kafka import ClientSettings, TopicSpec, ensure_topics
 from contexture.kafka.clients import transactional_producer
 from contexture.kafka.patience import Patience
 from contexture.kafka.session import Session
-from contexture.kafka.testing import MemoryShard, OutboxRow
 from contexture.kafka.watch import ClientWatch
+from contexture.sending import Publisher, SenderNames
+from contexture.sending.testing import MemoryShard, OutboxRow
 from tools.faults.kafka_proxy import Answer, Duplicate, Fate, Hold, KafkaProxy, Request, behind_proxy
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(400)]

@@ -13,18 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from contexture.kafka import (
-    ClientSettings,
-    FencedError,
-    Ledger,
-    Publisher,
-    SenderNames,
-    TopicSpec,
-    ensure_topics,
-    read_committed,
-)
+from contexture.kafka import ClientSettings, FencedError, TopicSpec, ensure_topics, read_committed
 from contexture.kafka.clients import transactional_producer
-from contexture.kafka.testing import MemoryShard
+from contexture.sending import Ledger, Publisher, SenderNames
+from contexture.sending.testing import MemoryShard
 from contexture_sandbox.kafka import EmbeddedKafka
 from contexture_sandbox.listeners import Security
 

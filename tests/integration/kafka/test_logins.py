@@ -12,18 +12,10 @@ from builders.at_once import AT_ONCE_SECONDS, at_once
 from builders.java_stores import in_jks, trust_in_pkcs12
 from builders.kafka_rights import allow, allow_everything, make_topics
 from contexture.errors import ConfigurationError
-from contexture.kafka import (
-    ClientSettings,
-    ConnectionReport,
-    Publisher,
-    SenderNames,
-    TopicSpec,
-    ensure_topics,
-    read_committed,
-    test_connection,
-)
-from contexture.kafka.testing import MemoryShard, OutboxRow
+from contexture.kafka import ClientSettings, ConnectionReport, TopicSpec, ensure_topics, read_committed, test_connection
 from contexture.kafka.topic_identities import HIDDEN, topic_ids
+from contexture.sending import Publisher, SenderNames
+from contexture.sending.testing import MemoryShard, OutboxRow
 from contexture_sandbox.kafka import EmbeddedKafka
 from contexture_sandbox.listeners import Security
 from fakes.token_service import TokenService, token_service

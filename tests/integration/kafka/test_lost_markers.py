@@ -10,12 +10,13 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 
-from contexture.kafka import ClientSettings, Publisher, SenderNames, ShardResult, TopicSpec, ensure_topics
-from contexture.kafka.hidden import HiddenRecords
-from contexture.kafka.ledger import Ledger
-from contexture.kafka.ledger_copies import LedgerCopies
-from contexture.kafka.ledger_entry import LedgerEntry
+from contexture.kafka import ClientSettings, TopicSpec, ensure_topics
 from contexture.kafka.patience import Patience
+from contexture.sending import Publisher, SenderNames, ShardResult
+from contexture.sending.hidden import HiddenRecords
+from contexture.sending.ledger import Ledger
+from contexture.sending.ledger_copies import LedgerCopies
+from contexture.sending.ledger_entry import LedgerEntry
 from contexture_sandbox.kafka import EmbeddedKafka
 from tools.faults.loads import Load, context_load
 from tools.faults.reading import read_topics

@@ -16,18 +16,14 @@ from contexture.kafka import (
     DamagedRecordsError,
     GroupOffsets,
     OffsetGoneError,
-    Publisher,
     ReplicaReader,
-    SenderNames,
     TopicFilter,
     TopicSpec,
-    encoded_values,
     ensure_topics,
-    one_after_the_other,
-    partitioned,
 )
 from contexture.kafka.leaving import LEAVE_SECONDS
-from contexture.kafka.testing import MemoryShard, OutboxRow
+from contexture.sending import Publisher, SenderNames, encoded_values, one_after_the_other, partitioned
+from contexture.sending.testing import MemoryShard, OutboxRow
 
 pytestmark = pytest.mark.integration
 

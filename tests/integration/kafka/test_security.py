@@ -5,17 +5,10 @@ from __future__ import annotations
 import pytest
 
 from builders.at_once import at_once
-from contexture.kafka import (
-    ClientSettings,
-    KafkaConfigurationError,
-    Ledger,
-    Publisher,
-    SenderNames,
-    read_committed,
-    test_connection,
-)
-from contexture.kafka.testing import MemoryShard, OutboxRow
+from contexture.kafka import ClientSettings, KafkaConfigurationError, read_committed, test_connection
 from contexture.kafka.topic_identities import topic_ids
+from contexture.sending import Ledger, Publisher, SenderNames
+from contexture.sending.testing import MemoryShard, OutboxRow
 from contexture_sandbox.kafka import EmbeddedKafka
 from contexture_sandbox.listeners import Security
 

@@ -16,12 +16,8 @@ from builders.registry_outboxes import Told, shard
 from contexture.errors import RejectedError
 from contexture.kafka import (
     BrokersAwayError,
-    Claims,
     ClientSettings,
     KafkaConfigurationError,
-    Ledger,
-    Publisher,
-    SenderNames,
     TopicSpec,
     ensure_topics,
     partition_for,
@@ -29,8 +25,9 @@ from contexture.kafka import (
     test_connection,
 )
 from contexture.kafka.patience import Patience
-from contexture.kafka.testing import MemoryShard, OutboxRow
 from contexture.kafka.topic_admin import TopicAdmin
+from contexture.sending import Claims, Ledger, Publisher, SenderNames
+from contexture.sending.testing import MemoryShard, OutboxRow
 from contexture_sandbox.ports import free_ports
 
 pytestmark = pytest.mark.integration

@@ -7,7 +7,7 @@ from uuid import uuid4
 import pytest
 
 from contexture.kafka import ClientSettings, TopicSpec, ensure_topics
-from contexture.kafka.size_limits import size_limits
+from contexture.sending.size_limits import size_limits
 from contexture_sandbox.kafka import EmbeddedKafka
 
 pytestmark = pytest.mark.integration

@@ -21,10 +21,11 @@ from confluent_kafka import Producer
 from builders.kafka_runs import Instance
 from builders.outboxes import outbox, publication
 from contexture.errors import RetriableError
-from contexture.kafka import Ledger, SenderNames, TopicSpec, ensure_topics
+from contexture.kafka import TopicSpec, ensure_topics
 from contexture.kafka.patience import Patience
 from contexture.kafka.topic_admin import NewTopicOrder, TopicAdmin
 from contexture.operations.verification.replica_topics import KafkaTopics
+from contexture.sending import Ledger, SenderNames
 from contexture_sandbox.kafka import EmbeddedKafka
 from tools.faults.reading import read_topics
 

@@ -9,8 +9,9 @@ from collections.abc import Iterator
 import pytest
 from confluent_kafka.admin import AdminClient
 
-from contexture.kafka import ClientSettings, Publisher, SenderNames, ShardResult, TopicSpec, ensure_topics
-from contexture.kafka.progress import SendProgress
+from contexture.kafka import ClientSettings, TopicSpec, ensure_topics
+from contexture.sending import Publisher, SenderNames, ShardResult
+from contexture.sending.progress import SendProgress
 from contexture_sandbox.kafka import EmbeddedKafka
 from tools.faults.loads import Load, context_load
 from tools.faults.reading import read_topics

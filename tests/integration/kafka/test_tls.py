@@ -11,8 +11,9 @@ from cryptography.hazmat.primitives import serialization
 
 from builders.at_once import at_once
 from builders.java_stores import in_jks, keys_in_pkcs12, trust_in_pkcs12
-from contexture.kafka import ClientSettings, KafkaConfigurationError, Publisher, SenderNames, test_connection
-from contexture.kafka.testing import MemoryShard, OutboxRow
+from contexture.kafka import ClientSettings, KafkaConfigurationError, test_connection
+from contexture.sending import Publisher, SenderNames
+from contexture.sending.testing import MemoryShard, OutboxRow
 from contexture_sandbox.certificates import Authority
 from contexture_sandbox.kafka import EmbeddedKafka
 from contexture_sandbox.listeners import Security

@@ -8,7 +8,7 @@ from builders.outboxes import publication
 from contexture.cli.examination import examine
 from contexture.cli.ledger_points import ledger_points
 from contexture.errors import RetriableError
-from contexture.kafka.ledger_copies import LedgerCopies
+from contexture.sending.ledger_copies import LedgerCopies
 
 CONNECTION = publication().publish.connection
 

@@ -12,9 +12,9 @@ from confluent_kafka import KafkaError, KafkaException
 
 from contexture.kafka import ClientSettings, KafkaConfigurationError
 from contexture.kafka.errors import BrokersAwayError
-from contexture.kafka.ledger_topic import ledger_partitions
 from contexture.kafka.patience import Patience
 from contexture.kafka.topic_admin import TopicAdmin
+from contexture.sending.ledger_topic import ledger_partitions
 
 LEDGER = "contexture.ledger.city"
 

@@ -9,8 +9,9 @@ import pyarrow as pa
 import pytest
 from confluent_kafka import KafkaException
 
-from contexture.kafka.rows import pieces, produce_rows
-from contexture.kafka.testing import OutboxRow, record_batch
+from contexture.kafka.rows import produce_rows
+from contexture.sending.rows_pieces import pieces
+from contexture.sending.testing import OutboxRow, record_batch
 from fakes.kafka_cluster import FakeCluster, Sent, failure
 
 
@@ -94,7 +95,8 @@ def test_partition_and_time_where_given():
 _SENDS_TO_NOBODY = """
 import sys
 import pyarrow as pa
-from contexture.kafka.rows import pieces, produce_rows
+from contexture.kafka.rows import produce_rows
+from contexture.sending.rows_pieces import pieces
 
 class Nobody:
     sent = []

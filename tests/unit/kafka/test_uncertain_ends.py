@@ -5,13 +5,14 @@ from __future__ import annotations
 import pytest
 
 from contexture.errors import DefectError
-from contexture.kafka import ClientSettings, Publisher, SenderNames
+from contexture.kafka import ClientSettings
 from contexture.kafka.clients import transactional_producer
 from contexture.kafka.patience import Patience
 from contexture.kafka.session import Session
-from contexture.kafka.shard_records import fingerprint
-from contexture.kafka.testing import MemoryShard, OutboxRow
 from contexture.kafka.watch import ClientWatch
+from contexture.sending import Publisher, SenderNames
+from contexture.sending.shard_records import fingerprint
+from contexture.sending.testing import MemoryShard, OutboxRow
 from fakes.kafka_cluster import FakeCluster, FakeHidden, FakeLedger
 
 NAMES = SenderNames("vehicles")

@@ -11,9 +11,10 @@ import pytest
 from builders.registry import urn
 from builders.replica_world import World
 from contexture.errors import ConfigurationError
-from contexture.kafka import ReplicaRecord, SenderNames
+from contexture.kafka import ReplicaRecord
 from contexture.operations.recovery.rebuilding import RebuiltState, rebuilding
 from contexture.operations.verification.replica_topics import Cut
+from contexture.sending import SenderNames
 from contexture.storage.state import State
 from fakes.kafka_cluster import FakeLedger
 

@@ -13,7 +13,6 @@ from typing import Final
 from uuid import uuid4
 
 from contexture.errors import ConfigurationError
-from contexture.kafka import LedgerEntry
 from contexture.operations.recovery.gathering import Gathering
 from contexture.operations.recovery.ownership import may_share, owner_of
 from contexture.operations.recovery.rebuildable import (
@@ -28,6 +27,7 @@ from contexture.operations.scratch import scratch_database
 from contexture.operations.verification.findings import shown_name
 from contexture.operations.verification.replica_topics import Cut, ReplicaTopics
 from contexture.publications import Publication
+from contexture.sending import LedgerEntry
 from contexture.storage.home import Storage
 from contexture.storage.replay import BACKFILL_HEADER
 from contexture.storage.state import FORMAT, State, StatePointer

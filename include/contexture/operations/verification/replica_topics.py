@@ -6,11 +6,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from contexture.kafka import ClientSettings, Ledger, LedgerEntry, ReplicaRecord, SenderNames
+from contexture.kafka import ClientSettings, ReplicaRecord
 from contexture.kafka.patience import Patience
 from contexture.kafka.replica import read_up_to
 from contexture.kafka.topic_admin import TopicAdmin
 from contexture.publications import Publication
+from contexture.sending import Ledger, LedgerEntry, SenderNames
 
 Place = tuple[str, int]
 

@@ -15,7 +15,6 @@ from builders.replica_topics import MemoryTopics
 from builders.states import Held, state_table
 from contexture.errors import ConfigurationError, RetriableError
 from contexture.events import content_hash, parse_json
-from contexture.kafka import LedgerEntry
 from contexture.operations import Journal, ProducerStore
 from contexture.operations.alerts import AlertKind, kind_of
 from contexture.operations.verification import report
@@ -23,6 +22,7 @@ from contexture.operations.verification.keyed import MOVING, REMOVED, WITHHELD
 from contexture.operations.verification.reporting import verify_and_report
 from contexture.operations.verification.verifying import BACKFILLED, basis_of, verify
 from contexture.publications import Publication
+from contexture.sending import LedgerEntry
 from contexture.storage.conclusion import conclude
 from contexture.storage.delivery import DeadLettered
 from contexture.storage.home import Storage

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from contexture.kafka.testing import MemoryShard
+from contexture.sending.testing import MemoryShard
 from tools.faults import crew, scenarios
 from tools.faults.crew import Ending, Sender
 from tools.faults.moments import Moment

@@ -17,7 +17,6 @@ from builders.outboxes import outbox, publication, records
 from contexture.cli.airflow_access import AirflowAccess
 from contexture.errors import ConfigurationError, ContextureError, DefectError, RetriableError
 from contexture.kafka.keytool import Keytool
-from contexture.kafka.ledger_entry import LedgerEntry
 from contexture.messages.cloudevents import CloudEventError, decode
 from contexture.messages.structure_envelopes import message_in
 from contexture.ngsi import BrokerConnection, ContextBroker, EntityQuery
@@ -38,6 +37,7 @@ from contexture.sdmx.registries.errors import IncompleteReplyError
 from contexture.sdmx.registries.feed import told
 from contexture.sdmx.registries.log import rows_in
 from contexture.sdmx.registries.transport import Fetched
+from contexture.sending.ledger_entry import LedgerEntry
 from contexture.storage.delivery import AttemptLog, ledger_seen
 from contexture.storage.format_versions import check_document
 from contexture.storage.home import Storage

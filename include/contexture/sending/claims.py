@@ -1,0 +1,237 @@
+"""Claiming shards for an outbox, so that nothing older can ever be sent on top of it.
+
+The shards it uses are fenced by their own sending, which is enough while a key stays in its shard. Where the number of
+shards changed, or an outbox was abandoned whose sender may be alive, all of them are claimed before the first record
+goes out: a sender of the old shard would write a key after the one that has it now.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from typing import Final, TypeVar
+
+from contexture.errors import ContextureError, RetriableError
+from contexture.kafka.clients import transactional_producer
+from contexture.kafka.errors import FencedError
+from contexture.kafka.failures import SendAgainError
+from contexture.kafka.opening import open_session
+from contexture.kafka.patience import Patience
+from contexture.kafka.ports import OpenProducer
+from contexture.kafka.session import Session
+from contexture.kafka.settings import ClientSettings
+from contexture.kafka.starts import Place
+from contexture.sending.arbitration import sequence_taken
+from contexture.sending.hidden import LOOK_AGAIN_SECONDS
+from contexture.sending.ledger_entry import LedgerEntry
+from contexture.sending.senders import SenderNames
+from contexture.sending.sending_ports import HiddenPort, LedgerPort
+from contexture.sending.settlement import GRACE_SECONDS
+from contexture.sending.takeover import FENCED_WAITS_SECONDS
+
+_LOG: Final = logging.getLogger(__name__)
+# The marker of an abort may be left out too.
+_CLEARINGS: Final = 3
+_Done = TypeVar("_Done")
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimReport:
+    """What was claimed for an outbox.
+
+    Attributes:
+        claimed: shards whose earlier senders were fenced and whose ledger now has the outbox's sequence.
+        superseded: a later outbox was sent already: nothing may be sent of this one.
+    """
+
+    claimed: tuple[int, ...]
+    superseded: bool
+
+
+class Claims:
+    """Claims unused shards of one publication.
+
+    Args:
+        settings: the connection.
+        names: the publication's transactional ids.
+        ledger: its ledger.
+        patience: how long brokers are waited for.
+        open_producer: for tests.
+        sleep: seconds.
+    """
+
+    def __init__(
+        self,
+        settings: ClientSettings,
+        names: SenderNames,
+        ledger: LedgerPort,
+        *,
+        patience: Patience | None = None,
+        open_producer: OpenProducer = transactional_producer,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._settings = settings
+        self._names = names
+        self._ledger = ledger
+        self._patience = patience or Patience(300.0)
+        self._open_producer = open_producer
+        self._sleep = sleep
+
+    def claim(self, outbox: str, sequence: int, *, shards: int, used: Collection[int]) -> ClaimReport:
+        """Fences the senders of every shard that the outbox does not use, and writes its sequence there.
+
+        Shards it uses are fenced and written by their own sending. Calling it again does nothing new.
+
+        Args:
+            outbox: its id.
+            sequence: its place in the publication's order.
+            shards: today's number of shards; earlier outboxes may have had more.
+            used: the shards that have records and that their own sending fences; none where all are to be claimed.
+
+        Raises:
+            SequenceTakenError: another outbox of the same sequence was sent or claimed.
+            FencedError: another sender fenced the claim of a shard four times in a row.
+            BrokersAwayError: the brokers stayed away.
+        """
+        self._ledger.prepare(shards)
+        entries = {shard: self._ledger.read(shard) for shard in range(self._ledger.partitions())}
+        standings = {shard: _stands(entry, outbox, sequence) for shard, entry in entries.items()}
+        if any(standing == "later" for standing in standings.values()):
+            return ClaimReport((), superseded=True)
+        claimed: list[int] = []
+        for shard, standing in standings.items():
+            if shard not in used and standing == "earlier":
+                if not self._in_session(shard, partial(self._claim_shard, shard, outbox, sequence)):
+                    return ClaimReport(tuple(claimed), superseded=True)
+                claimed.append(shard)
+        return ClaimReport(tuple(claimed), superseded=False)
+
+    def clear(self, topics: Collection[str], hidden: HiddenPort) -> None:
+        """Aborts what earlier senders left undecided in topics, for it holds back readers.
+
+        Call it when all shards are claimed: then no sender is left that could end it.
+
+        Args:
+            topics: where outboxes of the publication went, and the next one goes.
+            hidden: looks at what readers don't see.
+
+        Raises:
+            RetriableError, FencedError, BrokersAwayError: as of `claim`.
+        """
+        for _ in range(_CLEARINGS):
+            places = self._undecided(topics, hidden)
+            if not places:
+                return
+            _LOG.warning("%d partitions hold back their readers, the first is %s[%d]", len(places), *places[0])
+            for shard in range(self._ledger.partitions()):
+                mark = self._names.transactional_id(shard).encode()
+                # A shard that left nothing undecided there aborts its own mark alone.
+                self._in_session(shard, partial(Session.abort_in, places=places, mark=mark))
+
+    def _undecided(self, topics: Collection[str], hidden: HiddenPort) -> list[Place]:
+        """The partitions that hide records, once markers had time to be written."""
+        waited, places = 0.0, sorted(hidden.spans(topics))
+        while places and waited < GRACE_SECONDS:
+            self._sleep(LOOK_AGAIN_SECONDS)
+            waited += LOOK_AGAIN_SECONDS
+            places = sorted(hidden.spans({topic for topic, _ in places}))
+        return places
+
+    def begin_log(self, outbox: str, sequence: int, transaction: int) -> int:
+        """Agrees with other instances that what a registry did up to a transaction is not told by anybody.
+
+        Nothing is written when the ledger says already how far the log is told.
+
+        Args:
+            outbox: its id; it holds no records.
+            sequence: its place in the publication's order.
+            transaction: the registry's newest.
+
+        Returns:
+            How far the log is told: `transaction`, or what stands in the ledger.
+
+        Raises:
+            FencedError: another sender fenced this one four times in a row.
+            BrokersAwayError: the brokers stayed away.
+        """
+        self._ledger.prepare(1)
+        known = _told(self._ledger.read(0))
+        if known is not None:
+            return known
+
+        def begin(session: Session) -> int:
+            known = _told(self._ledger.settled(0))
+            if known is None:
+                entry = LedgerEntry(outbox, sequence, 0, 0, 0, -1, transaction, datetime.now(UTC), True)
+                self._write(session, 0, entry)
+            return transaction if known is None else known
+
+        return self._in_session(0, begin)
+
+    def _write(self, session: Session, shard: int, entry: LedgerEntry) -> None:
+        session.begin()
+        session.produce_one(self._ledger.topic, key=self._ledger.key(shard), value=entry.to_json(), partition=shard)
+        session.commit()
+
+    def _claim_shard(self, shard: int, outbox: str, sequence: int, session: Session) -> bool:
+        """False when a later outbox took the shard meanwhile."""
+        before = self._ledger.settled(shard)
+        if _stands(before, outbox, sequence) == "later":
+            return False
+        self._write(session, shard, _claimed(outbox, sequence, before))
+        return True
+
+    def _in_session(self, shard: int, act: Callable[[Session], _Done]) -> _Done:
+        """Acts as the shard's only sender; after a fencing again, for by then the ledger may show another row."""
+        for wait in FENCED_WAITS_SECONDS:
+            try:
+                return self._try_in_session(shard, act)
+            except FencedError as failure:
+                _LOG.warning("fenced while the ledger was written; trying again in %.0f s: %s", wait, failure.message)
+                self._sleep(wait)
+        return self._try_in_session(shard, act)
+
+    def _try_in_session(self, shard: int, act: Callable[[Session], _Done]) -> _Done:
+        session = open_session(
+            self._settings,
+            self._names.transactional_id(shard),
+            self._patience,
+            ledger_topic=self._ledger.topic,
+            open_producer=self._open_producer,
+        )
+        try:
+            session.initialise()
+            return act(session)
+        except SendAgainError as failure:
+            raise _try_again(failure.error) from failure
+        finally:
+            session.close()
+
+
+def _stands(entry: LedgerEntry | None, outbox: str, sequence: int) -> str:
+    if entry is None or entry.sequence < sequence:
+        return "earlier"
+    if entry.sequence > sequence:
+        return "later"
+    if entry.outbox != outbox:
+        raise sequence_taken(entry, outbox)
+    return "same"
+
+
+def _told(entry: LedgerEntry | None) -> int | None:
+    return None if entry is None else entry.source_transaction
+
+
+def _claimed(outbox: str, sequence: int, before: LedgerEntry | None) -> LedgerEntry:
+    """The row of a claim. How far a registry's log is told stays in it: nothing is told by claiming."""
+    told = before.source_transaction if before else None
+    deletions = before.source_deletions if before else False
+    return LedgerEntry(outbox, sequence, 0, 0, 0, -1, told, datetime.now(UTC), deletions)
+
+
+def _try_again(error: ContextureError) -> RetriableError:
+    return RetriableError(error.message, next_step="clear the task: claiming again does no harm")

@@ -1,0 +1,122 @@
+"""Which records a connection, its topics and its brokers would refuse for their size, told before anything is sent.
+
+The client compares key, value and headers before compression; topics compare a batch, and brokers a request, after it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from contexture.errors import ContextureError
+from contexture.kafka.patience import Patience
+from contexture.kafka.topic_admin import TopicAdmin
+from contexture.sending.record_size import LARGEST_RECORD_BYTES
+
+if TYPE_CHECKING:
+    from contexture.kafka.settings import ClientSettings
+
+LimitName = Literal["client", "topic", "broker"]
+_CLIENT, _TOPIC, _REQUEST = "message.max.bytes", "max.message.bytes", "socket.request.max.bytes"
+_CLIENT_DEFAULT_BYTES, _TOPIC_DEFAULT_BYTES = 1_000_000, 1_048_588
+# Headers, and what stands around a record in its batch and its request.
+_AROUND_BYTES = {"client": 128, "topic": 256, "broker": 4096}
+
+
+@dataclass(frozen=True, slots=True)
+class Exceeded:
+    """One limit that a record is above.
+
+    Attributes:
+        limit: whose it is.
+        name: of the setting that holds it.
+        allowed_bytes: the limit.
+        topic: of a topic's limit.
+    """
+
+    limit: LimitName
+    name: str
+    allowed_bytes: int
+    topic: str | None = None
+
+    def is_below(self, size: int) -> bool:
+        """Whether key and value of so many bytes are above it."""
+        return size + _AROUND_BYTES[self.limit] > self.allowed_bytes
+
+    def __str__(self) -> str:
+        whose = f"topic {self.topic}" if self.topic else f"the {self.limit}"
+        return f"{self.name} of {whose} is {self.allowed_bytes:,}"
+
+
+@dataclass(frozen=True, slots=True)
+class SizeLimits:
+    """The limits that records of some topics meet.
+
+    Attributes:
+        client_bytes: of key, value and headers, before compression.
+        topic_bytes: of a batch, compressed, by topic.
+        request_bytes: of a request, compressed; None where it isn't known.
+        compression: how the client compresses.
+        unknown: why the brokers were not asked, where they weren't.
+    """
+
+    client_bytes: int
+    topic_bytes: Mapping[str, int]
+    request_bytes: int | None = None
+    compression: str = "lz4"
+    unknown: str = ""
+
+    def exceeded(self, size: int, compressed: Callable[[], int], topics: Sequence[str]) -> tuple[Exceeded, ...]:
+        """The limits that a record is above, in the order in which it meets them.
+
+        Args:
+            size: bytes of its key and value.
+            compressed: the same after compression; asked for only where that matters.
+            topics: that it goes to.
+        """
+        client = Exceeded("client", _CLIENT, self.client_bytes)
+        found = (client,) if client.is_below(size) else ()
+        later = [
+            Exceeded("topic", _TOPIC, self.topic_bytes[topic], topic) for topic in topics if topic in self.topic_bytes
+        ]
+        if self.request_bytes is not None:
+            later.append(Exceeded("broker", _REQUEST, self.request_bytes))
+        if not any(limit.is_below(size) for limit in later):
+            return found
+        packed = compressed()
+        return (*found, *(limit for limit in later if limit.is_below(packed)))
+
+
+def size_limits(
+    settings: ClientSettings | None,
+    topics: Sequence[str],
+    new_topic_config: Mapping[str, str],
+    *,
+    wait_seconds: float = 15.0,
+) -> SizeLimits:
+    """The limits of a connection, and of its brokers where they answer.
+
+    Brokers that don't answer are no error: what the connection and the publication say is known without them.
+
+    Args:
+        settings: the connection, as a sender will use it; None where it isn't known: the largest artefact then.
+        topics: whose limits are wanted.
+        new_topic_config: what topics that don't exist would be made with.
+        wait_seconds: how long brokers are waited for.
+    """
+    wanted = dict.fromkeys(topics, int(new_topic_config.get(_TOPIC, _TOPIC_DEFAULT_BYTES)))
+    if settings is None:
+        return SizeLimits(LARGEST_RECORD_BYTES, wanted, unknown="there is no connection to Kafka in the environment")
+    options = settings.producer()
+    client_bytes = int(options.get(_CLIENT, _CLIENT_DEFAULT_BYTES))
+    compression = str(options.get("compression.type", "none"))
+    try:
+        admin = TopicAdmin(settings, Patience(wait_seconds))
+        listed = admin.listed()
+        configs = admin.configs([topic for topic in topics if topic in listed])
+        request_bytes = admin.lowest_of_brokers(_REQUEST)
+    except ContextureError as error:
+        return SizeLimits(client_bytes, wanted, None, compression, f"the brokers don't tell: {error.message}")
+    there = {name: int(config[_TOPIC]) for name, config in configs.items() if config.get(_TOPIC, "").isdecimal()}
+    return SizeLimits(client_bytes, {**wanted, **there}, request_bytes, compression)
