@@ -13,7 +13,7 @@ from typing import Any
 from pydantic.fields import FieldInfo
 
 from contexture.events.rules import Rule
-from contexture.kafka.error_classes import HINTS, MEANINGS, OF_OTHERS, Meaning
+from contexture.kafka.error_codes import HINTS, MEANINGS, OF_OTHERS, Meaning
 from contexture.ngsi.rules import catalogue as of_entities
 from contexture.publications.fields import Section
 from contexture.publications.fingerprints import CHANGES_RECORDS

@@ -91,7 +91,7 @@ def kafka_settings(connection_id: str) -> ClientSettings:
     from airflow.providers.apache.kafka.hooks.base import KafkaBaseHook
 
     from contexture.kafka import ClientSettings
-    from contexture.kafka.secret_options import secret_values
+    from contexture.kafka.settings import secret_values
 
     found = connection(connection_id)
     extra = dict(found.extra_dejson)

@@ -10,8 +10,9 @@ from contexture.errors import ConfigurationError
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
+    from contexture.storage.archive import Interval
     from contexture.storage.orders import ReplayOptions
-    from contexture_airflow.steps.run import Interval, RunRequest
+    from contexture_airflow.steps.run import RunRequest
 
 
 REPLAY_PARAMS: Final = {

@@ -11,11 +11,11 @@ from contexture.errors import ContextureError
 from contexture.kafka.topic_identities import HIDDEN
 from contexture.publications import Publication
 from contexture.sending import LedgerEntry, SenderNames, ShardResult
-from contexture.sending.arbitration import start_of
 from contexture.sending.ledger import LedgerStanding
 from contexture.sending.ledger_copies import LedgerCopies
+from contexture.sending.resume import start_of
+from contexture.sending.target import Sending
 from contexture.storage.manifests import Manifest
-from contexture_airflow.steps.target import Sending
 
 
 @dataclass

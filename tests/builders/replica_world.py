@@ -20,7 +20,7 @@ from contexture.sdmx import Selector
 from contexture.sdmx.registries import RegistryConnection
 from contexture.sdmx.routing import router
 from contexture.sending import Publisher, SenderNames
-from contexture.sending.arbitration import start_of
+from contexture.sending.resume import start_of
 from contexture.storage.conclusion import conclude
 from contexture.storage.home import Storage
 from contexture.storage.manifests import LandingManifest, Manifest

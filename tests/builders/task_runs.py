@@ -10,16 +10,16 @@ from uuid import uuid4
 from builders.outboxes import NOON, outbox, publication, records
 from contexture.kafka import ClientSettings, read_committed
 from contexture.publications import Publication
+from contexture.sending.target import KafkaTarget, Target
+from contexture.storage.archive import Interval
 from contexture.storage.home import Storage
 from contexture.storage.manifests import Manifest
 from contexture.storage.outboxes import Outboxes
 from contexture_airflow.steps.attempting import attempts_of
 from contexture_airflow.steps.concluding import conclude_run
 from contexture_airflow.steps.gate import judge
-from contexture_airflow.steps.kafka_target import KafkaTarget
-from contexture_airflow.steps.run import Interval, Staged
+from contexture_airflow.steps.run import Staged
 from contexture_airflow.steps.sending import send_shard
-from contexture_airflow.steps.target import Target
 from contexture_sandbox.kafka import EmbeddedKafka
 
 INTERVAL = (NOON, NOON + timedelta(minutes=5))

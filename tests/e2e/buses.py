@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import httpx
 
 from contexture.kafka import read_committed
-from contexture.kafka.replica import ReplicaRecord
+from contexture.kafka.reader import ReplicaRecord
 from e2e.installation import Installation
 
 DAG = "publish_buses"

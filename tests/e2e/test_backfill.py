@@ -21,7 +21,7 @@ import pytest
 
 from builders.pages import block
 from builders.terminal import Terminal
-from contexture.kafka.replica import ReplicaRecord
+from contexture.kafka.reader import ReplicaRecord
 from contexture.storage.outboxes import Outboxes
 from contexture.storage.retention import expire
 from contexture.storage.state import State, StatePointer

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 from confluent_kafka import KafkaError, KafkaException
 
-from contexture.sending.ledger_entry import LedgerEntry
-from contexture.sending.senders import SenderNames
+from contexture.sending.ledger import LedgerEntry, SenderNames
 
 
 @dataclass(frozen=True)

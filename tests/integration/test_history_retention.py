@@ -12,8 +12,8 @@ from confluent_kafka import Producer
 from builders.task_runs import INTERVAL, City
 from contexture.errors import ConfigurationError
 from contexture.kafka import ClientSettings, ReplicaRecord, TopicSpec, ensure_topics, read_committed
-from contexture.kafka.patience import Patience
-from contexture.kafka.topic_admin import TopicAdmin
+from contexture.kafka.admin import TopicAdmin
+from contexture.kafka.broker_wait import Patience
 from contexture.storage.outboxes import Outboxes
 from contexture_sandbox.kafka import EmbeddedKafka
 

@@ -22,6 +22,8 @@ from contexture.ngsi import BrokerConnection
 from contexture.publications import Publication
 from contexture.reception import Credentials
 from contexture.reception.publications import Inboxes, target_of
+from contexture.sending.target import KafkaTarget, Target
+from contexture.storage.archive import Interval
 from contexture.storage.home import Storage
 from contexture.storage.manifests import Manifest
 from contexture.storage.orders import StageResult
@@ -29,12 +31,10 @@ from contexture.storage.outboxes import Outboxes
 from contexture_airflow.steps.attempting import attempts_of
 from contexture_airflow.steps.concluding import conclude_run
 from contexture_airflow.steps.gate import judge
-from contexture_airflow.steps.kafka_target import KafkaTarget
-from contexture_airflow.steps.run import Interval, RunRequest, Staged
+from contexture_airflow.steps.run import RunRequest, Staged
 from contexture_airflow.steps.sending import send_shard
 from contexture_airflow.steps.settling import settle
 from contexture_airflow.steps.staging import answer, place_order
-from contexture_airflow.steps.target import Target
 from contexture_sandbox.context_broker import SeedEntity, TestBroker
 from contexture_sandbox.kafka import EmbeddedKafka
 from spark_jobs import stage

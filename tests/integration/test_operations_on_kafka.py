@@ -14,19 +14,19 @@ from contexture.messages.cloudevents import decode
 from contexture.operations.verification.replica_topics import KafkaTopics
 from contexture.operations.verification.verifying import verify
 from contexture.publications import Publication
+from contexture.sending.target import KafkaTarget, Target
+from contexture.storage.archive import Interval
 from contexture.storage.home import Storage
 from contexture.storage.outboxes import Outboxes
 from contexture_airflow.steps.attempting import attempts_of
 from contexture_airflow.steps.concluding import conclude_run
 from contexture_airflow.steps.gate import judge
-from contexture_airflow.steps.kafka_target import KafkaTarget
 from contexture_airflow.steps.noting import open_journal
-from contexture_airflow.steps.run import Interval, RunRequest
+from contexture_airflow.steps.run import RunRequest
 from contexture_airflow.steps.sending import send_shard
 from contexture_airflow.steps.settling import settle
 from contexture_airflow.steps.staging import place_order
 from contexture_airflow.steps.staging_operations import stage_operations
-from contexture_airflow.steps.target import Target
 from contexture_sandbox.kafka import EmbeddedKafka
 
 pytestmark = pytest.mark.integration

@@ -19,18 +19,18 @@ from builders.outboxes import outbox, publication, records
 from contexture.kafka import ClientSettings, read_committed
 from contexture.operations import ProducerStore, TransactionStatus
 from contexture.publications import Publication
+from contexture.sending.target import KafkaTarget, Target
+from contexture.storage.archive import Interval
 from contexture.storage.delivery import AttemptLog, SendAttempts
 from contexture.storage.home import Storage
 from contexture.storage.manifests import Manifest
 from contexture.storage.outboxes import Outboxes
 from contexture_airflow.steps.attempting import AttemptsUsedUpError, attempts_of
 from contexture_airflow.steps.gate import judge
-from contexture_airflow.steps.kafka_target import KafkaTarget
 from contexture_airflow.steps.noting import ShardNotes, open_journal
-from contexture_airflow.steps.run import Interval, RunRequest, Staged
+from contexture_airflow.steps.run import RunRequest, Staged
 from contexture_airflow.steps.sending import send_shard
 from contexture_airflow.steps.settling import settle
-from contexture_airflow.steps.target import Target
 from contexture_sandbox.kafka import EmbeddedKafka
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]

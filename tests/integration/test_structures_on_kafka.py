@@ -14,7 +14,7 @@ from builders.registry import codelist, codelists, urn
 from builders.structure_runs import registry_publication
 from builders.whole_runs import Lasting, WholeRuns, spark_session
 from contexture.kafka import read_committed
-from contexture.kafka.session import Session
+from contexture.kafka.producer import Session
 from contexture.publications import Publication
 from contexture.sdmx.registries import RegistryConnection
 from contexture_airflow.steps import concluding

@@ -19,8 +19,8 @@ from contexture.cli import main
 from contexture.errors import ConfigurationError
 from contexture.events import content_hash, parse_json
 from contexture.kafka import ClientSettings
-from contexture.kafka.patience import Patience
-from contexture.kafka.topic_admin import NewTopicOrder, TopicAdmin
+from contexture.kafka.admin import NewTopicOrder, TopicAdmin
+from contexture.kafka.broker_wait import Patience
 from contexture.operations import ProducerStore
 from contexture.operations.verification.findings import Verification
 from contexture.operations.verification.replica_topics import KafkaTopics

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from builders.outboxes import NOON, outbox, publication, records
-from contexture.batches import RetrySchedule
 from contexture.errors import ConfigurationError, RetriableError
 from contexture.kafka import BrokersAwayError
+from contexture.sending.retry_schedule import RetrySchedule
 from contexture.storage.delivery import AttemptLog, SendAttempts
 from contexture.storage.home import Storage
 from contexture.storage.outboxes import Outboxes

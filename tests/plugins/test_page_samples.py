@@ -15,8 +15,11 @@ from builders.outboxes import NOON, outbox, publication, records  # noqa: E402
 from builders.page_browser import Browser  # noqa: E402
 from builders.states import Held, state_table, write_files  # noqa: E402
 from contexture.kafka import ClientSettings  # noqa: E402
-from contexture.kafka.topic_plan import TopicsPlan, change_for  # noqa: E402
-from contexture.kafka.topics import TopicDrift  # noqa: E402
+from contexture.kafka.topics import (  # noqa: E402
+    TopicDrift,
+    TopicsPlan,
+    change_for,
+)
 from contexture.storage.home import Storage  # noqa: E402
 from contexture.storage.state import State, StatePointer  # noqa: E402
 from contexture_airflow.ui import drifting  # noqa: E402

@@ -14,6 +14,7 @@ from builders.registry_outboxes import Told, registry_outbox, structures
 from builders.states import Held, held, state_table
 from contexture.errors import ConfigurationError, RejectedError, RetriableError
 from contexture.kafka import ClientSettings
+from contexture.sending.target import KafkaTarget
 from contexture.storage.home import Storage
 from contexture.storage.manifests import ExpectationResult, Manifest, Verdict
 from contexture.storage.orders import StageOrder
@@ -22,7 +23,6 @@ from contexture.storage.publication_store import PublicationFolder
 from contexture.storage.state import State
 from contexture_airflow.steps.concluding import conclude_run
 from contexture_airflow.steps.gate import judge
-from contexture_airflow.steps.kafka_target import KafkaTarget
 from contexture_airflow.steps.run import RunPlan, RunRequest, Staged
 from contexture_airflow.steps.settling import settle
 

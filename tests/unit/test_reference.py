@@ -17,7 +17,7 @@ from contexture.messages.cloudevents.record import CONTENT_TYPE, PREFIX
 from contexture.operations.statuses import TransactionStatus
 from contexture.operations.tables import METADATA, VIEWS
 from contexture.publications import load_publication_file
-from contexture.sending import dead_letter
+from contexture.sending import dead_letters
 from contexture.storage.replay import BACKFILL_HEADER
 from contexture.storage.schemas import HEADER_PREFIX, REGISTRY_HEADER, TRANSCODED_HEADERS
 
@@ -79,7 +79,7 @@ def test_every_view_and_status_is_in_the_reference():
 
 def test_every_header_is_in_the_reference():
     ours = {REGISTRY_HEADER.name.removeprefix(HEADER_PREFIX), *TRANSCODED_HEADERS, BACKFILL_HEADER}
-    families = {f"{PREFIX}…", CONTENT_TYPE, f"{dead_letter.HEADER}…"}
+    families = {f"{PREFIX}…", CONTENT_TYPE, f"{dead_letters.HEADER}…"}
     assert {name for name in rows_of("records.md") if re.fullmatch(r"[\w-]+…?", name)} >= ours | families
 
 

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 
-from contexture.kafka.patience import Patience
+from contexture.kafka.admin import NewTopicOrder, TopicAdmin
+from contexture.kafka.broker_wait import Patience
 from contexture.kafka.settings import ClientSettings
-from contexture.kafka.topic_admin import NewTopicOrder, TopicAdmin
-from contexture.sending.senders import SenderNames
+from contexture.sending.ledger import SenderNames
 
 _CONFIG = {
     "cleanup.policy": "compact",

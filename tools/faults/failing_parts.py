@@ -16,13 +16,12 @@ from typing import Final
 from confluent_kafka import OFFSET_END, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 
-from contexture.kafka.patience import Patience
-from contexture.kafka.topic_admin import NewTopicOrder, TopicAdmin
+from contexture.kafka.admin import NewTopicOrder, TopicAdmin
+from contexture.kafka.broker_wait import Patience
 from contexture.sending.claims import Claims
-from contexture.sending.expected_row import ExpectedRow
-from contexture.sending.ledger import Ledger
-from contexture.sending.ledger_entry import LedgerEntry
-from contexture.sending.ledger_writing import write_rows
+from contexture.sending.ledger import Ledger, LedgerEntry
+from contexture.sending.ledger_rebuild import write_rows
+from contexture.sending.resume import ExpectedRow
 from contexture.sending.testing import MemoryShard
 from contexture_sandbox.kafka import EmbeddedKafka
 from tools.faults.crew import Sender

@@ -10,7 +10,7 @@ from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException
 
-from contexture.sending.progress import SendProgress
+from contexture.sending.context import SendProgress
 from tools.faults.moments import Moment
 
 _FLUSH_SECONDS = 10.0

@@ -11,9 +11,9 @@ from typing import Any
 from contexture.errors import ContextureError
 from contexture.kafka.clients import transactional_producer
 from contexture.kafka.settings import ClientSettings
-from contexture.sending.expected_row import ExpectedRow
+from contexture.sending.ledger import SenderNames
 from contexture.sending.publisher import Publisher
-from contexture.sending.senders import SenderNames
+from contexture.sending.resume import ExpectedRow
 from contexture.sending.testing import MemoryShard, OutboxRow, record_batch
 from tools.faults.probe import Aim, Probe, ProbedProducer
 

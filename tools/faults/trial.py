@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 
 from contexture.kafka.settings import ClientSettings
 from contexture.kafka.topics import TopicSpec, ensure_topics
-from contexture.sending.expected_row import ExpectedRow
-from contexture.sending.senders import SenderNames
+from contexture.sending.ledger import SenderNames
+from contexture.sending.resume import ExpectedRow
 from contexture.sending.testing import MemoryShard
 from tools.faults.crew import Ending, Sender
 from tools.faults.follower import Follower

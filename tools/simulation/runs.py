@@ -9,10 +9,9 @@ from dataclasses import dataclass, field
 from contexture.errors import ConfigurationError, ContextureError, RetriableError
 from contexture.kafka import ClientSettings, FencedError
 from contexture.publications import Publication
-from contexture.sending.senders import SenderNames
+from contexture.sending.ledger import SenderNames
+from contexture.sending.target import KafkaTarget, Sending
 from contexture_airflow.steps import concluding, ledger_watch
-from contexture_airflow.steps.kafka_target import KafkaTarget
-from contexture_airflow.steps.target import Sending
 from tools.simulation.clients import World
 from tools.simulation.events import EndlessError, Process
 from tools.simulation.loads import PUBLICATION, TOPICS, Load, load
@@ -60,7 +59,7 @@ class _Home:
         return [name for name in found if name.endswith(suffix)]
 
 
-class SimulatedTarget(KafkaTarget):  # type: ignore[misc]
+class SimulatedTarget(KafkaTarget):
     """Contexture's own, of a cluster that needs not be asked which it is."""
 
     def cluster(self) -> str | None:

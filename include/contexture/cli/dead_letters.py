@@ -12,7 +12,7 @@ import typer
 from contexture.cli.terminal_text import printable
 
 if TYPE_CHECKING:
-    from contexture.sending.refused_records import RefusedRecord
+    from contexture.sending.dead_letters import RefusedRecord
 
 app = typer.Typer(add_completion=False)
 

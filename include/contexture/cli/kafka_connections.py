@@ -12,7 +12,7 @@ from contexture.publications.connection_types import leads_to
 
 if TYPE_CHECKING:
     from contexture.kafka import ClientSettings
-    from contexture.kafka.connection import Check
+    from contexture.kafka.connection_check import Check
 
 
 def settings_of(connection_id: str) -> ClientSettings:

@@ -52,7 +52,7 @@ def _looked_at(publications: list[Publication], copies_of: CopiesOf) -> Callable
 
 def _copies_of(publication: Publication, timeout_seconds: float) -> LedgerCopies | None:
     from contexture.cli.kafka_connections import settings_of
-    from contexture.kafka.patience import Patience
+    from contexture.kafka.broker_wait import Patience
     from contexture.sending import Ledger, SenderNames
 
     names = SenderNames(publication.name, publication.publish.transactional_id_prefix)

@@ -8,12 +8,10 @@ from contexture.cli import home, waiting
 from contexture.cli.kafka_connections import settings_of
 from contexture.cli.named_publication import named_publication
 from contexture.errors import ConfigurationError
-from contexture.kafka.patience import Patience
+from contexture.kafka.broker_wait import Patience
 from contexture.publications import Publication
 from contexture.sending import Ledger, SenderNames
-from contexture.sending.ledger_by_records import RebuiltShard
-from contexture.sending.ledger_rebuild import planned_rebuild
-from contexture.sending.ledger_writing import write_rows
+from contexture.sending.ledger_rebuild import RebuiltShard, planned_rebuild, write_rows
 from contexture.storage.delivery import LedgerSeen, committed_shards, ledger_seen, note_ledger, note_rows
 from contexture.storage.home import Storage
 

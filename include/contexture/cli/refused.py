@@ -10,7 +10,7 @@ from contexture.cli.kafka_connections import settings_of
 from contexture.cli.named_publication import named_publication
 from contexture.errors import ConfigurationError
 from contexture.kafka import read_committed
-from contexture.sending.refused_records import RefusedRecord, refused_records
+from contexture.sending.dead_letters import RefusedRecord, refused_records
 
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 

@@ -12,8 +12,8 @@ from contexture.cli.checking import DEFAULT_FOLDER, FOLDER_VARIABLE
 from contexture.cli.kafka_connections import settings_of
 from contexture.errors import ConfigurationError
 from contexture.kafka import TopicFilter
-from contexture.kafka.patience import Patience
-from contexture.kafka.topic_admin import TopicAdmin
+from contexture.kafka.admin import TopicAdmin
+from contexture.kafka.broker_wait import Patience
 from contexture.operations.recovery.candidates import candidates
 from contexture.operations.recovery.rebuildable import check_differences, check_rebuildable
 from contexture.operations.recovery.rebuilding import Rebuilding, RebuiltState, rebuilding

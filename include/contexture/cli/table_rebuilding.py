@@ -13,7 +13,7 @@ from contexture.errors import ConfigurationError
 from contexture.operations import ProducerStore
 from contexture.operations.rebuilding import Rebuilt, rebuild
 from contexture.publications import Publication, discover
-from contexture.sending.ledger_history import ledger_history
+from contexture.sending.ledger import ledger_history
 
 
 def rebuilt(names: Sequence[str]) -> Iterator[Rebuilt]:

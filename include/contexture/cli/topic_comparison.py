@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from contexture.cli.kafka_connections import settings_of
 from contexture.kafka import ClientSettings, read_committed
-from contexture.kafka.patience import Patience
-from contexture.kafka.topic_admin import TopicAdmin
+from contexture.kafka.admin import TopicAdmin
+from contexture.kafka.broker_wait import Patience
 from contexture.migration import Comparison, Side, compare
 
 

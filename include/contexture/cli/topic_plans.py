@@ -12,10 +12,10 @@ from contexture.cli.checking import DEFAULT_FOLDER, FOLDER_VARIABLE
 from contexture.cli.kafka_connections import settings_of
 from contexture.errors import ConfigurationError
 from contexture.kafka import TopicSpec
-from contexture.kafka.topic_plan import TopicChange, TopicsPlan, apply_plan, plan_topics
+from contexture.kafka.topics import TopicChange, TopicsPlan, apply_plan, plan_topics
 from contexture.publications import Publication, load_publications
 from contexture.publications.delivery import KEY_NONE
-from contexture.sending.topic_specs import dead_letter_spec, topic_spec
+from contexture.sending.topics import dead_letter_spec, topic_spec
 from contexture.storage.home import Storage
 from contexture.storage.state import State
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import typer
 
 from contexture.cli.topic_plans import Planned
-from contexture.kafka.topic_plan import TopicChange
+from contexture.kafka.topics import TopicChange
 
 _SHOWN = 20
 

@@ -11,7 +11,7 @@ from contexture.cli.named_publication import named_publication
 from contexture.cli.topic_plans import topics_of
 from contexture.errors import ConfigurationError
 from contexture.kafka import ReplicaRecord
-from contexture.kafka.newest import newest_records
+from contexture.kafka.reader import newest_records
 
 DEFAULT_CONNECTION = "kafka_default"
 

@@ -10,8 +10,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from contexture.kafka.connection import ConnectionReport, test_connection
-    from contexture.kafka.delivered import Delivered
+    from contexture.kafka.connection_check import ConnectionReport, test_connection
+    from contexture.kafka.consumer_group import GroupMember, ReplicaReader, TopicFilter
     from contexture.kafka.errors import (
         BrokersAwayError,
         DamagedRecordsError,
@@ -20,37 +20,34 @@ if TYPE_CHECKING:
         OffsetGoneError,
         SequenceTakenError,
     )
-    from contexture.kafka.group_member import GroupMember
+    from contexture.kafka.interfaces import Delivered
     from contexture.kafka.partitioner import partition_for, shards_for
-    from contexture.kafka.replica import ReplicaRecord, read_committed
-    from contexture.kafka.replica_reader import ReplicaReader
+    from contexture.kafka.reader import GroupOffsets, ReplicaRecord, read_committed
     from contexture.kafka.settings import ClientSettings
-    from contexture.kafka.starts import GroupOffsets
-    from contexture.kafka.topic_filter import TopicFilter
     from contexture.kafka.topics import TopicSpec, TopicsReport, ensure_topics
 
 _MODULES = {
     "BrokersAwayError": "errors",
     "ClientSettings": "settings",
-    "ConnectionReport": "connection",
+    "ConnectionReport": "connection_check",
     "DamagedRecordsError": "errors",
-    "Delivered": "delivered",
+    "Delivered": "interfaces",
     "FencedError": "errors",
-    "GroupMember": "group_member",
-    "GroupOffsets": "starts",
+    "GroupMember": "consumer_group",
+    "GroupOffsets": "reader",
     "KafkaConfigurationError": "errors",
     "OffsetGoneError": "errors",
-    "ReplicaReader": "replica_reader",
-    "ReplicaRecord": "replica",
+    "ReplicaReader": "consumer_group",
+    "ReplicaRecord": "reader",
     "SequenceTakenError": "errors",
-    "TopicFilter": "topic_filter",
+    "TopicFilter": "consumer_group",
     "TopicSpec": "topics",
     "TopicsReport": "topics",
     "ensure_topics": "topics",
     "partition_for": "partitioner",
-    "read_committed": "replica",
+    "read_committed": "reader",
     "shards_for": "partitioner",
-    "test_connection": "connection",
+    "test_connection": "connection_check",
 }
 
 __all__ = [

@@ -1,8 +1,8 @@
-"""The errors of sending, by what to do about them."""
+"""The errors of Kafka, by what to do about them."""
 
 from __future__ import annotations
 
-from contexture.errors import ConfigurationError, RetriableError
+from contexture.errors import ConfigurationError, ContextureError, RetriableError
 
 
 class KafkaConfigurationError(ConfigurationError):
@@ -34,3 +34,19 @@ class SequenceTakenError(ConfigurationError):
 
 class LedgerLostError(ConfigurationError):
     """The ledger that says what was sent is not there any more: sending now would send records twice."""
+
+
+class SendAgainError(Exception):
+    """The transaction did not happen and may be done again with a new producer.
+
+    Args:
+        error: what to raise to the caller when it is not done again.
+        counted: whether doing it again uses up an attempt.
+        outlived: whether the transaction was open for longer than it may, so that brokers gave it up.
+    """
+
+    def __init__(self, error: ContextureError, *, counted: bool, outlived: bool = False) -> None:
+        super().__init__(str(error))
+        self.error = error
+        self.counted = counted
+        self.outlived = outlived

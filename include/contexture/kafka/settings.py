@@ -1,17 +1,197 @@
-"""What a Kafka connection says, checked, and completed to the configuration of each kind of client."""
+"""The settings of a Kafka connection, checked, and completed for each kind of client."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final
 
-from contexture.kafka import profiles, secret_options, stores
+from contexture.kafka import key_stores
 from contexture.kafka.errors import KafkaConfigurationError
-from contexture.kafka.refused_properties import CONSUMER_ONLY, PRODUCER_ONLY
-from contexture.kafka.settings_problems import problems_of
-from contexture.kafka.translation import servers, translate
+from contexture.kafka.java_properties import (
+    CALLBACKS,
+    CONSUMER_ONLY,
+    JAVA_NAMES,
+    OWNED_NAMES,
+    PRODUCER_ONLY,
+    servers,
+    translate,
+)
+
+PROFILE: Final = "contexture.profile"
+
+"""The name by which the extra of a connection says it."""
+
+Values = Mapping[str, str | int | float | bool]
+
+_PRODUCERS: Final[Mapping[str, Values]] = MappingProxyType(
+    {
+        # Each record leaves at once: small batches, many requests.
+        "latency": {"linger.ms": 0, "socket.nagle.disable": True},
+        # Batches wait until they are full: fewer and better compressed requests, more memory.
+        "throughput": {
+            "linger.ms": 100,
+            "queue.buffering.max.messages": 1_000_000,
+            "queue.buffering.max.kbytes": 524_288,
+        },
+    }
+)
+
+_CONSUMERS: Final[Mapping[str, Values]] = MappingProxyType(
+    {
+        "latency": {"fetch.min.bytes": 1, "fetch.wait.max.ms": 10, "socket.nagle.disable": True},
+        "throughput": {
+            "fetch.min.bytes": 1_048_576,
+            "fetch.wait.max.ms": 500,
+            "fetch.message.max.bytes": 16_777_216,
+            "queued.max.messages.kbytes": 131_072,
+        },
+    }
+)
+
+NAMES: Final = tuple(sorted(_PRODUCERS))
+
+
+def of_producer(options: Mapping[str, object]) -> Values:
+    """What the chosen profile sets for producers; nothing without one."""
+    return _PRODUCERS.get(str(options.get(PROFILE, "")), {})
+
+
+def of_consumer(options: Mapping[str, object]) -> Values:
+    """What the chosen profile sets for readers."""
+    return _CONSUMERS.get(str(options.get(PROFILE, "")), {})
+
+
+def profile_problems(options: Mapping[str, object]) -> list[str]:
+    """A sentence where a profile is named that there is none of."""
+    if PROFILE in options and options[PROFILE] not in NAMES:
+        return [f"{PROFILE}: give {' or '.join(NAMES)}, or leave it out for what lies between"]
+    return []
+
+
+MASK: Final = "***"
+
+_SECRET = re.compile(
+    r"password|secret|passphrase|jaas|token(?!\.endpoint)|key\.pem|keystore\.key$|oauthbearer\.config|credential|assertion",
+    re.IGNORECASE,
+)
+
+# The client quotes what it can't read of this option, from some place in it on.
+_REST = re.compile(r"(beginning at:?).*", re.IGNORECASE | re.DOTALL)
+
+_SHORTEST: Final = 4
+
+
+def is_secret(name: str) -> bool:
+    """Whether an option's value must never be shown."""
+    return bool(_SECRET.search(name))
+
+
+def secret_values(options: Mapping[str, object]) -> tuple[str, ...]:
+    """The secrets among options, the longest first."""
+    found = {str(value) for name, value in options.items() if is_secret(name) and value not in (None, "")}
+    return tuple(sorted(found, key=len, reverse=True))
+
+
+def without_secrets(text: str, options: Mapping[str, object]) -> str:
+    """A text of the client about these options, its secrets replaced."""
+    for value in secret_values(options):
+        if len(value) >= _SHORTEST:
+            text = text.replace(value, MASK)
+    return _REST.sub(rf"\1 {MASK}", text)
+
+
+_NEEDS_USER: Final = frozenset({"PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"})
+
+# What Contexture computes with itself.
+_NUMBERS: Final[Mapping[str, str]] = {
+    "message.max.bytes": "bytes",
+    "queue.buffering.max.kbytes": "kilobytes",
+    "transaction.timeout.ms": "milliseconds",
+    "message.timeout.ms": "milliseconds",
+}
+
+_OTHER_TOKENS: Final = ("enable.sasl.oauthbearer.unsecure.jwt", "sasl.oauthbearer.metadata.authentication.type")
+
+
+def problems_of(
+    options: Mapping[str, object], needed: Mapping[str, object], transaction_timeout_ms: object
+) -> list[str]:
+    """All problems of options that are in this client's names.
+
+    Args:
+        options: what the connection says.
+        needed: options that may only have these values.
+        transaction_timeout_ms: where the connection says nothing.
+    """
+    problems = [f"{name}: {JAVA_NAMES[name]}" for name in options if name in JAVA_NAMES]
+    problems += [f"{name}: {OWNED_NAMES[name]}" for name in options if name in OWNED_NAMES]
+    problems += [f"{name}: remove it (callbacks are set by Contexture)" for name in options if name in CALLBACKS]
+    problems += [
+        f"{name}: remove it (Contexture needs {name}={str(value).lower()})"
+        for name, value in needed.items()
+        if name in options and _normal(options[name]) != _normal(value)
+    ]
+    problems += [
+        f"{name}: give one text, number or true/false, not {type(value).__name__}"
+        for name, value in options.items()
+        if not isinstance(value, str | int | float | bool)
+    ]
+    if not str(options.get("bootstrap.servers", "")).strip():
+        problems.append("bootstrap.servers: give the brokers as host:port,host:port")
+    problems += [
+        f"{name}: give {unit} as a whole number"
+        for name, unit in _NUMBERS.items()
+        if not str(options.get(name, "0")).isdecimal()
+    ]
+    problems += profile_problems(options)
+    return problems + _timeouts(options, transaction_timeout_ms) + _login(options) + key_stores.problems(options)
+
+
+def _timeouts(options: Mapping[str, object], default: object) -> list[str]:
+    given = str(options.get("message.timeout.ms", default))
+    limit = str(options.get("transaction.timeout.ms", default))
+    if "message.timeout.ms" not in options or not (given + limit).isdecimal() or 0 < int(given) <= int(limit):
+        # What is no number is told as such.
+        return []
+    return [f"message.timeout.ms: remove it, or set it to transaction.timeout.ms ({limit}) or less"]
+
+
+def _login(options: Mapping[str, object]) -> list[str]:
+    protocol = str(options.get("security.protocol", "")).upper()
+    mechanism = str(options.get("sasl.mechanism", "")).upper()
+    if mechanism and not protocol.startswith("SASL_"):
+        return ["security.protocol: set it to SASL_SSL (or SASL_PLAINTEXT), or nobody logs in by sasl.mechanism"]
+    if not protocol.startswith("SASL_"):
+        return []
+    if mechanism in _NEEDS_USER:
+        names = ("sasl.username", "sasl.password")
+        return [f"{name}: give it, sasl.mechanism {mechanism} needs it" for name in names if not options.get(name)]
+    if mechanism == "OAUTHBEARER":
+        return _tokens(options)
+    if not mechanism and "sasl.username" in options:
+        return ["sasl.mechanism: set it to PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512, as the brokers have it"]
+    return []
+
+
+def _tokens(options: Mapping[str, object]) -> list[str]:
+    if str(options.get("sasl.oauthbearer.method", "")).lower() == "oidc":
+        # Only the client knows which further options each way of getting a token needs.
+        return []
+    if any(name in options for name in _OTHER_TOKENS):
+        return []
+    return [
+        "sasl.oauthbearer.method: set it to oidc, with sasl.oauthbearer.token.endpoint.url, "
+        "sasl.oauthbearer.client.id and sasl.oauthbearer.client.secret"
+    ]
+
+
+def _normal(value: object) -> str:
+    text = str(value).strip().lower()
+    return "all" if text == "-1" else text
+
 
 Option = str | int | float | bool
 
@@ -19,6 +199,7 @@ Option = str | int | float | bool
 _ALWAYS: Final[Mapping[str, Option]] = MappingProxyType(
     {"acks": "all", "enable.idempotence": True, "partitioner": "murmur2_random"}
 )
+
 _PRODUCER_DEFAULTS: Final[Mapping[str, Option]] = MappingProxyType(
     {
         "compression.type": "lz4",
@@ -31,8 +212,10 @@ _PRODUCER_DEFAULTS: Final[Mapping[str, Option]] = MappingProxyType(
         "queue.buffering.max.kbytes": 131_072,
     }
 )
+
 # Producers and admin clients make a topic by asking for it where brokers allow that, with the brokers' defaults.
 _NEVER_BY_ASKING: Final[Mapping[str, Option]] = MappingProxyType({"allow.auto.create.topics": False})
+
 _CONSUMER_DEFAULTS: Final[Mapping[str, Option]] = MappingProxyType(
     {
         "group.id": "contexture",
@@ -46,7 +229,9 @@ _CONSUMER_DEFAULTS: Final[Mapping[str, Option]] = MappingProxyType(
         "fetch.wait.max.ms": 20,
     }
 )
+
 _KBYTE: Final = 1024
+
 _QUEUE_SHARE: Final = 1.25
 
 
@@ -129,7 +314,7 @@ class ClientSettings:
 
     def producer(self, transactional_id: str | None = None) -> dict[str, Option]:
         """The configuration of an idempotent producer; with an id, of a transactional one."""
-        defaults = {**_PRODUCER_DEFAULTS, **profiles.of_producer(self.options)}
+        defaults = {**_PRODUCER_DEFAULTS, **of_producer(self.options)}
         options = {**self._with(defaults, without=CONSUMER_ONLY), **_ALWAYS}
         options |= {"delivery.report.only.error": True, **_NEVER_BY_ASKING}
         if "queue.buffering.max.kbytes" not in self.options:
@@ -143,7 +328,7 @@ class ClientSettings:
     def consumer(self, *, isolation: str = "read_committed") -> dict[str, Option]:
         """The configuration of a reader that names its own partitions and offsets, and commits nothing."""
         return {
-            **self._with({**_CONSUMER_DEFAULTS, **profiles.of_consumer(self.options)}, without=PRODUCER_ONLY),
+            **self._with({**_CONSUMER_DEFAULTS, **of_consumer(self.options)}, without=PRODUCER_ONLY),
             "isolation.level": isolation,
             "enable.auto.commit": False,
             "enable.auto.offset.store": False,
@@ -164,11 +349,11 @@ class ClientSettings:
 
     def secrets(self) -> tuple[str, ...]:
         """The values that must be masked in logs."""
-        return secret_options.secret_values(self.options)
+        return secret_values(self.options)
 
     def without_secrets(self, text: str) -> str:
         """A text of the client, none of these settings' secrets in it."""
-        return secret_options.without_secrets(text, self.options)
+        return without_secrets(text, self.options)
 
     def shown(self) -> dict[str, str]:
         """The options by name, sorted, for people to look at: no secret's value."""
@@ -181,15 +366,12 @@ class ClientSettings:
         return ClientSettings.from_extra, (dict(self.options),)
 
     def _masked(self) -> dict[str, Option]:
-        return {
-            name: secret_options.MASK if secret_options.is_secret(name) else value
-            for name, value in sorted(self.options.items())
-        }
+        return {name: MASK if is_secret(name) else value for name, value in sorted(self.options.items())}
 
     def _with(self, defaults: Mapping[str, Option], without: frozenset[str] = frozenset()) -> dict[str, Option]:
-        hidden = without | stores.replaced(self.options) | {profiles.PROFILE}
+        hidden = without | key_stores.replaced(self.options) | {PROFILE}
         given = {name: value for name, value in self.options.items() if name not in hidden}
-        return {**defaults, **given, **stores.client_options(self.options)}
+        return {**defaults, **given, **key_stores.client_options(self.options)}
 
 
 def _option(value: object) -> Option:

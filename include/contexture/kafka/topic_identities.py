@@ -8,9 +8,9 @@ from concurrent.futures import Future
 from typing import Any, Final
 
 from contexture.errors import RetriableError
-from contexture.kafka.admin_calls import CALL_SECONDS, AdminCalls
+from contexture.kafka.admin import CALL_SECONDS, AdminCalls
+from contexture.kafka.broker_wait import Patience
 from contexture.kafka.clients import client_error, error_in
-from contexture.kafka.patience import Patience
 from contexture.kafka.settings import ClientSettings
 
 MADE_SECONDS: Final = 60.0

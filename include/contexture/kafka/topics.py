@@ -1,25 +1,83 @@
-"""Topics are there before the first record: missing ones are made in bulk, existing ones are never changed."""
+"""Topics exist before the first record: a plan of what to create, grow and configure, and its execution."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import Literal
 
 from contexture.errors import ConfigurationError
+from contexture.kafka.admin import ListedTopic, NewTopicOrder, TopicAdmin
+from contexture.kafka.broker_wait import Patience
 from contexture.kafka.errors import KafkaConfigurationError
-from contexture.kafka.patience import Patience
 from contexture.kafka.settings import ClientSettings
-from contexture.kafka.topic_admin import NewTopicOrder, TopicAdmin
-from contexture.kafka.topic_listing import ListedTopic
-from contexture.kafka.topic_retention import check_retention
+
+_KEY = "cleanup.policy"
+
+_LIMITS = ("retention.ms", "retention.bytes")
+
+_UNLIMITED = "-1"
+
+_SHOWN = 5
+
+
+def find_loss(spec: TopicSpec, config: Mapping[str, str]) -> str | None:
+    """Returns why an existing topic would lose records that its publication wants kept; None where it keeps them.
+
+    Args:
+        spec: the topic as the publication wants it.
+        config: the topic's configuration in force, by Kafka's names; settings that are absent count as harmless.
+    """
+    policies = {policy.strip() for policy in config.get(_KEY, "").split(",")}
+    if spec.keep == "history":
+        if "compact" not in policies:
+            return None
+        return f"{_KEY} is {config[_KEY]}: compaction removes all but the newest record of each key"
+    limits = [f"{name} is {config[name]}" for name in _LIMITS if config.get(name, _UNLIMITED) != _UNLIMITED]
+    if "delete" not in policies or not limits:
+        return None
+    return f"{_KEY} is {config[_KEY]} and {' and '.join(limits)}: Kafka removes what has not changed for long"
+
+
+def check_retention(specs: Iterable[TopicSpec], configs: Mapping[str, Mapping[str, str]]) -> None:
+    """Checks that existing topics keep what is sent to them.
+
+    Args:
+        specs: existing topics as their publications want them.
+        configs: the configuration in force of each, by name.
+
+    Raises:
+        KafkaConfigurationError: one or more would lose records.
+    """
+    losses = [(spec, why) for spec in specs if (why := find_loss(spec, configs.get(spec.name, {})))]
+    if not losses:
+        return
+    first, why = losses[0]
+    wanted = first.full_config()[_KEY]
+    more = f"; also {', '.join(spec.name for spec, _ in losses[1:_SHOWN])}" if losses[1:] else ""
+    rest = f" and {len(losses) - _SHOWN} more" if len(losses) > _SHOWN else ""
+    other = "latest" if first.keep == "history" else "history"
+    raise KafkaConfigurationError(
+        f"topic {first.name} would lose records that topics.keep: {first.keep} is to keep: {why}{more}{rest}",
+        next_step=f"run `contexture topics apply` (or kafka-configs --alter --entity-type topics --entity-name "
+        f"{first.name} --add-config {_KEY}={wanted}), then clear this task; or write keep: {other} if that is what "
+        "the topic is for",
+        topic=first.name,
+    )
+
 
 MAX_BROKER_PARTITIONS = 15_000
+
 """Partitions that a broker holds at most. Each takes two memory maps, or four where its first records are older than
 `segment.ms` (it then has two segments), and Linux allows a process 65,530 by default."""
+
 UNKNOWN_SETTING = "unknown"
+
 """What is found of a setting that the brokers do not have."""
+
 _POLICY = {"latest": "compact", "history": "delete"}
+
 _WAIT_SECONDS = 300.0
 
 
@@ -188,3 +246,147 @@ def drift_of(
             pairs[name] = (value, configs.get(spec.name, {}).get(name, UNKNOWN_SETTING))
         found += [TopicDrift(spec.name, name, want, have) for name, (want, have) in pairs.items() if want != have]
     return tuple(found)
+
+
+_PLAN_WAIT_SECONDS = 60.0
+
+
+class Way(Enum):
+    """How a difference can be removed."""
+
+    GROW = "grow"
+    GROW_KEYED = "grow, keys move"
+    CONFIGURE = "configure"
+    BY_HAND = "by hand"
+
+
+_ADVICE: Mapping[Way, str] = {
+    Way.GROW: "contexture topics apply",
+    Way.GROW_KEYED: "contexture topics apply --grow-keyed: records of most keys go to other partitions from then on, "
+    "and earlier ones stay where they are, on compacted topics too; a new topic keeps keys together",
+    Way.CONFIGURE: "contexture topics apply",
+}
+
+_FEWER = "Kafka takes no partition away: make a new topic, or put the number it has into topics.partitions"
+
+_NO_SETTING = "the brokers have no such setting: correct topics.config"
+
+_REPLICAS = "move replicas with Kafka's kafka-reassign-partitions, or put their number into topics.replication_factor"
+
+
+@dataclass(frozen=True, slots=True)
+class TopicChange:
+    """One difference, how it can be removed, and what to do for it."""
+
+    drift: TopicDrift
+    way: Way
+    advice: str
+
+
+@dataclass(frozen=True, slots=True)
+class TopicsPlan:
+    """What was found.
+
+    Attributes:
+        missing: topics that aren't there; the next run that sends to them makes them.
+        alike: how many are as they should be.
+        changes: what differs, by topic.
+    """
+
+    missing: tuple[str, ...]
+    alike: int
+    changes: tuple[TopicChange, ...]
+
+    @property
+    def moves_keys(self) -> tuple[str, ...]:
+        """Topics whose keys would go to other partitions."""
+        return tuple(change.drift.topic for change in self.changes if change.way is Way.GROW_KEYED)
+
+
+def change_for(drift: TopicDrift, *, keyed: bool) -> TopicChange:
+    """How one difference can be removed.
+
+    Args:
+        drift: the difference.
+        keyed: records of the topic have keys, which tell their partitions.
+    """
+    if drift.setting == "replication_factor":
+        return TopicChange(drift, Way.BY_HAND, _REPLICAS)
+    if drift.found == UNKNOWN_SETTING:
+        return TopicChange(drift, Way.BY_HAND, _NO_SETTING)
+    if drift.setting != "partitions":
+        return TopicChange(drift, Way.CONFIGURE, _ADVICE[Way.CONFIGURE])
+    if int(drift.wanted) < int(drift.found):
+        return TopicChange(drift, Way.BY_HAND, _FEWER)
+    way = Way.GROW_KEYED if keyed else Way.GROW
+    return TopicChange(drift, way, _ADVICE[way])
+
+
+def plan_topics(
+    settings: ClientSettings,
+    specs: Iterable[TopicSpec],
+    keyed: frozenset[str],
+    *,
+    wait_seconds: float = _PLAN_WAIT_SECONDS,
+    progress: Callable[[str], None] = lambda sentence: None,
+) -> TopicsPlan:
+    """Compares topics with what publications say; changes nothing.
+
+    Args:
+        settings: the connection.
+        specs: the topics; a name may come several times when it is always the same.
+        keyed: those whose records have keys.
+        wait_seconds: how long brokers are waited for.
+        progress: gets a sentence now and then while they are.
+
+    Raises:
+        ConfigurationError: two publications want one topic in two ways.
+        KafkaConfigurationError: this user may not look.
+        BrokersAwayError: nobody answers.
+    """
+    wanted = by_name(specs)
+    admin = TopicAdmin(settings, Patience(wait_seconds, progress))
+    listed = admin.listed() if wanted else {}
+    existing = [spec for name, spec in wanted.items() if name in listed]
+    found = drift_of(existing, listed, admin.configs([spec.name for spec in existing]))
+    changes = tuple(change_for(drift, keyed=drift.topic in keyed) for drift in found)
+    missing = tuple(sorted(name for name in wanted if name not in listed))
+    return TopicsPlan(missing, len(existing) - len({drift.topic for drift in found}), changes)
+
+
+def apply_plan(
+    settings: ClientSettings, plan: TopicsPlan, *, grow_keyed: bool = False, wait_seconds: float = _PLAN_WAIT_SECONDS
+) -> tuple[TopicChange, ...]:
+    """Makes the changes that can be made; gives those that were made. What is to be done by hand stays.
+
+    Args:
+        settings: the connection.
+        plan: what was found.
+        grow_keyed: whether keys may go to other partitions.
+        wait_seconds: how long brokers are waited for.
+
+    Raises:
+        ConfigurationError: keys would move and may not; nothing is changed then.
+        KafkaConfigurationError: the brokers refuse a change.
+        BrokersAwayError: nobody answers.
+    """
+    if plan.moves_keys and not grow_keyed:
+        raise ConfigurationError(
+            f"{len(plan.moves_keys)} topics with keys would get more partitions, the first is {plan.moves_keys[0]}: "
+            "most keys would go to other partitions, and their earlier records would stay where they are",
+            next_step="confirm with --grow-keyed, or put the number they have into topics.partitions; a new topic "
+            "keeps the records of a key together",
+        )
+    admin = TopicAdmin(settings, Patience(wait_seconds))
+    made = tuple(change for change in plan.changes if change.way is not Way.BY_HAND)
+    grown = {change.drift.topic: int(change.drift.wanted) for change in made if change.way is not Way.CONFIGURE}
+    for topic, partitions in grown.items():
+        admin.grow(topic, partitions)
+    configured: dict[str, dict[str, str]] = {}
+    for change in made:
+        if change.way is Way.CONFIGURE:
+            configured.setdefault(change.drift.topic, {})[change.drift.setting] = change.drift.wanted
+    admin.configure(configured)
+    if grown:
+        admin.await_usable(grown, wait_seconds)
+    return made

@@ -9,39 +9,43 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from contexture.sending.attempts import AfterFailure
     from contexture.sending.claims import ClaimReport, Claims
-    from contexture.sending.encoding import Encode, encoded_values, one_after_the_other, partitioned
-    from contexture.sending.ledger import Ledger
-    from contexture.sending.ledger_entry import LedgerEntry
-    from contexture.sending.progress import Progress, SendProgress
+    from contexture.sending.context import (
+        Encode,
+        Progress,
+        SendProgress,
+        encoded_values,
+        one_after_the_other,
+        partitioned,
+        timed_by_sending,
+    )
+    from contexture.sending.interfaces import ShardReader
+    from contexture.sending.ledger import Ledger, LedgerEntry, SenderNames
     from contexture.sending.publisher import Publisher
-    from contexture.sending.record_size import LARGEST_RECORD_BYTES, for_structures, structure_topic_config
-    from contexture.sending.record_times import timed_by_sending
-    from contexture.sending.senders import SenderNames
-    from contexture.sending.sending_ports import ShardReader
-    from contexture.sending.tally import ShardResult
+    from contexture.sending.shard_sender import AfterFailure
+    from contexture.sending.size_limits import LARGEST_RECORD_BYTES, for_structures, structure_topic_config
+    from contexture.sending.transactions import ShardResult
 
 _MODULES = {
-    "AfterFailure": "attempts",
+    "AfterFailure": "shard_sender",
     "ClaimReport": "claims",
     "Claims": "claims",
-    "Encode": "encoding",
-    "LARGEST_RECORD_BYTES": "record_size",
+    "Encode": "context",
+    "LARGEST_RECORD_BYTES": "size_limits",
     "Ledger": "ledger",
-    "LedgerEntry": "ledger_entry",
-    "Progress": "progress",
+    "LedgerEntry": "ledger",
+    "Progress": "context",
     "Publisher": "publisher",
-    "SendProgress": "progress",
-    "SenderNames": "senders",
-    "ShardReader": "sending_ports",
-    "ShardResult": "tally",
-    "encoded_values": "encoding",
-    "for_structures": "record_size",
-    "one_after_the_other": "encoding",
-    "partitioned": "encoding",
-    "structure_topic_config": "record_size",
-    "timed_by_sending": "record_times",
+    "SendProgress": "context",
+    "SenderNames": "ledger",
+    "ShardReader": "interfaces",
+    "ShardResult": "transactions",
+    "encoded_values": "context",
+    "for_structures": "size_limits",
+    "one_after_the_other": "context",
+    "partitioned": "context",
+    "structure_topic_config": "size_limits",
+    "timed_by_sending": "context",
 }
 
 __all__ = [

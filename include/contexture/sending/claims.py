@@ -16,22 +16,18 @@ from functools import partial
 from typing import Final, TypeVar
 
 from contexture.errors import ContextureError, RetriableError
+from contexture.kafka.broker_wait import Patience
 from contexture.kafka.clients import transactional_producer
-from contexture.kafka.errors import FencedError
-from contexture.kafka.failures import SendAgainError
-from contexture.kafka.opening import open_session
-from contexture.kafka.patience import Patience
-from contexture.kafka.ports import OpenProducer
-from contexture.kafka.session import Session
+from contexture.kafka.errors import FencedError, SendAgainError
+from contexture.kafka.interfaces import OpenProducer
+from contexture.kafka.producer import Session, open_session
+from contexture.kafka.reader import Place
 from contexture.kafka.settings import ClientSettings
-from contexture.kafka.starts import Place
-from contexture.sending.arbitration import sequence_taken
-from contexture.sending.hidden import LOOK_AGAIN_SECONDS
-from contexture.sending.ledger_entry import LedgerEntry
-from contexture.sending.senders import SenderNames
-from contexture.sending.sending_ports import HiddenPort, LedgerPort
-from contexture.sending.settlement import GRACE_SECONDS
-from contexture.sending.takeover import FENCED_WAITS_SECONDS
+from contexture.sending.interfaces import HiddenPort, LedgerPort
+from contexture.sending.ledger import LedgerEntry, SenderNames
+from contexture.sending.open_transactions import LOOK_AGAIN_SECONDS
+from contexture.sending.resume import FENCED_WAITS_SECONDS, sequence_taken
+from contexture.sending.unfinished import GRACE_SECONDS
 
 _LOG: Final = logging.getLogger(__name__)
 # The marker of an abort may be left out too.

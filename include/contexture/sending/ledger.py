@@ -6,18 +6,328 @@ with a partition of its own, no other sender's open transaction can hide a shard
 
 from __future__ import annotations
 
-from contextlib import suppress
-from dataclasses import dataclass
+import builtins
+import json
+import time
+from collections.abc import Iterator
+from contextlib import closing, suppress
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
 
 from contexture.errors import DefectError
-from contexture.kafka.patience import Patience
+from contexture.kafka.admin import NewTopicOrder, TopicAdmin
+from contexture.kafka.broker_wait import Patience
+from contexture.kafka.callbacks import ClientWatch
+from contexture.kafka.clients import connect, reader
+from contexture.kafka.consumer_group import LEDGER_PREFIX
+from contexture.kafka.errors import KafkaConfigurationError
+from contexture.kafka.reader import raise_unreadable, read_committed
 from contexture.kafka.settings import ClientSettings
-from contexture.kafka.topic_admin import TopicAdmin
 from contexture.sending.ledger_copies import LedgerCopies, ledger_copies
-from contexture.sending.ledger_entry import LedgerEntry
-from contexture.sending.ledger_reader import LedgerReader
-from contexture.sending.ledger_topic import cleanup_policy, ensure_ledger, ledger_partitions
-from contexture.sending.senders import SenderNames
+from contexture.storage.documents import check_format
+
+if TYPE_CHECKING:
+    from confluent_kafka import Consumer, Message
+
+    from contexture.kafka.interfaces import KafkaErrorLike
+
+FORMAT: Final = 1
+
+"""Raised when an entry changes in a way that an earlier Contexture could not go on from."""
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerEntry:
+    """What the last committed transaction of a shard left behind.
+
+    Attributes:
+        outbox: id of the outbox.
+        sequence: its place in the publication's order.
+        position: the next position to send.
+        records, bytes: what that transaction held (bytes of keys and values, before compression).
+        transaction: its number in the outbox; -1 when nothing was sent (a claim).
+        source_transaction: the registry's own transaction it carried, if any.
+        at: when it was about to be committed, with a time zone.
+        source_deletions: whether that was the deletions of the registry's transaction, which follow its additions and
+            modifications.
+        dead_letters: positions of this outbox's shard whose records went to the dead-letter topic, with this
+            transaction or an earlier one.
+        format: of the entry.
+        since: when the sending of the outbox's shard began, with a time zone; None in rows of earlier versions, and in
+            those that no sending wrote.
+    """
+
+    outbox: str
+    sequence: int
+    position: int
+    records: int
+    bytes: int
+    transaction: int
+    source_transaction: int | None
+    at: datetime
+    source_deletions: bool = False
+    dead_letters: tuple[int, ...] = ()
+    format: int = FORMAT
+    since: datetime | None = None
+
+    @property
+    def source_place(self) -> tuple[int, bool] | None:
+        """Where it stands in the registry's order: greater is later; None where the registry gave no number."""
+        return None if self.source_transaction is None else (self.source_transaction, self.source_deletions)
+
+    def to_json(self) -> builtins.bytes:
+        """The value of the ledger's record."""
+        members = {**asdict(self), "at": self.at.isoformat()}
+        if not self.dead_letters:
+            del members["dead_letters"]
+        if self.since is None:
+            del members["since"]
+        else:
+            members["since"] = self.since.isoformat()
+        return json.dumps(members, separators=(",", ":")).encode()
+
+    @classmethod
+    def from_json(cls, value: builtins.bytes) -> LedgerEntry:
+        """The entry that `to_json` wrote; members added by later versions are passed over.
+
+        Members that earlier versions did not write are read as their defaults.
+
+        Raises:
+            DefectError: the value is not a ledger entry.
+            UnknownFormatError: another version of Contexture wrote it.
+        """
+        try:
+            check_format("a row of the ledger", msgspec.json.decode(value, type=_Said).format, FORMAT)
+            entry = msgspec.json.decode(value, type=cls)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
+            # `from None`: the decoder's words may quote what a stranger wrote.
+            raise _no_entry(type(problem).__name__) from None
+        if entry.at.tzinfo is None or (entry.since is not None and entry.since.tzinfo is None):
+            raise _no_entry("a time without its zone")
+        return entry
+
+
+class _Said(msgspec.Struct):
+    """What a row says of its format."""
+
+    format: Any = None
+
+
+def _no_entry(why: str) -> DefectError:
+    return DefectError(
+        f"a record of the ledger is not an entry of it ({why})",
+        next_step="find out who else writes to contexture.ledger.*, and abandon the outbox if in doubt",
+    )
+
+
+_CALL_SECONDS = 2.0
+
+_STABLE_POLL_SECONDS = 0.05
+
+# How long a transaction on the ledger is given to be settled, before it is looked at.
+_GRACE_SECONDS = 5.0
+
+# The wanted row is nearly always among the last few: only when it is not, more is read.
+_FIRST_WINDOW = 64
+
+_WINDOW_GROWTH = 64
+
+
+class LedgerReader:
+    """Finds the last committed value of a key in a partition.
+
+    Args:
+        settings: the connection.
+        admin: of the same connection.
+        patience: how long brokers are waited for.
+    """
+
+    def __init__(self, settings: ClientSettings, admin: TopicAdmin, patience: Patience) -> None:
+        self._settings = settings
+        self._admin = admin
+        self._patience = patience
+        self._watch = ClientWatch()
+
+    def last_value(self, topic: str, partition: int, key: bytes, *, settled: bool) -> bytes | None:
+        """The last committed value of `key` in a partition, None when there is none.
+
+        Args:
+            topic: the ledger.
+            partition: the shard.
+            key: the shard's key.
+            settled: wait until no transaction that began before this call is open, so that nothing committed is
+                hidden behind it. A transaction of this key that nobody will settle any more is not waited for.
+        """
+        place = (topic, partition)
+        end = self._settled_end(place, key) if settled else self._end(place, committed=True)
+        found = self._last_seen(place, key, end)
+        return None if found is None else found[1]
+
+    def unseen_values(self, topic: str, partition: int, key: bytes) -> list[bytes]:
+        """The values of `key` that follow the last one that readers see, in their order: undecided ones and aborted."""
+        place = (topic, partition)
+        end = self._end(place, committed=False)
+        seen = self._last_seen(place, key, self._end(place, committed=True))
+        start = 0 if seen is None else seen[0] + 1
+        # What follows a committed row is its marker.
+        if start >= end or (seen is not None and end - start == 1):
+            return []
+        with closing(reader(self._settings, self._watch, isolation="read_uncommitted")) as consumer:
+            return [value for _, value in self._between(consumer, place, start, end, key)]
+
+    def _last_seen(self, place: tuple[str, int], key: bytes, end: int) -> tuple[int, bytes] | None:
+        """Offset and value."""
+        window = _FIRST_WINDOW
+        with closing(reader(self._settings, self._watch)) as consumer:
+            while end > 0:
+                found = self._between(consumer, place, max(0, end - window), end, key)
+                if found or window >= end:
+                    return found[-1] if found else None
+                window *= _WINDOW_GROWTH
+        return None
+
+    def hidden_values(self, topic: str, partition: int, key: bytes) -> list[bytes]:
+        """The values of `key` that a partition hides behind its last stable offset, in their order."""
+        place = (topic, partition)
+        end = self._end(place, committed=False)
+        stable = self._end(place, committed=True)
+        if stable >= end:
+            return []
+        with closing(reader(self._settings, self._watch, isolation="read_uncommitted")) as consumer:
+            return [value for _, value in self._between(consumer, place, stable, end, key)]
+
+    def _end(self, place: tuple[str, int], *, committed: bool) -> int:
+        return self._admin.ends([place], committed=committed)[place]
+
+    def _settled_end(self, place: tuple[str, int], key: bytes) -> int:
+        """The end of now, once the last stable offset has come up to it, or once it is known that it never will."""
+        target = self._end(place, committed=False)
+        started, looks_at = self._patience.now(), _GRACE_SECONDS
+        while (end := self._end(place, committed=True)) < target:
+            waited = self._patience.now() - started
+            # The key has one sender, and that one has none open: a row of it that is hidden stays so.
+            if waited >= looks_at and self.hidden_values(*place, key):
+                return end
+            looks_at = max(looks_at, waited + _GRACE_SECONDS) if waited >= looks_at else looks_at
+            time.sleep(_STABLE_POLL_SECONDS)
+            # Answered, so not the brokers' fault; but a hanging transaction would hold us here for ever.
+            self._patience.waited_since(started, "an earlier transaction on the ledger is not settled")
+        return end
+
+    def _between(
+        self, consumer: Consumer, place: tuple[str, int], start: int, end: int, key: bytes
+    ) -> list[tuple[int, bytes]]:
+        from confluent_kafka import KafkaError, TopicPartition
+
+        connect(consumer, place[0], _CALL_SECONDS)
+        consumer.assign([TopicPartition(*place, start)])
+        found: list[tuple[int, bytes]] = []
+        while True:
+            message = consumer.poll(_CALL_SECONDS)
+            error = None if message is None else message.error()
+            if message is None:
+                self._watch.raise_refusal("reading the ledger")
+                self._patience.waited("the ledger is not answered")
+            elif error is None:
+                if message.key() == key:
+                    found.append((int(message.offset() or 0), bytes(message.value() or b"")))
+            elif error.code() == KafkaError._PARTITION_EOF:
+                # A broker that has just come back may know of less at first.
+                if int(message.offset() or 0) >= end:
+                    self._patience.relieve()
+                    return found
+            else:
+                self._wait_or_raise(error, message)
+
+    def _wait_or_raise(self, error: KafkaErrorLike, message: Message) -> None:
+        self._watch.raise_refusal("reading the ledger")
+        raise_unreadable(error, message, "reading the ledger")
+        self._patience.waited(self._watch.last_words(error))
+
+
+_POLICY = "cleanup.policy"
+
+_CONFIG = {_POLICY: "compact"}
+
+# A partition without a leader loses the markers of transactions that are settled meanwhile.
+_REPLICAS = 3
+
+_IN_SYNC = {"min.insync.replicas": "2"}
+
+
+def ledger_partitions(admin: TopicAdmin, name: str) -> int:
+    """How many partitions the ledger has; 0 when there is no such topic."""
+    found = admin.found(name)
+    return 0 if found is None else found.partitions
+
+
+def cleanup_policy(admin: TopicAdmin, name: str) -> str | None:
+    """The ledger's `cleanup.policy`; None when there is no such topic, or this user may not see it."""
+    if admin.found(name) is None:
+        return None
+    try:
+        return admin.configs([name])[name].get(_POLICY)
+    except KafkaConfigurationError:
+        # Without DESCRIBE_CONFIGS nothing else is wrong; rows that are missing are noticed all the same.
+        return None
+
+
+def ensure_ledger(admin: TopicAdmin, name: str, shards: int, replication_factor: int) -> None:
+    """Gives every shard a partition that can be used; makes or grows the topic where needed.
+
+    Args:
+        admin: of the cluster.
+        name: of the topic.
+        shards: how many partitions it needs.
+        replication_factor: of a topic that is made; -1: three, or as many as there are brokers.
+    """
+    listed = admin.listed(name).get(name)
+    if listed is not None and listed.partitions >= shards and listed.usable:
+        return
+    if listed is None:
+        replicas = replication_factor if replication_factor > 0 else min(_REPLICAS, admin.brokers())
+        config = _CONFIG | (_IN_SYNC if replicas >= _REPLICAS else {})
+        admin.create([NewTopicOrder(name, shards, replicas, config)])
+    elif listed.partitions < shards:
+        admin.grow(name, shards)
+    admin.await_usable({name: shards})
+
+
+@dataclass(frozen=True, slots=True)
+class SenderNames:
+    """How the senders of one publication are called in Kafka.
+
+    Args:
+        publication: its name.
+        prefix: what transactional ids begin with (`publish.transactional_id_prefix`), never empty.
+        backfill: start of the backfilled interval, or None for normal runs. Backfills run beside normal runs, so they
+            have ids, keys and a ledger of their own.
+    """
+
+    publication: str
+    prefix: str = "tx"
+    backfill: str | None = None
+
+    def __post_init__(self) -> None:
+        if not self.publication or not self.prefix or self.backfill == "":
+            raise ValueError("publication, prefix and backfill must not be empty")
+
+    @property
+    def ledger_topic(self) -> str:
+        """The topic that says how far each shard got."""
+        return f"{LEDGER_PREFIX}{self.publication}{'' if self.backfill is None else '.backfill'}"
+
+    def transactional_id(self, shard: int) -> str:
+        """The id that only one living sender of this shard may have."""
+        middle = "" if self.backfill is None else f"backfill.{self.backfill}."
+        return f"{self.prefix}.{self.publication}.{middle}{shard}"
+
+    def ledger_key(self, shard: int) -> bytes:
+        """The key of this shard's row in the ledger."""
+        return (str(shard) if self.backfill is None else f"{self.backfill}/{shard}").encode()
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,3 +460,23 @@ class Ledger:
     def _entry(self, shard: int, *, settled: bool) -> LedgerEntry | None:
         value = self._reader.last_value(self.topic, shard, self.key(shard), settled=settled)
         return None if value is None else LedgerEntry.from_json(value)
+
+
+def ledger_history(
+    settings: ClientSettings, publication: str, *, timeout_seconds: float = 60.0
+) -> Iterator[tuple[int, LedgerEntry]]:
+    """Every committed row of a publication's ledgers with its shard, also of backfills; those of a shard in order.
+
+    What compaction has taken is missing: of each shard at least the last row is there. Nothing where no run ever sent.
+
+    Raises:
+        KafkaConfigurationError: this user may not read them.
+        BrokersAwayError: the brokers were silent for too long.
+        DefectError: a record of a ledger is not a row of it.
+    """
+    names = (SenderNames(publication), SenderNames(publication, backfill="any"))
+    listed = TopicAdmin(settings, Patience(timeout_seconds)).listed()
+    there = [each.ledger_topic for each in names if each.ledger_topic in listed]
+    for record in read_committed(settings, there, timeout_seconds=timeout_seconds) if there else ():
+        if record.value is not None:
+            yield record.partition, LedgerEntry.from_json(record.value)

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Protocol
 
+from contexture.kafka.admin import ListedTopic
 from contexture.kafka.errors import KafkaConfigurationError
-from contexture.kafka.topic_listing import ListedTopic
 
 _REPLICAS: Final = 3
 _IN_SYNC: Final = 2

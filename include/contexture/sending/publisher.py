@@ -5,25 +5,18 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable
 
+from contexture.kafka.broker_wait import Patience
 from contexture.kafka.clients import transactional_producer
-from contexture.kafka.delivered import Delivered
-from contexture.kafka.patience import Patience
-from contexture.kafka.ports import OpenProducer
+from contexture.kafka.interfaces import Delivered, OpenProducer
 from contexture.kafka.settings import ClientSettings
-from contexture.sending.attempts import AfterFailure, taken_from
-from contexture.sending.dead_letter import DeadLetters
-from contexture.sending.encoding import Encode
-from contexture.sending.equipment import Equipment
-from contexture.sending.expected_row import ExpectedRow
-from contexture.sending.hidden import HiddenRecords
-from contexture.sending.ledger import Ledger
-from contexture.sending.ledger_entry import LedgerEntry
-from contexture.sending.progress import Progress, silent
-from contexture.sending.request_limit import RequestLimit
-from contexture.sending.senders import SenderNames
-from contexture.sending.sending import Sending
-from contexture.sending.sending_ports import HiddenPort, LedgerPort, ShardReader
-from contexture.sending.tally import ShardResult
+from contexture.sending.context import Encode, Equipment, Progress, silent
+from contexture.sending.dead_letters import DeadLetters, RequestLimit
+from contexture.sending.interfaces import HiddenPort, LedgerPort, ShardReader
+from contexture.sending.ledger import Ledger, LedgerEntry, SenderNames
+from contexture.sending.open_transactions import HiddenRecords
+from contexture.sending.resume import ExpectedRow
+from contexture.sending.shard_sender import AfterFailure, Sending, taken_from
+from contexture.sending.transactions import ShardResult
 
 
 class Publisher:
@@ -35,7 +28,7 @@ class Publisher:
         shards: how many shards the outbox has; the ledger gets a partition for each.
         broker_wait_seconds: how long brokers are waited for before an attempt counts as failed.
         progress: is told what goes on.
-        encode: changes rows before they are sent (`contexture.sending.encoding`).
+        encode: changes rows before they are sent (`contexture.sending.context`).
         delivered: is told of each record that a broker has taken or not.
         dead_letters: where records go that can never be sent; without it they stop the sending. Not for registries,
             whose transactions would have holes.

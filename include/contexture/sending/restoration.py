@@ -1,10 +1,10 @@
 """Puts back what Kafka committed and readers will never see: records of transactions that the ledger calls done.
 
-A coordinator leaves out the commit marker of a partition that has no leader (`hidden`). The records there wait, and the
-next marker of their sender decides about them: an abort takes them away, after their transaction was answered as
-committed. So a sender that goes on with an outbox looks at the partitions that had another leader since the outbox was
-begun. What is still undecided there is aborted, and everything of done transactions that is in the log and that readers
-don't see is sent again. Nothing of the outbox followed it in its partition, so each key keeps its order.
+A coordinator leaves out the commit marker of a partition that has no leader (`open_transactions`). The records there
+wait, and the next marker of their sender decides about them: an abort takes them away, after their transaction was
+answered as committed. So a sender that goes on with an outbox looks at the partitions that had another leader since the
+outbox was begun. What is still undecided there is aborted, and everything of done transactions that is in the log and
+that readers don't see is sent again. Nothing of the outbox followed it in its partition, so each key keeps its order.
 """
 
 from __future__ import annotations
@@ -18,15 +18,14 @@ from typing import Final
 import pyarrow as pa
 
 from contexture.kafka.errors import KafkaConfigurationError
-from contexture.kafka.replica import ReplicaRecord
-from contexture.kafka.rows import Row
-from contexture.kafka.session import Session
-from contexture.kafka.starts import Place
-from contexture.sending.dead_letter import position_of
-from contexture.sending.hidden import LOOK_AGAIN_SECONDS, held_back, places_until
-from contexture.sending.ledger_entry import LedgerEntry
-from contexture.sending.rows_pieces import pieces, topics_until
-from contexture.sending.sending_ports import HiddenPort
+from contexture.kafka.produce import Row
+from contexture.kafka.producer import Session
+from contexture.kafka.reader import Place, ReplicaRecord
+from contexture.sending.dead_letters import position_of
+from contexture.sending.interfaces import HiddenPort
+from contexture.sending.ledger import LedgerEntry
+from contexture.sending.open_transactions import LOOK_AGAIN_SECONDS, held_back, places_until
+from contexture.sending.pieces import pieces, topics_until
 from contexture.sending.shard_records import Fingerprint, ShardRecords, fingerprint
 
 _LOG: Final = logging.getLogger(__name__)

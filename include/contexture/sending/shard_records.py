@@ -7,11 +7,11 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from hashlib import blake2b
 from typing import Final
 
-from contexture.kafka.session import ABORTED_KEY
-from contexture.kafka.starts import Place
-from contexture.sending.dead_letter import DeadLetters, left_of
-from contexture.sending.rows_pieces import Piece, pieces
-from contexture.sending.sending_ports import ShardReader
+from contexture.kafka.producer import ABORTED_KEY
+from contexture.kafka.reader import Place
+from contexture.sending.dead_letters import DeadLetters, left_of
+from contexture.sending.interfaces import ShardReader
+from contexture.sending.pieces import Piece, pieces
 
 Fingerprint = tuple[bytes | None, bytes | None]
 """A record's key, and a digest of its value."""

@@ -2,6 +2,9 @@
 
 The runs of a publication are numbered without holes. A number that no outbox on storage has is that of a run whose
 archive is gone: retention has removed it, or a person, or it was made by an instance with another storage.
+
+A run that read the registry's log told everything between two of its transactions, so that one without rows was one
+that nothing of the publication's selection was in.
 """
 
 from __future__ import annotations

@@ -1,6 +1,10 @@
 """Ending a run: state moves on by one pointer; a run that a newer one has overtaken moves nothing.
 
 Concluding twice is harmless, and a process that dies in between leaves either the old state or the new one.
+
+On a replica a backfill leaves out what the target holds newer, as state tells when it is prepared. What a run sends
+after that, or is sending just then, state does not tell yet; and nobody holds the backfill's records and the run's in
+one order. So the earlier value may lie on top of the newer one, and no later run would notice: state has the newer one.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""What storage records about sending: failed attempts, dead letters, and the ledger that the senders write to."""
+"""What storage records about sending: failed attempts, dead letters, and the ledger that the senders write to.
+
+Each shard has a document of its own, so that shards sent beside each other never overwrite each other's count.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
 """CONTEXTURE_HOME: files on a local disk or an object store, by paths relative to the home.
 
 Everything above this module uses those paths; only this module knows the file system behind them.
+
+Everything above this module speaks of paths relative to the home; only here is known what lies behind them.
 """
 
 from __future__ import annotations

@@ -2,6 +2,11 @@
 
 On a local disk: a temporary name, fsync, rename, fsync of the folder. On an object store, which knows no fsync, the
 whole-file write of `Storage`.
+
+file     "CTXIN1" count(4 bytes) entry*
+    entry    length(4 bytes) CRC-32(4 bytes) MessagePack of [received_at_us, sequence, headers, body]
+
+Numbers are unsigned and big-endian. The count tells a file that ends too early from one that is whole.
 """
 
 from __future__ import annotations

@@ -1,4 +1,11 @@
-"""Reading a publication's inbox, and the claim of a run: what it read is removed when its outbox is concluded."""
+"""Reading a publication's inbox, and the claim of a run: what it read is removed when its outbox is concluded.
+
+landing/<run>/inbox.json      written with the rows made of the files; a retry of the run finds both
+    outbox/<id>/inbox.json        the same list once an outbox is made of them: now they belong to that outbox
+
+Concluding the outbox removes the files. An outbox that is rejected or abandoned leaves them, so that the next run takes
+them, and whatever arrived meanwhile.
+"""
 
 from __future__ import annotations
 

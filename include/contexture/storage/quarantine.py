@@ -1,6 +1,11 @@
 """The quarantine of a run: rejected rows with their rules, samples of them for people, and retries of chosen ones.
 
 Samples hold identities and reasons, never content.
+
+Their stored bodies are not used: the registry has them, as they are now.
+
+What was tried again leaves the listing of its quarantine when that run has concluded: marked with the outbox that tried
+it, never deleted. What a rule refuses again stands in that outbox's own quarantine, with the new reason.
 """
 
 from __future__ import annotations

@@ -4,6 +4,11 @@ On a topic that is a replica (`keep: latest`) a value is sent again only while i
 would undo what came after it. Such records are skipped and counted, unless they go to other topics or a person has
 confirmed it. Nothing is ever made up: without an archive for the interval the replay fails, and so it does with half of
 one unless that is enough.
+
+On a topic that is a replica (`keep: latest`) a value is sent again only while it is still the newest one; an older one
+would undo what came after it. Such records are skipped and counted, unless they go to other topics or somebody has
+confirmed it. Nothing is ever made up: without an archive for the interval the replay fails, and so it does with half of
+one unless that is enough.
 """
 
 from __future__ import annotations

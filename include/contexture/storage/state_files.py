@@ -2,6 +2,9 @@
 
 Few entities are found by reading the row groups that can hold them, by the least and greatest hash that Parquet
 stores of each. Statistics of other columns would only make the footer longer, which every reader reads whole.
+
+Few entities are found by reading the row groups that can hold them, told by the least and greatest hash that Parquet
+keeps of each. Statistics of other columns would only make the footer longer, which every reader reads whole.
 """
 
 from __future__ import annotations

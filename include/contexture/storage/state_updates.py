@@ -4,6 +4,16 @@ Outboxes of publications with dead letters record for each row which identities 
 withheld. Where nothing of an identity was sent, its old row of state stays, marked; it may have none. Where something
 was (an earlier change of it, or the same for another topic), what Kafka holds is neither the old content nor the new:
 its row has a content that nothing equals, so that whatever the source holds next is sent.
+
+A run that changes little writes little: a delta is merged with the files before it only when what is newer than one of
+them outgrows a share of it. So each file is several times as large as all that are newer, their number grows with the
+logarithm of what is held, and a changed row is rewritten some times on its way into the base, however large that is.
+Memory holds a chunk of rows, never a whole file.
+
+Outboxes of publications with dead letters say for each record which identities it tells, so that exactly these are
+withheld. Where nothing of an identity was sent, its old row of state stays, marked; it may have none. Where something
+was (an earlier change of it, or the same for another topic), what the target holds is neither the old content nor the
+new: its row has a content that nothing equals, so that whatever the source holds next is sent.
 """
 
 from __future__ import annotations

@@ -11,12 +11,12 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Final, TypeVar
 
-from contexture.batches import RetrySchedule
 from contexture.errors import ConfigurationError, ContextureError, RejectedError, RetriableError
 from contexture.kafka import BrokersAwayError
 from contexture.operations.alerts import AlertKind
 from contexture.operations.interventions import is_known_of_backfill
 from contexture.publications import Publication
+from contexture.sending.retry_schedule import RetrySchedule
 from contexture.storage.delivery import AttemptLog, AttemptState, SendAttempts
 from contexture.storage.outboxes import Outboxes
 

@@ -9,7 +9,8 @@ from pydantic import JsonValue
 from contexture.errors import ConfigurationError
 from contexture.publications import Publication
 from contexture.sending import LedgerEntry
-from contexture.sending.arbitration import start_of
+from contexture.sending.resume import start_of
+from contexture.sending.target import Report, Target, TargetFor
 from contexture.storage.conclusion import conclude, owe_full, was_overtaken
 from contexture.storage.delivery import DeadLettered, dead_letters_of
 from contexture.storage.home import Storage
@@ -21,7 +22,6 @@ from contexture.storage.state import State
 from contexture_airflow.metrics import count_concluded
 from contexture_airflow.steps.run import Staged
 from contexture_airflow.steps.sending import check_cluster, staged_order, staged_publication
-from contexture_airflow.steps.target import Report, Target, TargetFor
 from contexture_airflow.steps.topic_watch import check_sent_topics
 
 

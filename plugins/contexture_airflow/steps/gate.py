@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator
 from contexture.errors import ConfigurationError, DefectError, RejectedError, RetriableError
 from contexture.operations.alerts import AlertKind
 from contexture.publications import Publication
+from contexture.sending.target import Report, Target, TargetFor
 from contexture.storage.home import Storage
 from contexture.storage.manifests import Manifest, Verdict
 from contexture.storage.outboxes import Outboxes
@@ -14,7 +15,6 @@ from contexture.storage.publication_store import PublicationFolder
 from contexture.storage.state import State
 from contexture_airflow.steps.run import Staged
 from contexture_airflow.steps.sending import staged_order, staged_publication, topic_counts
-from contexture_airflow.steps.target import Report, Target, TargetFor
 from contexture_airflow.steps.topic_watch import record_topics
 
 _PREVIEWED_TOPICS = 20

@@ -10,12 +10,12 @@ from typing import Final
 from contexture.errors import ContextureError
 from contexture.kafka.errors import KafkaConfigurationError
 from contexture.sending import LedgerEntry
-from contexture.sending.expected_row import ExpectedRow, ledger_lost
+from contexture.sending.resume import ExpectedRow, ledger_lost
+from contexture.sending.target import Target
 from contexture.storage.delivery import LedgerSeen, ShardBegun, committed_shards, ledger_seen, note_ledger, shard_begun
 from contexture.storage.home import Storage
 from contexture.storage.manifests import Manifest
 from contexture.storage.publication_store import PublicationFolder
-from contexture_airflow.steps.target import Target
 
 _LOG: Final = logging.getLogger(__name__)
 _COMPACTED: Final = "compact"

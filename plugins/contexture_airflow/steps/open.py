@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from contexture.publications import Publication
+from contexture.sending.target import KafkaTarget, Report, Target, TargetFor
+from contexture.storage.archive import Interval
 from contexture.storage.home import Storage, home_uri
 from contexture_airflow.connections import kafka_settings
-from contexture_airflow.steps.kafka_target import KafkaTarget
-from contexture_airflow.steps.run import Interval
-from contexture_airflow.steps.target import Report, Target, TargetFor
 
 
 def open_storage() -> Storage:

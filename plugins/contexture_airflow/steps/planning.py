@@ -7,6 +7,8 @@ from itertools import count
 
 from contexture.errors import ConfigurationError
 from contexture.publications import Publication, fingerprint
+from contexture.sending.target import Target
+from contexture.storage.archive import Interval
 from contexture.storage.home import Storage
 from contexture.storage.manifests import Mode
 from contexture.storage.orders import ReplayOptions
@@ -21,8 +23,7 @@ from contexture_airflow.steps.registry_runs import (
     is_baseline,
     told_by_others,
 )
-from contexture_airflow.steps.run import Interval, RunPlan, RunRequest
-from contexture_airflow.steps.target import Target
+from contexture_airflow.steps.run import RunPlan, RunRequest
 
 
 def plan_run(

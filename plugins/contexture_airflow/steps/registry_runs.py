@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from contexture.errors import ConfigurationError
 from contexture.publications import Publication
+from contexture.sending.target import Target
 from contexture.storage.manifests import Mode
 from contexture.storage.state import StatePointer
 from contexture_airflow.steps.run import RunRequest
-from contexture_airflow.steps.target import Target
 
 
 def first_run(publication: Publication, request: RunRequest) -> tuple[Mode, str]:

@@ -10,10 +10,9 @@ from typing import Literal, Self
 
 from pydantic import BaseModel, ConfigDict, JsonValue
 
+from contexture.storage.archive import Interval
 from contexture.storage.manifests import Mode
 from contexture.storage.orders import ReplayOptions
-
-Interval = tuple[datetime, datetime]
 
 
 class Handover(BaseModel):

@@ -11,6 +11,7 @@ from contexture.errors import ConfigurationError, ContextureError, RejectedError
 from contexture.kafka import FencedError, SequenceTakenError
 from contexture.publications import Publication
 from contexture.sending import ShardResult
+from contexture.sending.target import Sending, Target
 from contexture.storage.home import Storage
 from contexture.storage.manifests import Manifest
 from contexture.storage.orders import StageOrder
@@ -21,7 +22,6 @@ from contexture.storage.state import State
 from contexture_airflow.steps.attempting import ShardAttempts
 from contexture_airflow.steps.ledger_watch import expect_ledger, shard_row
 from contexture_airflow.steps.noting import NOWHERE, ShardNotes
-from contexture_airflow.steps.target import Sending, Target
 
 
 def send_shard(

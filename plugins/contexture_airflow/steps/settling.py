@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 from contexture.operations import Journal
 from contexture.publications import Publication
+from contexture.sending.target import Report, TargetFor
 from contexture.storage.conclusion import owe_full
 from contexture.storage.home import Storage
 from contexture.storage.manifests import Manifest
@@ -19,7 +20,6 @@ from contexture_airflow.steps.noting import NOWHERE, ShardNotes, note_plan
 from contexture_airflow.steps.planning import plan_run
 from contexture_airflow.steps.run import RunPlan, RunRequest
 from contexture_airflow.steps.sending import belongs_elsewhere, send_shard, staged_publication, topic_counts
-from contexture_airflow.steps.target import Report, TargetFor
 from contexture_airflow.steps.telling import tell_started
 from contexture_airflow.steps.topic_watch import check_topics
 

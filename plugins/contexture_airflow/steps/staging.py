@@ -7,6 +7,7 @@ from typing import Final
 
 from contexture.errors import ConfigurationError, DefectError, RetriableError, from_dict
 from contexture.publications import Publication, fingerprint
+from contexture.sending.target import TargetFor
 from contexture.storage.home import Storage
 from contexture.storage.orders import Retry, StageOrder, StageResult
 from contexture.storage.publication_store import PublicationFolder
@@ -14,7 +15,6 @@ from contexture.storage.quarantine import resolve
 from contexture.storage.state import State
 from contexture_airflow.steps.planning import plan_run
 from contexture_airflow.steps.run import RunPlan, RunRequest, Staged
-from contexture_airflow.steps.target import TargetFor
 
 REPORT_PAGE: Final = "index.html"
 

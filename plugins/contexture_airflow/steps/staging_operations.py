@@ -7,6 +7,7 @@ from typing import Final
 from contexture.errors import ConfigurationError
 from contexture.operations import ProducerStore
 from contexture.operations.event_outbox import Reading, prepare
+from contexture.sending.target import Report
 from contexture.storage.home import Storage
 from contexture.storage.manifests import Document
 from contexture.storage.orders import StageOrder
@@ -14,7 +15,6 @@ from contexture.storage.publication_store import PublicationFolder
 from contexture.storage.state import State
 from contexture_airflow.steps.run import RunRequest, Staged
 from contexture_airflow.steps.staging import PlacedOrder
-from contexture_airflow.steps.target import Report
 
 MOST_EVENTS: Final = 100_000
 """What one run tells at most; the next one goes on."""

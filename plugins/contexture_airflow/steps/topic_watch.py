@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from contexture.errors import ConfigurationError
 from contexture.kafka.topic_identities import HIDDEN
 from contexture.publications import Publication
+from contexture.sending.target import Report, Target
 from contexture.storage.conclusion import require_topics_again
 from contexture.storage.home import Storage
 from contexture.storage.known_topics import (
@@ -27,7 +28,6 @@ from contexture.storage.known_topics import (
 from contexture.storage.manifests import Manifest
 from contexture.storage.outboxes import Outboxes
 from contexture.storage.state import State
-from contexture_airflow.steps.target import Report, Target
 
 _HELD = ["topics", "withheld"]
 

@@ -8,7 +8,7 @@ from typing import Final
 
 from contexture.cli.topic_plans import wanted
 from contexture.errors import ContextureError
-from contexture.kafka.topic_plan import TopicsPlan, plan_topics
+from contexture.kafka.topics import TopicsPlan, plan_topics
 from contexture.operations.page.sources import Sources
 from contexture_airflow.connections import kafka_settings
 

@@ -25,6 +25,7 @@ from contexture.errors import RetriableError
 from contexture.kafka import ClientSettings, FencedError
 from contexture.kafka.clients import transactional_producer
 from contexture.sending import Publisher
+from contexture.sending.target import KafkaTarget, Sending
 from contexture.storage.home import Storage
 from contexture.storage.manifests import Manifest
 from contexture.storage.outboxes import Outboxes
@@ -32,12 +33,10 @@ from contexture.storage.state import State
 from contexture_airflow.steps.attempting import attempts_of
 from contexture_airflow.steps.concluding import conclude_run
 from contexture_airflow.steps.gate import judge
-from contexture_airflow.steps.kafka_target import KafkaTarget
 from contexture_airflow.steps.noting import ShardNotes, open_journal
 from contexture_airflow.steps.run import RunRequest, Staged
 from contexture_airflow.steps.sending import send_shard
 from contexture_airflow.steps.settling import settle
-from contexture_airflow.steps.target import Sending
 
 _spec = importlib.util.spec_from_file_location("sender_process", Path(__file__).with_name("sender_process.py"))
 assert _spec is not None

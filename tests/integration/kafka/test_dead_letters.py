@@ -11,8 +11,7 @@ from contexture.errors import RejectedError
 from contexture.kafka import ClientSettings, TopicSpec, ensure_topics, read_committed
 from contexture.kafka.clients import transactional_producer
 from contexture.sending import Ledger, Publisher, SenderNames
-from contexture.sending.dead_letter import DeadLetters
-from contexture.sending.refused_records import refused_records
+from contexture.sending.dead_letters import DeadLetters, refused_records
 from contexture.sending.testing import MemoryShard, OutboxRow
 
 pytestmark = pytest.mark.integration

@@ -9,10 +9,10 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 
 from contexture.kafka import ClientSettings, TopicSpec, ensure_topics
+from contexture.kafka.broker_wait import Patience
+from contexture.kafka.callbacks import ClientWatch
 from contexture.kafka.clients import transactional_producer
-from contexture.kafka.patience import Patience
-from contexture.kafka.session import Session
-from contexture.kafka.watch import ClientWatch
+from contexture.kafka.producer import Session
 from contexture.sending import Publisher, SenderNames
 from contexture.sending.testing import MemoryShard, OutboxRow
 from tools.faults.kafka_proxy import Answer, Duplicate, Fate, Hold, KafkaProxy, Request, behind_proxy

@@ -14,12 +14,12 @@ from builders.registry_outboxes import URN, Told, registry_outbox, structures
 from contexture.errors import RejectedError
 from contexture.kafka import ClientSettings, TopicSpec, ensure_topics, read_committed
 from contexture.operations import ProducerStore, TransactionStatus
+from contexture.sending.target import KafkaTarget
 from contexture.storage.home import Storage
 from contexture.storage.manifests import Manifest
 from contexture.storage.outboxes import Outboxes
 from contexture_airflow.steps.attempting import attempts_of
 from contexture_airflow.steps.gate import judge
-from contexture_airflow.steps.kafka_target import KafkaTarget
 from contexture_airflow.steps.noting import ShardNotes, open_journal
 from contexture_airflow.steps.run import Staged
 from contexture_airflow.steps.sending import send_shard

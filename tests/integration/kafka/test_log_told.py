@@ -9,7 +9,7 @@ import pytest
 
 from builders.structure_publications import structures
 from contexture.kafka import ClientSettings
-from contexture_airflow.steps.kafka_target import KafkaTarget
+from contexture.sending.target import KafkaTarget
 from contexture_sandbox.kafka import EmbeddedKafka
 
 pytestmark = pytest.mark.integration

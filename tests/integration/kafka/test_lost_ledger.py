@@ -17,9 +17,9 @@ from builders.outboxes import outbox, publication, records
 from builders.registry_outboxes import Told, registry_outbox, structures
 from contexture.cli import main
 from contexture.kafka import read_committed
+from contexture.kafka.admin import TopicAdmin
+from contexture.kafka.broker_wait import Patience
 from contexture.kafka.errors import KafkaConfigurationError, LedgerLostError
-from contexture.kafka.patience import Patience
-from contexture.kafka.topic_admin import TopicAdmin
 from contexture.publications import Publication
 from contexture.sending import SenderNames
 from contexture_sandbox.kafka import EmbeddedKafka

@@ -11,12 +11,11 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 
 from contexture.kafka import ClientSettings, TopicSpec, ensure_topics
-from contexture.kafka.patience import Patience
+from contexture.kafka.broker_wait import Patience
 from contexture.sending import Publisher, SenderNames, ShardResult
-from contexture.sending.hidden import HiddenRecords
-from contexture.sending.ledger import Ledger
+from contexture.sending.ledger import Ledger, LedgerEntry
 from contexture.sending.ledger_copies import LedgerCopies
-from contexture.sending.ledger_entry import LedgerEntry
+from contexture.sending.open_transactions import HiddenRecords
 from contexture_sandbox.kafka import EmbeddedKafka
 from tools.faults.loads import Load, context_load
 from tools.faults.reading import read_topics

@@ -21,7 +21,7 @@ from contexture.kafka import (
     TopicSpec,
     ensure_topics,
 )
-from contexture.kafka.leaving import LEAVE_SECONDS
+from contexture.kafka.consumer_group import LEAVE_SECONDS
 from contexture.sending import Publisher, SenderNames, encoded_values, one_after_the_other, partitioned
 from contexture.sending.testing import MemoryShard, OutboxRow
 

@@ -24,8 +24,8 @@ from contexture.kafka import (
     read_committed,
     test_connection,
 )
-from contexture.kafka.patience import Patience
-from contexture.kafka.topic_admin import TopicAdmin
+from contexture.kafka.admin import TopicAdmin
+from contexture.kafka.broker_wait import Patience
 from contexture.sending import Claims, Ledger, Publisher, SenderNames
 from contexture.sending.testing import MemoryShard, OutboxRow
 from contexture_sandbox.ports import free_ports

@@ -22,8 +22,8 @@ from builders.kafka_runs import Instance
 from builders.outboxes import outbox, publication
 from contexture.errors import RetriableError
 from contexture.kafka import TopicSpec, ensure_topics
-from contexture.kafka.patience import Patience
-from contexture.kafka.topic_admin import NewTopicOrder, TopicAdmin
+from contexture.kafka.admin import NewTopicOrder, TopicAdmin
+from contexture.kafka.broker_wait import Patience
 from contexture.operations.verification.replica_topics import KafkaTopics
 from contexture.sending import Ledger, SenderNames
 from contexture_sandbox.kafka import EmbeddedKafka

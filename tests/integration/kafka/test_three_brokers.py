@@ -11,7 +11,7 @@ from confluent_kafka.admin import AdminClient
 
 from contexture.kafka import ClientSettings, TopicSpec, ensure_topics
 from contexture.sending import Publisher, SenderNames, ShardResult
-from contexture.sending.progress import SendProgress
+from contexture.sending.context import SendProgress
 from contexture_sandbox.kafka import EmbeddedKafka
 from tools.faults.loads import Load, context_load
 from tools.faults.reading import read_topics

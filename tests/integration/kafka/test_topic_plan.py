@@ -11,8 +11,8 @@ import pytest
 
 from contexture.cli import main
 from contexture.kafka import ClientSettings, TopicSpec, ensure_topics
-from contexture.kafka.patience import Patience
-from contexture.kafka.topic_admin import TopicAdmin
+from contexture.kafka.admin import TopicAdmin
+from contexture.kafka.broker_wait import Patience
 from contexture_sandbox.kafka import EmbeddedKafka
 
 pytestmark = pytest.mark.integration

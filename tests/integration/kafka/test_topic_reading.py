@@ -12,7 +12,7 @@ from confluent_kafka import Producer
 from builders.states import Held, state_table, write_files
 from contexture.cli import main
 from contexture.kafka import ClientSettings, TopicSpec, ensure_topics
-from contexture.kafka.newest import newest_records
+from contexture.kafka.reader import newest_records
 from contexture.storage.home import Storage
 from contexture.storage.schemas import STATE
 from contexture.storage.state import State

@@ -10,7 +10,7 @@ import pytest
 
 from contexture.cli.dead_letters import _document, _lines
 from contexture.cli.refused import latest
-from contexture.sending.refused_records import RefusedRecord
+from contexture.sending.dead_letters import RefusedRecord
 
 FILE = "name: vehicles\nsource: {{kind: ngsi, connection: context_broker, service: a, service_path: /b}}\n{more}"
 ASIDE = "publish: {on_failure: dead-letter}\n"

@@ -10,8 +10,7 @@ import pytest
 
 from contexture.cli import ledger_rebuilding
 from contexture.errors import ConfigurationError, RetriableError
-from contexture.sending.known_sent import settled_entry
-from contexture.sending.ledger_by_records import RebuiltShard
+from contexture.sending.ledger_rebuild import RebuiltShard, settled_entry
 from contexture.storage.delivery import LedgerSeen, committed_shards, ledger_seen, note_ledger, note_rows
 from contexture.storage.home import Storage
 

@@ -11,7 +11,7 @@ import pytest
 # In a process of its own: what is asked for here holds for the rest of it.
 _PIECES_ASIDE = """
 import ctypes
-from contexture.kafka.allocation import merge_freed_pieces_at_once
+from contexture.kafka.clients import merge_freed_pieces_at_once
 
 class Numbers(ctypes.Structure):
     _fields_ = [(name, ctypes.c_size_t) for name in

@@ -11,10 +11,10 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException
 
 from contexture.kafka import ClientSettings, KafkaConfigurationError
+from contexture.kafka.admin import TopicAdmin
+from contexture.kafka.broker_wait import Patience
 from contexture.kafka.errors import BrokersAwayError
-from contexture.kafka.patience import Patience
-from contexture.kafka.topic_admin import TopicAdmin
-from contexture.sending.ledger_topic import ledger_partitions
+from contexture.sending.ledger import ledger_partitions
 
 LEDGER = "contexture.ledger.city"
 

@@ -8,7 +8,7 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException
 
 from contexture.kafka.clients import asked, call_errors, error_in
-from contexture.kafka.error_table import Meaning, meaning
+from contexture.kafka.error_codes import Meaning, meaning
 
 
 def test_a_fatal_error_that_met_a_delivery_report_is_still_the_clients() -> None:

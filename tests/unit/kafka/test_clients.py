@@ -8,8 +8,8 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 
 from contexture.kafka import ClientSettings, KafkaConfigurationError
+from contexture.kafka.callbacks import ClientWatch
 from contexture.kafka.clients import admin, reader, transactional_producer
-from contexture.kafka.watch import ClientWatch
 from contexture_sandbox.certificates import Authority
 
 MINIMAL = {"bootstrap.servers": "127.0.0.1:9", "security.protocol": "SASL_SSL"}

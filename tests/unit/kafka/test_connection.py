@@ -7,10 +7,8 @@ import socket
 import pytest
 
 from contexture.kafka import ClientSettings, test_connection
-from contexture.kafka.addresses import reach
-from contexture.kafka.connection_trial import clock_verdict
-from contexture.kafka.read_back import ReadBack
-from contexture.kafka.trial_records import Sent
+from contexture.kafka.connection_check import ReadBack, Sent, clock_verdict
+from contexture.kafka.diagnosis import reach
 
 
 @pytest.fixture

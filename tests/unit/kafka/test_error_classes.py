@@ -6,10 +6,9 @@ import pytest
 from confluent_kafka import KafkaError
 
 from contexture.errors import RejectedError, RetriableError
-from contexture.kafka.error_classes import HINTS, MEANINGS, OF_OTHERS
-from contexture.kafka.error_table import Meaning, meaning, translated
+from contexture.kafka.callbacks import ClientWatch
+from contexture.kafka.error_codes import HINTS, MEANINGS, OF_OTHERS, Meaning, meaning, translated
 from contexture.kafka.errors import FencedError, KafkaConfigurationError
-from contexture.kafka.watch import ClientWatch
 
 CODES = {
     name: code

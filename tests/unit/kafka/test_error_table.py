@@ -7,8 +7,8 @@ from confluent_kafka import KafkaError
 
 from contexture.errors import RejectedError, RetriableError
 from contexture.kafka import FencedError, KafkaConfigurationError
-from contexture.kafka.error_table import Meaning, meaning, translated
-from contexture.kafka.watch import ClientWatch
+from contexture.kafka.callbacks import ClientWatch
+from contexture.kafka.error_codes import Meaning, meaning, translated
 
 
 def error(name, fatal=False, retriable=False, abortable=False):

@@ -11,7 +11,7 @@ import pytest
 _FORKED = """
 import gc, os, sys
 from contexture.kafka import ClientSettings, clients
-from contexture.kafka.watch import ClientWatch
+from contexture.kafka.callbacks import ClientWatch
 
 class Kept:
     def __init__(self):

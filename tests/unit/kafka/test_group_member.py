@@ -7,8 +7,8 @@ from confluent_kafka import OFFSET_BEGINNING, KafkaError, KafkaException, TopicP
 
 from contexture.errors import RetriableError
 from contexture.kafka import ClientSettings
-from contexture.kafka.group_member import GroupMember
-from contexture.kafka.patience import Patience
+from contexture.kafka.broker_wait import Patience
+from contexture.kafka.consumer_group import GroupMember
 
 SETTINGS = ClientSettings.from_extra({"bootstrap.servers": "127.0.0.1:1"})
 

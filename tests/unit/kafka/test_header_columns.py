@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contexture.kafka.rows import HEADER_COLUMN_PREFIX
+from contexture.kafka.produce import HEADER_COLUMN_PREFIX
 from contexture.storage.schemas import HEADER_PREFIX
 
 

@@ -9,7 +9,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.serialization import PrivateFormat, pkcs12
 
 from contexture.kafka import ClientSettings, KafkaConfigurationError
-from contexture.kafka.key_derivation import rounds_in
+from contexture.kafka.key_stores import rounds_in
 from contexture_sandbox.certificates import write_certificates
 
 PASSWORD = "made-up"

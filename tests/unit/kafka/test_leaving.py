@@ -8,7 +8,7 @@ import threading
 import pytest
 from confluent_kafka import KafkaError
 
-from contexture.kafka.leaving import leave
+from contexture.kafka.consumer_group import leave
 
 
 class Client:

@@ -12,10 +12,10 @@ from contextlib import contextmanager
 
 import pytest
 
-from contexture.kafka import ClientSettings, listeners
+from contexture.kafka import ClientSettings, diagnosis
+from contexture.kafka.callbacks import ClientWatch
+from contexture.kafka.diagnosis import Spoken, listener, other_protocol
 from contexture.kafka.errors import KafkaConfigurationError
-from contexture.kafka.listeners import Spoken, listener, other_protocol
-from contexture.kafka.watch import ClientWatch
 from contexture_sandbox.certificates import Authority
 
 
@@ -68,7 +68,7 @@ def test_only_an_answer_of_kafka_counts(answer, spoken):
 
 
 def test_a_listener_that_sends_a_byte_now_and_then_is_given_up(monkeypatch):
-    monkeypatch.setattr(listeners, "_ANSWER_SECONDS", 0.2)
+    monkeypatch.setattr(diagnosis, "_ANSWER_SECONDS", 0.2)
     ours, theirs = socket.socketpair()
     stop = threading.Event()
 
@@ -80,14 +80,14 @@ def test_a_listener_that_sends_a_byte_now_and_then_is_given_up(monkeypatch):
     threading.Thread(target=drip, daemon=True).start()
     started = time.monotonic()
     with ours, theirs:
-        assert listeners._mechanisms(ours) is None
+        assert diagnosis._mechanisms(ours) is None
         stop.set()
     # All that it announced would take 80 s.
     assert time.monotonic() - started < 40
 
 
 def test_a_busy_listener_may_take_longer_for_its_handshake_than_for_the_connection(monkeypatch, tmp_path):
-    monkeypatch.setattr(listeners, "_CONNECT_SECONDS", 0.2)
+    monkeypatch.setattr(diagnosis, "_CONNECT_SECONDS", 0.2)
     Authority().issue(tmp_path / "broker.pem", "broker")
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(tmp_path / "broker.pem")

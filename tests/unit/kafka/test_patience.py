@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from contexture.kafka import BrokersAwayError
-from contexture.kafka.patience import Patience
+from contexture.kafka.broker_wait import Patience
 
 
 @pytest.fixture

@@ -5,11 +5,9 @@ from __future__ import annotations
 import pytest
 
 from contexture.kafka import ClientSettings, KafkaConfigurationError
-from contexture.kafka.catalogue import catalogue
-from contexture.kafka.properties import ClientProperty, client_properties
-from contexture.kafka.refused_properties import JAVA_NAMES, OWNED_NAMES
-from contexture.kafka.stores import STORE_NAMES
-from contexture.kafka.translation import TRANSLATED
+from contexture.kafka.java_properties import JAVA_NAMES, OWNED_NAMES, TRANSLATED
+from contexture.kafka.key_stores import STORE_NAMES
+from contexture.kafka.properties import ClientProperty, catalogue, client_properties
 
 # The names in Kafka's own documentation of its producer, 4.3.
 JAVA_PRODUCER = [

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 from confluent_kafka import KafkaException
 
-from contexture.kafka.rows import produce_rows
-from contexture.sending.rows_pieces import pieces
+from contexture.kafka.produce import produce_rows
+from contexture.sending.pieces import pieces
 from contexture.sending.testing import OutboxRow, record_batch
 from fakes.kafka_cluster import FakeCluster, Sent, failure
 
@@ -95,8 +95,8 @@ def test_partition_and_time_where_given():
 _SENDS_TO_NOBODY = """
 import sys
 import pyarrow as pa
-from contexture.kafka.rows import produce_rows
-from contexture.sending.rows_pieces import pieces
+from contexture.kafka.produce import produce_rows
+from contexture.sending.pieces import pieces
 
 class Nobody:
     sent = []

@@ -6,8 +6,7 @@ import pytest
 
 from contexture.errors import ConfigurationError
 from contexture.kafka import ClientSettings
-from contexture.kafka.topic_plan import TopicsPlan, Way, apply_plan, change_for
-from contexture.kafka.topics import UNKNOWN_SETTING, TopicDrift
+from contexture.kafka.topics import UNKNOWN_SETTING, TopicDrift, TopicsPlan, Way, apply_plan, change_for
 
 SETTINGS = ClientSettings.from_extra({"bootstrap.servers": "127.0.0.1:9"})
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from contexture.kafka import KafkaConfigurationError, TopicSpec
-from contexture.kafka.topic_listing import ListedTopic
-from contexture.kafka.topic_retention import check_retention, find_loss
-from contexture.kafka.topics import check_room
+from contexture.kafka.admin import ListedTopic
+from contexture.kafka.topics import check_retention, check_room, find_loss
 
 HELD = {"old": ListedTopic(partitions=10, replication_factor=2, usable=True)}
 

@@ -6,10 +6,10 @@ import pytest
 
 from contexture.errors import DefectError
 from contexture.kafka import ClientSettings
+from contexture.kafka.broker_wait import Patience
+from contexture.kafka.callbacks import ClientWatch
 from contexture.kafka.clients import transactional_producer
-from contexture.kafka.patience import Patience
-from contexture.kafka.session import Session
-from contexture.kafka.watch import ClientWatch
+from contexture.kafka.producer import Session
 from contexture.sending import Publisher, SenderNames
 from contexture.sending.shard_records import fingerprint
 from contexture.sending.testing import MemoryShard, OutboxRow

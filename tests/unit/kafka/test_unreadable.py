@@ -6,10 +6,9 @@ import pytest
 from confluent_kafka import KafkaError
 
 from contexture.kafka import DamagedRecordsError, KafkaConfigurationError, OffsetGoneError
+from contexture.kafka.broker_wait import Patience
 from contexture.kafka.errors import BrokersAwayError
-from contexture.kafka.patience import Patience
-from contexture.kafka.replica import _Reading
-from contexture.kafka.unreadable import raise_unreadable
+from contexture.kafka.reader import _Reading, raise_unreadable
 
 
 class Message:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from contexture.errors import DefectError
 from contexture.kafka import SequenceTakenError
 from contexture.sending import LedgerEntry
-from contexture.sending.arbitration import Start, start_of
+from contexture.sending.resume import Start, start_of
 from contexture.sending.testing import MemoryShard, OutboxRow
 from contexture.storage.manifests import RegistryPart
 

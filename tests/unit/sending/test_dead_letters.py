@@ -10,10 +10,9 @@ from hypothesis import strategies as st
 
 from contexture.errors import RejectedError
 from contexture.kafka import ClientSettings, KafkaConfigurationError
-from contexture.kafka.replica import ReplicaRecord
+from contexture.kafka.reader import ReplicaRecord
 from contexture.sending import Publisher, SenderNames
-from contexture.sending.dead_letter import DeadLetters, RefusedPlace, dead_letter, dead_letters_found
-from contexture.sending.setting_aside import one_by_one
+from contexture.sending.dead_letters import DeadLetters, RefusedPlace, dead_letter, dead_letters_found, one_by_one
 from contexture.sending.testing import MemoryShard, OutboxRow
 from fakes.kafka_cluster import FakeCluster, FakeHidden, FakeLedger, Report, failure
 

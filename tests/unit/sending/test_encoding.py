@@ -8,7 +8,7 @@ from confluent_kafka import KafkaError
 
 from contexture.errors import ConfigurationError
 from contexture.kafka import ClientSettings
-from contexture.kafka.watch import ClientWatch
+from contexture.kafka.callbacks import ClientWatch
 from contexture.sending import Publisher, SenderNames, encoded_values, one_after_the_other
 from contexture.sending.testing import MemoryShard, OutboxRow
 from fakes.kafka_cluster import FakeCluster, FakeHidden, FakeLedger

@@ -7,7 +7,7 @@ import pytest
 from contexture.kafka import ClientSettings
 from contexture.kafka.errors import FencedError, LedgerLostError
 from contexture.sending import Publisher, SenderNames
-from contexture.sending.expected_row import ExpectedRow, RowExpectation
+from contexture.sending.resume import ExpectedRow, RowExpectation
 from contexture.sending.shard_records import fingerprint
 from contexture.sending.testing import MemoryShard, OutboxRow
 from fakes.kafka_cluster import TIMED_OUT, FakeCluster, FakeHidden, FakeLedger

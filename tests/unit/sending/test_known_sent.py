@@ -6,7 +6,7 @@ from pathlib import Path
 
 from builders.outboxes import publication, records
 from builders.states import approved
-from contexture.sending.known_sent import known_sent
+from contexture.sending.ledger_rebuild import known_sent
 from contexture.storage.conclusion import conclude
 from contexture.storage.home import Storage
 from contexture.storage.publication_store import PublicationFolder

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from contexture.kafka import KafkaConfigurationError
-from contexture.kafka.topic_listing import ListedTopic
+from contexture.kafka.admin import ListedTopic
 from contexture.sending.ledger_copies import LedgerCopies, ledger_copies
 
 LEDGER = "contexture.ledger.vehicles"

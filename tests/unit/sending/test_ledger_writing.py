@@ -9,9 +9,8 @@ import pytest
 
 from contexture.kafka.errors import FencedError
 from contexture.kafka.settings import ClientSettings
-from contexture.sending.ledger_entry import LedgerEntry
-from contexture.sending.ledger_writing import write_rows
-from contexture.sending.senders import SenderNames
+from contexture.sending.ledger import LedgerEntry, SenderNames
+from contexture.sending.ledger_rebuild import write_rows
 from fakes.kafka_cluster import FakeCluster, FakeLedger, failure
 
 SETTINGS = ClientSettings.from_extra({"bootstrap.servers": "nowhere:9092"})

@@ -8,9 +8,9 @@ import pytest
 
 from contexture.errors import RejectedError
 from contexture.kafka import ClientSettings
-from contexture.kafka.patience import Patience
+from contexture.kafka.broker_wait import Patience
 from contexture.sending import LARGEST_RECORD_BYTES, for_structures, structure_topic_config
-from contexture.sending.request_limit import RequestLimit
+from contexture.sending.dead_letters import RequestLimit
 from contexture.sending.testing import OutboxRow, record_batch
 
 URN = b"urn:sdmx:org.sdmx.infomodel.codelist.Codelist=ECB:CL_AREA(1.0)"

@@ -8,9 +8,8 @@ from builders.outboxes import publication
 from contexture.kafka import ClientSettings, ReplicaRecord
 from contexture.operations.verification.headers import event_time_ms, record_time_ms
 from contexture.sending import SenderNames, timed_by_sending
+from contexture.sending.target import KafkaTarget, Sending
 from contexture.sending.testing import MemoryShard, OutboxRow, record_batch
-from contexture_airflow.steps.kafka_target import KafkaTarget
-from contexture_airflow.steps.target import Sending
 from fakes.kafka_cluster import FakeCluster, FakeHidden, FakeLedger
 
 LONG_AGO_MS = 1_700_000_000_123

@@ -8,9 +8,8 @@ from datetime import UTC, datetime
 import pytest
 
 from contexture.errors import RejectedError
-from contexture.kafka.replica import ReplicaRecord
-from contexture.sending.dead_letter import RefusedPlace, dead_letter
-from contexture.sending.refused_records import RefusedRecord, refused_records
+from contexture.kafka.reader import ReplicaRecord
+from contexture.sending.dead_letters import RefusedPlace, RefusedRecord, dead_letter, refused_records
 
 TOO_LARGE = RejectedError("a record of 100 bytes", next_step="raise the limit", error="MSG_SIZE_TOO_LARGE", status=3)
 PLACE = RefusedPlace("outbox1", 2, 17)

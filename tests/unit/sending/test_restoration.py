@@ -9,9 +9,9 @@ import pytest
 from contexture.errors import RetriableError
 from contexture.kafka import ClientSettings
 from contexture.kafka.errors import KafkaConfigurationError
-from contexture.kafka.replica import ReplicaRecord
+from contexture.kafka.reader import ReplicaRecord
 from contexture.sending import Publisher, SenderNames
-from contexture.sending.dead_letter import HEADER, DeadLetters
+from contexture.sending.dead_letters import HEADER, DeadLetters
 from contexture.sending.shard_records import fingerprint
 from contexture.sending.testing import MemoryShard, OutboxRow
 from fakes.clock import TickingClock

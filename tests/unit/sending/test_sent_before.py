@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contexture.sending.sent_before import OutboxRecord, SentTransactions, digest_of, transactions_sent
+from contexture.sending.ledger_rebuild import OutboxRecord, SentTransactions, digest_of, transactions_sent
 
 
 def record(transaction: int, key: str | None, value: str) -> OutboxRecord:

@@ -9,8 +9,8 @@ import pytest
 from contexture.errors import RetriableError
 from contexture.kafka import ClientSettings
 from contexture.sending import Publisher, SenderNames
-from contexture.sending.dead_letter import DeadLetters
-from contexture.sending.ledger_entry import LedgerEntry
+from contexture.sending.dead_letters import DeadLetters
+from contexture.sending.ledger import LedgerEntry
 from contexture.sending.shard_records import fingerprint
 from contexture.sending.testing import MemoryShard, OutboxRow
 from fakes.clock import TickingClock

@@ -11,7 +11,7 @@ from random import randrange
 import pytest
 
 from contexture.kafka.clients import transactional_producer
-from contexture.sending.expected_row import ExpectedRow
+from contexture.sending.resume import ExpectedRow
 from tools.simulation.plans import EMPTIED, LEADERS, MARKERS, NETWORK, QUIET, REPLACED, RESHARDED, RESTARTED
 from tools.simulation.runs import SimulatedTarget
 from tools.simulation.schedules import replay, try_schedules

@@ -15,9 +15,9 @@ from itertools import count
 from pathlib import Path
 
 from contexture.errors import ConfigurationError
+from contexture.kafka.diagnosis import mechanisms_in
+from contexture.kafka.key_stores import KEYS, TRUST, client_options
 from contexture.kafka.keytool import Keytool, KeytoolError
-from contexture.kafka.listeners import mechanisms_in
-from contexture.kafka.stores import KEYS, TRUST, client_options
 from contexture.ngsi.connection_fields import ConnectionFields, broker_connection
 from contexture.sdmx.registries.connection import registry_connection
 from tools.fuzz.target import Target

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from contexture.errors import ContextureError
-from contexture.sending.ledger_entry import LedgerEntry
+from contexture.sending.ledger import LedgerEntry
 from contexture.storage.delivery import AttemptLog, ledger_seen
 from contexture.storage.home import Storage
 from contexture.storage.inbox_files import InboxEntry, decode_file, encode_entry, encode_file

@@ -8,7 +8,7 @@ from itertools import product, takewhile
 
 from contexture.errors import ContextureError
 from contexture.events import ContextIdentity
-from contexture.kafka.ledger_prefix import LEDGER_PREFIX
+from contexture.kafka.consumer_group import LEDGER_PREFIX
 from contexture.publications import Publication
 from contexture.topics import TopicNamer
 

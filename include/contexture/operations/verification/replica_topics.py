@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from contexture.kafka import ClientSettings, ReplicaRecord
-from contexture.kafka.patience import Patience
-from contexture.kafka.replica import read_up_to
-from contexture.kafka.topic_admin import TopicAdmin
+from contexture.kafka.admin import TopicAdmin
+from contexture.kafka.broker_wait import Patience
+from contexture.kafka.reader import read_up_to
 from contexture.publications import Publication
 from contexture.sending import Ledger, LedgerEntry, SenderNames
 

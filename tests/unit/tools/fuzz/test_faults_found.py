@@ -37,7 +37,7 @@ from contexture.sdmx.registries.errors import IncompleteReplyError
 from contexture.sdmx.registries.feed import told
 from contexture.sdmx.registries.log import rows_in
 from contexture.sdmx.registries.transport import Fetched
-from contexture.sending.ledger_entry import LedgerEntry
+from contexture.sending.ledger import LedgerEntry
 from contexture.storage.delivery import AttemptLog, ledger_seen
 from contexture.storage.format_versions import check_document
 from contexture.storage.home import Storage

@@ -1,0 +1,196 @@
+"""What a client reports on its callbacks: the only place where some causes are ever named."""
+
+from __future__ import annotations
+
+import logging
+import re
+import time
+from collections.abc import Callable
+from typing import Final, cast
+
+from contexture.errors import ContextureError
+from contexture.kafka.error_codes import REFUSALS, Meaning, meaning, translated
+from contexture.kafka.interfaces import KafkaErrorLike, MessageLike
+
+# What befalls a record or a call because something else went wrong before.
+_CONSEQUENCES: Final = frozenset(
+    {"_PURGE_QUEUE", "_PURGE_INFLIGHT", "_FATAL", "_STATE", "_INCONSISTENT", "_INVALID_DIFFERENT_RECORD"}
+)
+
+
+# Since TLS 1.3 a broker refuses a client's certificate after the handshake, and the client calls it a lost connection.
+CERTIFICATE_ALERT: Final = re.compile(r"SSL alert number (?:42|43|44|45|46|48|116)\b")
+
+# What a client says that reaches no broker, and of a broker that asks for no login.
+_NOBODY: Final = frozenset({"_ALL_BROKERS_DOWN", "_TRANSPORT"})
+_NO_LOGIN: Final = "not valid in current SASL state"
+_LOOK_EVERY_SECONDS: Final = 30.0
+
+# A transaction that failed while records were given to it says why, and of which topic, in the client's log alone.
+_FAILED: Final = re.compile(r"Current transaction failed in state \w+: (?P<text>.*) \((?P<name>\w+)\)$", re.DOTALL)
+_DENIED: Final = re.compile(r'Failed to add partition "(.+)" \[\d+\] to transaction: .*Topic authorization failed')
+# Each answer to a request that ends a transaction, or its loss: librdkafka sends it again without any other word.
+_ENDED: Final = re.compile(r"\bEndTxn returned (?P<name>\w+)")
+_WELL: Final = frozenset({"NO_ERROR", "_NO_ERROR"})
+
+_LOG: Final = logging.getLogger(__name__)
+
+Explain = Callable[[KafkaErrorLike, str], ContextureError | None]
+"""Finds out more about a refusal than the client says; takes it and what was tried, gives None if nothing is found."""
+
+Look = Callable[[str], ContextureError | None]
+"""Finds out whether brokers speak another protocol than the client; takes what was tried, gives None if they don't."""
+
+
+class ClientWatch:
+    """Keeps the reports of one client that explain a later failure, without secrets that the client quotes.
+
+    A wrong password or an unknown authority makes calls only time out, and a refused record makes a commit only say
+    how many failed: the reasons come here.
+
+    Attributes:
+        ends: names of the answers to requests that end a transaction, since `begin_end`.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self.fatal: KafkaErrorLike | None = None
+        self.last: KafkaErrorLike | None = None
+        self.refused: KafkaErrorLike | None = None
+        self.undelivered: tuple[KafkaErrorLike, str | None] | None = None
+        self._failed: KafkaErrorLike | None = None
+        self._denied: str | None = None
+        self.explain: Explain = lambda error, doing: None
+        self.look: Look = lambda doing: None
+        self._is_silent = False
+        self._looked_at: float | None = None
+        self.ends: list[str] = []
+        self.clean: Callable[[str], str] = lambda text: text
+        self.delivered: Callable[[KafkaErrorLike | None, MessageLike], None] | None = None
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether a record was refused, or the client can do nothing more."""
+        return self.undelivered is not None or self.fatal is not None
+
+    def on_error(self, error: KafkaErrorLike) -> None:
+        """For `error_cb`."""
+        text = self.clean(error.str())
+        error = error if text == error.str() else _Cleaned(error, text)
+        self.last = error
+        self._is_silent = self._is_silent or error.name() in _NOBODY
+        if error.name() in REFUSALS or CERTIFICATE_ALERT.search(error.str()):
+            self.refused = error
+        elif error.fatal():
+            self.fatal = error
+
+    def on_log(self, text: str) -> None:
+        """For the client's logger."""
+        ended = _ENDED.search(text)
+        if ended is not None:
+            self.ends.append(ended["name"])
+        denied, failed = _DENIED.search(text), _FAILED.search(text)
+        if denied is not None and self._denied is None:
+            self._denied = denied[1]
+        if failed is not None:
+            error = _error_of(failed["name"], self.clean(failed["text"]))
+            self._failed = error if error is not None and meaning(error) is Meaning.CONFIGURATION else None
+
+    def begin_end(self) -> None:
+        """A transaction is to be ended now: what came of earlier ones is of no more interest."""
+        self.ends.clear()
+
+    @property
+    def ended_at_once(self) -> bool:
+        """Whether a transaction was ended by one request, which was answered well.
+
+        Otherwise a copy of the request may be under way still. It would end the producer's next transaction: brokers
+        can't tell the two apart as long as the producer's epoch is the same. A client that says nothing of its requests
+        is not believed.
+        """
+        return len(self.ends) == 1 and self.ends[0] in _WELL
+
+    def on_delivery(self, error: KafkaErrorLike | None, message: MessageLike) -> None:
+        """For `on_delivery`; the first failure tells most, and records thrown away with a transaction tell nothing."""
+        if self.delivered is not None:
+            self._tell(error, message)
+        if error is not None and self.undelivered is None and error.name() not in _CONSEQUENCES:
+            self.undelivered = (error, message.topic())
+
+    def _tell(self, error: KafkaErrorLike | None, message: MessageLike) -> None:
+        assert self.delivered is not None  # asked by the caller
+        try:
+            self.delivered(error, message)
+        except Exception as problem:
+            # Its text may quote the record.
+            _LOG.warning("the delivery callback raised %s", type(problem).__name__)
+
+    def raise_refusal(self, doing: str) -> None:
+        """Fails at once on what no waiting heals.
+
+        Raises:
+            KafkaConfigurationError: the brokers refused this user or the TLS handshake.
+        """
+        if self.refused is not None:
+            found = self.look(doing) if _NO_LOGIN in self.refused.str() else self.explain(self.refused, doing)
+            raise found or translated(self.refused, doing)
+        if self._is_silent and self._is_time_to_look():
+            # A client with TLS on a port without it, or the other way round, never hears more than that.
+            found = self.look(doing)
+            if found is not None:
+                raise found
+
+    def _is_time_to_look(self) -> bool:
+        now = self._clock()
+        if self._looked_at is not None and now - self._looked_at < _LOOK_EVERY_SECONDS:
+            return False
+        # What was told before counts once: a connection may be lost now and then for no reason.
+        self._looked_at, self._is_silent = now, False
+        return True
+
+    def cause(self, otherwise: KafkaErrorLike) -> tuple[KafkaErrorLike, str | None]:
+        """The error that explains a failure best, and its topic if it has one."""
+        if self.undelivered is not None:
+            return self.undelivered
+        if otherwise.name() in _CONSEQUENCES and self.fatal is not None:
+            return self.fatal, None
+        if otherwise.name() in _CONSEQUENCES and self._failed is not None:
+            otherwise = self._failed
+        return otherwise, self._denied if otherwise.name() == "TOPIC_AUTHORIZATION_FAILED" else None
+
+    def last_words(self, otherwise: KafkaErrorLike) -> str:
+        """Why brokers seem to be away, as far as the client knows."""
+        told = self.last or otherwise
+        return f"{told.name()}: {told.str()}"
+
+
+def _error_of(name: str, text: str) -> KafkaErrorLike | None:
+    from confluent_kafka import KafkaError
+
+    code = getattr(KafkaError, name, None)
+    return cast(KafkaErrorLike, KafkaError(code, text)) if isinstance(code, int) else None
+
+
+class _Cleaned:
+    """An error of the client with another text."""
+
+    def __init__(self, error: KafkaErrorLike, text: str) -> None:
+        self._error, self._text = error, text
+
+    def code(self) -> int:
+        return self._error.code()
+
+    def name(self) -> str:
+        return self._error.name()
+
+    def fatal(self) -> bool:
+        return self._error.fatal()
+
+    def retriable(self) -> bool:
+        return self._error.retriable()
+
+    def txn_requires_abort(self) -> bool:
+        return self._error.txn_requires_abort()
+
+    def str(self) -> str:
+        return self._text

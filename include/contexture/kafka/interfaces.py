@@ -1,0 +1,75 @@
+"""What this package requires of a client of confluent-kafka, as protocols: tests have their own.
+
+    Publisher(settings, names, shards=2, encode=encoded_values(to_avro), delivered=count)
+
+An encoder takes rows of the outbox as they are sent, thousands at a time, and gives as many in the same order. It may
+change `value`, `key`, `partition`, `timestamp` and `header:<name>` columns, but not where rows go or which transaction
+they are in. The same rows must always give the same: what is sent again after a failure must be what was sent before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from contexture.kafka.callbacks import ClientWatch
+    from contexture.kafka.settings import ClientSettings
+
+Headers = Sequence[tuple[str, bytes | None]]
+
+
+class KafkaErrorLike(Protocol):
+    """What is asked of a `confluent_kafka.KafkaError`."""
+
+    def code(self) -> int: ...
+    def name(self) -> str: ...
+    def str(self) -> str: ...
+    def fatal(self) -> bool: ...
+    def retriable(self) -> bool: ...
+    def txn_requires_abort(self) -> bool: ...
+
+
+class MessageLike(Protocol):
+    """What is asked of a `confluent_kafka.Message` in a delivery report."""
+
+    def topic(self) -> str | None: ...
+    def error(self) -> KafkaErrorLike | None: ...
+
+
+class ListsTopics(Protocol):
+    """What every client can do first."""
+
+    def list_topics(self, topic: str | None = None, timeout: float = -1) -> object: ...
+
+
+class TransactionalProducer(ListsTopics, Protocol):
+    """What is asked of a `confluent_kafka.Producer`; `produce` is positional in the client's own order."""
+
+    def init_transactions(self, timeout: float) -> None: ...
+    def begin_transaction(self) -> None: ...
+    def produce(
+        self,
+        topic: str,
+        value: bytes | None = None,
+        key: bytes | None = None,
+        partition: int = -1,
+        callback: Callable[[KafkaErrorLike | None, MessageLike], None] | None = None,
+        on_delivery: None = None,
+        timestamp: int = 0,
+        headers: Headers | None = None,
+    ) -> None: ...
+    def poll(self, timeout: float) -> int: ...
+    def flush(self, timeout: float) -> int: ...
+    def commit_transaction(self, timeout: float) -> None: ...
+    def abort_transaction(self, timeout: float) -> None: ...
+    def purge(self) -> None: ...
+    def __len__(self) -> int: ...
+
+
+OpenProducer = Callable[["ClientSettings", str, "ClientWatch"], TransactionalProducer]
+
+Delivered = Callable[[KafkaErrorLike | None, MessageLike], None]
+
+"""Is told of each record that a broker has taken (error None) or not; within a transaction no reader sees it yet. Must
+return soon; what it raises is logged and changes nothing. Asking for it costs time for every record."""

@@ -1,0 +1,363 @@
+"""Reading committed records of topics: from where, up to where, and the newest of each partition."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Final
+
+from contexture.kafka.admin import TopicAdmin
+from contexture.kafka.broker_wait import Patience
+from contexture.kafka.callbacks import ClientWatch
+from contexture.kafka.clients import connect, reader
+from contexture.kafka.error_codes import Meaning, meaning, translated
+from contexture.kafka.errors import DamagedRecordsError, KafkaConfigurationError, OffsetGoneError
+from contexture.kafka.interfaces import KafkaErrorLike
+from contexture.kafka.settings import ClientSettings
+
+if TYPE_CHECKING:
+    from confluent_kafka import Consumer, Message, TopicPartition
+
+Place = tuple[str, int]
+
+"""Topic and partition."""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupOffsets:
+    """Where a consumer group stands; nothing is committed by reading from there."""
+
+    group: str
+
+
+Start = Mapping[Place, int] | datetime | GroupOffsets | None
+
+"""Offsets of partitions (those not named are read from their beginning), a moment (the first record of that time or
+later, with time zone), a group (partitions for which it has committed nothing are read from their beginning), or None
+for the beginning."""
+
+
+def starts_of(admin: TopicAdmin, consumer: Consumer, places: Sequence[Place], start: Start) -> dict[Place, int]:
+    """The first offset to read of each partition.
+
+    Raises:
+        OffsetGoneError: one that is asked for is not there any more, or not yet.
+    """
+    if isinstance(start, datetime):
+        return admin.offsets_at(places, start)
+    earliest = admin.beginnings(places)
+    if start is None:
+        return earliest
+    asked = _committed(consumer, places) if isinstance(start, GroupOffsets) else dict(start)
+    latest = admin.ends([place for place in places if place in asked], committed=False)
+    for place, offset in asked.items():
+        if place in earliest and not earliest[place] <= offset <= latest[place]:
+            raise offset_gone(place, f"offset {offset} is not there: it has {earliest[place]} to {latest[place]}")
+    return {place: asked.get(place, earliest[place]) for place in places}
+
+
+def offset_gone(place: Place, why: str) -> OffsetGoneError:
+    """The error for an offset out of range: going on at another one would leave records out in silence."""
+    topic, partition = place
+    return OffsetGoneError(
+        f"{topic}[{partition}] can not be read from where it should: {why}",
+        next_step="records were deleted (retention, or a new topic of that name): read from the beginning, or from a "
+        "time, and have the replica verified or resynchronised",
+        topic=topic,
+        partition=partition,
+    )
+
+
+def raise_uncommitted(found: Iterable[TopicPartition]) -> None:
+    """Fails where the brokers did not say what a group has committed for a partition: that is not the same as nothing.
+
+    Raises:
+        ContextureError: what the error means.
+    """
+    for place in found:
+        if place.error is not None:
+            raise translated(place.error, "finding where the group is", topic=place.topic)
+
+
+def _committed(consumer: Consumer, places: Sequence[Place]) -> dict[Place, int]:
+    from confluent_kafka import TopicPartition
+
+    found = consumer.committed([TopicPartition(*place) for place in places], timeout=30)
+    raise_uncommitted(found)
+    return {(place.topic, place.partition): place.offset for place in found if place.offset >= 0}
+
+
+_GONE: Final = frozenset({"_AUTO_OFFSET_RESET", "OFFSET_OUT_OF_RANGE"})
+
+_DAMAGED: Final = frozenset({"_BAD_MSG", "_BAD_COMPRESSION", "INVALID_MSG"})
+
+
+def raise_unreadable(error: KafkaErrorLike, message: Message, doing: str = "reading") -> None:
+    """Returns where the client itself tries again.
+
+    Args:
+        error: what came in place of a record.
+        message: that it came in.
+        doing: what was tried.
+
+    Raises:
+        OffsetGoneError: what should be read was deleted.
+        DamagedRecordsError: what is there is not what was written, or can't be unpacked.
+        KafkaConfigurationError: this user may not read it, or it is not there.
+    """
+    place: Place = (str(message.topic()), int(message.partition() or 0))
+    if error.name() in _GONE:
+        raise offset_gone(place, error.str())
+    if error.name() in _DAMAGED:
+        raise _damaged(error, place)
+    if meaning(error) in {Meaning.CONFIGURATION, Meaning.FATAL}:
+        raise translated(error, doing, topic=message.topic(), needs="READ and DESCRIBE")
+
+
+def _damaged(error: KafkaErrorLike, place: Place) -> DamagedRecordsError:
+    topic, partition = place
+    return DamagedRecordsError(
+        f"records of {topic}[{partition}] are damaged: {error.name()}: {error.str()}",
+        next_step="look at the disks of the brokers that hold this partition, and let another replica lead it; without "
+        "one, make the topic anew and run the publication in mode full. Large records of codec zstd need "
+        "receive.message.max.bytes above their size",
+        topic=topic,
+        partition=partition,
+    )
+
+
+_CONNECT_SECONDS = 2.0
+
+# `consume` waits that long for a full batch, also at the end.
+_BATCH_SECONDS = 0.1
+
+_BATCH = 1_000
+
+PARTITIONS_AT_ONCE = 500
+
+"""Partitions read at a time: what a client holds in memory grows with them, not with what the topics hold."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaRecord:
+    """A record as a consumer sees it; `value` None is a tombstone, `timestamp_ms` is None when Kafka has none."""
+
+    topic: str
+    partition: int
+    offset: int
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[tuple[str, bytes | None], ...]
+    timestamp_ms: int | None
+
+
+def read_committed(
+    settings: ClientSettings, topics: Iterable[str], *, timeout_seconds: float = 60.0
+) -> Iterator[ReplicaRecord]:
+    """All records a read-committed consumer gets from the topics, from their beginnings to their ends of now.
+
+    Records of one partition come in their order; partitions are mixed. Nothing is left behind in the cluster: no
+    committed offset, no group member. Memory stays the same however much there is.
+
+    Args:
+        settings: the connection.
+        topics: their names.
+        timeout_seconds: how long brokers may be silent, or a transaction stay open, before it is given up.
+
+    Raises:
+        KafkaConfigurationError: a topic is not there, or may not be read.
+        BrokersAwayError: brokers were silent for too long, or an open transaction hides the rest.
+    """
+    patience = Patience(timeout_seconds)
+    admin = TopicAdmin(settings, patience)
+    places = places_of(admin, sorted(set(topics)))
+    for at in range(0, len(places), PARTITIONS_AT_ONCE):
+        some = places[at : at + PARTITIONS_AT_ONCE]
+        yield from read_places(settings, patience, _beginnings(some), admin.ends(some, committed=False))
+
+
+def read_up_to(
+    settings: ClientSettings, ends: Mapping[Place, int], *, timeout_seconds: float = 60.0
+) -> Iterator[ReplicaRecord]:
+    """The same up to given ends, of these partitions alone: what is committed later is not looked at.
+
+    Args:
+        settings: the connection.
+        ends: topic and partition to the offset that is no longer read.
+        timeout_seconds: as of `read_committed`.
+
+    Raises:
+        KafkaConfigurationError: a topic may not be read.
+        BrokersAwayError: brokers were silent for too long.
+    """
+    patience, places = Patience(timeout_seconds), sorted(ends)
+    for at in range(0, len(places), PARTITIONS_AT_ONCE):
+        some = {place: ends[place] for place in places[at : at + PARTITIONS_AT_ONCE]}
+        yield from read_places(settings, patience, _beginnings(some), some)
+
+
+def read_places(
+    settings: ClientSettings,
+    patience: Patience,
+    starts: Mapping[Place, int],
+    ends: Mapping[Place, int],
+    *,
+    isolation: str = "read_committed",
+) -> Iterator[ReplicaRecord]:
+    """The records of partitions between two offsets each, the first included (below 0: the first that is there).
+
+    Raises:
+        OffsetGoneError: what should come first was deleted.
+        DamagedRecordsError: the brokers gave other bytes than were written.
+        KafkaConfigurationError: a topic may not be read.
+        BrokersAwayError: brokers were silent for too long, or an open transaction hides the rest.
+    """
+    yield from _Reading(settings, patience, isolation).records(starts, ends)
+
+
+def _beginnings(places: Iterable[Place]) -> dict[Place, int]:
+    from confluent_kafka import OFFSET_BEGINNING
+
+    return dict.fromkeys(places, OFFSET_BEGINNING)
+
+
+def places_of(admin: TopicAdmin, topics: list[str]) -> list[Place]:
+    listed = admin.listed(topics[0] if len(topics) == 1 else None)
+    missing = [name for name in topics if name not in listed]
+    if missing:
+        raise KafkaConfigurationError(
+            f"{len(missing)} topics are not there or may not be seen, the first is {missing[0]}",
+            next_step="check the topics' names and this user's DESCRIBE permission",
+            topic=missing[0],
+        )
+    return [(name, partition) for name in topics for partition in range(listed[name].partitions)]
+
+
+class _Reading:
+    """Reads some partitions to their ends."""
+
+    def __init__(self, settings: ClientSettings, patience: Patience, isolation: str) -> None:
+        self._settings = settings
+        self._patience = patience
+        self._isolation = isolation
+        self._watch = ClientWatch()
+
+    def records(self, starts: Mapping[Place, int], ends: Mapping[Place, int]) -> Iterator[ReplicaRecord]:
+        from confluent_kafka import TopicPartition
+
+        left = {place: end for place, end in ends.items() if end > max(0, starts[place])}
+        if not left:
+            return
+        own = {"auto.offset.reset": "error"}
+        with closing(reader(self._settings, self._watch, isolation=self._isolation, own=own)) as consumer:
+            connect(consumer, None, _CONNECT_SECONDS)
+            consumer.assign([TopicPartition(*place, starts[place]) for place in left])
+            while left:
+                yield from self._some(consumer, left)
+
+    def _some(self, consumer: Consumer, left: dict[Place, int]) -> Iterator[ReplicaRecord]:
+        from confluent_kafka import KafkaError
+
+        messages = consumer.consume(_BATCH, _BATCH_SECONDS)
+        if not messages:
+            self._nothing_came(left)
+        for message in messages:
+            error = message.error()
+            place = (str(message.topic()), int(message.partition() or 0))
+            if error is None:
+                if place in left and int(message.offset() or 0) < left[place]:
+                    self._patience.relieve()
+                    yield record_of(message)
+            elif error.code() == KafkaError._PARTITION_EOF:
+                # The end may be an offset that holds no record (a transaction's marker): the position tells.
+                if int(message.offset() or 0) >= left.get(place, 0):
+                    left.pop(place, None)
+            else:
+                raise_unreadable(error, message)
+                # An answer all the same, so that nothing but its own repetition tells that it does not end.
+                self._patience.waited(f"{error.name()}: {error.str()}", said_at_once=False)
+
+    def _nothing_came(self, left: dict[Place, int]) -> None:
+        self._watch.raise_refusal("reading")
+        topic, partition = next(iter(left))
+        told = self._watch.last
+        cause = (
+            f"{told.name()}: {told.str()}" if told else f"an open transaction on {topic}[{partition}] hides the rest"
+        )
+        self._patience.waited(cause)
+
+
+def record_of(message: Message) -> ReplicaRecord:
+    kind, timestamp = message.timestamp()
+    return ReplicaRecord(
+        topic=str(message.topic()),
+        partition=int(message.partition() or 0),
+        offset=int(message.offset() or 0),
+        key=message.key(),
+        value=message.value(),
+        headers=tuple(message.headers() or ()),  # type: ignore[arg-type]
+        timestamp_ms=timestamp if kind else None,
+    )
+
+
+# Offsets are also taken by the ends of transactions, and by records that compaction removed.
+_OFFSETS_OF_A_RECORD = 2
+
+_FURTHER_BACK = 16
+
+
+def newest_records(
+    settings: ClientSettings, topics: Iterable[str], count: int, *, timeout_seconds: float = 60.0
+) -> list[ReplicaRecord]:
+    """The last records that a read-committed consumer gets of topics, by their time, the newest last.
+
+    Only the ends of the topics are read, and nothing is left behind in the cluster. What an open transaction holds
+    back is not waited for.
+
+    Args:
+        settings: the connection.
+        topics: their names.
+        count: of records, of all topics together.
+        timeout_seconds: how long brokers may be silent before it is given up.
+
+    Raises:
+        KafkaConfigurationError: a topic is not there, or may not be read.
+        BrokersAwayError: brokers were silent for too long.
+    """
+    patience = Patience(timeout_seconds)
+    admin = TopicAdmin(settings, patience)
+    places = places_of(admin, sorted(set(topics)))
+    newest: list[ReplicaRecord] = []
+    for at in range(0, len(places), PARTITIONS_AT_ONCE):
+        some = places[at : at + PARTITIONS_AT_ONCE]
+        reach = _Reach(admin.beginnings(some), admin.ends(some, committed=True))
+        newest = sorted([*newest, *reach.tails(settings, patience, count)], key=_order)[-count:]
+    return newest
+
+
+class _Reach:
+    """Some partitions, from where they begin to where they end."""
+
+    def __init__(self, first: Mapping[Place, int], ends: Mapping[Place, int]) -> None:
+        self._first = first
+        self._ends = ends
+
+    def tails(self, settings: ClientSettings, patience: Patience, count: int) -> Iterator[ReplicaRecord]:
+        """The last records of each partition; read from further back where there were fewer."""
+        left, back = list(self._ends), _OFFSETS_OF_A_RECORD * count
+        while left:
+            starts = {place: max(self._first[place], self._ends[place] - back) for place in left}
+            found: dict[Place, deque[ReplicaRecord]] = {place: deque(maxlen=count) for place in left}
+            for record in read_places(settings, patience, starts, {place: self._ends[place] for place in left}):
+                found[record.topic, record.partition].append(record)
+            whole = {place for place in left if len(found[place]) == count or starts[place] == self._first[place]}
+            for place in whole:
+                yield from found[place]
+            left, back = [place for place in left if place not in whole], back * _FURTHER_BACK
+
+
+def _order(record: ReplicaRecord) -> tuple[int, str, int, int]:
+    return record.timestamp_ms or 0, record.topic, record.partition, record.offset

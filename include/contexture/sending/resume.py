@@ -1,0 +1,301 @@
+"""Where the sending of a shard begins: after what is in Kafka already, by any sender.
+
+Two rules decide between outboxes. Those of a registry that numbers its transactions are compared by these numbers
+alone: of instances that share nothing but Kafka, each tells what the others have not told. All others are compared by
+their sequence, which instances on one storage have in common.
+
+Brokers answer three things alike: another sender took the shard over; the transaction outlived its time-out; a request
+of an earlier client arrived late (an InitProducerId that a network held back raises the epoch as a living sender does,
+and fences nobody but the right one). Only the first leaves a row in the ledger that this sending did not write. So the
+ledger is looked at, after a wait in which another sender would get on, and without such a row the sending goes on with
+a new client.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final
+
+from contexture.errors import DefectError
+from contexture.kafka.error_codes import fenced
+from contexture.kafka.errors import FencedError, LedgerLostError, SequenceTakenError
+from contexture.sending.interfaces import LedgerPort, ShardReader
+from contexture.sending.ledger import LedgerEntry
+
+if TYPE_CHECKING:
+    from contexture.sending.ledger import SenderNames
+    from contexture.storage.manifests import RegistryPart
+
+Place = tuple[int, bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Where sending begins.
+
+    Attributes:
+        position: of the first record to send.
+        transactions: how many Kafka transactions of the shard lie before it.
+        own: an earlier sending of this very outbox got that far.
+        superseded: something later was sent: nothing of the shard may be.
+        place: how far the registry's log is told already; None where that is not known.
+    """
+
+    position: int = 0
+    transactions: int = 0
+    own: bool = False
+    superseded: bool = False
+    place: Place | None = None
+
+
+def start_of(reader: ShardReader, entry: LedgerEntry | None, *, alone: bool = False) -> Start:
+    """Where the sending of a shard begins.
+
+    Args:
+        reader: the shard.
+        entry: the ledger's last row of it.
+        alone: nobody else's outbox can stand in the way (a backfill).
+
+    Raises:
+        SequenceTakenError: another outbox of the same sequence was sent, and nothing else tells which is later.
+        DefectError: the outbox's registry transactions are not in order.
+    """
+    check_parts(reader.registry)
+    if entry is None:
+        return Start()
+    if entry.outbox == reader.outbox_id:
+        return Start(entry.position, entry.transaction + 1, own=True, place=entry.source_place)
+    if alone:
+        return Start()
+    if reader.registry and entry.source_place is not None:
+        return start_after(entry.source_place, reader.registry, records=reader.records, flush=reader.flush)
+    if entry.sequence == reader.sequence:
+        raise sequence_taken(entry, reader.outbox_id)
+    return Start(superseded=entry.sequence > reader.sequence)
+
+
+def start_after(place: Place, parts: Sequence[RegistryPart], *, records: int, flush: bool) -> Start:
+    """Where an outbox of registry transactions begins when the log is told up to a place.
+
+    A flush is sent whole unless something later than what it shows was told; of changes, what is told is left out.
+
+    Args:
+        place: registry transaction, and whether its deletions are told.
+        parts: one for each Kafka transaction, in order.
+        records: how many the shard holds.
+        flush: whether they are all that the registry holds.
+    """
+    if flush:
+        return Start(superseded=parts[0].id < place[0], place=place)
+    told = sum(part.place <= place for part in parts)
+    return Start(parts[told].first_position if told < len(parts) else records, told, place=place)
+
+
+def check_parts(parts: Sequence[RegistryPart]) -> None:
+    """Sees that the parts are those of transactions 0, 1, 2 …, each later in the registry's order.
+
+    Raises:
+        DefectError: they are not.
+    """
+    numbered = [part.transaction for part in parts] == list(range(len(parts)))
+    rising = all(
+        before.place < after.place and before.first_position < after.first_position for before, after in pairwise(parts)
+    )
+    if not (numbered and rising and (not parts or parts[0].first_position == 0)):
+        raise DefectError(
+            "the registry transactions of an outbox are not in the registry's order",
+            next_step="do not send it: abandon the outbox and report this (its manifest is damaged)",
+        )
+
+
+def sequence_taken(entry: LedgerEntry, outbox: str) -> SequenceTakenError:
+    """The error for an outbox whose place in the order another one took."""
+    return SequenceTakenError(
+        f"outbox {entry.outbox} was sent under the same sequence {entry.sequence}",
+        next_step=f"abandon this one (`contexture outbox abandon {outbox} --reason …`): "
+        "the next run compares anew and sends everything",
+        outbox=outbox,
+    )
+
+
+# Of two living senders, each of which fences the other, one has its transaction through within these waits: most take
+# less than 2 s. They grow so that long transactions get through too.
+FENCED_WAITS_SECONDS: Final = (2.0, 6.0, 18.0)
+
+
+class OwnRows:
+    """The rows of the ledger that one sending of a shard knows: what it found, and what it wrote.
+
+    Attributes:
+        outlived: its last transaction was open for longer than it may.
+        has_begun: it has found out what the ledger shows.
+    """
+
+    def __init__(self) -> None:
+        self.outlived = False
+        self.has_begun = False
+        self._known: LedgerEntry | None = None
+        self._written: LedgerEntry | None = None
+
+    def found(self, entry: LedgerEntry | None) -> None:
+        """What the ledger shows when a client begins."""
+        self.outlived, self.has_begun, self._known, self._written = False, True, entry, None
+
+    def writes(self, entry: LedgerEntry) -> None:
+        """A row whose commit is tried now; the one before it is committed."""
+        if self._written is not None:
+            self._known = self._written
+        self._written = entry
+
+    def knows(self, entry: LedgerEntry | None) -> bool:
+        """Whether no other sender wrote what the ledger shows."""
+        return entry in (self._known, self._written)
+
+    def check(self, entry: LedgerEntry | None) -> None:
+        """Sees that what the ledger shows is known.
+
+        Raises:
+            FencedError: another sender wrote it.
+        """
+        if not self.knows(entry):
+            raise replaced()
+
+
+class Fencings:
+    """Those of one sending of a shard.
+
+    Args:
+        own: the ledger's rows that it knows.
+        ledger: its publication's.
+        shard: its number.
+        again: is told why something is done again.
+        sleep: seconds.
+    """
+
+    def __init__(
+        self, own: OwnRows, ledger: LedgerPort, shard: int, again: Callable[[str], None], sleep: Callable[[float], None]
+    ) -> None:
+        self._own = own
+        self._ledger = ledger
+        self._shard = shard
+        self._again = again
+        self._sleep = sleep
+        self._count = 0
+
+    def succeeded(self) -> None:
+        """A transaction is committed: what fenced the sender is over."""
+        self._count = 0
+
+    def look_into(self, failure: FencedError) -> None:
+        """Returns when the sending may go on with a new client.
+
+        Raises:
+            FencedError: another sender took over, or fenced this one too often in a row.
+        """
+        if not self._own.has_begun:
+            # It was fenced before it looked. What is there now counts as found.
+            self._own.found(self.row())
+        if not self._own.knows(self.row()):
+            raise failure
+        if self._count == len(FENCED_WAITS_SECONDS):
+            raise _fenced_too_often(failure, self._count + 1) from failure
+        wait = FENCED_WAITS_SECONDS[self._count]
+        self._count += 1
+        self._again(f"fenced, but no other sender wrote to the ledger; looking again in {wait:.0f} s")
+        self._sleep(wait)
+        if not self._own.knows(self.row()):
+            raise failure
+
+    def row(self) -> LedgerEntry | None:
+        """The ledger's newest, also of a transaction that is open or that Kafka never ended."""
+        return self._ledger.hidden(self._shard) or self._ledger.read(self._shard)
+
+
+def replaced() -> FencedError:
+    """The error for a sender that stood still for too long and was replaced."""
+    return fenced("it went on from the ledger while this one stood still for longer than transaction.timeout.ms")
+
+
+def _fenced_too_often(failure: FencedError, times: int) -> FencedError:
+    return FencedError(
+        f"this sender was fenced {times} times in a row, and the ledger shows no row of another one; at last: "
+        f"{failure.message}",
+        next_step="see that only one instance sends this publication under this name and that brokers are healthy, "
+        "then clear the task: it goes on from the ledger",
+        alert="another sender took over",
+    )
+
+
+class ExpectedRow(StrEnum):
+    """What is known of a shard's row before the ledger is read.
+
+    `NONE`: no sender ever began. `POSSIBLE`: one began, and may have committed its first transaction. `CERTAIN`: a
+    transaction was committed.
+    """
+
+    NONE = "none"
+    POSSIBLE = "possible"
+    CERTAIN = "certain"
+
+
+class RowExpectation:
+    """What one sending of a shard expects of the ledger.
+
+    Args:
+        names: of the publication.
+        shard: its number.
+        expected: what earlier sendings left.
+    """
+
+    def __init__(self, names: SenderNames, shard: int, expected: ExpectedRow) -> None:
+        self._names = names
+        self._shard = shard
+        self._expected = expected
+
+    def begins(self) -> None:
+        """A transaction may be committed from now on."""
+        if self._expected is ExpectedRow.NONE:
+            self._expected = ExpectedRow.POSSIBLE
+
+    def committed(self) -> None:
+        """A transaction is committed."""
+        self._expected = ExpectedRow.CERTAIN
+
+    def is_answered(self, hidden: LedgerEntry) -> bool:
+        """Whether brokers answered the commit of a hidden row of the shard's first transaction: then it counts."""
+        return self._expected is ExpectedRow.CERTAIN and hidden.transaction == 0
+
+    def check_missing(self, first_is_committed: Callable[[], bool], is_there_now: Callable[[], bool]) -> None:
+        """Sees that a shard of which the ledger held no row was never sent.
+
+        Args:
+            first_is_committed: whether readers see the records of the shard's first transaction.
+            is_there_now: whether the ledger holds a row by now.
+
+        Raises:
+            LedgerLostError: the row was there, and is lost.
+            FencedError: another sender wrote it while this one was stopped.
+        """
+        is_possible = self._expected is ExpectedRow.POSSIBLE
+        if not (self._expected is ExpectedRow.CERTAIN or (is_possible and first_is_committed())):
+            return
+        if is_there_now():
+            raise replaced()
+        raise ledger_lost(self._names, f"holds nothing of shard {self._shard} any more")
+
+
+def ledger_lost(names: SenderNames, how: str) -> LedgerLostError:
+    """The error for a ledger that no longer says what was sent, with how to get it back."""
+    rebuild = (
+        f"see what `contexture ledger rebuild {names.publication} --dry-run` finds in the topics, then run it "
+        "without --dry-run and clear the task"
+    )
+    anew = "abandon the backfill's outbox, then start the backfill again: its records are then there twice"
+    return LedgerLostError(
+        f"the ledger {names.ledger_topic}, which says what was sent, {how}: sending now would send records twice",
+        next_step=rebuild if names.backfill is None else anew,
+        publication=names.publication,
+    )

@@ -1,0 +1,352 @@
+"""Kafka as the target of one publication: topics, claims, senders, and what its ledger proves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC
+from functools import cached_property
+from typing import Any, Final, Protocol
+
+from contexture.errors import RetriableError
+from contexture.kafka import ClientSettings, ensure_topics
+from contexture.kafka.broker_wait import Patience
+from contexture.kafka.callbacks import ClientWatch
+from contexture.kafka.clients import admin, client_error, error_in
+from contexture.kafka.topic_identities import topic_ids
+from contexture.publications import Publication
+from contexture.sending import (
+    AfterFailure,
+    Claims,
+    Ledger,
+    LedgerEntry,
+    Publisher,
+    SenderNames,
+    SendProgress,
+    ShardReader,
+    ShardResult,
+    for_structures,
+    timed_by_sending,
+)
+from contexture.sending.ledger import LedgerStanding
+from contexture.sending.ledger_copies import LedgerCopies
+from contexture.sending.open_transactions import HiddenRecords
+from contexture.sending.resume import ExpectedRow
+from contexture.sending.topics import dead_letter_spec, dead_letters_of, topic_spec
+from contexture.storage.archive import Interval
+from contexture.storage.manifests import Manifest
+
+_CALL_SECONDS: Final = 2.0
+
+_NO_TOPIC: Final = "__consumer_offsets"
+
+
+def cluster_id(settings: ClientSettings, patience: Patience) -> str:
+    """The id that the cluster gave itself when it was made.
+
+    Raises:
+        RetriableError: no broker answers, or the brokers have no id.
+        KafkaConfigurationError: the brokers refuse this user.
+    """
+    watch = ClientWatch()
+    client = admin(settings, watch)
+    while True:
+        try:
+            found = client.list_topics(topic=_NO_TOPIC, timeout=_CALL_SECONDS).cluster_id
+        except client_error() as failure:
+            watch.raise_refusal("reaching the brokers")
+            patience.waited(watch.last_words(error_in(failure)))
+        else:
+            return _checked(found)
+
+
+def _checked(found: str | None) -> str:
+    if not found:
+        raise RetriableError(
+            "the Kafka brokers do not say which cluster they are", next_step="use brokers of version 2.8 or later"
+        )
+    return found
+
+
+Report = Callable[[str], None]
+
+"""Takes one sentence for the log of the task; never data, never a secret."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sending:
+    """One send of a shard.
+
+    Attributes:
+        reader: the shard.
+        shards: how many the outbox has.
+        after_failure: milliseconds to wait after a failure, as of `Publisher.publish`.
+        committed: is told of each committed transaction.
+        skipped: is told how many transactions are in Kafka before anything is sent.
+        bytes: of keys and values of the shard, before compression.
+        row: what is known of the ledger's row of the shard.
+    """
+
+    reader: ShardReader
+    shards: int
+    after_failure: AfterFailure
+    committed: Callable[[LedgerEntry], None] = lambda entry: None
+    skipped: Callable[[int], None] = lambda transactions: None
+    bytes: int = 0
+    row: ExpectedRow = ExpectedRow.NONE
+
+
+class Target(Protocol):
+    """Where a publication's records go."""
+
+    def cluster(self) -> str | None:
+        """The id of the Kafka cluster."""
+        ...
+
+    def names(self) -> SenderNames:
+        """The names of its senders and its ledger."""
+        ...
+
+    def identity(self) -> str:
+        """Which cluster as whom, without secrets."""
+        ...
+
+    def settings_shown(self) -> Mapping[str, str]:
+        """The options of its connection, without secrets."""
+        ...
+
+    def highest_sequence(self) -> int:
+        """The highest sequence that was ever sent or claimed; 0 for none."""
+        ...
+
+    def ledger_standing(self) -> LedgerStanding:
+        """What there is of the ledger."""
+        ...
+
+    def ledger_id(self) -> str | None:
+        """Kafka's own id of the ledger's topic; None when it is not there."""
+        ...
+
+    def ledger_policy(self) -> str | None:
+        """The `cleanup.policy` of the ledger's topic; None when it is not there, or this user may not see it."""
+        ...
+
+    def ledger_copies(self) -> LedgerCopies | None:
+        """How many replicas the ledger has and needs; None when it is not there."""
+        ...
+
+    def prepare_ledger(self, shards: int) -> None:
+        """The ledger has room for so many shards when this returns."""
+        ...
+
+    def log_told(self) -> int | None:
+        """The registry transaction up to which the ledger says that the log is told; None where it says nothing."""
+        ...
+
+    def progress(self, shard: int) -> LedgerEntry | None:
+        """How far a shard got, once everything before this call is settled."""
+        ...
+
+    def ensure_topics(self, topics: Iterable[str]) -> None:
+        """Every topic exists when this returns."""
+        ...
+
+    def topic_ids(self, topics: Iterable[str], *, all_exist: bool = False) -> dict[str, str]:
+        """Kafka's own ids of topics, without those that do not exist; `HIDDEN` for those that may not be seen.
+
+        Args:
+            topics: their names.
+            all_exist: every topic was made or found a moment ago, so brokers that do not know one yet are behind.
+        """
+        ...
+
+    def claim(self, manifest: Manifest, *, clears: Collection[str] | None = None) -> bool:
+        """Fences the senders of earlier outboxes in the shards that this one does not use; False for a later one.
+
+        Args:
+            manifest: of the outbox.
+            clears: names of topics: all shards are claimed before any of them is sent, and what their senders left
+                undecided in these topics is aborted.
+        """
+        ...
+
+    def begin_log(self, manifest: Manifest, transaction: int) -> int:
+        """Agrees that what a registry did up to a transaction is told by nobody; how far its log is told now."""
+        ...
+
+    def send(self, sending: Sending) -> ShardResult:
+        """Sends what is not yet sent of a shard; raises as `Publisher.publish`."""
+        ...
+
+
+TargetFor = Callable[[Publication, Interval | None], Target]
+
+"""Opens the target of a publication, for a backfilled interval or for normal runs."""
+
+_SHOWN_DRIFT: Final = 20
+
+
+class KafkaTarget:
+    """The target of one publication; for a backfilled interval with senders and a ledger of its own.
+
+    Args:
+        settings: the connection.
+        publication: whose records.
+        interval: the interval of a backfill; None for normal runs.
+        report: gets a sentence now and then while something takes long.
+    """
+
+    def __init__(
+        self,
+        settings: ClientSettings,
+        publication: Publication,
+        interval: Interval | None = None,
+        report: Report = lambda sentence: None,
+    ) -> None:
+        self._settings = settings
+        self._publication = publication
+        self._is_backfill = interval is not None
+        self._is_registry = publication.source.kind == "sdmx"
+        self._names = sender_names(publication, interval)
+        self._wait_seconds = float(publication.publish.broker_wait_seconds)
+        self._report = report
+
+    @cached_property
+    def _cluster(self) -> str:
+        return cluster_id(self._settings, self._patience())
+
+    def cluster(self) -> str | None:
+        """The id of the Kafka cluster."""
+        return self._cluster
+
+    def names(self) -> SenderNames:
+        """Those of its publication, or of the backfilled interval."""
+        return self._names
+
+    def identity(self) -> str:
+        """Which cluster as whom, without secrets."""
+        return self._settings.identity()
+
+    def settings_shown(self) -> Mapping[str, str]:
+        """The options of its connection, without secrets."""
+        return self._settings.shown()
+
+    def highest_sequence(self) -> int:
+        """The highest sequence in the ledger."""
+        return self._ledger().highest_sequence()
+
+    def ledger_standing(self) -> LedgerStanding:
+        """As the brokers say."""
+        return self._ledger().standing()
+
+    def ledger_id(self) -> str | None:
+        """As the brokers say."""
+        return self._ledger().topic_id()
+
+    def ledger_policy(self) -> str | None:
+        """As the brokers say."""
+        return self._ledger().policy()
+
+    def ledger_copies(self) -> LedgerCopies | None:
+        """As the brokers say."""
+        return self._ledger().copies()
+
+    def prepare_ledger(self, shards: int) -> None:
+        """Makes it, or gives it more partitions, where needed."""
+        self._ledger().prepare(shards)
+
+    def log_told(self) -> int | None:
+        """As the last visible row of the ledger's only shard says; there need be no ledger yet."""
+        entry = self._ledger().entries().get(0)
+        return None if entry is None else entry.source_transaction
+
+    def progress(self, shard: int) -> LedgerEntry | None:
+        """The shard's row of the ledger; None too where nothing was ever sent, so that there is no ledger."""
+        ledger = self._ledger()
+        return ledger.settled(shard) if shard < ledger.partitions() else None
+
+    def ensure_topics(self, topics: Iterable[str]) -> None:
+        """Makes what is missing, as the publication wants it; tells of differences in what is there."""
+        specs = [topic_spec(self._publication, topic) for topic in topics]
+        if specs:
+            specs.extend(filter(None, [dead_letter_spec(self._publication)]))
+        found = ensure_topics(
+            self._settings,
+            specs,
+            max_new_topics=self._publication.topics.max_new_topics,
+            max_broker_partitions=self._publication.topics.max_broker_partitions,
+            progress=self._report,
+            wait_seconds=self._wait_seconds,
+        )
+        if found.created:
+            self._report(f"{len(found.created)} topics made, {found.existing} were there")
+        for drift in found.drift[:_SHOWN_DRIFT]:
+            self._report(f"left as it is: {drift}")
+
+    def topic_ids(self, topics: Iterable[str], *, all_exist: bool = False) -> dict[str, str]:
+        """As the brokers say, in one request."""
+        return topic_ids(
+            self._settings, topics, all_exist=all_exist, wait_seconds=self._wait_seconds, progress=self._report
+        )
+
+    def claim(self, manifest: Manifest, *, clears: Collection[str] | None = None) -> bool:
+        """Fences and marks every shard that the outbox does not use, or all; backfills do not supersede each other.
+
+        Nor do runs of a registry publication: it has one shard, and instances that share nothing but Kafka would fence
+        each other with every run that has nothing to send.
+        """
+        if self._is_backfill or self._is_registry:
+            return True
+        used = {shard.shard for shard in manifest.shards if shard.records} if clears is None else set()
+        claims = self._claims()
+        claimed = claims.claim(manifest.outbox, manifest.sequence, shards=len(manifest.shards), used=used)
+        if clears and claimed.claimed and not claimed.superseded:
+            aside = self._publication.dead_letter_topic
+            claims.clear({*clears, aside} if aside else clears, HiddenRecords(self._settings, self._patience()))
+        return not claimed.superseded
+
+    def begin_log(self, manifest: Manifest, transaction: int) -> int:
+        """Writes it into the ledger, unless another instance has begun."""
+        return self._claims().begin_log(manifest.outbox, manifest.sequence, transaction)
+
+    def _claims(self) -> Claims:
+        return Claims(self._settings, self._names, self._ledger(), patience=self._patience())
+
+    def send(self, sending: Sending) -> ShardResult:
+        """Sends by the transactional protocol of `contexture.kafka`."""
+        return self._publisher(sending).publish(
+            sending.reader,
+            attempts=sending.after_failure,
+            committed=sending.committed,
+            skipped=sending.skipped,
+            row=sending.row,
+        )
+
+    def _publisher(self, sending: Sending, **options: Any) -> Publisher:
+        # A registry transaction is one of Kafka, so a shard's bytes are the most that one can have.
+        return Publisher(
+            for_structures(self._settings, sending.bytes) if self._is_registry else self._settings,
+            self._names,
+            shards=sending.shards,
+            broker_wait_seconds=self._wait_seconds,
+            progress=self._tell,
+            dead_letters=dead_letters_of(self._publication),
+            # Kafka removes a history's records by their own time: that of a change may be older than the retention.
+            encode=timed_by_sending if self._publication.topics.keep == "history" else None,
+            **options,
+        )
+
+    def _tell(self, progress: SendProgress) -> None:
+        self._report(f"shard {progress.shard}: {progress.detail}")
+
+    def _ledger(self) -> Ledger:
+        return Ledger(self._settings, self._names, patience=self._patience())
+
+    def _patience(self) -> Patience:
+        return Patience(self._wait_seconds, self._report)
+
+
+def sender_names(publication: Publication, interval: Interval | None) -> SenderNames:
+    """What the senders of a publication are called, those of a backfilled interval by its start."""
+    start = None if interval is None else interval[0].astimezone(UTC).strftime("%Y%m%dT%H%M%SZ")
+    return SenderNames(publication.name, publication.publish.transactional_id_prefix, start)
