@@ -12,7 +12,7 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 from contexture.changes import Verdict as EventVerdict
-from contexture.publications.quality_combinations import ATTRIBUTE_COLUMNS
+from contexture.publications.checks.quality import ATTRIBUTE_COLUMNS
 from contexture.storage.home import Storage
 from contexture.storage.manifests import ExpectationResult, LandingManifest, Manifest, Verdict
 from contexture.storage.orders import StageOrder

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from hashlib import sha256
 
 from contexture.publications import Publication
-from contexture.publications.quality_combinations import ENTITY_COLUMNS, written_columns
+from contexture.publications.checks.quality import ENTITY_COLUMNS, written_columns
 
 _IN_CONDITION = re.compile(r"`(?:value|type)_([^`]+)`|\b(?:value|type)_(\w+)")
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,99}")

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from contexture.publications.quality_combinations import AGE_COLUMN
+from contexture.publications.checks.quality import AGE_COLUMN
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -8,8 +8,8 @@ from typing import cast
 from pydantic import JsonValue
 
 from contexture.publications import Publication
-from contexture.publications.expectation_names import class_name
-from contexture.publications.quality_combinations import COLUMN_ARGUMENTS
+from contexture.publications.checks.quality import COLUMN_ARGUMENTS
+from contexture.publications.quality import class_name
 from spark_jobs.quality.columns import column, column_names, condition
 from spark_jobs.quality.expected import Expected, Frame, Severity
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from contexture.events.violations import Findings, Violation
+from contexture.events.rules import Findings, Violation
 from contexture.publications import Publication
 from contexture.sdmx import Artefact, Format
 from contexture.sdmx.rules import RuleOptions, check

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from contexture.changes import Verdict
 from contexture.errors import RejectedError
-from contexture.events.violations import Violation
+from contexture.events.rules import Violation
 from contexture.messages.structure_envelopes import structure_envelope
 from contexture.publications import Publication
 from contexture.sdmx import Artefact, StructureMessageError, UnsplittableFormatError, Urn, split

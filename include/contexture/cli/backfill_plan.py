@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from contexture.errors import ConfigurationError
 from contexture.publications import Publication
-from contexture.publications.cron import intervals
+from contexture.publications.schedule import intervals
 from contexture.storage.archive import Archived, archive_of
 from contexture.storage.home import Storage
 from contexture.storage.manifests import Document, Manifest

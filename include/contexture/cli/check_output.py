@@ -11,7 +11,7 @@ from rich.text import Text
 
 from contexture.cli.checking import Checked
 from contexture.publications import Problem, Publication, fingerprint
-from contexture.publications.understood import CONTENTS, understood
+from contexture.publications.resolved import CONTENTS, understood
 
 if TYPE_CHECKING:
     from contexture.cli.preview import Preview

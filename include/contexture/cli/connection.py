@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from contexture.cli import exit_codes
-from contexture.publications.kinds import SourceKind
+from contexture.publications.source import SourceKind
 
 if TYPE_CHECKING:
     from contexture.cli.trial_outcome import Outcome

@@ -10,7 +10,7 @@ from contexture.cli.trial_outcome import Outcome, Step, Told, untold
 from contexture.errors import ConfigurationError
 from contexture.ngsi.connection_fields import ConnectionFields
 from contexture.publications.connection_types import TYPES, Target, leads_to
-from contexture.publications.kinds import SourceKind
+from contexture.publications.source import SourceKind
 
 
 def try_by_kind(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from contexture.errors import RejectedError
 from contexture.events import ContextIdentity
 from contexture.ngsi import EntityError, ParsedEntity, parse_entity
-from contexture.publications import Publication, scope
+from contexture.publications import Publication, fields
 from contexture.topics import TopicNamer
 from contexture.topics.collisions import as_brokers_compare, colliding, numbered
 
@@ -115,4 +115,4 @@ def _path(publication: Publication) -> str:
         # It has no service paths.
         return "/"
     first = publication.source.service_path[0]
-    return first if not scope.is_wildcard(first) else first.removesuffix("#").rstrip("/") or "/"
+    return first if not fields.is_wildcard(first) else first.removesuffix("#").rstrip("/") or "/"

@@ -77,13 +77,13 @@ def _asked(publication: Publication, entities: list[str], attributes: list[str],
 
 
 def _path_of_entities(path: str) -> str:
-    from contexture.publications import scope
+    from contexture.publications import fields
 
     try:
-        checked = scope.check_service_path(path)
+        checked = fields.check_service_path(path)
     except ValueError as error:
         raise typer.BadParameter(f"--path: {error}") from None
-    if scope.is_wildcard(path):
+    if fields.is_wildcard(path):
         raise typer.BadParameter(f"--path: {path} selects many paths: give the one that the entities are in")
     return str(checked)
 

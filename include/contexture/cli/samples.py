@@ -15,7 +15,7 @@ from contexture.errors import ConfigurationError
 from contexture.ngsi import Broker, BrokerConnection, Dialect, EntityQuery, open_broker
 from contexture.ngsi.listing import listed
 from contexture.ngsi.transport import Patience
-from contexture.publications import scope
+from contexture.publications import fields
 
 if TYPE_CHECKING:
     from contexture.publications import Publication
@@ -60,7 +60,7 @@ def from_file(path: Path, publication: Publication) -> Samples:
             next_step=f"write a JSON array of entities in the normalized form of {publication.source.api}",
         ) from None
     paths = publication.source.service_path
-    service_path = None if len(paths) > 1 or scope.is_wildcard(paths[0]) else paths[0]
+    service_path = None if len(paths) > 1 or fields.is_wildcard(paths[0]) else paths[0]
     return Samples(str(path), tuple(SampleEntity(body, service_path, _NO_TIME) for body in bodies), None)
 
 
@@ -114,7 +114,7 @@ def _of_path(broker: Broker, publication: Publication, path: str, limit: int) ->
         coords=source.coords,
         page_size=limit,
     )
-    hint = None if scope.is_wildcard(path) else path
+    hint = None if fields.is_wildcard(path) else path
     page = next(broker.walk(query, deadline_seconds=_DEADLINE_SECONDS), None)
     if page is not None:
         yield from (SampleEntity(body, hint, page.received_at) for body in page.entities[:limit])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contexture.cli.known_publications import known_publications
 from contexture.cli.registry_trial import RegistryTrial
-from contexture.publications.kinds import SourceKind
+from contexture.publications.source import SourceKind
 
 
 def source_kind(connection_id: str, registry: RegistryTrial, *, service: str, media_type: str) -> SourceKind | None:

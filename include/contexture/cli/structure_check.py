@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, cast
 
 from contexture.publications import LoadedPublication, Publication, PublicationError
-from contexture.publications.findings import Finding
 from contexture.publications.loading import place
+from contexture.publications.problems import Finding
 
 if TYPE_CHECKING:
     from contexture.sdmx.registries import RegistryConnection

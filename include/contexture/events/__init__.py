@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from contexture.events.canonical import canonical_json, content_hash, parse_json
-from contexture.events.event import Event, Operation
-from contexture.events.identity import (
+from contexture.events.canonical_json import canonical_json, content_hash, parse_json
+from contexture.events.event import (
     AttributeName,
     ContextIdentity,
+    Event,
+    Operation,
     StructureIdentity,
     identity_hash,
     identity_key,

@@ -1,4 +1,4 @@
-"""What a rule about events is, and which severity a publication gives it."""
+"""Rules about events: the severity that a publication gives each, and the violations they report."""
 
 from __future__ import annotations
 
@@ -8,10 +8,14 @@ from difflib import get_close_matches
 from types import MappingProxyType
 from typing import Literal
 
+import orjson
+
 from contexture.errors import ConfigurationError
 
 Severity = Literal["error", "warning"]
+
 Setting = Literal["off", "warning", "error"]
+
 Scope = Literal["entity", "structure", "record", "snapshot"]
 
 
@@ -58,3 +62,78 @@ class Catalogue:
             )
         merged = {**self._defaults, **settings}
         return {name: setting for name, setting in merged.items() if setting != "off"}
+
+
+_NAME_CHARACTERS = 50
+
+_VALUE_CHARACTERS = 60
+
+_URN_CHARACTERS = 120
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """One rule that one event breaks.
+
+    Attributes:
+        rule: the rule's name.
+        severity: `error` quarantines the event, `warning` is counted.
+        message: what is wrong; holds at most 120 characters of data.
+    """
+
+    rule: str
+    severity: Severity
+    message: str
+
+
+class Findings:
+    """The violations of one event, in the order they were found, without those of rules that are off."""
+
+    __slots__ = ("_severities", "violations")
+
+    def __init__(self, severities: Mapping[str, Severity]) -> None:
+        self._severities = severities
+        self.violations: list[Violation] = []
+
+    def wants(self, rule: str) -> bool:
+        """Whether violations of a rule are counted; what is off need not be looked for."""
+        return rule in self._severities
+
+    def add(self, rule: str, message: str) -> None:
+        """Takes note of a violation, unless its rule is off."""
+        severity = self._severities.get(rule)
+        if severity is not None:
+            self.violations.append(Violation(rule, severity, message))
+
+    def refuse(self, rule: str, message: str) -> None:
+        """Takes note of an error that no publication can let pass, because there would be nothing to send."""
+        self.violations.append(Violation(rule, "error", message))
+
+
+def named(name: str) -> str:
+    """A name as messages show it: quoted, printable, 50 characters at most."""
+    return _quoted(name, _NAME_CHARACTERS)
+
+
+def shown(value: object) -> str:
+    """A value as messages show it: on one line, printable, 60 characters at most."""
+    if isinstance(value, str):
+        return _quoted(value, _VALUE_CHARACTERS)
+    if isinstance(value, dict):
+        return "an object"
+    if isinstance(value, list):
+        return "an array"
+    return _clipped(orjson.dumps(value).decode(), _VALUE_CHARACTERS)
+
+
+def named_urn(urn: str) -> str:
+    """A URN as messages show it: quoted, printable, 120 characters at most, which few of them have."""
+    return _quoted(urn, _URN_CHARACTERS)
+
+
+def _quoted(text: str, limit: int) -> str:
+    return _clipped(repr(text[:limit]), limit)
+
+
+def _clipped(text: str, limit: int) -> str:
+    return text if len(text) <= limit else f"{text[: limit - 1]}…"

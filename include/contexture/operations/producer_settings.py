@@ -9,7 +9,7 @@ from sqlalchemy import delete
 from contexture.operations.access import TableAccess
 from contexture.operations.tables import CONNECTION_SETTINGS, PRODUCER_PROPERTIES
 from contexture.publications import Publication
-from contexture.publications.understood import understood
+from contexture.publications.resolved import understood
 from contexture.sdmx.formats import Format
 
 

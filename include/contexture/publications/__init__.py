@@ -7,14 +7,14 @@ in `combinations`; what this version can't do yet in `supported`.
 from __future__ import annotations
 
 from contexture.publications.delivery import Batches, Message, Publish
-from contexture.publications.discovery import (
+from contexture.publications.fingerprint import canonical_json, fingerprint
+from contexture.publications.loading import (
     LoadedPublication,
     discover,
     load_file,
     load_publication_file,
     load_publications,
 )
-from contexture.publications.fingerprints import canonical_json, fingerprint
 from contexture.publications.problems import Problem, PublicationError
 from contexture.publications.publication import Publication, Resync, Retention
 from contexture.publications.quality import Quality, Range

@@ -1,19 +1,159 @@
-"""From the bytes of one publication file to the publication, or to every problem in it with its place."""
+"""From files to publications: finding them, parsing each, and reporting every problem with its place."""
 
 from __future__ import annotations
 
+import copy
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from contexture.publications import documents
-from contexture.publications.documents import Document, DocumentError, Span
-from contexture.publications.findings import Finding, dotted
-from contexture.publications.models import with_models
-from contexture.publications.name_contents import with_name_files
-from contexture.publications.notes import notes
-from contexture.publications.problems import Problem, without_secrets
+from pydantic import ValidationError
+
+from contexture.errors import ConfigurationError
+from contexture.publications import validation_messages, yaml_document
+from contexture.publications.checks.warnings import notes
+from contexture.publications.cygnus_names import GroupingRules, NameMappings, files, grouping, mappings
+from contexture.publications.problems import (
+    Finding,
+    FindingsError,
+    Location,
+    Problem,
+    PublicationError,
+    dotted,
+    without_secrets,
+)
 from contexture.publications.publication import Publication
-from contexture.publications.validation import validate
+from contexture.publications.schema_files import with_models
+from contexture.publications.topics import CYGNUS_2_19
+from contexture.publications.yaml_document import Document, DocumentError, Span
+
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
+
+_MEMBERS = {"grouping_rules": grouping.MEMBER, "name_mappings": mappings.MEMBER}
+
+_KEYS = {*_MEMBERS, "compat"}
+
+_SUFFIX = "_content"
+
+
+def with_name_files(
+    written: object, publication: Publication | None, folder: Path
+) -> tuple[Publication | None, list[Finding]]:
+    """The publication with the contents of its name files, and what is wrong with them."""
+    section = written.get("topics") if isinstance(written, Mapping) else None
+    hidden = [f"{key}{_SUFFIX}" for key in _MEMBERS if isinstance(section, Mapping) and f"{key}{_SUFFIX}" in section]
+    if hidden:
+        return publication, [Finding(("topics", hidden[0]), f"unknown key `{hidden[0]}`", "leave it out", at_key=True)]
+    # What is wrong in these files is told also where the publication is wrong elsewhere.
+    names = section if publication is None else publication.topics.model_dump(include=_KEYS)
+    contents, findings = _contents(names if isinstance(names, Mapping) else {}, folder)
+    if publication is None:
+        return None, findings
+    topics = publication.topics.model_copy(update=contents)
+    return (publication.model_copy(update={"topics": topics}) if contents else publication), findings
+
+
+def _contents(names: Mapping[str, object], folder: Path) -> tuple[dict[str, str], list[Finding]]:
+    contents, findings = dict[str, str](), list[Finding]()
+    for key in _MEMBERS:
+        name = names.get(key)
+        if not isinstance(name, str) or not name:
+            continue
+        try:
+            contents[f"{key}{_SUFFIX}"] = _content(key, folder / name, compat=names.get("compat") == CYGNUS_2_19)
+        except ConfigurationError as error:
+            findings.append(Finding(("topics", key), error.message, error.next_step))
+    return contents, findings
+
+
+def _content(key: str, path: Path, *, compat: bool) -> str:
+    content = files.canonical(files.read(path), _MEMBERS[key])
+    if key == "grouping_rules":
+        GroupingRules.from_json(content, compat=compat)
+    else:
+        NameMappings.from_json(content, compat=compat)
+    return content
+
+
+# Stands in for what is missing or wrong, so that the rest can still be checked together.
+_STAND_IN: Mapping[str, object] = {
+    "name": "stand-in",
+    "source": {"kind": "ngsi", "connection": "stand_in", "service": "stand_in"},
+}
+
+
+def validate(data: object) -> tuple[Publication | None, list[Finding]]:
+    """The publication, or None and every reason against it."""
+    if not isinstance(data, Mapping):
+        return None, [Finding((), _not_a_mapping(data), "expected `key: value` lines, beginning with `name:`")]
+    try:
+        return Publication.model_validate(data), []
+    except ValidationError as error:
+        details = error.errors(include_url=False)
+    findings = list(_findings(details))
+    wrong = [tuple(detail["loc"]) for detail in details if detail["loc"]]
+    return None, [*findings, *_of_the_rest(data, wrong)] if wrong else findings
+
+
+def _not_a_mapping(data: object) -> str:
+    return "the file is empty" if data is None else "a publication is not a list or a single value"
+
+
+def _findings(details: list[ErrorDetails]) -> Iterator[Finding]:
+    for detail in details:
+        cause = detail.get("ctx", {}).get("error")
+        if isinstance(cause, FindingsError):
+            yield from _once_for_each_place(cause.findings)
+        else:
+            yield validation_messages.explain(detail)
+
+
+def _once_for_each_place(findings: tuple[Finding, ...]) -> Iterator[Finding]:
+    # What is impossible for ever comes first and matters more than that it isn't supported yet.
+    seen: set[Location] = set()
+    for finding in findings:
+        if finding.location not in seen or not finding.message.startswith("not yet supported"):
+            yield finding
+        seen.add(finding.location)
+
+
+def _of_the_rest(data: Mapping[str, Any], wrong: list[Location]) -> list[Finding]:
+    """Findings about the keys that are right, found by leaving out those that are wrong."""
+    try:
+        Publication.model_validate(_without(data, wrong))
+    except ValidationError as error:
+        found = _findings(error.errors(include_url=False))
+        return [finding for finding in found if not _touches(finding, wrong)]
+    return []
+
+
+def _without(data: Mapping[str, Any], wrong: list[Location]) -> dict[str, Any]:
+    rest = copy.deepcopy(dict(data))
+    for location in wrong:
+        section = rest.get(str(location[0]))
+        if len(location) > 1 and isinstance(section, dict):
+            section.pop(location[1], None)
+        else:
+            rest.pop(str(location[0]), None)
+    rest.setdefault("name", _STAND_IN["name"])
+    source = rest.setdefault("source", {})
+    for key, value in _STAND_IN["source"].items():  # type: ignore[attr-defined]
+        if isinstance(source, dict) and not (key == "service" and source.get("kind") == "sdmx"):
+            source.setdefault(key, value)
+    return rest
+
+
+def _touches(finding: Finding, wrong: list[Location]) -> bool:
+    places = (finding.location, *finding.involves)
+    return any(_overlap(place, location[:2]) for place in places for location in wrong)
+
+
+def _overlap(one: Location, other: Location) -> bool:
+    shared = min(len(one), len(other))
+    return one[:shared] == other[:shared]
+
 
 _START = Span(1, 1)
 
@@ -26,7 +166,7 @@ def read(path: Path) -> tuple[Publication | None, tuple[Problem, ...]]:
         return None, (_unplaced(path, error),)
     lines = text.splitlines()
     try:
-        document = documents.parse(text)
+        document = yaml_document.parse(text)
     except DocumentError as error:
         return None, (_of_document(path, lines, error),)
     publication, findings = validate(document.value)
@@ -44,13 +184,13 @@ def read(path: Path) -> tuple[Publication | None, tuple[Problem, ...]]:
 def place(path: Path, finding: Finding) -> Problem:
     """The finding as a problem of a file that was read before."""
     text = _text(path)
-    return _placed(path, text.splitlines(), documents.parse(text), finding)
+    return _placed(path, text.splitlines(), yaml_document.parse(text), finding)
 
 
 def _text(path: Path) -> str:
     try:
-        if path.stat().st_size > documents.MAX_BYTES:
-            limit = f"at most {documents.MAX_BYTES // 1024} KiB"
+        if path.stat().st_size > yaml_document.MAX_BYTES:
+            limit = f"at most {yaml_document.MAX_BYTES // 1024} KiB"
             raise DocumentError("the file is too large for a publication", f"expected {limit}", None)
         return path.read_text(encoding="utf-8-sig")
     except OSError as error:
@@ -96,3 +236,100 @@ def _placed(
 
 def _source_line(lines: list[str], number: int) -> str:
     return without_secrets(lines[number - 1].rstrip()) if 0 < number <= len(lines) else ""
+
+
+_SUFFIXES = frozenset({".yaml", ".yml"})
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedPublication:
+    """What a publication file gave: the publication with notes, or the error with every problem."""
+
+    path: Path
+    publication: Publication | None
+    error: PublicationError | None
+    notes: tuple[Problem, ...] = ()
+
+
+def load_publication_file(path: Path) -> Publication:
+    """The publication of one file.
+
+    Raises:
+        PublicationError: the file can't be read or used; it carries all problems of the file.
+    """
+    publication, problems = read(path)
+    if publication is None:
+        raise PublicationError(path, problems)
+    return publication
+
+
+def load_publications(path: Path) -> list[Publication]:
+    """The publications of a folder (and the folders in it) or of one file, ordered by path.
+
+    Raises:
+        PublicationError: one or more files can't be used; it carries all problems of them all.
+        ConfigurationError: there is no such folder.
+    """
+    loaded = discover(path)
+    problems = [problem for each in loaded if each.error for problem in each.error.problems]
+    if problems:
+        raise PublicationError(path, problems)
+    return [each.publication for each in loaded if each.publication]
+
+
+def discover(*paths: Path) -> list[LoadedPublication]:
+    """Every publication file of folders (or single files) with what it gave, ordered by path within each.
+
+    Raises:
+        ConfigurationError: there is no such folder.
+    """
+    files = dict.fromkeys(file for path in paths for file in _files(path))
+    return _without_repeated_names([load_file(file) for file in files])
+
+
+def _files(path: Path) -> list[Path]:
+    try:
+        if path.is_file():
+            return [path]
+        if path.is_dir():
+            next(path.iterdir(), None)
+    except OSError as error:
+        # A glob would find nothing in it, as if no publication were there.
+        raise ConfigurationError(
+            f"{path} can't be read: {error.strerror}", next_step="check the path and its permissions", path=path
+        ) from error
+    if not path.is_dir():
+        raise ConfigurationError(
+            f"{path} is neither a file nor a folder",
+            next_step="name a folder with publication files, or set CONTEXTURE_PUBLICATIONS as Airflow has it",
+            path=path,
+        )
+    files = (file for file in path.rglob("*") if file.suffix in _SUFFIXES and file.is_file())
+    return sorted(file for file in files if not any(part.startswith(".") for part in file.relative_to(path).parts))
+
+
+def load_file(path: Path) -> LoadedPublication:
+    """What one file gives."""
+    publication, problems = read(path)
+    if publication is None:
+        return LoadedPublication(path, None, PublicationError(path, problems))
+    return LoadedPublication(path, publication, None, problems)
+
+
+def _without_repeated_names(loaded: list[LoadedPublication]) -> list[LoadedPublication]:
+    owners: dict[str, Path] = {}
+    # A file called after its publication owns the name, so that a copy under another name never takes it over.
+    for each in sorted(loaded, key=lambda item: item.publication is None or item.path.stem != item.publication.name):
+        if each.publication is not None:
+            owners.setdefault(each.publication.name, each.path)
+    return [_refused_if_repeated(each, owners) for each in loaded]
+
+
+def _refused_if_repeated(each: LoadedPublication, owners: dict[str, Path]) -> LoadedPublication:
+    if each.publication is None or owners[each.publication.name] == each.path:
+        return each
+    name, owner = each.publication.name, owners[each.publication.name]
+    message = f"the name {name!r} is taken by {owner}"
+    finding = Finding(("name",), message, "give this publication another name, or remove one of the files")
+    problem = place(each.path, finding)
+    return replace(each, publication=None, error=PublicationError(each.path, [problem]))

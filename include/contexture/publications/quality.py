@@ -1,9 +1,16 @@
-"""The part of a publication that says which data may pass, and what fails a run."""
+"""The section `quality`: which data may pass, and what fails a run.
+
+A test holds the table against the version that is installed.
+
+The rules themselves are in `contexture.ngsi.rules` and `contexture.sdmx.rules`, which are built on this package; a test
+holds the names equal.
+"""
 
 from __future__ import annotations
 
 import difflib
-from typing import Annotated, Literal, Self
+from collections.abc import Mapping
+from typing import Annotated, Final, Literal, Self
 
 from pydantic import (
     AfterValidator,
@@ -19,8 +26,162 @@ from pydantic import (
 from pydantic.json_schema import SkipJsonSchema
 
 from contexture.publications.fields import Count, Flag, Number, Positive, Section, Share, Text
-from contexture.publications.rule_names import RULE_NAMES
 from contexture.publications.source import Names
+
+COMMON: Final = frozenset({"severity", "notes", "mostly"})
+
+"""Arguments that any of them may be given; `mostly`: what share of rows has to hold."""
+
+_RANGE: Final = "min_value max_value"
+
+_STRICT: Final = f"{_RANGE} strict_min strict_max"
+
+_PAIR: Final = "column_A column_B"
+
+# Name without `Expect`: what it must be given, and what it may be given besides.
+_TABLE: Final = {
+    "ColumnDistinctValuesToBeInSet": ("column value_set", ""),
+    "ColumnDistinctValuesToContainSet": ("column value_set", ""),
+    "ColumnDistinctValuesToEqualSet": ("column value_set", ""),
+    "ColumnKLDivergenceToBeLessThan": (
+        "column",
+        f"partition_object threshold internal_weight_holdout tail_weight_holdout bucketize_data {_RANGE}",
+    ),
+    "ColumnMaxToBeBetween": ("column", _STRICT),
+    "ColumnMeanToBeBetween": ("column", _STRICT),
+    "ColumnMedianToBeBetween": ("column", _STRICT),
+    "ColumnMinToBeBetween": ("column", _STRICT),
+    "ColumnMostCommonValueToBeInSet": ("column value_set", "ties_okay"),
+    "ColumnPairValuesAToBeGreaterThanB": (_PAIR, "or_equal ignore_row_if"),
+    "ColumnPairValuesToBeEqual": (_PAIR, "ignore_row_if"),
+    "ColumnPairValuesToBeInSet": (f"{_PAIR} value_pairs_set", "ignore_row_if"),
+    "ColumnProportionOfNonNullValuesToBeBetween": ("column", _STRICT),
+    "ColumnProportionOfUniqueValuesToBeBetween": ("column", _STRICT),
+    "ColumnQuantileValuesToBeBetween": ("column quantile_ranges", "allow_relative_error"),
+    "ColumnStdevToBeBetween": ("column", _STRICT),
+    "ColumnSumToBeBetween": ("column", _STRICT),
+    "ColumnToExist": ("column", "column_index"),
+    "ColumnTypeToBe": ("column type_", ""),
+    "ColumnUniqueValueCountToBeBetween": ("column", _STRICT),
+    "ColumnValueLengthsToBeBetween": ("column", _STRICT),
+    "ColumnValueLengthsToEqual": ("column value", ""),
+    "ColumnValueZScoresToBeLessThan": ("column threshold double_sided", ""),
+    "ColumnValuesToBeBetween": ("column", _STRICT),
+    "ColumnValuesToBeDateutilParseable": ("column", ""),
+    "ColumnValuesToBeDecreasing": ("column", "strictly"),
+    "ColumnValuesToBeInSet": ("column value_set", ""),
+    "ColumnValuesToBeInTypeList": ("column", "type_list"),
+    "ColumnValuesToBeIncreasing": ("column", "strictly"),
+    "ColumnValuesToBeJsonParseable": ("column", ""),
+    "ColumnValuesToBeNull": ("column", ""),
+    "ColumnValuesToBeOfType": ("column type_", ""),
+    "ColumnValuesToBeUnique": ("column", ""),
+    "ColumnValuesToMatchJsonSchema": ("column json_schema", ""),
+    "ColumnValuesToMatchLikePattern": ("column like_pattern", "escape"),
+    "ColumnValuesToMatchLikePatternList": ("column like_pattern_list", "match_on escape"),
+    "ColumnValuesToMatchRegex": ("column", "regex"),
+    "ColumnValuesToMatchRegexList": ("column regex_list", "match_on"),
+    "ColumnValuesToMatchStrftimeFormat": ("column strftime_format", ""),
+    "ColumnValuesToNotBeInSet": ("column value_set", ""),
+    "ColumnValuesToNotBeNull": ("column", ""),
+    "ColumnValuesToNotBeOutliers": ("column", "method multiplier"),
+    "ColumnValuesToNotMatchLikePattern": ("column like_pattern", "escape"),
+    "ColumnValuesToNotMatchLikePatternList": ("column like_pattern_list", "escape"),
+    "ColumnValuesToNotMatchRegex": ("column regex", ""),
+    "ColumnValuesToNotMatchRegexList": ("column regex_list", ""),
+    "CompoundColumnsToBeUnique": ("column_list", "ignore_row_if"),
+    "MulticolumnSumToEqual": ("column_list sum_total", "ignore_row_if"),
+    "MulticolumnValuesToBeEqual": ("column_list", "ignore_row_if"),
+    "MulticolumnValuesToBeUnique": ("column column_list", "ignore_row_if"),
+    "QueryResultsToMatchComparison": ("base_query comparison_data_source_name comparison_query", ""),
+    "SelectColumnValuesToBeUniqueWithinRecord": ("column_list", "ignore_row_if"),
+    "TableColumnCountToBeBetween": ("", _RANGE),
+    "TableColumnCountToEqual": ("value", ""),
+    "TableColumnsToMatchOrderedList": ("", "column_list"),
+    "TableColumnsToMatchSet": ("", "column_set exact_match"),
+    "TableRowCountToBeBetween": ("", _STRICT),
+    "TableRowCountToEqual": ("value", ""),
+    "TableRowCountToEqualOtherTable": ("other_table_name", ""),
+}
+
+ARGUMENTS: Final[Mapping[str, tuple[frozenset[str], frozenset[str]]]] = {
+    f"Expect{name}": (frozenset(needed.split()), frozenset(further.split()))
+    for name, (needed, further) in _TABLE.items()
+}
+
+"""Of each expectation, by its class: the arguments it needs, and those it may have besides."""
+
+
+def class_name(written: str) -> str:
+    """`ExpectColumnValuesToBeUnique`, also for `expect_column_values_to_be_unique`."""
+    return "".join(word[:1].upper() + word[1:] for word in written.split("_"))
+
+
+ENTITY_RULES = (
+    "body",
+    "id-missing",
+    "id-type",
+    "type-missing",
+    "id-syntax",
+    "type-syntax",
+    "attr-syntax",
+    "attr-shape",
+    "shadowed-builtin",
+    "number-string",
+    "number-precision",
+    "bool-string",
+    "datetime",
+    "datetime-range",
+    "stale",
+    "future-modified",
+    "geojson",
+    "geo-legacy",
+    "null-value",
+    "unknown-type",
+    "unknown-attr",
+    "attr-type",
+    "required-attr",
+    "range",
+    "enum",
+    "model",
+    "forbidden-char",
+    "nesting",
+    "size",
+    "topic-length",
+    "duplicate",
+    "dup-across-paths",
+    "type-drift",
+    "relationship-target",
+    "count-mismatch",
+    "count-drop",
+    "count-zero",
+)
+
+"""Rules about what a context broker holds."""
+
+STRUCTURE_RULES = (
+    "unreadable",
+    "one-structure",
+    "urn-missing",
+    "identity",
+    "urn-agreement",
+    "unknown-kind",
+    "schema",
+    "duplicate-item",
+    "transcoding-loss",
+    "topic-name",
+    "duplicate",
+    "dangling-reference",
+    "version-order",
+    "final-content",
+    "count-mismatch",
+    "count-drop",
+    "count-zero",
+)
+
+"""Rules about what a structure registry holds."""
+
+RULE_NAMES = tuple(dict.fromkeys((*ENTITY_RULES, *STRUCTURE_RULES)))
 
 
 def _as_severity(value: object) -> object:
@@ -29,6 +190,7 @@ def _as_severity(value: object) -> object:
 
 
 SeverityWord = Literal["off", "warning", "error"]
+
 Severity = Annotated[SeverityWord, BeforeValidator(_as_severity, json_schema_input_type=SeverityWord)]
 
 

@@ -9,7 +9,7 @@ from typing import Literal, Protocol
 
 from contexture.ngsi.linked_data.entity import TYPE_SEPARATOR
 from contexture.ngsi.notifications import MAXIMUM_BYTES, Notification, NotificationError
-from contexture.publications.scope import covers
+from contexture.publications.fields import covers
 from contexture.reception.access import Access
 
 

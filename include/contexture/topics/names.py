@@ -18,8 +18,8 @@ from typing import Protocol
 
 from contexture.errors import ConfigurationError, DefectError
 from contexture.events import ContextIdentity
-from contexture.events.short_texts import remembered
-from contexture.publications.name_files import MappedNames
+from contexture.events.text_cache import remembered
+from contexture.publications.cygnus_names import MappedNames
 from contexture.topics import injective, releases
 from contexture.topics.cygnus import CONCATENATOR, encode
 from contexture.topics.legality import MAXIMUM_LENGTH, TopicNameError, check_legal

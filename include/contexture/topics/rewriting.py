@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from contexture.events import ContextIdentity
-from contexture.publications.name_files import GroupingRules, MappedNames, NameMappings
+from contexture.publications.cygnus_names import GroupingRules, MappedNames, NameMappings
 from contexture.publications.topics import CYGNUS_2_19
 
 

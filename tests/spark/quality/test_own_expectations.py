@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from contexture.publications import Publication
-from contexture.publications.expectation_names import ARGUMENTS, COMMON
-from contexture.publications.quality import Expectation
+from contexture.publications.quality import ARGUMENTS, COMMON, Expectation
 from spark_jobs.quality.summary import RunSummary
 
 pytestmark = pytest.mark.spark

@@ -17,7 +17,7 @@ from builders.structure_runs import (
     structure_order,
     told,
 )
-from contexture.publications.quality_combinations import STRUCTURE_COLUMNS
+from contexture.publications.checks.quality import STRUCTURE_COLUMNS
 from contexture.storage.manifests import LandingManifest, Manifest, Verdict
 from contexture.storage.orders import StageOrder
 from spark_jobs.structures.judgement import accepted_rows, accepted_structures, judge_structures

@@ -12,7 +12,7 @@ import pytest
 
 from builders.registry_publication import registry_publication
 from contexture.publications import Publication
-from contexture.publications.quality_combinations import STRUCTURE_COLUMNS
+from contexture.publications.checks.quality import STRUCTURE_COLUMNS
 from contexture.storage.manifests import ExpectationResult, Verdict
 from spark_jobs.quality.checkpoint import judge
 from spark_jobs.quality.frames import AcceptedFrames

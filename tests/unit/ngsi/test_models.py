@@ -16,7 +16,7 @@ from contexture.ngsi.models import ModelSchemas, key_values
 from contexture.ngsi.models.vendoring import vendor
 from contexture.ngsi.rules import RuleOptions, check_entity
 from contexture.ngsi.rules.catalogue import severities
-from contexture.publications.discovery import discover, load_publication_file
+from contexture.publications.loading import discover, load_publication_file
 
 COMMON = {
     "$id": "https://models.example/common.json",

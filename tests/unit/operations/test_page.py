@@ -19,7 +19,7 @@ from contexture.operations.page.standing import DagFacts, Standing
 from contexture.operations.page.tables import Tables
 from contexture.operations.totals import Volume
 from contexture.operations.transaction_filter import ALL_TRANSACTIONS, TransactionFilter
-from contexture.publications.understood import UnderstoodKey
+from contexture.publications.resolved import UnderstoodKey
 from contexture.storage.delivery import AttemptLog
 from contexture.storage.home import Storage
 from contexture.storage.outboxes import Outboxes

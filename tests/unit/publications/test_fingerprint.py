@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from contexture.publications import Publication, canonical_json, fingerprint
-from contexture.publications.fingerprints import CHANGES_NO_RECORD, CHANGES_RECORDS
-from contexture.publications.outline import leaves
+from contexture.publications.fingerprint import CHANGES_NO_RECORD, CHANGES_RECORDS
+from contexture.publications.validation_messages import leaves
 
 BASE = {
     "name": "vehicles",

@@ -10,7 +10,7 @@ from croniter import croniter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contexture.publications.cron import PRESETS, check, intervals
+from contexture.publications.schedule import PRESETS, check, intervals
 
 FIELDS = st.tuples(
     st.sampled_from(["*", "0", "*/5", "7,52", "10-20/3"]),

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from contexture.errors import ConfigurationError
-from contexture.publications.name_files.java_regex import compile_java
-from contexture.publications.name_files.java_replacement import replacement
+from contexture.publications.cygnus_names.java_regex import compile_java, replacement
 
 
 @pytest.mark.parametrize(

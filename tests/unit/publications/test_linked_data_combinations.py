@@ -6,7 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from contexture.publications import Publication
-from contexture.publications.linked_data_combinations import linked_data_notes
+from contexture.publications.checks.ngsi import linked_data_notes
 
 CONTEXT = "https://example.org/context.jsonld"
 LINKED = {"kind": "ngsi", "connection": "broker", "service": "city", "api": "ngsi-ld", "context": CONTEXT}

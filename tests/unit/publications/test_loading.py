@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from contexture.errors import ConfigurationError
 from contexture.publications import PublicationError, discover, load_publication_file, load_publications
-from contexture.publications.outline import leaves
-from contexture.publications.validation import validate
+from contexture.publications.loading import validate
+from contexture.publications.validation_messages import leaves
 
 MINIMAL = "name: vehicles\nsource: {kind: ngsi, connection: context_broker, service: vehicles}\n"
 

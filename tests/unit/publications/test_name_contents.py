@@ -9,7 +9,7 @@ import pytest
 
 from contexture.errors import ConfigurationError
 from contexture.publications import Publication, PublicationError, fingerprint, load_file, load_publication_file
-from contexture.publications.name_files import GroupingRules, NameMappings
+from contexture.publications.cygnus_names import GroupingRules, NameMappings
 
 RULES = (
     '{"grouping_rules": [{"id": 1, "fields": ["entityId"], "regex": "%s", "destination": "d", '

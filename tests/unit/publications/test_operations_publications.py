@@ -8,8 +8,8 @@ import pytest
 from pydantic import ValidationError
 
 from contexture.publications import Publication
-from contexture.publications.understood import understood
-from contexture.publications.validation import validate
+from contexture.publications.loading import validate
+from contexture.publications.resolved import understood
 
 
 def given(**changes: Any) -> dict[str, Any]:

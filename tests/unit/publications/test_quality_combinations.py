@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from contexture.publications.validation import validate
+from contexture.publications.loading import validate
 
 REGISTRY = {
     "source": {"kind": "sdmx", "connection": "registry"},

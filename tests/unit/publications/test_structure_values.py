@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
+from contexture.publications.loading import validate
 from contexture.publications.source import Selectors
 from contexture.publications.topics import Route, TopicNames
-from contexture.publications.validation import validate
 
 SELECTORS: TypeAdapter[tuple[str, ...]] = TypeAdapter(Selectors)
 TOPICS: TypeAdapter[tuple[str, ...]] = TypeAdapter(TopicNames)

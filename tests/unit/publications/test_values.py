@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from contexture.ngsi.rules import RULES
-from contexture.publications import Publication, cron, scope
-from contexture.publications.rule_names import ENTITY_RULES, STRUCTURE_RULES
+from contexture.publications import Publication, fields, schedule
+from contexture.publications.quality import ENTITY_RULES, STRUCTURE_RULES
 from contexture.sdmx.rules import RULES as OF_STRUCTURES
 
 
@@ -123,10 +123,10 @@ FIELD = st.text("0123456789*/-,abcjfemnourstw", min_size=1, max_size=6)
 @given(st.one_of(st.builds(" ".join, st.lists(FIELD, min_size=5, max_size=5)), st.text(max_size=20)))
 def test_whatever_schedule_is_accepted_airflows_reader_accepts_too(expression):
     try:
-        cron.check(expression)
+        schedule.check(expression)
     except ValueError:
         return
-    assert expression in cron.PRESETS or croniter.is_valid(expression)
+    assert expression in schedule.PRESETS or croniter.is_valid(expression)
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ def test_whatever_schedule_is_accepted_airflows_reader_accepts_too(expression):
     ],
 )
 def test_a_path_covers(outer, inner, expected):
-    assert scope.covers(outer, inner) is expected
+    assert fields.covers(outer, inner) is expected
 
 
 def test_the_rules_that_may_be_set_are_those_that_there_are():

@@ -11,7 +11,7 @@ import pytest
 from builders import structures
 from builders.registry_publication import registry_publication
 from contexture.errors import ConfigurationError
-from contexture.publications.rule_names import STRUCTURE_RULES
+from contexture.publications.quality import STRUCTURE_RULES
 from contexture.sdmx import Artefact, SchemaValidator, Selector, StructureMessageError, split
 from contexture.sdmx.finality import is_final
 from contexture.sdmx.rules import RULES, RuleOptions, Violation, check, check_alone, severities, unreadable

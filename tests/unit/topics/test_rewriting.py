@@ -9,7 +9,7 @@ import pytest
 
 from contexture.errors import ConfigurationError
 from contexture.events import ContextIdentity
-from contexture.publications.name_files import GroupingRules, NameMappings, validity
+from contexture.publications.cygnus_names import GroupingRules, NameMappings, validity
 from contexture.topics import TopicNamer
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from contexture.errors import ConfigurationError
 from contexture.events import ContextIdentity
 from contexture.publications import fingerprint
-from contexture.publications.discovery import load_publication_file
-from contexture.publications.name_files import GroupingRules, NameMappings
+from contexture.publications.cygnus_names import GroupingRules, NameMappings
+from contexture.publications.loading import load_publication_file
 from tools.fuzz.target import Target
 
 _FOLDER = Path(__file__).parents[3] / "include" / "publications"

@@ -10,7 +10,7 @@ from io import BytesIO
 import httpx
 
 from contexture.errors import ContextureError
-from contexture.events.violations import Violation
+from contexture.events.rules import Violation
 from contexture.ngsi.answers import retry_after_seconds
 from contexture.sdmx import Artefact, StructureMessageError, split
 from contexture.sdmx.registries.answers import is_error_message

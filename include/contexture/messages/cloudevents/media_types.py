@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from contexture.events.short_texts import remembered
+from contexture.events.text_cache import remembered
 from contexture.messages.cloudevents.record import FAMILY
 
 _WORD = r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Final
 
-from contexture.events.short_texts import remembered
+from contexture.events.text_cache import remembered
 from contexture.messages.cloudevents.errors import refused
 from contexture.messages.cloudevents.media_types import is_structured, media_type
 from contexture.messages.cloudevents.record import SPEC_VERSION

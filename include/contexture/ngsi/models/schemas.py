@@ -15,7 +15,7 @@ from referencing.exceptions import Unresolvable
 from referencing.jsonschema import DRAFT202012
 
 from contexture.errors import ConfigurationError
-from contexture.publications.model_files import declared_address
+from contexture.publications.schema_files import declared_address
 
 _OWN_ADDRESS = "contexture-model:/"
 _MOST_PROBLEMS = 5

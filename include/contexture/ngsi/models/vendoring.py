@@ -9,7 +9,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from contexture.errors import ConfigurationError
-from contexture.publications.model_files import (
+from contexture.publications.schema_files import (
     INDEX_FILE,
     MissingSchemaError,
     ModelFileError,

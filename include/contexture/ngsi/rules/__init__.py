@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from contexture.events.rules import Rule, Severity
-from contexture.events.violations import Violation
+from contexture.events.rules import Rule, Severity, Violation
 from contexture.ngsi.rules.catalogue import RULES, unknown_rules
 from contexture.ngsi.rules.checks import check, check_entity, unreadable
 from contexture.ngsi.rules.options import Bounds, RuleOptions

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 
-from contexture.events.violations import Findings, named
+from contexture.events.rules import Findings, named
 from contexture.ngsi.linked_data.attributes import value_member
 from contexture.ngsi.rules.identifiers import linked_data_name_problem, name_problem, type_problem
 from contexture.ngsi.rules.values import TYPE_MEANINGS, is_interval

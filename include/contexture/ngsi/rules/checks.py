@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from contexture.events import ContextIdentity, Event
-from contexture.events.violations import Findings, Violation, named
+from contexture.events.rules import Findings, Violation, named
 from contexture.ngsi.entity import EntityError, ParsedEntity, parse_entity
 from contexture.ngsi.rules.attributes import check_attributes
 from contexture.ngsi.rules.content import check_content

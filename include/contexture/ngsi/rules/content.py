@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from contexture.events.violations import Findings, named
+from contexture.events.rules import Findings, named
 from contexture.ngsi.entity import ParsedEntity
 
 DEEPEST_NESTING = 50

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contexture.events.violations import Findings, named, shown
+from contexture.events.rules import Findings, named, shown
 from contexture.ngsi.entity import ParsedEntity
 from contexture.ngsi.rules.numbers import number
 from contexture.ngsi.rules.options import Bounds, RuleOptions

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from contexture.events.violations import shown
+from contexture.events.rules import shown
 from contexture.ngsi.rules.numbers import number
 
 _SHORTEST_LINE = 2

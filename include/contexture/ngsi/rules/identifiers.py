@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from contexture.events.short_texts import remembered
+from contexture.events.text_cache import remembered
 
 MAXIMUM_LENGTH = 256
 RESERVED_ATTRIBUTE_NAMES = frozenset(("id", "type", "geo:distance", "*"))

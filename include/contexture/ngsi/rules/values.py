@@ -6,7 +6,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
-from contexture.events.violations import Findings, named, shown
+from contexture.events.rules import Findings, named, shown
 from contexture.ngsi.rules.geometry import geometry_problem
 from contexture.ngsi.rules.numbers import number
 

@@ -17,7 +17,7 @@ from contexture.operations.rows import InterventionRow, RunRow, TransactionRow
 from contexture.operations.statuses import TransactionStatus
 from contexture.operations.transaction_filter import ALL_TRANSACTIONS, TransactionFilter
 from contexture.publications.problems import without_secrets
-from contexture.publications.understood import UnderstoodKey, understood
+from contexture.publications.resolved import UnderstoodKey, understood
 from contexture.storage.home import Storage
 from contexture.storage.manifests import Manifest
 from contexture.storage.outboxes import Outboxes, Status

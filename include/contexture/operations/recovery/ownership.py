@@ -20,7 +20,7 @@ from contexture.ngsi.linked_data.attributes import instance_key
 from contexture.operations.recovery.values import EntityReader, entity_reader
 from contexture.publications import Publication
 from contexture.publications.delivery import KEY_IDENTITY
-from contexture.publications.scope import covers
+from contexture.publications.fields import covers
 from contexture.sdmx import Selector, Urn
 from contexture.sdmx.routing import Router, router
 from contexture.topics import TopicNamer

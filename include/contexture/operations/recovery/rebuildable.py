@@ -5,9 +5,9 @@ from __future__ import annotations
 from contexture.errors import ConfigurationError
 from contexture.operations.verification.contents import content_reader
 from contexture.publications import Publication
+from contexture.publications.checks.records import IDENTITY_FIELDS
 from contexture.publications.delivery import KEY_IDENTITY, KEY_NONE, KEY_TOPIC
-from contexture.publications.keys import IDENTITY_FIELDS
-from contexture.publications.scope import is_wildcard
+from contexture.publications.fields import is_wildcard
 from contexture.storage.home import Storage
 from contexture.storage.outboxes import Outboxes
 

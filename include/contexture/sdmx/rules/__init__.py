@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from contexture.events.rules import Rule, Severity
-from contexture.events.violations import Violation
+from contexture.events.rules import Rule, Severity, Violation
 from contexture.sdmx.rules.catalogue import REJECTING, RULES, severities, unknown_rules
 from contexture.sdmx.rules.checks import check, check_alone, unreadable
 from contexture.sdmx.rules.held import Broken, Told, check_held

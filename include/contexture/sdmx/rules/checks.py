@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 
-from contexture.events.violations import Findings, Violation, named
+from contexture.events.rules import Findings, Violation, named
 from contexture.sdmx.artefact import Artefact
 from contexture.sdmx.errors import StructureMessageError
 from contexture.sdmx.findings import Finding

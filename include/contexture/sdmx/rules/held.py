@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from contexture.events.violations import Findings, Violation, named_urn
+from contexture.events.rules import Findings, Violation, named_urn
 from contexture.sdmx.finality import is_stable
 from contexture.sdmx.holdings import Holdings, parsed_urn
 from contexture.sdmx.rules.options import RuleOptions

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from contexture.events.violations import Findings, named, named_urn
+from contexture.events.rules import Findings, named, named_urn
 from contexture.sdmx.artefact import Artefact
 from contexture.sdmx.formats import Format
 from contexture.sdmx.identity import NOT_MAINTAINABLE

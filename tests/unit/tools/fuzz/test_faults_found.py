@@ -29,7 +29,7 @@ from contexture.ngsi.linked_data.temporal_questions import range_end
 from contexture.ngsi.models.schemas import compiled
 from contexture.ngsi.tokens import Tokens
 from contexture.ngsi.transport import date_of
-from contexture.publications.name_files import GroupingRules, NameMappings
+from contexture.publications.cygnus_names import GroupingRules, NameMappings
 from contexture.publications.problems import without_secrets
 from contexture.sdmx.formats import json_format
 from contexture.sdmx.registries.answers import is_error_message

@@ -1,4 +1,4 @@
-"""JSON Schemas of models: a schema with all it refers to, read from local files and never from a network."""
+"""JSON Schemas that a publication names: they travel in it, so that Spark's tasks need no file of this machine."""
 
 from __future__ import annotations
 
@@ -8,11 +8,17 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from urllib.parse import urldefrag, urljoin
 
+from contexture.publications.problems import Finding
+from contexture.publications.publication import Publication
+
 INDEX_FILE = "vendored.json"
+
 """Written by `contexture models vendor`: which file holds the schema of which address."""
 
 MAXIMUM_BYTES = 8 * 1024 * 1024
+
 _MOST_FILES = 5000
+
 # The schemas of JSON Schema itself come with the validator.
 _BUILT_IN = ("http://json-schema.org/", "https://json-schema.org/")
 
@@ -176,3 +182,24 @@ def _content(path: Path) -> bytes:
     except UnicodeDecodeError:
         raise ModelFileError(f"{path.name} is not UTF-8", "save it as UTF-8 text") from None
     return content
+
+
+_HIDDEN = "model_documents"
+
+
+def with_models(
+    written: object, publication: Publication | None, folder: Path
+) -> tuple[Publication | None, list[Finding]]:
+    """The publication with the contents of `quality.models`, and what is wrong with them."""
+    quality = written.get("quality") if isinstance(written, Mapping) else None
+    if isinstance(quality, Mapping) and _HIDDEN in quality:
+        return publication, [Finding(("quality", _HIDDEN), f"unknown key `{_HIDDEN}`", "leave it out", at_key=True)]
+    if publication is None or not publication.quality.models:
+        return publication, []
+    try:
+        texts = documents(publication.quality.models, folder)
+    except ModelFileError as error:
+        return publication, [Finding(("quality", "models"), str(error), error.hint)]
+    named = {kind: document_name(folder / path, folder) for kind, path in publication.quality.models.items()}
+    section = publication.quality.model_copy(update={"models": named, _HIDDEN: texts})
+    return publication.model_copy(update={"quality": section}), []

@@ -9,19 +9,123 @@ and what Java itself refuses. `\\d \\w \\s` know ASCII only, and `\\b` all lette
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 from contexture.errors import ConfigurationError
-from contexture.publications.name_files import java_escapes as escapes
+
+REFERENCE = re.compile(r"\\(?:k<([A-Za-z][A-Za-z0-9]*)>|([1-9][0-9]*))")
+
+_POSIX = {
+    "Lower": "a-z",
+    "Upper": "A-Z",
+    "ASCII": r"\x00-\x7f",
+    "Alpha": "A-Za-z",
+    "Digit": "0-9",
+    "Alnum": "A-Za-z0-9",
+    "Punct": r"!-/:-@\[-`{-\~",
+    "Graph": r"!-\~",
+    "Print": r" -\~",
+    "Blank": r" \t",
+    "Cntrl": r"\x00-\x1f\x7f",
+    "XDigit": "0-9A-Fa-f",
+    "Space": r"\t-\r ",
+}
+
+_SETS = {
+    "h": r" \t\xa0\u1680\u180e\u2000-\u200a\u202f\u205f\u3000",
+    "v": r"\n-\r\x85\u2028\u2029",
+}
+
+_SAME = frozenset("dDwWsS")
+
+_ANCHORS = {
+    # Up to Java 18, under which Cygnus runs, boundaries know the letters of all languages, as \w does not.
+    "b": r"(?u:\b)",
+    "B": r"(?!(?u:\b))",
+    "A": r"\A",
+    "z": r"\Z",
+    "Z": r"(?=(?:\r\n|[\n\r\x85\u2028\u2029])?\Z)",
+    "R": r"(?:\r\n|[\n-\r\x85\u2028\u2029])",
+}
+
+_CONTROLS = {"t": 9, "n": 10, "f": 12, "r": 13, "a": 7, "e": 27}
+
+_PROPERTY = re.compile(r"\\([pP])\{(\w+)\}")
+
+_NUMBER = re.compile(r"\\(?:x([0-9A-Fa-f]{2})|x\{([0-9A-Fa-f]{1,6})\}|u([0-9A-Fa-f]{4})|0([0-3][0-7]{2}|[0-7]{1,2}))")
+
+_LARGEST = 0x10FFFF
+
+
+class Escape(NamedTuple):
+    """An escape in Python's words: outside of a class, in one (None: not possible there), and where it ends."""
+
+    outside: str
+    inside: str | None
+    end: int
+
+
+def read(pattern: str, at: int) -> Escape | None:
+    """The escape at a backslash; None when there is none that can be translated."""
+    letter = pattern[at + 1 : at + 2]
+    if not letter:
+        return None
+    if letter in _SAME:
+        return Escape(f"\\{letter}", f"\\{letter}", at + 2)
+    if letter in _ANCHORS:
+        is_boundary_of_clusters = letter == "b" and pattern.startswith("{", at + 2)
+        return None if is_boundary_of_clusters else Escape(_ANCHORS[letter], None, at + 2)
+    if letter.lower() in _SETS:
+        return _set(_SETS[letter.lower()], letter.isupper(), at + 2)
+    return _property(pattern, at) if letter in "pP" else _literal(pattern, at, letter)
+
+
+def _set(members: str, negated: bool, end: int) -> Escape:
+    return Escape(f"[^{members}]", None, end) if negated else Escape(f"[{members}]", members, end)
+
+
+def _property(pattern: str, at: int) -> Escape | None:
+    found = _PROPERTY.match(pattern, at)
+    if found is None or found[2] not in _POSIX:
+        return None
+    return _set(_POSIX[found[2]], found[1] == "P", found.end())
+
+
+def _literal(pattern: str, at: int, letter: str) -> Escape | None:
+    if number := _NUMBER.match(pattern, at):
+        octal = number[4]
+        point = int(octal, 8) if octal else int(number[1] or number[2] or number[3], 16)
+        return _character(point, number.end()) if point <= _LARGEST else None
+    if letter in _CONTROLS:
+        return _character(_CONTROLS[letter], at + 2)
+    if letter == "c" and at + 2 < len(pattern):
+        return _character(ord(pattern[at + 2]) ^ 64, at + 3)
+    return None if letter.isascii() and letter.isalnum() else _character(ord(letter), at + 2)
+
+
+def _character(point: int, end: int) -> Escape:
+    text = f"\\U{point:08x}"
+    return Escape(text, text, end)
+
 
 _GROUP_OPENERS = ("(?:", "(?=", "(?!", "(?<=", "(?<!", "(?>", "(?i:", "(?-i:")
+
 _NAMED_GROUP = re.compile(r"\(\?<([A-Za-z][A-Za-z0-9]*)>")
+
 _FLAGS = re.compile(r"\(\?([is]{1,2})\)")
+
 _RANGE = re.compile(r"-[^\]]", re.DOTALL)
+
 _COUNT = re.compile(r"\{\d+(?:,\d*)?\}")
+
 _MOST_DIGITS = 9  # no expression has as many groups
+
 _NEXT_STEP = "write it in another way; the how-to on moving from Cygnus lists what is understood"
+
 _ANY = r"[^\n\r\x85\u2028\u2029]"
+
 _END = r"(?=(?:\r\n|[\n\r\x85\u2028\u2029])?\Z)"
 
 
@@ -119,9 +223,9 @@ class _Translation:
         start = self._at
         if self._pattern.startswith("\\Q", start):
             return self._quotation()
-        if reference := escapes.REFERENCE.match(self._pattern, start):
+        if reference := REFERENCE.match(self._pattern, start):
             return self._back_reference(reference)
-        token = escapes.read(self._pattern, start)
+        token = read(self._pattern, start)
         if token is None:
             raise refused(self._pattern, start, repr(self._pattern[start : start + 2]).replace("\\\\", "\\"))
         self._at = token.end
@@ -183,8 +287,78 @@ class _Translation:
             self._at += 1
             # Python reserves `--`, `&&`, `||` and `~~` in classes.
             return f"\\U{ord(character):08x}" if character in "-&|~" else character
-        token = escapes.read(self._pattern, at)
+        token = read(self._pattern, at)
         if token is None or token.inside is None:
             raise refused(self._pattern, at, f"{self._pattern[at : at + 2]!r} in a class".replace("\\\\", "\\"))
         self._at = token.end
         return token.inside
+
+
+_TOKEN = re.compile(r"\\(.)|\$\{([A-Za-z][A-Za-z0-9]*)\}|\$([0-9]+)|([^\\$]+)", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Replacement:
+    """Text and groups, in order; a number or a name that isn't text is a group."""
+
+    parts: tuple[tuple[str, str | int], ...]
+
+    def expand(self, match: re.Match[str]) -> str:
+        """The text that stands for a match; a group that took no part is empty."""
+        return "".join(text + (match[group] or "" if group != "" else "") for text, group in self.parts)
+
+    def everywhere(self, pattern: re.Pattern[str], text: str) -> str:
+        """The text with every match replaced, one after the other, as Java's `replaceAll` does.
+
+        Python would take a match of nothing and a longer one at the same place; Java goes on after the first.
+        """
+        out, done, at = list[str](), 0, 0
+        while at <= len(text) and (match := pattern.search(text, at)) is not None:
+            out += (text[done : match.start()], self.expand(match))
+            done = match.end()
+            at = done + (match.start() == done)
+        return "".join((*out, text[done:]))
+
+
+def replacement(text: str, pattern: re.Pattern[str]) -> Replacement:
+    r"""The replacement of a text for matches of a pattern.
+
+    Raises:
+        ConfigurationError: a `$` or `\` stands at the end, or names no group.
+    """
+    parts, position = list[tuple[str, str | int]](), 0
+    while position < len(text):
+        token = _TOKEN.match(text, position)
+        if token is None:
+            raise _wrong(text, position, f"{text[position]!r} begins nothing")
+        literal, name, digits, plain = token.groups()
+        position = token.end()
+        if name is not None or digits is not None:
+            group, unused = _group(text, token, pattern)
+            parts.append(("", group))
+            position -= unused
+        else:
+            parts.append((literal if literal is not None else plain, ""))
+    return Replacement(tuple(parts))
+
+
+def _group(text: str, token: re.Match[str], pattern: re.Pattern[str]) -> tuple[str | int, int]:
+    """The group a token names, and how many of its digits belong to the text after it."""
+    name, digits = token[2], token[3] or ""
+    if name is not None:
+        if name not in pattern.groupindex:
+            raise _wrong(text, token.start(), f"there is no group {name!r}")
+        return name, 0
+    used = digits[:_MOST_DIGITS]
+    while len(used) > 1 and int(used) > pattern.groups:
+        used = used[:-1]
+    if int(used) > pattern.groups:
+        raise _wrong(text, token.start(), f"there is no group {used}")
+    return int(used), len(digits) - len(used)
+
+
+def _wrong(text: str, position: int, why: str) -> ConfigurationError:
+    return ConfigurationError(
+        f"the replacement {text!r}: {why} (position {position + 1})",
+        next_step=r"write \$ for a dollar sign, and $1 for the first group of the pattern",
+    )

@@ -1,4 +1,4 @@
-"""Defaults that depend on the kind of the source: what nobody who reads no broker should have to write."""
+"""Defaults that depend on the kind of the source."""
 
 from __future__ import annotations
 

@@ -1,24 +1,28 @@
-"""Values that are right by themselves and impossible together."""
+"""Checks of combinations: what the keys of a publication exclude together, and what this version does not support.
+
+Making something work deletes its row. A value in this table is refused, never ignored.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from contexture.publications.findings import Finding, Location
-from contexture.publications.kinds import BROKER_ONLY, REGISTRY_ONLY
-from contexture.publications.linked_data_combinations import LINKED_DATA_CHECKS
-from contexture.publications.operations_combinations import of_operations, of_others
-from contexture.publications.problems import looks_secret
-from contexture.publications.quality_combinations import QUALITY_CHECKS
-from contexture.publications.record_combinations import RECORD_CHECKS, Findings
-from contexture.publications.structure_combinations import STRUCTURE_CHECKS
+from contexture.publications.checks.ngsi import LINKED_DATA_CHECKS
+from contexture.publications.checks.operations import of_operations, of_others
+from contexture.publications.checks.quality import QUALITY_CHECKS
+from contexture.publications.checks.records import RECORD_CHECKS, Findings
+from contexture.publications.checks.sdmx import STRUCTURE_CHECKS
+from contexture.publications.problems import Finding, Location, looks_secret
+from contexture.publications.source import BROKER_ONLY, REGISTRY_ONLY
 
 if TYPE_CHECKING:
     from contexture.publications.publication import Publication
 
 _REGISTRIES, _BROKERS = frozenset(("fmr",)), frozenset(("orion", "orion-ld", "scorpio", "stellio"))
+
 _LEGACY_RELEASE = re.compile(r"0\.|1\.0*[0-2](\.|$)")
 
 
@@ -202,3 +206,55 @@ _OF_OPERATIONS: tuple[Callable[[Publication], Findings], ...] = (
     _secret_configuration,
     _topic_configuration,
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Unsupported:
+    """A key with values whose behaviour is still missing.
+
+    Attributes:
+        values: those that don't work yet; none: whatever isn't empty.
+        today: what to write instead.
+        member: where given, the values are those of this key in each item of a list.
+    """
+
+    section: str
+    key: str
+    values: tuple[object, ...]
+    today: str
+    member: str = ""
+
+    def applies_to(self, value: object) -> bool:
+        """Whether the value is one of those that don't work yet."""
+        return value in self.values if self.values else bool(value)
+
+
+UNSUPPORTED = (
+    Unsupported(
+        "source", "registrations", (True,), "leave it out: no document says by which key a registry tells them"
+    ),
+)
+
+
+def not_yet_supported(publication: Publication) -> Iterator[Finding]:
+    """A finding for every value of the publication that this version can't honour."""
+    for row in UNSUPPORTED:
+        for location, value in _values(publication, row):
+            if row.applies_to(value):
+                what = f"`{location[-1]}: {_shown(value)}`"
+                yield Finding(location, f"not yet supported: {what}", row.today)
+
+
+def _values(publication: Publication, row: Unsupported) -> Iterator[tuple[Location, object]]:
+    value = getattr(getattr(publication, row.section), row.key)
+    if not row.member:
+        yield (row.section, row.key), value
+        return
+    for number, item in enumerate(value):
+        yield (row.section, row.key, number, row.member), getattr(item, row.member)
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return value if isinstance(value, str) else "[...]"

@@ -7,9 +7,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from contexture.publications.expectation_names import ARGUMENTS, COMMON, class_name
-from contexture.publications.findings import Finding
-from contexture.publications.rule_names import ENTITY_RULES, STRUCTURE_RULES
+from contexture.publications.problems import Finding
+from contexture.publications.quality import ARGUMENTS, COMMON, ENTITY_RULES, STRUCTURE_RULES, class_name
 
 if TYPE_CHECKING:
     from pydantic import JsonValue

@@ -1,16 +1,89 @@
-"""What the form, the key and the retention of records exclude: a compacted topic needs one identity for each key."""
+"""What the form, the key and the retention of records exclude: a compacted topic needs one identity for each key.
+
+A compacted topic keeps one record for each key, so a key that two identities may share loses one of them.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from contexture.publications import keys
+from contexture.publications import fields
 from contexture.publications.delivery import KEY_IDENTITY, KEY_NONE, KEY_TOPIC
-from contexture.publications.findings import Finding
+from contexture.publications.problems import Finding
 
 if TYPE_CHECKING:
     from contexture.publications.publication import Publication
+
+IDENTITY_FIELDS = frozenset({"service", "service_path", "id", "type"})
+
+_BEFORE_1_10 = re.compile(r"0\.|1\.0?[0-9](\.|$)")
+
+_BY_TOPIC: dict[str, frozenset[str]] = {
+    "dm-by-service": frozenset({"service"}),
+    "dm-by-service-path": frozenset({"service", "service_path"}),
+    "dm-by-entity": IDENTITY_FIELDS,
+    "dm-by-attribute": IDENTITY_FIELDS | {"attribute"},
+}
+
+
+def attribute_of_key(publication: Publication) -> str | None:
+    """The attribute whose value is the key; None where the key is something else."""
+    key = publication.message.key
+    known = publication.source.kind != "ngsi" or key in {KEY_IDENTITY, KEY_NONE, KEY_TOPIC} or key in IDENTITY_FIELDS
+    return None if known else key
+
+
+def not_told_apart(publication: Publication) -> frozenset[str]:
+    """The parts of the identity in which two events of one topic and one key may still differ."""
+    return _identity(publication) - _of_topic(publication) - _of_selection(publication) - _of_key(publication)
+
+
+def same_for_all_of_a_topic(publication: Publication) -> bool:
+    """Whether all events of one topic have the same key."""
+    key = publication.message.key
+    if key in {KEY_NONE, KEY_TOPIC}:
+        return True
+    named = key == KEY_IDENTITY or key in IDENTITY_FIELDS
+    return named and _of_key(publication) <= _of_topic(publication) | _of_selection(publication)
+
+
+def _identity(publication: Publication) -> frozenset[str]:
+    if publication.topics.data_model != "dm-by-attribute":
+        return IDENTITY_FIELDS
+    # NGSI-LD has several instances of an attribute, which share a topic.
+    return IDENTITY_FIELDS | ({"attribute", "datasetId"} if publication.source.api == "ngsi-ld" else {"attribute"})
+
+
+def _of_topic(publication: Publication) -> frozenset[str]:
+    topics = publication.topics
+    # Legacy names write every special character as `_`, so any two identities may share one.
+    if topics.naming in {"fixed", "cygnus-legacy"}:
+        return frozenset()
+    if topics.enable_grouping or topics.enable_name_mappings:
+        return frozenset()
+    # Lower case, which some releases always had, lets `Car1` and `car1` share a topic; a service is lower case anyway.
+    in_lower_case = topics.enable_lowercase or _BEFORE_1_10.match(topics.cygnus_version or "") is not None
+    return frozenset({"service"}) if in_lower_case else _BY_TOPIC[topics.data_model]
+
+
+def _of_selection(publication: Publication) -> frozenset[str]:
+    source = publication.source
+    # NGSI-LD has no service paths, and an entity may have several types.
+    if source.api == "ngsi-ld":
+        return frozenset(("service", "service_path"))
+    one_path = len(source.service_path) == 1 and not fields.is_wildcard(source.service_path[0])
+    fixed = {"service": True, "service_path": one_path, "type": len(source.types) == 1}
+    return frozenset(name for name, is_fixed in fixed.items() if is_fixed)
+
+
+def _of_key(publication: Publication) -> frozenset[str]:
+    key = publication.message.key
+    if key == KEY_IDENTITY:
+        return _identity(publication)
+    return frozenset({key}) & IDENTITY_FIELDS
+
 
 Findings = Iterator[Finding]
 
@@ -65,7 +138,7 @@ def _joined_lines(publication: Publication) -> Findings:
         message = f"`keep: latest` with cygnus-lines of up to {size} events in one record: no key is that of them all"
         hint = "use `batch_size: 1`, or `topics: {keep: history}`"
         yield Finding(("batches", "batch_size"), message, hint, involved)
-    elif not keys.same_for_all_of_a_topic(publication):
+    elif not same_for_all_of_a_topic(publication):
         message = f"cygnus-lines of up to {size} events in one record have no common `key: {publication.message.key}`"
         hint = "use `key: topic`, `key: none` (with detect_deletions: false), or `batch_size: 1`"
         yield Finding(("batches", "batch_size"), message, hint, involved)
@@ -86,10 +159,10 @@ def _replica_key(publication: Publication) -> Findings:
     if publication.topics.keep != "latest" or key in {KEY_NONE, KEY_IDENTITY}:
         return
     involved = (("topics",), ("source", "types"), ("source", "service_path"))
-    if key != KEY_TOPIC and key not in keys.IDENTITY_FIELDS:
+    if key != KEY_TOPIC and key not in IDENTITY_FIELDS:
         message = f"`keep: latest` needs one identity for each key; the attribute {key!r} is not part of the identity"
         yield Finding(("message", "key"), message, "use `key: identity`, or `topics: {keep: history}`", involved)
-    elif missing := keys.not_told_apart(publication):
+    elif missing := not_told_apart(publication):
         message = (
             f"`keep: latest` needs one identity for each key; with `key: {key}` several could share one: they differ"
         )
@@ -98,7 +171,7 @@ def _replica_key(publication: Publication) -> Findings:
 
 
 def _key_that_is_not_read(publication: Publication) -> Findings:
-    name, selected = keys.attribute_of_key(publication), publication.source.attributes
+    name, selected = attribute_of_key(publication), publication.source.attributes
     if name is not None and selected and name not in selected:
         yield Finding(
             ("message", "key"),

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from contexture.errors import ConfigurationError
 from contexture.events import ContextIdentity
-from contexture.publications.name_files import documents
-from contexture.publications.name_files.java_regex import compile_java
+from contexture.publications.cygnus_names import files
+from contexture.publications.cygnus_names.java_regex import compile_java
 
 MEMBER = "grouping_rules"
 FIELDS: Mapping[str, str] = {"entityId": "id", "entityType": "type", "servicePath": "service_path"}
@@ -51,7 +51,7 @@ class GroupingRules:
             ConfigurationError: it is no such file, or a rule is wrong.
         """
         rules, dropped = list[GroupingRule](), list[int]()
-        for number, item in enumerate(documents.parse(text, MEMBER), start=1):
+        for number, item in enumerate(files.parse(text, MEMBER), start=1):
             if rule := _rule(number, item, compat):
                 rules.append(rule)
             else:

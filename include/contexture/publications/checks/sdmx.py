@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from contexture.publications.delivery import KEY_IDENTITY
-from contexture.publications.findings import Finding
-from contexture.publications.kinds import BROKER_ONLY
+from contexture.publications.problems import Finding
+from contexture.publications.source import BROKER_ONLY
 
 if TYPE_CHECKING:
     from contexture.publications.publication import Publication

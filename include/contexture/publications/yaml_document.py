@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import yaml
 from yaml.events import AliasEvent, Event, MappingStartEvent, ScalarEvent, SequenceEndEvent, SequenceStartEvent
 
-from contexture.publications.findings import Location
+from contexture.publications.problems import Location
 
 # libyaml where PyYAML was built with it, else the same parser in Python.
 _Parser = getattr(yaml, "CSafeLoader", yaml.SafeLoader)

@@ -19,9 +19,8 @@ from typing import NamedTuple, TypeVar
 
 from contexture.errors import ConfigurationError
 from contexture.events import ContextIdentity
-from contexture.publications.name_files import documents
-from contexture.publications.name_files.java_regex import compile_java
-from contexture.publications.name_files.java_replacement import Replacement, replacement
+from contexture.publications.cygnus_names import files
+from contexture.publications.cygnus_names.java_regex import Replacement, compile_java, replacement
 
 MEMBER = "serviceMappings"
 _ANY = "^(.*)"
@@ -105,7 +104,7 @@ class NameMappings:
         Raises:
             ConfigurationError: it is no such file, or an expression or a replacement can't be used.
         """
-        return cls(tuple(_service(item) for item in _objects(documents.parse(text, MEMBER), MEMBER)), compat)
+        return cls(tuple(_service(item) for item in _objects(files.parse(text, MEMBER), MEMBER)), compat)
 
     def service(self, service: str) -> str:
         """The mapped service."""

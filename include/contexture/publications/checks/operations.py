@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from contexture.publications.defaults import default_of
 from contexture.publications.fields import Section
-from contexture.publications.findings import Finding
-from contexture.publications.kinds import is_meant
-from contexture.publications.structure_defaults import default_of
+from contexture.publications.problems import Finding
+from contexture.publications.source import is_meant
 
 if TYPE_CHECKING:
     from contexture.publications.publication import Publication

@@ -1,15 +1,16 @@
-"""What a publication file says that is accepted, but not as it stands."""
+"""Warnings about a publication: values that are accepted, but not used as the file has them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from contexture.publications import keys, scope
+from contexture.publications import fields
+from contexture.publications.checks import records
+from contexture.publications.checks.ngsi import linked_data_notes
+from contexture.publications.cygnus_names import GroupingRules
 from contexture.publications.delivery import KEY_NONE
-from contexture.publications.findings import Finding
-from contexture.publications.linked_data_combinations import linked_data_notes
-from contexture.publications.name_files import GroupingRules
+from contexture.publications.problems import Finding
 from contexture.publications.topics import CYGNUS_2_19
 
 if TYPE_CHECKING:
@@ -52,14 +53,14 @@ def _covered_paths(data: object, publication: Publication) -> Iterator[Finding]:
     source = data.get("source") if isinstance(data, Mapping) else None
     written = source.get("service_path") if isinstance(source, Mapping) else None
     used = publication.source.service_path
-    for path in dict.fromkeys(map(scope.check_service_path, written if isinstance(written, list) else ())):
+    for path in dict.fromkeys(map(fields.check_service_path, written if isinstance(written, list) else ())):
         if path not in used:
             message = f"the service path {path} lies inside another one: it is read once, with that one"
             yield Finding(("source", "service_path"), message, "leave it out")
 
 
 def _vague_deletions(publication: Publication) -> Iterator[Finding]:
-    missing = keys.not_told_apart(publication)
+    missing = records.not_told_apart(publication)
     if publication.source.detect_deletions and publication.message.key != KEY_NONE and missing:
         message = f"a tombstone with `key: {publication.message.key}` doesn't tell which identity is gone"
         hint = f"they may differ in {', '.join(sorted(missing))}: use `key: identity`, or `detect_deletions: false`"
@@ -67,7 +68,7 @@ def _vague_deletions(publication: Publication) -> Iterator[Finding]:
 
 
 def _key_by_value(publication: Publication) -> Iterator[Finding]:
-    name = keys.attribute_of_key(publication)
+    name = records.attribute_of_key(publication)
     if name is not None:
         message = f"`key: {name}` is the value of the attribute {name!r}"
         hint = "entities without it go to quarantine; when it changes, later records may go to another partition"

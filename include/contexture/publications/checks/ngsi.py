@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from contexture.publications.findings import Finding
-from contexture.publications.record_combinations import Findings
+from contexture.publications.checks.records import Findings
+from contexture.publications.problems import Finding
 
 if TYPE_CHECKING:
     from contexture.publications.publication import Publication

@@ -1,4 +1,4 @@
-"""Remembering what was found out about texts that come back, such as names of attributes, within bounded memory."""
+"""A cache by text, such as names of attributes, within bounded memory."""
 
 from __future__ import annotations
 

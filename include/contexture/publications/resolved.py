@@ -1,4 +1,4 @@
-"""A publication as it is understood: every key with the value that will be used."""
+"""A publication with the value that will be used for every key."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from contexture.publications.fields import Section
-from contexture.publications.kinds import SourceKind, is_meant
 from contexture.publications.publication import Publication
+from contexture.publications.source import SourceKind, is_meant
 
 CONTENTS = {"quality": {"model_documents"}, "topics": {"grouping_rules_content", "name_mappings_content"}}
 """Whole files, which are no part of what people wrote."""
