@@ -14,14 +14,14 @@ from pydantic.fields import FieldInfo
 
 from contexture.events.rules import Rule
 from contexture.kafka.error_codes import HINTS, MEANINGS, OF_OTHERS, Meaning
-from contexture.ngsi.rules import catalogue as of_entities
 from contexture.publications.checks import UNSUPPORTED, Unsupported
 from contexture.publications.checks.quality import AGE_COLUMN, ATTRIBUTE_COLUMNS, ENTITY_COLUMNS, STRUCTURE_COLUMNS
 from contexture.publications.fields import Section
 from contexture.publications.fingerprint import CHANGES_RECORDS
 from contexture.publications.publication import Publication
-from contexture.sdmx.rules import catalogue as of_structures
-from contexture.sdmx.rules.options import LARGEST_ITEMS_BYTES, LARGEST_JSON_BYTES, LARGEST_ML_BYTES
+from contexture.sources.ngsi.rules import catalogue as of_entities
+from contexture.sources.sdmx.rules import catalogue as of_structures
+from contexture.sources.sdmx.rules.catalogue import LARGEST_ITEMS_BYTES, LARGEST_JSON_BYTES, LARGEST_ML_BYTES
 
 FOLDER = Path(__file__).parent / "reference"
 GENERATED = "<!-- Written by docs/generate_reference.py; change the code, then run it again. -->"

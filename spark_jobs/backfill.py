@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 
 from contexture.errors import ConfigurationError
-from contexture.ngsi.answers import NotOfferedError
+from contexture.sources.http.errors import NotOfferedError
 from contexture.storage.manifests import Manifest
 from contexture.storage.orders import StageOrder
 from contexture.storage.replay import NoLogError, NothingArchivedError, found, replay

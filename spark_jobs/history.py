@@ -10,12 +10,12 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC
 
 from contexture.errors import DefectError
-from contexture.ngsi.broker import Page
-from contexture.ngsi.connection import BrokerConnection
-from contexture.ngsi.linked_data.temporal_questions import TEMPORAL_ENTITIES, Stretch, whole_millisecond
-from contexture.ngsi.notifications import media_type_of
-from contexture.ngsi.opening import open_history
-from contexture.ngsi.sighting import moment
+from contexture.sources.http.connection import BrokerConnection
+from contexture.sources.ngsi.broker import Page
+from contexture.sources.ngsi.connect import open_history
+from contexture.sources.ngsi.entity_head import moment
+from contexture.sources.ngsi.history import TEMPORAL_ENTITIES, Stretch, whole_millisecond
+from contexture.sources.ngsi.notifications import media_type_of
 from contexture.storage.home import Storage
 from contexture.storage.manifests import LandingManifest
 from contexture.storage.orders import StageOrder

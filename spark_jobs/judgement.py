@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
-from contexture.changes import Verdict as EventVerdict
 from contexture.publications.checks.quality import ATTRIBUTE_COLUMNS
+from contexture.records.changes import Verdict as EventVerdict
 from contexture.storage.home import Storage
 from contexture.storage.manifests import ExpectationResult, LandingManifest, Manifest, Verdict
 from contexture.storage.orders import StageOrder

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from contexture.ngsi.connection import BrokerConnection
+from contexture.sources.http.connection import BrokerConnection
 from contexture.storage.manifests import LandingManifest
 from contexture.storage.orders import StageOrder
 from contexture.storage.quarantine import land_quarantined
@@ -42,7 +42,7 @@ def land(spark: SparkSession, order: StageOrder, watermark: str | None) -> Landi
 
 def _structures(spark: SparkSession, order: StageOrder, watermark: str | None) -> LandingManifest:
     # Runs that read a broker need neither the registries' clients nor the splitter.
-    from contexture.sdmx.registries import RegistryConnection
+    from contexture.sources.sdmx.registry import RegistryConnection
     from spark_jobs.structures.pull import pull_structures
 
     return pull_structures(spark, order, RegistryConnection.from_json(os.environ[CONNECTION_VARIABLE]), watermark)

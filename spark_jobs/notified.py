@@ -15,7 +15,7 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from contexture.ngsi.notifications import NotificationError, media_type_of, read_notification
+from contexture.sources.ngsi.notifications import NotificationError, media_type_of, read_notification
 from contexture.storage.home import Storage
 from contexture.storage.inbox_files import InboxEntry
 from contexture.storage.inbox_reader import Claim, InboxReader, keep_claim

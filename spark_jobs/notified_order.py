@@ -16,10 +16,9 @@ import numpy as np
 
 from contexture.errors import RejectedError
 from contexture.events import parse_json
-from contexture.ngsi.entity import broker_time
-from contexture.ngsi.linked_data.entity import system_time
-from contexture.ngsi.notifications import Form, NotifiedEntity
-from contexture.ngsi.notifications.parsed import parse_notified
+from contexture.sources.ngsi.entity import broker_time, system_time
+from contexture.sources.ngsi.notifications import Form, NotifiedEntity
+from contexture.sources.ngsi.notifications.parsing import parse_notified
 
 _EPOCH, _MICROSECOND = datetime(1970, 1, 1, tzinfo=UTC), timedelta(microseconds=1)
 _UNKNOWN = -(1 << 62)

@@ -10,12 +10,12 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from contexture.errors import ContextureError, DefectError
-from contexture.ngsi.broker import Broker
-from contexture.ngsi.connection import BrokerConnection
-from contexture.ngsi.opening import open_broker
-from contexture.ngsi.paging import CLOCK_MARGIN, broker_text
-from contexture.ngsi.sighting import moment
 from contexture.publications import Publication
+from contexture.sources.http.connection import BrokerConnection
+from contexture.sources.ngsi.broker import Broker
+from contexture.sources.ngsi.connect import open_broker
+from contexture.sources.ngsi.entity_head import moment
+from contexture.sources.ngsi.paging import CLOCK_MARGIN, broker_text
 from contexture.storage.home import Storage
 from contexture.storage.inbox_reader import Claim
 from contexture.storage.manifests import LandingManifest

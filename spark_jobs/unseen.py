@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from contexture.ngsi.sighting import Sighting, moment
+from contexture.sources.ngsi.entity_head import Sighting, moment
 from contexture.storage.home import Storage
 from contexture.storage.schemas import LANDING
 from spark_jobs.landed import Landed, Stretch
 from spark_jobs.sources.landing_rows import landing_rows
 
 if TYPE_CHECKING:
-    from contexture.ngsi.broker import Broker, Page
+    from contexture.sources.ngsi.broker import Broker, Page
     from spark_jobs.sources.selection import Walk
 
 _Identity = tuple[str | None, str | None, str | None]

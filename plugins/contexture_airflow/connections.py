@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from airflow.providers.apache.kafka.hooks.base import KafkaBaseHook
 
     from contexture.kafka import ClientSettings
-    from contexture.ngsi import BrokerConnection
-    from contexture.ngsi.connection_fields import ConnectionFields
-    from contexture.sdmx.registries import RegistryConnection
+    from contexture.sources.http.connection import ConnectionFields
+    from contexture.sources.ngsi import BrokerConnection
+    from contexture.sources.sdmx.registry import RegistryConnection
 
 SourceKind = Literal["ngsi", "sdmx"]
 
@@ -43,7 +43,7 @@ def fields(connection_id: str) -> ConnectionFields:
     Raises:
         ConfigurationError: there is none.
     """
-    from contexture.ngsi.connection_fields import ConnectionFields
+    from contexture.sources.http.connection import ConnectionFields
 
     found = connection(connection_id)
     if found.password:
@@ -62,17 +62,17 @@ def fields(connection_id: str) -> ConnectionFields:
 def source_connection(connection_id: str, kind: SourceKind = "ngsi") -> BrokerConnection | RegistryConnection:
     """The context broker or structure registry behind a connection of type `http`.
 
-    Its fields are those of `contexture.ngsi.connection_fields`, for a registry too.
+    Its fields are those of `contexture.sources.http.connection`, for a registry too.
 
     Raises:
         ConfigurationError: the connection is missing, or can not be used.
     """
-    from contexture.ngsi.connection_fields import broker_connection, secrets
+    from contexture.sources.http.connection import broker_connection, secrets
 
     given = fields(connection_id)
     source: BrokerConnection | RegistryConnection
     if kind == "sdmx":
-        from contexture.sdmx.registries import registry_connection
+        from contexture.sources.sdmx.registry import registry_connection
 
         source = registry_connection(connection_id, given)
     else:

@@ -11,8 +11,8 @@ from contexture_airflow.provider import CONTEXT_BROKER, KAFKA, STRUCTURE_REGISTR
 if TYPE_CHECKING:
     from contexture.cli.trial_outcome import Outcome
     from contexture.kafka import ClientSettings
-    from contexture.ngsi import BrokerConnection
-    from contexture.sdmx.registries import RegistryConnection
+    from contexture.sources.ngsi import BrokerConnection
+    from contexture.sources.sdmx.registry import RegistryConnection
 
 _TIMEOUT_SECONDS: Final = 10.0
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from contexture.messages.envelopes import envelope
+from contexture.records.messages.envelopes import envelope
 from contexture.storage.home import Storage
 from contexture.storage.publication_store import SHARD_FILE
 from contexture.storage.schemas import IDENTITIES, OUTBOX, STATE, with_headers

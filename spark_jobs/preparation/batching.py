@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from contexture.batches import plan as plan_batches
-from contexture.changes import Comparison, Verdict
+from contexture.records.batches import plan as plan_batches
+from contexture.records.changes import Comparison, Verdict
 from contexture.storage.home import Storage
 from spark_jobs.preparation.event_plan import EventPlan
 from spark_jobs.preparation.settings import Preparation

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import msgspec
 
 from contexture.events import AttributeName, content_hash, identity_hash, identity_key
-from contexture.ngsi.entity import ParsedEntity
+from contexture.sources.ngsi.entity import ParsedEntity
 from spark_jobs.preparation.landed_rows import LandedRow
 
 _EPOCH, _MICROSECOND = datetime(1970, 1, 1, tzinfo=UTC), timedelta(microseconds=1)

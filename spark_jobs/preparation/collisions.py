@@ -16,12 +16,12 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
-from contexture.changes import Verdict
 from contexture.publications import Publication
+from contexture.records.changes import Verdict
+from contexture.records.topics.collisions import Meanings, colliding
 from contexture.storage.home import Storage
 from contexture.storage.schemas import COLLISIONS, QUARANTINE
 from contexture.storage.state import StateReader
-from contexture.topics.collisions import Meanings, colliding
 from spark_jobs.preparation.holders import Holders
 from spark_jobs.preparation.sent_topics import SentTopics
 from spark_jobs.preparation.settings import PART_BITS, Preparation

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from contexture.changes import Verdict
+from contexture.records.changes import Verdict
 from contexture.storage.home import Storage
 from spark_jobs.preparation.collisions import RULE as COLLISION
 from spark_jobs.preparation.conflicts import RULE as DUPLICATE

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from contexture.changes.hashes import hash_words
+from contexture.records.changes.identity_hashes import hash_words
 from contexture.storage.home import Storage
 from contexture.storage.state import State, StatePointer, StateReader
 from spark_jobs.preparation.settings import Preparation

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from contexture.messages.envelopes import envelope
-from contexture.ngsi.rules.catalogue import REJECTING, severities
+from contexture.records.messages.envelopes import envelope
+from contexture.sources.ngsi.rules.catalogue import REJECTING, severities
 from contexture.storage.home import Storage
 from contexture.storage.manifests import LandingManifest, Manifest, ShardManifest
 from contexture.storage.orders import StageOrder

@@ -10,17 +10,16 @@ from typing import Any
 
 import msgspec
 
-from contexture.changes import Verdict
 from contexture.events import ContextIdentity, identity_hash, identity_key
-from contexture.messages.rendering import type_of
-from contexture.ngsi.entity import EntityError, ParsedEntity, parse_entity
-from contexture.ngsi.notifications import notified_form
-from contexture.ngsi.notifications.parsed import parse_notified
-from contexture.ngsi.relationships import targets
-from contexture.ngsi.rules import RuleOptions, Violation, check_entity, unreadable
-from contexture.ngsi.rules.coercion import with_numbers
+from contexture.records.changes import Verdict
+from contexture.records.messages.rendering import type_of
+from contexture.records.topics.collisions import Meanings
+from contexture.sources.ngsi.entity import EntityError, ParsedEntity, parse_entity, targets
+from contexture.sources.ngsi.notifications import notified_form
+from contexture.sources.ngsi.notifications.parsing import parse_notified
+from contexture.sources.ngsi.rules import RuleOptions, Violation, check_entity, unreadable
+from contexture.sources.ngsi.rules.values import with_numbers
 from contexture.storage.state import StateLookup
-from contexture.topics.collisions import Meanings
 from spark_jobs.preparation.attribute_rows import attribute_rows, judges_attributes
 from spark_jobs.preparation.candidates import Candidate, parts, whole
 from spark_jobs.preparation.evaluated import EvaluatedRows, Refusal

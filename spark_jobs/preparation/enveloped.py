@@ -6,8 +6,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from contexture.messages.cloudevents.changes import Occasion
-from contexture.messages.envelopes import Envelope, HeaderValues
+from contexture.records.cloudevents.change_events import Occasion
+from contexture.records.messages.envelopes import Envelope, HeaderValues
 from contexture.storage.schemas import HEADER_PREFIX
 
 _READ = ("identity", "content_hash", "modified_at")

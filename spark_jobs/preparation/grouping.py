@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from contexture.messages.cygnus_lines import join
+from contexture.records.messages.ngsi_bodies import join
 from contexture.storage.schemas import HEADER_PREFIX, IDENTITIES, with_headers
 
 _RECORD = pa.schema(

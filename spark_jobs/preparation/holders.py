@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from contexture.changes.hashes import hash_words
+from contexture.records.changes.identity_hashes import hash_words
+from contexture.records.topics.collisions import Meanings
 from contexture.storage.state import StateReader
-from contexture.topics.collisions import Meanings
 from spark_jobs.preparation.sent_topics import SentTopics, as_compared
 
 _TOLD = ["identity_hash", "entity_hash", "topics"]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import orjson
 
-from contexture.ngsi.entity import ParsedEntity
 from contexture.publications import Publication
+from contexture.sources.ngsi.entity import ParsedEntity
 from spark_jobs.quality.columns import column_names
 
 Values = tuple[str | float | None, ...]

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from contexture.changes import Comparison
+from contexture.records.changes import Comparison
 from contexture.storage.schemas import STATE
 
 

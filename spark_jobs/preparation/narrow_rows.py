@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.dataset as ds
 
-from contexture.changes import Verdict
+from contexture.records.changes import Verdict
 from contexture.storage.home import Storage
 from contexture.storage.orders import Retry
 from contexture.storage.outboxes import Outboxes

@@ -15,8 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from contexture.changes import Comparison, ShrinkGuard, Verdict, compare
-from contexture.ngsi.rules.catalogue import severities
+from contexture.records.changes import Comparison, ShrinkGuard, Verdict, compare
+from contexture.sources.ngsi.rules.catalogue import severities
 from contexture.storage.home import Storage
 from contexture.storage.schemas import STATE
 from contexture.storage.shrink_report import SHOWN, keep_vanishing

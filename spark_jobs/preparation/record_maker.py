@@ -8,12 +8,12 @@ from typing import NamedTuple
 
 from contexture.errors import RejectedError
 from contexture.events import parse_json
-from contexture.messages.cloudevents.changes import Occasion
-from contexture.messages.envelopes import HeaderValues, envelope
-from contexture.messages.rendering import Rendered, renderer
-from contexture.ngsi.notifications import notified_form
-from contexture.ngsi.rules import Violation
-from contexture.topics import TopicNameError
+from contexture.records.cloudevents.change_events import Occasion
+from contexture.records.messages.envelopes import HeaderValues, envelope
+from contexture.records.messages.rendering import Rendered, renderer
+from contexture.records.topics import TopicNameError
+from contexture.sources.ngsi.notifications import notified_form
+from contexture.sources.ngsi.rules import Violation
 from spark_jobs.preparation.candidates import Candidate
 from spark_jobs.preparation.landed_rows import LandedRow
 from spark_jobs.preparation.settings import Preparation

@@ -6,8 +6,8 @@ import logging
 
 import msgspec
 
-from contexture.changes.attribute_types import MOST, AttributeTypes, Seen
-from contexture.ngsi.entity import ParsedEntity
+from contexture.records.changes.attribute_types import MOST, AttributeTypes, Seen
+from contexture.sources.ngsi.entity import ParsedEntity
 from contexture.storage.home import Storage
 from contexture.storage.state import State, StatePointer
 from spark_jobs.preparation.settings import Preparation

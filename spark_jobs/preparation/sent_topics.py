@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from contexture.changes import Verdict
-from contexture.changes.hashes import hash_words
+from contexture.records.changes import Verdict
+from contexture.records.changes.identity_hashes import hash_words
 
 
 class SentTopics:
@@ -52,6 +52,6 @@ class SentTopics:
 
 
 def as_compared(topics: Any) -> Any:
-    """Topics in the form in which brokers tell them apart (see `contexture.topics.collisions.as_brokers_compare`)."""
+    """Topics in the form that brokers compare (`contexture.records.topics.collisions.as_brokers_compare`)."""
     compared = pc.replace_substring(topics, ".", "_")
     return compared.combine_chunks() if isinstance(compared, pa.ChunkedArray) else compared

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from contexture.messages.envelopes import envelope
-from contexture.ngsi.rules.catalogue import severities
 from contexture.publications import Publication
+from contexture.records.messages.envelopes import envelope
+from contexture.sources.ngsi.rules.catalogue import severities
 from contexture.storage.orders import StageOrder
 from contexture.storage.publication_store import PublicationFolder
 

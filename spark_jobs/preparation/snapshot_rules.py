@@ -10,8 +10,8 @@ from typing import Any
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from contexture.changes import Verdict
-from contexture.ngsi.rules.catalogue import severities
+from contexture.records.changes import Verdict
+from contexture.sources.ngsi.rules.catalogue import severities
 from contexture.storage.home import Storage
 from contexture.storage.manifests import LandingManifest
 from contexture.storage.state import StatePointer

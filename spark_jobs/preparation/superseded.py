@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
-from contexture.changes import Verdict, superseded_rows
+from contexture.records.changes import Verdict, superseded_rows
 from contexture.storage.home import Storage
 from spark_jobs.preparation.settings import PART_BITS, Preparation
 

@@ -16,9 +16,9 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
-from contexture.changes import Deletion, Succession, follow, overtaken
 from contexture.kafka.partitioner import shards_for
-from contexture.messages.envelopes import Envelope
+from contexture.records.changes import Deletion, Succession, follow, overtaken
+from contexture.records.messages.envelopes import Envelope
 from contexture.storage.home import Storage
 from contexture.storage.schemas import STATE
 from contexture.storage.state import StateReader
@@ -65,7 +65,7 @@ class Turns:
 
     @classmethod
     def of(cls, preparation: Preparation, reader: StateReader, snapshot: Any, left_out: Any) -> Turns:
-        """Judges the notified entities of a snapshot; `left_out` as in `contexture.changes.follow`."""
+        """Judges the notified entities of a snapshot; `left_out` as in `contexture.records.changes.follow`."""
         notified = snapshot.column("entity_hash").filter(snapshot.column("notified"))
         held = reader.of_entities(notified.combine_chunks(), _HELD)
         repeats = not preparation.publication.source.suppress_unchanged

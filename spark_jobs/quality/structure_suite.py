@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator, Sequence
 
 from contexture.publications import Publication
-from contexture.sdmx.kinds import CLASSES, PACKAGES
-from contexture.sdmx.selectors import Selector
+from contexture.sources.sdmx.selectors import Selector
+from contexture.sources.sdmx.urn import CLASSES, PACKAGES
 from spark_jobs.quality.expected import IN_SET, NOT_NULL, REGEX, UNIQUE, Columns, Expected
 from spark_jobs.quality.topic_names import TOPIC_NAME
 

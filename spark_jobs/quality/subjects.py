@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from contexture.events.rules import Rule, Setting, Severity
-from contexture.ngsi.rules import catalogue as of_entities
 from contexture.publications import Publication
-from contexture.sdmx.rules import catalogue as of_structures
+from contexture.sources.ngsi.rules import catalogue as of_entities
+from contexture.sources.sdmx.rules import catalogue as of_structures
 
 SubjectFrame = Literal["entities", "structures"]
 

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from contexture.ngsi.sighting import moment
+from contexture.sources.ngsi.entity_head import moment
 from contexture.storage.schemas import LANDING
 
 if TYPE_CHECKING:
-    from contexture.ngsi.broker import Page
+    from contexture.sources.ngsi.broker import Page
 
 WALK_BITS = 36
 """Rows of one walk that an ordinal has room for: 2 to the power of this."""

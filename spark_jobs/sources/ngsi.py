@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, ClassVar
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
 from contexture.errors import ConfigurationError, ContextureError, from_dict
-from contexture.ngsi.connection import BrokerConnection
+from contexture.sources.http.connection import BrokerConnection
 from spark_jobs.sources.selection import Selection, Share
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
-    from contexture.ngsi.broker import Broker
+    from contexture.sources.ngsi.broker import Broker
     from spark_jobs.sources.selection import Walk
 
 CONNECTION_VARIABLE = "CONTEXTURE_SOURCE_CONNECTION"
@@ -92,7 +92,7 @@ class NgsiReader(DataSourceReader):
         Raises:
             ContextureError: as `Broker.count`.
         """
-        from contexture.ngsi.opening import open_broker
+        from contexture.sources.ngsi.connect import open_broker
         from spark_jobs.sources.sharing import counted, shared
 
         selection, walks = self._selection, self._selection.walks()
@@ -113,7 +113,7 @@ class NgsiReader(DataSourceReader):
             raise from_dict(error.as_dict()) from None
 
     def _rows(self, share: Share) -> Iterator[pa.RecordBatch]:
-        from contexture.ngsi.opening import open_broker
+        from contexture.sources.ngsi.connect import open_broker
 
         selection, patience = self._selection, self._selection.patience
         ends: dict[int, float] = {}

@@ -10,9 +10,9 @@ from typing import Literal
 from pyspark.sql.datasource import InputPartition
 
 from contexture.errors import ConfigurationError
-from contexture.ngsi.opening import Dialect, flavour_named
-from contexture.ngsi.query import MAX_PAGE_SIZE, EntityQuery
-from contexture.ngsi.transport import Patience
+from contexture.sources.http.transport import Patience
+from contexture.sources.ngsi.connect import Dialect, flavour_named
+from contexture.sources.ngsi.query import MAX_PAGE_SIZE, EntityQuery
 
 WalkMode = Literal["full", "changes"]
 MOST_READERS = 16

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from contexture.errors import RetriableError
-from contexture.ngsi.query import EntityQuery
-from contexture.ngsi.slicing import cut_places, slice_count, sliced
+from contexture.sources.ngsi.paging import cut_places, slice_count, sliced
+from contexture.sources.ngsi.query import EntityQuery
 from spark_jobs.sources.selection import Share, Walk
 
 _log = logging.getLogger(__name__)

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from contexture.messages.structure_envelopes import structure_envelope
+from contexture.records.messages.envelopes import structure_envelope
 from contexture.storage.home import Storage
 from contexture.storage.publication_store import SHARD_FILE
 from contexture.storage.schemas import (

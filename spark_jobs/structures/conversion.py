@@ -7,9 +7,9 @@ from datetime import datetime
 
 from contexture.events.rules import Findings, Violation
 from contexture.publications import Publication
-from contexture.sdmx import Artefact, Format
-from contexture.sdmx.rules import RuleOptions, check
-from contexture.sdmx.rules.options import LARGEST_JSON_BYTES
+from contexture.sources.sdmx import Artefact, Format
+from contexture.sources.sdmx.rules import RuleOptions, check
+from contexture.sources.sdmx.rules.catalogue import LARGEST_JSON_BYTES
 
 LOSS = "transcoding-loss"
 _SCHEMA = "schema"
@@ -64,7 +64,7 @@ class Conversion:
             NotTranscodableError: it can't be converted (a `RejectedError`).
         """
         # Whoever converts nothing needs neither this nor the HTTP client that it comes with.
-        from contexture.sdmx.transcoding import transcode
+        from contexture.sources.sdmx.transcoding import transcode
 
         result = transcode(artefact, self._target, moment)
         found = Findings(self._options.severities)
@@ -83,7 +83,7 @@ def conversion_of(publication: Publication, options: RuleOptions) -> Conversion 
     """The conversion that a publication allows; None: it allows none."""
     if not publication.message.allow_lossy:
         return None
-    from contexture.sdmx.transcoding import target_format
+    from contexture.sources.sdmx.transcoding import target_format
 
     target = target_format(publication.source.media_type or _DEFAULT)
     return Conversion(target, options) if target else None

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from contexture.changes import Verdict
-from contexture.messages.structure_envelopes import structure_envelope
+from contexture.records.changes import Verdict
+from contexture.records.messages.envelopes import structure_envelope
 from contexture.storage.home import Storage
 from contexture.storage.manifests import LandingManifest, Manifest, RegistryPart, ShardManifest
 from contexture.storage.publication_store import SHARD_FILE

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from contexture.messages.cloudevents.changes import Occasion
-from contexture.messages.structure_envelopes import Content, StructureEnvelope
+from contexture.records.cloudevents.change_events import Occasion
+from contexture.records.messages.envelopes import Content, StructureEnvelope
 from contexture.storage.schemas import HEADER_PREFIX
 from spark_jobs.structures.bodies import Bodies, Place
 

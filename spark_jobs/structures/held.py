@@ -8,8 +8,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from contexture.changes.structures import HeldStructure
 from contexture.events import identity_hash
+from contexture.records.changes.structure_changes import HeldStructure
 from contexture.storage.home import Storage
 from contexture.storage.schemas import STATE
 from spark_jobs.preparation.settings import Preparation

@@ -11,9 +11,9 @@ from itertools import count
 from pathlib import Path
 from typing import Literal
 
-from contexture.sdmx import Selector, Urn
-from contexture.sdmx.reading.meaning import Meaning, Names, by_name
-from contexture.sdmx.registries import Registry, Reply, read_one_in, same_artefact
+from contexture.sources.sdmx import Selector, Urn
+from contexture.sources.sdmx.reading.scope import Meaning, Names, by_name
+from contexture.sources.sdmx.registry import Registry, Reply, read_one_in, same_artefact
 from contexture.storage.home import Storage
 from spark_jobs.structures.landing_file import Row, landing_file
 from spark_jobs.structures.questions import Many, One, Place, Question, Share, Told, shared_out

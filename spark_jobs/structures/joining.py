@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from contexture.errors import RetriableError
-from contexture.sdmx import Selector
-from contexture.sdmx.registries import Registry, RegistryTransaction
+from contexture.sources.sdmx import Selector
+from contexture.sources.sdmx.registry import Registry, RegistryTransaction
 
 
 def check_nothing_pends(registry: Registry, selectors: Sequence[Selector], told: int) -> None:

@@ -9,8 +9,8 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
-from contexture.changes import Verdict as EventVerdict
 from contexture.publications.checks.quality import STRUCTURE_COLUMNS
+from contexture.records.changes import Verdict as EventVerdict
 from contexture.storage.home import Storage
 from contexture.storage.manifests import LandingManifest, Manifest, Verdict
 from contexture.storage.orders import StageOrder

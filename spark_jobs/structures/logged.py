@@ -5,11 +5,18 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable
 
-from contexture.sdmx.reading.catching_up import catch_up
-from contexture.sdmx.reading.meaning import Meaning, Names, by_name
-from contexture.sdmx.reading.steps import Moved, Step, held_before, nothing_moves, steps, touched
-from contexture.sdmx.reading.watermarks import reached
-from contexture.sdmx.registries import Log, LogResetError
+from contexture.sources.sdmx.reading.scope import Meaning, Names, by_name
+from contexture.sources.sdmx.reading.steps import (
+    Moved,
+    Step,
+    catch_up,
+    held_before,
+    nothing_moves,
+    reached,
+    steps,
+    touched,
+)
+from contexture.sources.sdmx.registry import Log, LogResetError
 from spark_jobs.structures.half_answers import half_answer
 from spark_jobs.structures.intake import Intake, Listed
 from spark_jobs.structures.outcome import Outcome

@@ -10,14 +10,14 @@ from typing import Any
 
 import pyarrow as pa
 
-from contexture.changes import Verdict
 from contexture.errors import RejectedError
 from contexture.events.rules import Violation
-from contexture.messages.structure_envelopes import structure_envelope
 from contexture.publications import Publication
-from contexture.sdmx import Artefact, StructureMessageError, UnsplittableFormatError, Urn, split
-from contexture.sdmx.finality import is_final
-from contexture.sdmx.rules import RuleOptions, check, check_alone, unreadable
+from contexture.records.changes import Verdict
+from contexture.records.messages.envelopes import structure_envelope
+from contexture.sources.sdmx import Artefact, StructureMessageError, UnsplittableFormatError, Urn, split
+from contexture.sources.sdmx.rules import RuleOptions, check, check_alone, unreadable
+from contexture.sources.sdmx.rules.consistency import is_final
 from spark_jobs.structures.bodies import BodyStream
 from spark_jobs.structures.conversion import Conversion, conversion_of
 

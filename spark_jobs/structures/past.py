@@ -12,10 +12,10 @@ from itertools import groupby
 
 import orjson
 
-from contexture.sdmx.reading.meaning import Meaning
-from contexture.sdmx.reading.past import Past, past
-from contexture.sdmx.reading.steps import Moved, Step, nothing_moves, touched
-from contexture.sdmx.registries import Period, same_artefact
+from contexture.sources.sdmx.reading.past import Past, past
+from contexture.sources.sdmx.reading.scope import Meaning
+from contexture.sources.sdmx.reading.steps import Moved, Step, nothing_moves, touched
+from contexture.sources.sdmx.registry import Period, same_artefact
 from contexture.storage.archive import ArchivedLog, ArchivedRun
 from contexture.storage.home import Storage
 from contexture.storage.orders import StageOrder

@@ -13,14 +13,14 @@ import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from contexture.changes.structures import (
+from contexture.records.changes.structure_changes import (
     HeldStructure,
     PlannedRecord,
     PlannedTransaction,
+    Routes,
     StructureEvent,
-    StructurePlan,
 )
-from contexture.changes.structures.routes import Routes
+from contexture.records.changes.structure_plan import StructurePlan
 from contexture.storage.home import Storage
 from spark_jobs.preparation.settings import Preparation
 from spark_jobs.structures.columns import PLANNED

@@ -9,8 +9,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from contexture.changes import Verdict
-from contexture.changes.structures import NO_CONTENT, PlannedRecord, PlannedTransaction, StructurePlan
+from contexture.records.changes import Verdict
+from contexture.records.changes.structure_changes import NO_CONTENT, PlannedRecord, PlannedTransaction
+from contexture.records.changes.structure_plan import StructurePlan
 from spark_jobs.structures.columns import EVALUATED, PLANNED, QUARANTINED
 
 _OF_RECORD = [

@@ -6,14 +6,13 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING
 
-from contexture.changes.structures import newly_routed
 from contexture.errors import DefectError
-from contexture.sdmx import Format, Selector
-from contexture.sdmx.reading.steps import Moved, nothing_moves
-from contexture.sdmx.reading.watermarks import settled, transaction_of
-from contexture.sdmx.registries import Registry, RegistryConnection, open_registry, splittable
-from contexture.sdmx.routing import Router
-from contexture.sdmx.transcoding import source_formats, target_format
+from contexture.records.changes.structure_changes import newly_routed
+from contexture.records.topics.structure_routes import Router
+from contexture.sources.sdmx import Format, Selector
+from contexture.sources.sdmx.reading.steps import Moved, nothing_moves, settled, transaction_of
+from contexture.sources.sdmx.registry import Registry, RegistryConnection, open_registry, splittable
+from contexture.sources.sdmx.transcoding import source_formats, target_format
 from contexture.storage.home import Storage
 from contexture.storage.manifests import LandingManifest
 from contexture.storage.orders import StageOrder

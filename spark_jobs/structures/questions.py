@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-from contexture.sdmx.registries import Query
+from contexture.sources.sdmx.registry import Query
 
 ROW_BITS = 24
 """Rows of one question that an ordinal has room for: 2 to the power of this."""

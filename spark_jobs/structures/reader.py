@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Literal
 
 from contexture.errors import RetriableError
-from contexture.sdmx import Artefact, Format, StructureMessageError, Urn, split
-from contexture.sdmx.registries import (
+from contexture.sources.sdmx import Artefact, Format, StructureMessageError, Urn, split
+from contexture.sources.sdmx.registry import (
     Registry,
     RegistryConnection,
     Reply,

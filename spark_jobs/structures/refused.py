@@ -10,9 +10,8 @@ import logging
 from collections.abc import Iterable, Sequence
 
 from contexture.errors import ConfigurationError, RetriableError
-from contexture.sdmx.reading.steps import touched
-from contexture.sdmx.reading.watermarks import reached, transaction_of
-from contexture.sdmx.registries import same_artefact
+from contexture.sources.sdmx.reading.steps import reached, touched, transaction_of
+from contexture.sources.sdmx.registry import same_artefact
 from spark_jobs.structures.half_answers import half_answer
 from spark_jobs.structures.intake import Intake
 from spark_jobs.structures.outcome import Outcome

@@ -12,19 +12,12 @@ from typing import Any
 
 import pyarrow.dataset as ds
 
-from contexture.changes import ShrinkGuard, Verdict
-from contexture.changes.structures import (
-    NO_CONTENT,
-    HeldStructure,
-    StructureEvent,
-    StructurePlan,
-    StructureRun,
-    Telling,
-    plan_structures,
-)
 from contexture.errors import ConfigurationError
-from contexture.sdmx.routing import router
-from contexture.sdmx.rules import severities
+from contexture.records.changes import ShrinkGuard, Verdict
+from contexture.records.changes.structure_changes import NO_CONTENT, HeldStructure, StructureEvent, Telling
+from contexture.records.changes.structure_plan import StructurePlan, StructureRun, plan_structures
+from contexture.records.topics.structure_routes import router
+from contexture.sources.sdmx.rules import severities
 from contexture.storage.home import Storage
 from contexture.storage.manifests import LandingManifest
 from contexture.storage.shrink_report import keep_vanishing

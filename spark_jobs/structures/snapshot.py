@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import islice
 
-from contexture.sdmx.reading.meaning import Names
+from contexture.sources.sdmx.reading.scope import Names
 from spark_jobs.structures.half_answers import half_answer
 from spark_jobs.structures.intake import Intake, Listed
 

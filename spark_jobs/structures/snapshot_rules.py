@@ -9,9 +9,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from contexture.changes import Verdict
-from contexture.changes.structures import NO_CONTENT
-from contexture.sdmx.rules import REJECTING, Broken, RuleOptions, Told, check_held
+from contexture.records.changes import Verdict
+from contexture.records.changes.structure_changes import NO_CONTENT
+from contexture.sources.sdmx.rules import REJECTING, Broken, RuleOptions, Told, check_held
 from contexture.storage.home import Storage
 from contexture.storage.manifests import LandingManifest
 from spark_jobs.preparation.settings import Preparation

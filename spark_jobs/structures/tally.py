@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from contexture.sdmx.registries import same_artefact
+from contexture.sources.sdmx.registry import same_artefact
 from spark_jobs.structures.questions import Told
 
 

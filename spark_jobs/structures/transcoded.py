@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from contexture.changes import Verdict
+from contexture.records.changes import Verdict
 from contexture.storage.home import Storage
 from contexture.storage.schemas import TRANSCODED
 from spark_jobs.preparation.settings import Preparation

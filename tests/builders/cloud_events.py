@@ -6,7 +6,7 @@ from typing import Any
 
 import orjson
 
-from contexture.messages.cloudevents import Mode, Record, encode
+from contexture.records.cloudevents import Mode, Record, encode
 
 EVENT: dict[str, object] = {"specversion": "1.0", "id": "17", "source": "/cars", "type": "moved"}
 

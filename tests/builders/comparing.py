@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from contexture.changes import Verdict
+from contexture.records.changes import Verdict
 
 MORNING = datetime(2026, 3, 1, 8, 0, tzinfo=UTC)
 MOMENT = pa.timestamp("us", tz="UTC")

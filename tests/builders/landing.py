@@ -9,7 +9,7 @@ import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from contexture.ngsi.sighting import sight
+from contexture.sources.ngsi.entity_head import sight
 from contexture.storage.home import Storage
 from contexture.storage.manifests import LandingManifest
 from contexture.storage.publication_store import PublicationFolder

@@ -9,9 +9,9 @@ from typing import Any
 from sqlalchemy import Table, create_engine, insert, text
 
 from builders.outboxes import NOON, outbox, publication, records
-from contexture.changes.attribute_types import AttributeTypes
 from contexture.operations import ProducerStore
 from contexture.operations.tables import RUNS, TRANSACTIONS
+from contexture.records.changes.attribute_types import AttributeTypes
 from contexture.storage.home import Storage
 from contexture.storage.outboxes import Outboxes
 from contexture.storage.publication_store import PublicationFolder

@@ -10,7 +10,7 @@ from uuid import uuid4
 from confluent_kafka import Consumer, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from contexture.messages.cloudevents import Record
+from contexture.records.cloudevents import Record
 from contexture_sandbox.kafka import EmbeddedKafka
 
 

@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 
 import httpx
 
-from contexture.ngsi.transport import Patience
-from contexture.sdmx.registries import RegistryConnection, RegistryTransaction
+from contexture.sources.http.transport import Patience
+from contexture.sources.sdmx.registry import RegistryConnection, RegistryTransaction
 
 ML_2_1 = "application/vnd.sdmx.structure+xml;version=2.1"
 JSON_2_0 = "application/vnd.sdmx.structure+json;version=2.0.0"

@@ -12,7 +12,7 @@ from urllib.parse import parse_qsl, urlsplit
 import orjson
 
 from builders import structures
-from contexture.sdmx import Artefact, split
+from contexture.sources.sdmx import Artefact, split
 from contexture_sandbox.context_broker.answers import Answer
 from contexture_sandbox.registry import api
 from contexture_sandbox.registry.model import Action, Face, Transaction

@@ -16,11 +16,11 @@ from builders.structure_intake import Opened, read_here
 from builders.structure_runs import InProcess, registry_publication, structure_order
 from contexture.kafka import ClientSettings
 from contexture.publications import Publication
-from contexture.sdmx import Selector
-from contexture.sdmx.registries import RegistryConnection
-from contexture.sdmx.routing import router
+from contexture.records.topics.structure_routes import router
 from contexture.sending import Publisher, SenderNames
 from contexture.sending.resume import start_of
+from contexture.sources.sdmx import Selector
+from contexture.sources.sdmx.registry import RegistryConnection
 from contexture.storage.conclusion import conclude
 from contexture.storage.home import Storage
 from contexture.storage.manifests import LandingManifest, Manifest

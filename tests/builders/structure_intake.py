@@ -14,8 +14,8 @@ from contexture.publications import Publication
 from contexture.publications.delivery import Message
 from contexture.publications.source import Source
 from contexture.publications.topics import Topics
-from contexture.sdmx import Selector
-from contexture.sdmx.registries import RegistryConnection, splittable
+from contexture.sources.sdmx import Selector
+from contexture.sources.sdmx.registry import RegistryConnection, splittable
 from contexture.storage.manifests import Mode
 from contexture.storage.orders import StageOrder
 from fakes.structure_registry import MEDIA_TYPE, FakeRegistry

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from builders.preparing import Preparer
 from contexture.publications import Publication, fingerprint
-from contexture.sdmx import split
+from contexture.sources.sdmx import split
 from contexture.storage.home import Storage
 from contexture.storage.manifests import LandingManifest, Manifest
 from contexture.storage.orders import StageOrder

@@ -5,7 +5,7 @@ from __future__ import annotations
 from io import BytesIO
 
 from builders import structures
-from contexture.sdmx import Artefact, split
+from contexture.sources.sdmx import Artefact, split
 
 FREQUENCIES = (
     '<str:Codelist id="CL_FREQ" agencyID="X" version="1.0" isFinal="true" validFrom="2020-01-01T00:00:00">'

@@ -10,7 +10,7 @@ from random import Random
 
 from builders.registry import urn
 from contexture.errors import RetriableError
-from contexture.sdmx.registries import Held, Log, NotExpressible, NotModified, Query, Reply
+from contexture.sources.sdmx.registry import Held, Log, NotExpressible, NotModified, Query, Reply
 from fakes.structure_registry import FakeRegistry
 
 _AGENCIES = ("X", "Y")

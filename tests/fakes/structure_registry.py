@@ -11,8 +11,8 @@ from typing import Self
 
 from builders.registry import codelist, codelists
 from contexture.errors import RetriableError
-from contexture.sdmx import Format, Urn
-from contexture.sdmx.registries import (
+from contexture.sources.sdmx import Format, Urn
+from contexture.sources.sdmx.registry import (
     FormatNotOfferedError,
     Held,
     Log,
@@ -25,7 +25,7 @@ from contexture.sdmx.registries import (
     Reply,
     ReplyTooLargeError,
 )
-from contexture.sdmx.registries.port import RegistryFlavour
+from contexture.sources.sdmx.registry.interface import RegistryFlavour
 
 NOON = datetime(2026, 11, 1, 12, tzinfo=UTC)
 MEDIA_TYPE = Format.SDMX_ML_2_1.media_type

@@ -16,8 +16,8 @@ import pytest
 from builders import javascript_sdk
 from builders.plain_kafka import consumed, made_topic, produce
 from contexture.events import StructureIdentity
-from contexture.messages.cloudevents import Mode, Record, encode
-from contexture.messages.cloudevents.changes import Occasion, structure_attributes
+from contexture.records.cloudevents import Mode, Record, encode
+from contexture.records.cloudevents.change_events import Occasion, structure_attributes
 
 pytestmark = pytest.mark.integration
 

@@ -15,9 +15,9 @@ from builders.outboxes import publication
 from builders.plain_kafka import consumed, made_topic, produce
 from builders.whole_runs import Lasting, WholeRuns, spark_session
 from contexture.kafka import ReplicaRecord, read_committed
-from contexture.messages.cloudevents import Record, decode, encode
-from contexture.ngsi import BrokerConnection
 from contexture.publications import Publication
+from contexture.records.cloudevents import Record, decode, encode
+from contexture.sources.ngsi import BrokerConnection
 from contexture_sandbox.context_broker import SeedEntity, TestBroker
 from contexture_sandbox.kafka import EmbeddedKafka
 from spark_jobs import phases

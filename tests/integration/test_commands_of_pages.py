@@ -14,7 +14,7 @@ from builders.outboxes import Record, outbox, publication
 from builders.pages import block
 from builders.terminal import Terminal
 from contexture.kafka import ClientSettings, TopicSpec, ensure_topics
-from contexture.messages import cygnus_lines
+from contexture.records.messages import ngsi_bodies
 from contexture_sandbox.kafka import EmbeddedKafka
 from contexture_sandbox.ports import free_port
 
@@ -77,7 +77,7 @@ def test_topics_of_cygnus_are_compared_with_ours(kafka, terminal, name):
     ensure_topics(ClientSettings.from_extra(kafka.client_settings()), [TopicSpec(name)])
     producer = Producer(kafka.client_settings())
     entity = {"id": "car1", "type": "car", "speed": {"type": "Number", "value": 5, "metadata": {}}}
-    producer.produce(name, cygnus_lines.line(service="s", service_path="/", timestamp_ms=1, entity=entity))
+    producer.produce(name, ngsi_bodies.line(service="s", service_path="/", timestamp_ms=1, entity=entity))
     assert producer.flush(60) == 0
     own = script.replace("old:9092", kafka.bootstrap_servers).replace("new:9092", kafka.bootstrap_servers)
     assert "1 " in terminal.run(own).stdout

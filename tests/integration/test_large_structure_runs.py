@@ -19,7 +19,7 @@ from builders import structures
 from builders.structure_runs import registry_publication
 from builders.whole_runs import Lasting, WholeRuns, spark_session
 from contexture.kafka import read_committed
-from contexture.sdmx.registries import RegistryConnection
+from contexture.sources.sdmx.registry import RegistryConnection
 from contexture.storage.orders import StageResult
 from contexture_sandbox.kafka import EmbeddedKafka
 from spark_jobs import phases

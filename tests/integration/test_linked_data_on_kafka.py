@@ -12,8 +12,8 @@ import pytest
 from builders.outboxes import publication
 from builders.whole_runs import Lasting, WholeRuns, spark_session
 from contexture.kafka import read_committed
-from contexture.ngsi import BrokerConnection
 from contexture.publications import Publication
+from contexture.sources.ngsi import BrokerConnection
 from contexture_sandbox.context_broker import TestBroker
 from contexture_sandbox.context_broker.linked_data import LinkedDataFace
 from contexture_sandbox.kafka import EmbeddedKafka

@@ -15,8 +15,8 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 
 from contexture.errors import ConfigurationError
-from contexture.ngsi import BrokerConnection, ContextBroker, EntityQuery
-from contexture.ngsi.transport import Patience
+from contexture.sources.http.transport import Patience
+from contexture.sources.ngsi import BrokerConnection, ContextBroker, EntityQuery
 from contexture_sandbox.certificates import write_certificates
 
 PASSWORD = "k3y-pass"

@@ -18,11 +18,11 @@ from builders.outboxes import publication
 from builders.reception_server import serving
 from contexture.java.runtime import find_java
 from contexture.kafka import ClientSettings, read_committed
-from contexture.ngsi import BrokerConnection
 from contexture.publications import Publication
 from contexture.reception import Credentials
 from contexture.reception.publications import Inboxes, target_of
 from contexture.sending.target import KafkaTarget, Target
+from contexture.sources.ngsi import BrokerConnection
 from contexture.storage.archive import Interval
 from contexture.storage.home import Storage
 from contexture.storage.manifests import Manifest

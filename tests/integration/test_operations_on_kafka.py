@@ -10,10 +10,10 @@ import pytest
 
 from builders.outboxes import publication
 from contexture.kafka import ClientSettings, read_committed
-from contexture.messages.cloudevents import decode
 from contexture.operations.verification.replica_topics import KafkaTopics
 from contexture.operations.verification.verifying import verify
 from contexture.publications import Publication
+from contexture.records.cloudevents import decode
 from contexture.sending.target import KafkaTarget, Target
 from contexture.storage.archive import Interval
 from contexture.storage.home import Storage

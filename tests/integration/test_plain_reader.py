@@ -42,7 +42,8 @@ def test_a_topic_that_is_not_there_is_an_error_and_is_not_made(kafka: EmbeddedKa
 def test_it_loads_nothing_of_the_code_that_sends() -> None:
     code = (
         "import sys, contexture_sandbox.demo.plain_reader\n"
-        "print([name for name in sys.modules if name.startswith(('contexture.kafka', 'contexture.storage'))])"
+        "ours = ('contexture.kafka', 'contexture.sending', 'contexture.storage')\n"
+        "print([name for name in sys.modules if name.startswith(ours)])"
     )
 
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)

@@ -14,10 +14,10 @@ from builders.registry import codelist, codelists
 from builders.structure_publications import structures
 from builders.whole_runs import Lasting, WholeRuns, spark_session
 from contexture.kafka import ReplicaRecord, read_committed
-from contexture.messages.cloudevents import decode
 from contexture.publications import Publication
-from contexture.sdmx import split
-from contexture.sdmx.registries import RegistryConnection
+from contexture.records.cloudevents import decode
+from contexture.sources.sdmx import split
+from contexture.sources.sdmx.registry import RegistryConnection
 from contexture.storage.manifests import Manifest
 from contexture_sandbox.kafka import EmbeddedKafka
 from contexture_sandbox.registry import TestRegistry, seed_codelist, seed_message

@@ -18,8 +18,8 @@ from builders.plain_kafka import consumed, remove_topics
 from builders.whole_runs import Lasting, WholeRuns, spark_session
 from contexture.kafka import ClientSettings
 from contexture.kafka.errors import KafkaConfigurationError
-from contexture.ngsi import BrokerConnection
 from contexture.publications import Publication
+from contexture.sources.ngsi import BrokerConnection
 from contexture.storage.manifests import Manifest
 from contexture.storage.outboxes import Outboxes
 from contexture.storage.state import State

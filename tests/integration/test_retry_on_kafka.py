@@ -13,8 +13,8 @@ import pytest
 from builders.outboxes import publication
 from builders.whole_runs import Lasting, WholeRuns, spark_session
 from contexture.kafka import read_committed
-from contexture.ngsi import BrokerConnection
 from contexture.publications import Publication
+from contexture.sources.ngsi import BrokerConnection
 from contexture.storage.manifests import Verdict
 from contexture.storage.quarantine import Quarantine
 from contexture.storage.state import State

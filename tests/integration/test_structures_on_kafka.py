@@ -16,7 +16,7 @@ from builders.whole_runs import Lasting, WholeRuns, spark_session
 from contexture.kafka import read_committed
 from contexture.kafka.producer import Session
 from contexture.publications import Publication
-from contexture.sdmx.registries import RegistryConnection
+from contexture.sources.sdmx.registry import RegistryConnection
 from contexture_airflow.steps import concluding
 from contexture_sandbox.kafka import EmbeddedKafka
 from contexture_sandbox.registry import TestRegistry

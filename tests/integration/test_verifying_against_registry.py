@@ -23,7 +23,7 @@ from contexture.operations.verification.replica_topics import KafkaTopics
 from contexture.operations.verification.source_view import Met
 from contexture.operations.verification.suspects import BEHIND
 from contexture.publications import Publication
-from contexture.sdmx.registries import RegistryConnection
+from contexture.sources.sdmx.registry import RegistryConnection
 from contexture_sandbox.kafka import EmbeddedKafka
 from contexture_sandbox.registry import TestRegistry
 from spark_jobs import phases

@@ -18,7 +18,6 @@ from builders.whole_runs import Lasting, WholeRuns, spark_session
 from contexture.cli import main
 from contexture.errors import ConfigurationError, RetriableError
 from contexture.kafka import ReplicaRecord, read_committed
-from contexture.ngsi import BrokerConnection, Dialect, open_broker
 from contexture.operations.verification.against_source import verify_against_source
 from contexture.operations.verification.broker_view import BrokerView, open_broker_view
 from contexture.operations.verification.findings import Verification
@@ -26,6 +25,7 @@ from contexture.operations.verification.replica_topics import Cut, KafkaTopics
 from contexture.operations.verification.source_view import Met
 from contexture.operations.verification.suspects import ABSENT, BEHIND, CHANGED, HELD_BACK
 from contexture.publications import Publication
+from contexture.sources.ngsi import BrokerConnection, Dialect, open_broker
 from contexture_sandbox.context_broker import SeedEntity, TestBroker
 from contexture_sandbox.kafka import EmbeddedKafka
 from spark_jobs import phases

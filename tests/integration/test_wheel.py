@@ -69,23 +69,20 @@ def test_the_wheel_holds_the_product_and_nothing_that_tests_it(wheel: Path) -> N
     ]
     assert sorted(path.name for path in (wheel / "contexture").iterdir()) == [
         "__init__.py",
-        "batches",
-        "changes",
         "cli",
         "errors.py",
         "events",
         "java",
         "kafka",
-        "messages",
         "migration",
         "ngsi",
         "operations",
         "publications",
         "reception",
-        "sdmx",
+        "records",
         "sending",
+        "sources",
         "storage",
-        "topics",
     ]
 
 

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.airflow
 pytest.importorskip("airflow.sdk")
 
 from contexture.errors import ConfigurationError  # noqa: E402
-from contexture.sdmx.registries import RegistryConnection  # noqa: E402
+from contexture.sources.sdmx.registry import RegistryConnection  # noqa: E402
 from contexture_airflow.connections import kafka_settings, source_connection  # noqa: E402
 
 SetConnection = Callable[..., None]

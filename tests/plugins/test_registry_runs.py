@@ -14,8 +14,8 @@ from builders.outboxes import NOON, outbox, publication
 from builders.structure_publications import structures
 from contexture.errors import ConfigurationError
 from contexture.publications import fingerprint
-from contexture.sdmx import SelectorError
 from contexture.sending import LedgerEntry
+from contexture.sources.sdmx import SelectorError
 from contexture.storage.home import Storage
 from contexture.storage.orders import StageOrder
 from contexture.storage.publication_store import PublicationFolder

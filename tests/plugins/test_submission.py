@@ -18,7 +18,7 @@ from contexture_airflow.submission import Submission, modules_zip  # noqa: E402
 def test_the_zip_has_both_packages_at_its_root_and_no_caches(tmp_path: Path) -> None:
     with zipfile.ZipFile(modules_zip(tmp_path)) as archive:
         names = archive.namelist()
-    assert {"contexture/errors.py", "contexture/ngsi/__init__.py", "spark_jobs/stage.py"} <= set(names)
+    assert {"contexture/errors.py", "contexture/sources/ngsi/__init__.py", "spark_jobs/stage.py"} <= set(names)
     assert {name.split("/")[0] for name in names} == {"contexture", "spark_jobs"}
     assert not [name for name in names if "__pycache__" in name]
 

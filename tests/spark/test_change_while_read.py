@@ -15,8 +15,8 @@ import pytest
 from builders.landing import MORNING, car
 from builders.outboxes import publication
 from builders.preparing import Preparer
-from contexture.ngsi import BrokerConnection
 from contexture.publications import Publication, fingerprint
+from contexture.sources.ngsi import BrokerConnection
 from contexture.storage.manifests import LandingManifest, Manifest, Verdict
 from contexture.storage.orders import StageOrder
 from contexture_sandbox.context_broker import Churn, SeedEntity, TestBroker

@@ -13,9 +13,9 @@ from builders.landing import MORNING, car
 from builders.notifying import body, entity, gone, notify
 from builders.outboxes import publication
 from builders.preparing import Preparer
-from contexture.messages.cloudevents import decode
-from contexture.ngsi import BrokerConnection
 from contexture.publications import fingerprint
+from contexture.records.cloudevents import decode
+from contexture.sources.ngsi import BrokerConnection
 from contexture.storage.manifests import Manifest
 from contexture.storage.orders import StageOrder
 from spark_jobs.preparation.phase import Stopwatch, prepare

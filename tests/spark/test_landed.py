@@ -8,8 +8,8 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from contexture.ngsi.broker import Page
-from contexture.ngsi.sighting import Sighting
+from contexture.sources.ngsi.broker import Page
+from contexture.sources.ngsi.entity_head import Sighting
 from contexture.storage.home import Storage
 from spark_jobs.landed import Landed
 from spark_jobs.sources.landing_rows import landing_rows

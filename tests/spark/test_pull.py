@@ -13,8 +13,8 @@ import pytest
 
 from builders.counted_broker import CountedBroker
 from contexture.errors import ConfigurationError, RetriableError
-from contexture.ngsi import BrokerConnection
 from contexture.publications import Publication, fingerprint
+from contexture.sources.ngsi import BrokerConnection
 from contexture.storage.home import Storage
 from contexture.storage.manifests import LandingManifest, Mode
 from contexture.storage.orders import StageOrder

@@ -9,7 +9,7 @@ from itertools import pairwise
 import pytest
 
 from contexture.errors import RetriableError
-from contexture.ngsi.query import EntityQuery
+from contexture.sources.ngsi.query import EntityQuery
 from spark_jobs.sources.selection import Selection, Share, Walk
 from spark_jobs.sources.sharing import counted, shared
 

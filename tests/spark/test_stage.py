@@ -12,8 +12,8 @@ import orjson
 import pytest
 
 from builders.outboxes import publication
-from contexture.ngsi import BrokerConnection
 from contexture.publications import Publication, fingerprint
+from contexture.sources.ngsi import BrokerConnection
 from contexture.storage.conclusion import conclude
 from contexture.storage.home import Storage
 from contexture.storage.manifests import Verdict

@@ -18,8 +18,8 @@ from builders.states import Held, write_files
 from builders.structure_intake import structure_order
 from builders.structures import CODELIST_JSON, sdmx_json
 from contexture.errors import ConfigurationError, RetriableError
-from contexture.sdmx import Format, split
-from contexture.sdmx.registries import RegistryConnection
+from contexture.sources.sdmx import Format, split
+from contexture.sources.sdmx.registry import RegistryConnection
 from contexture.storage.home import Storage
 from contexture.storage.manifests import LandingManifest
 from contexture.storage.orders import StageOrder

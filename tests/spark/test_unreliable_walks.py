@@ -18,10 +18,10 @@ import pytest
 
 from builders.unreliable_broker import PATH, TENANT, Adversary, UnreliableBroker
 from contexture.errors import RetriableError
-from contexture.ngsi import BrokerConnection
-from contexture.ngsi.opening import open_broker
-from contexture.ngsi.sighting import moment
 from contexture.publications import Publication, fingerprint
+from contexture.sources.ngsi import BrokerConnection
+from contexture.sources.ngsi.connect import open_broker
+from contexture.sources.ngsi.entity_head import moment
 from contexture.storage.home import Storage
 from contexture.storage.orders import StageOrder
 from contexture.storage.publication_store import PublicationFolder

@@ -14,7 +14,7 @@ from contexture.errors import (
     RetriableError,
     from_dict,
 )
-from contexture.topics import TopicNameError
+from contexture.records.topics import TopicNameError
 
 BY_INTENT = [
     (RetriableError, "retry"),

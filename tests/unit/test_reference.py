@@ -13,10 +13,10 @@ import pytest
 from contexture import errors
 from contexture.cli import exit_codes
 from contexture.cli.application import COMMANDS
-from contexture.messages.cloudevents.record import CONTENT_TYPE, PREFIX
 from contexture.operations.statuses import TransactionStatus
 from contexture.operations.tables import METADATA, VIEWS
 from contexture.publications import load_publication_file
+from contexture.records.cloudevents.record import CONTENT_TYPE, PREFIX
 from contexture.sending import dead_letters
 from contexture.storage.replay import BACKFILL_HEADER
 from contexture.storage.schemas import HEADER_PREFIX, REGISTRY_HEADER, TRANSCODED_HEADERS

@@ -9,9 +9,9 @@ from typing import TypeVar
 
 import orjson
 
-from contexture.ngsi import ParsedEntity, parse_entity
-from contexture.ngsi.rules import RuleOptions, check_entity
-from contexture.topics import cygnus
+from contexture.records.topics import encodings
+from contexture.sources.ngsi import ParsedEntity, parse_entity
+from contexture.sources.ngsi.rules import RuleOptions, check_entity
 from tools.bench.cars import RECEIVED_AT, SERVICE, SERVICE_PATH, cars
 from tools.bench.event_encoding import encode_events
 from tools.bench.measures import Measure, Measurement, Target, alternate
@@ -33,9 +33,9 @@ def encode(setting: Setting) -> list[Measure]:
 
 def _names(setting: Setting, items: int) -> Measure:
     names = [SHAPES[number % len(SHAPES)].format(number) for number in range(items)]
-    rates = tuple(items / _seconds(cygnus.encode, names) for _ in range(setting.sizes.pairs))
+    rates = tuple(items / _seconds(encodings.encode_cygnus, names) for _ in range(setting.sizes.pairs))
     setting.tell(f"{max(rates):,.0f} names/s")
-    return Measure("encode", "cygnus.encode of ordinary names, one core", "names/s", rates, target=NAMES_TARGET)
+    return Measure("encode", "cygnus.encode_cygnus of ordinary names, one core", "names/s", rates, target=NAMES_TARGET)
 
 
 def _entities(setting: Setting, items: int) -> list[Measure]:

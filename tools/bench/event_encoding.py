@@ -9,7 +9,7 @@ from functools import partial
 from importlib.util import find_spec
 from typing import Any
 
-from contexture.messages.cloudevents import Mode, Template, encode
+from contexture.records.cloudevents import Mode, Template, encode
 from tools.bench.measures import Measure, Target, alternate
 from tools.bench.settings import Setting
 

@@ -10,7 +10,7 @@ import shutil
 from typing import TYPE_CHECKING
 
 from contexture.publications import Publication
-from contexture.sdmx.registries import RegistryConnection
+from contexture.sources.sdmx.registry import RegistryConnection
 from contexture.storage.manifests import LandingManifest, Manifest, Verdict
 from contexture.storage.orders import StageOrder
 from spark_jobs.preparation.phase import Stopwatch

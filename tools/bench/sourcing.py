@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from contexture.kafka import ClientSettings, TopicSpec, ensure_topics
-from contexture.ngsi.connection import BrokerConnection
 from contexture.publications import Publication, fingerprint
+from contexture.sources.http.connection import BrokerConnection
 from contexture.storage.conclusion import conclude
 from contexture.storage.home import Storage
 from contexture.storage.manifests import LandingManifest, Manifest, Verdict

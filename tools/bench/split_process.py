@@ -9,7 +9,7 @@ import json
 import sys
 from pathlib import Path
 
-from contexture.sdmx import split
+from contexture.sources.sdmx import split
 from tools.bench.sender import peak_bytes
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from pysdmx.io import read_sdmx
 
-from contexture.sdmx import split as split_message
+from contexture.sources.sdmx import split as split_message
 from tools.bench.measures import Measure, Target, alternate
 from tools.bench.settings import Setting
 from tools.bench.structure_files import (

@@ -125,7 +125,7 @@ _TIME = SimpleNamespace(
 
 
 @contextmanager
-def simulated(packages: tuple[str, ...] = ("contexture.kafka",)) -> Iterator[Callable[[World], None]]:
+def simulated(packages: tuple[str, ...]) -> Iterator[Callable[[World], None]]:
     """Exchanges clients and clocks of these packages until the end of the block.
 
     Gives what chooses the world that clients are of from now on.

@@ -12,7 +12,7 @@ from tools.simulation.plans import plan_of
 from tools.simulation.runs import Run, SimulatedTarget, TargetOf
 from tools.simulation.verdict import Verdict
 
-_PACKAGES = ("contexture.kafka", "contexture_airflow.steps")
+_PACKAGES = ("contexture.kafka", "contexture.sending", "contexture_airflow.steps")
 # A collection looks through all of Contexture's modules: with Python's own thresholds it takes a third of the time.
 _COLLECTED_EVERY = 200
 _PART = 100

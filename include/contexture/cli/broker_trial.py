@@ -11,14 +11,14 @@ import httpx
 from contexture.cli import connections
 from contexture.cli.trial_outcome import Outcome, Step
 from contexture.errors import ConfigurationError, ContextureError, RetriableError
-from contexture.ngsi.connection_fields import ConnectionFields
+from contexture.sources.http.connection import ConnectionFields
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from contexture.ngsi import BrokerConnection
-    from contexture.ngsi.entity import EntityForm
-    from contexture.ngsi.linked_data.flavour import Flavour
+    from contexture.sources.ngsi import BrokerConnection
+    from contexture.sources.ngsi.broker import Flavour
+    from contexture.sources.ngsi.entity import EntityForm
 
 
 class BrokerTrial:
@@ -68,10 +68,10 @@ class BrokerTrial:
 
 def _asked(broker: BrokerConnection, service: str) -> tuple[Flavour, EntityForm, datetime]:
     """Which broker it is, the interface it answered by, and its clock."""
-    from contexture.ngsi import Dialect, open_broker
-    from contexture.ngsi.flavour import detect
-    from contexture.ngsi.linked_data.flavour import SPEAKS_LINKED_DATA
-    from contexture.ngsi.transport import Patience
+    from contexture.sources.http.transport import Patience
+    from contexture.sources.ngsi import Dialect, open_broker
+    from contexture.sources.ngsi.broker import SPEAKS_LINKED_DATA
+    from contexture.sources.ngsi.connect import detect
 
     patience = Patience(attempts=1, first_wait_seconds=0.1, longest_wait_seconds=0.1)
     flavour = detect(broker, patience=patience)

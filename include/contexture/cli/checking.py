@@ -100,7 +100,7 @@ def _previewed_from_file(loaded: LoadedPublication, publication: Publication, pa
 
 def _previewed_from_broker(loaded: LoadedPublication, publication: Publication, preview_from: PreviewFrom) -> Checked:
     from contexture.cli import connections, preview, samples
-    from contexture.ngsi import BrokerConnection
+    from contexture.sources.ngsi import BrokerConnection
 
     try:
         if preview_from.source is not None:

@@ -8,9 +8,9 @@ from contexture.cli.registry_trial import RegistryTrial
 from contexture.cli.source_kinds import source_kind
 from contexture.cli.trial_outcome import Outcome, Step, Told, untold
 from contexture.errors import ConfigurationError
-from contexture.ngsi.connection_fields import ConnectionFields
 from contexture.publications.connection_types import TYPES, Target, leads_to
 from contexture.publications.source import SourceKind
+from contexture.sources.http.connection import ConnectionFields
 
 
 def try_by_kind(

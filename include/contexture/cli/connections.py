@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from contexture.errors import ConfigurationError
-from contexture.ngsi import BrokerConnection
-from contexture.ngsi.connection_fields import ConnectionFields, broker_connection
+from contexture.sources.http.connection import ConnectionFields, broker_connection
+from contexture.sources.ngsi import BrokerConnection
 
 if TYPE_CHECKING:
-    from contexture.sdmx.registries import RegistryConnection
+    from contexture.sources.sdmx.registry import RegistryConnection
 
 _TIMEOUT_SECONDS = 10.0
 
@@ -74,7 +74,7 @@ def registry(connection_id: str, address: str | None = None) -> RegistryConnecti
     fields = None if address is not None else read(connection_id)
     if address is None and fields is None:
         return None
-    from contexture.sdmx.registries import RegistryConnection, registry_connection
+    from contexture.sources.sdmx.registry import RegistryConnection, registry_connection
 
     if fields is None:
         return RegistryConnection(str(address), timeout_seconds=_TIMEOUT_SECONDS)

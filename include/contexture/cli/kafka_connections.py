@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from contexture.cli import connections
 from contexture.cli.trial_outcome import Outcome, Step, Told, untold
 from contexture.errors import ConfigurationError
-from contexture.ngsi.connection_fields import ConnectionFields
 from contexture.publications.connection_types import leads_to
+from contexture.sources.http.connection import ConnectionFields
 
 if TYPE_CHECKING:
     from contexture.kafka import ClientSettings

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from contexture.errors import RejectedError
 from contexture.events import ContextIdentity
-from contexture.ngsi import EntityError, ParsedEntity, parse_entity
 from contexture.publications import Publication, fields
-from contexture.topics import TopicNamer
-from contexture.topics.collisions import as_brokers_compare, colliding, numbered
+from contexture.records.topics import TopicNamer
+from contexture.records.topics.collisions import as_brokers_compare, colliding, numbered
+from contexture.sources.ngsi import EntityError, ParsedEntity, parse_entity
 
 if TYPE_CHECKING:
     from contexture.cli.samples import Samples

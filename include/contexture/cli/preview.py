@@ -8,19 +8,19 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from contexture.batches import batch_numbers, batch_starts, sub_batch_numbers
 from contexture.cli.samples import SampleEntity, Samples
 from contexture.errors import RejectedError
 from contexture.events import AttributeName
-from contexture.messages import cygnus_lines
-from contexture.messages.cloudevents.changes import Occasion
-from contexture.messages.envelopes import envelope
-from contexture.messages.rendering import Rendered, renderer
-from contexture.ngsi import EntityError, ParsedEntity, parse_entity
-from contexture.ngsi.rules import RuleOptions, check_entity, unreadable
-from contexture.ngsi.rules.coercion import with_numbers
 from contexture.publications import Publication
-from contexture.topics import TopicNameError
+from contexture.records.batches import batch_numbers, batch_starts, sub_batch_numbers
+from contexture.records.cloudevents.change_events import Occasion
+from contexture.records.messages import ngsi_bodies
+from contexture.records.messages.envelopes import envelope
+from contexture.records.messages.rendering import Rendered, renderer
+from contexture.records.topics import TopicNameError
+from contexture.sources.ngsi import EntityError, ParsedEntity, parse_entity
+from contexture.sources.ngsi.rules import RuleOptions, check_entity, unreadable
+from contexture.sources.ngsi.rules.values import with_numbers
 
 _Render = Callable[[ParsedEntity, AttributeName | None, int], Rendered]
 
@@ -186,7 +186,7 @@ def _in_sending_order(
 
 def _record(batch: int, sub_batch: int, topic: str, events: list[_Event]) -> PreviewRecord:
     key = events[-1].rendered.key
-    value = cygnus_lines.join(event.rendered.value for event in events)
+    value = ngsi_bodies.join(event.rendered.value for event in events)
     return PreviewRecord(
         batch=batch + 1,
         sub_batch=sub_batch + 1,

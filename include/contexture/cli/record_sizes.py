@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import UTC, datetime
 
-from contexture.messages.cloudevents.changes import Occasion
-from contexture.messages.structure_envelopes import Content, StructureEnvelope
+from contexture.records.cloudevents.change_events import Occasion
+from contexture.records.messages.envelopes import Content, StructureEnvelope
 
 Message = Callable[[], bytes]
 RecordSize = Callable[[str, str, int, Message], tuple[int, Message]]

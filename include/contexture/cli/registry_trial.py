@@ -11,10 +11,10 @@ from typing import TypeVar
 
 from contexture.cli.trial_outcome import Outcome, Step, Told, untold
 from contexture.errors import ConfigurationError, ContextureError, RetriableError
-from contexture.ngsi.connection_fields import ConnectionFields
-from contexture.ngsi.transport import Patience
-from contexture.sdmx import Format
-from contexture.sdmx.registries import (
+from contexture.sources.http.connection import ConnectionFields
+from contexture.sources.http.transport import Patience
+from contexture.sources.sdmx import Format
+from contexture.sources.sdmx.registry import (
     FusionRegistry,
     Held,
     RegistryConnection,
@@ -23,9 +23,8 @@ from contexture.sdmx.registries import (
     open_registry,
     registry_connection,
 )
-from contexture.sdmx.registries.product import PRODUCT, product_in
-from contexture.sdmx.registries.transport import Transport
-from contexture.sdmx.registries.trying import tried
+from contexture.sources.sdmx.registry.connection import PRODUCT, product_in
+from contexture.sources.sdmx.registry.transport import Transport, tried
 
 _ONCE = Patience(attempts=1, first_wait_seconds=0.1, longest_wait_seconds=0.1)
 _AT_MOST_TRIED = 20

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from contexture.errors import ConfigurationError
-from contexture.ngsi import Broker, BrokerConnection, Dialect, EntityQuery, open_broker
-from contexture.ngsi.listing import listed
-from contexture.ngsi.transport import Patience
 from contexture.publications import fields
+from contexture.sources.http.transport import Patience
+from contexture.sources.ngsi import Broker, BrokerConnection, Dialect, EntityQuery, open_broker
+from contexture.sources.ngsi.entity_head import listed
 
 if TYPE_CHECKING:
     from contexture.publications import Publication

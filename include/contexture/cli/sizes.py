@@ -15,9 +15,9 @@ from contexture.publications import LoadedPublication, Publication, discover
 if TYPE_CHECKING:
     from contexture.cli.structure_sizes import Progress, Sizes
     from contexture.kafka import ClientSettings
-    from contexture.sdmx.registries import FusionRegistry, SdmxRegistry
-    from contexture.sdmx.registries.connection import AskedFlavour
     from contexture.sending.size_limits import SizeLimits
+    from contexture.sources.sdmx.registry import FusionRegistry, SdmxRegistry
+    from contexture.sources.sdmx.registry.connection import AskedFlavour
 
 WAIT_SECONDS = 15.0
 """How long brokers are waited for: somebody is waiting at a command line."""
@@ -96,9 +96,9 @@ def _of_registry(loaded: LoadedPublication, publication: Publication, progress: 
     from contexture.cli.record_sizes import bare, enveloped
     from contexture.cli.structure_forms import Forms
     from contexture.cli.structure_sizes import measure
-    from contexture.messages.structure_envelopes import structure_envelope
-    from contexture.sdmx import Selector, choose
-    from contexture.sdmx.routing import router
+    from contexture.records.messages.envelopes import structure_envelope
+    from contexture.records.topics.structure_routes import router
+    from contexture.sources.sdmx import Selector, choose
 
     media_type = str(publication.source.media_type)
     with _registry(publication) as registry:
@@ -116,7 +116,7 @@ def _of_registry(loaded: LoadedPublication, publication: Publication, progress: 
 
 def _registry(publication: Publication) -> FusionRegistry | SdmxRegistry:
     from contexture.cli import connections
-    from contexture.sdmx.registries import open_registry, registry_connection
+    from contexture.sources.sdmx.registry import open_registry, registry_connection
 
     connection_id = publication.source.connection
     fields = connections.read(connection_id)

@@ -12,7 +12,7 @@ from contexture.publications.loading import place
 from contexture.publications.problems import Finding
 
 if TYPE_CHECKING:
-    from contexture.sdmx.registries import RegistryConnection
+    from contexture.sources.sdmx.registry import RegistryConnection
 
 _STRUCTURES_SHOWN = 20
 
@@ -47,7 +47,7 @@ def with_whole_selectors(loaded: LoadedPublication) -> LoadedPublication:
     publication = loaded.publication
     if publication is None or publication.source.kind != "sdmx":
         return loaded
-    from contexture.sdmx.publication_selectors import unreadable
+    from contexture.sources.sdmx.selectors import unreadable
 
     found = [Finding(where, error.message, error.next_step) for where, error in unreadable(publication)]
     if not found:
@@ -64,7 +64,7 @@ def preview_of_file(publication: Publication, path: Path) -> StructurePreview:
         StructureMessageError: it holds no structure message that can be split.
     """
     from contexture.cli.structure_files import opened
-    from contexture.sdmx import split
+    from contexture.sources.sdmx import split
 
     with opened(path) as stream:
         urns = [artefact.urn for artefact in split(stream) if artefact.urn is not None]
@@ -77,7 +77,7 @@ def preview_of_registry(publication: Publication, connection: RegistryConnection
     Raises:
         ContextureError: the registry can't be reached, or refuses.
     """
-    from contexture.sdmx.registries import open_registry
+    from contexture.sources.sdmx.registry import open_registry
 
     # The model leaves a registry no flavour of a broker.
     flavour = cast("Literal['auto', 'fmr', 'generic']", publication.source.flavour)
@@ -88,8 +88,8 @@ def preview_of_registry(publication: Publication, connection: RegistryConnection
 
 def preview(publication: Publication, origin: str, held: list[str]) -> StructurePreview:
     """Where these structures would go."""
-    from contexture.sdmx import Selector, choose
-    from contexture.sdmx.routing import router
+    from contexture.records.topics.structure_routes import router
+    from contexture.sources.sdmx import Selector, choose
 
     selected = choose([Selector.parse(text) for text in publication.source.select], held)
     routing = router(publication.topics).route(selected, held=held)

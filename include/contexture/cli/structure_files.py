@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from contexture.errors import ConfigurationError
-from contexture.sdmx import Artefact
+from contexture.sources.sdmx import Artefact
 
 _SAFE = re.compile(r"[^A-Za-z0-9_@$.+-]+")
 _LONGEST = 150

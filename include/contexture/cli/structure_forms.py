@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from contexture.cli.record_sizes import Message
-from contexture.sdmx import Artefact, Format
-from contexture.sdmx.transcoding import source_formats, target_format, transcode
+from contexture.sources.sdmx import Artefact, Format
+from contexture.sources.sdmx.transcoding import source_formats, target_format, transcode
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,9 @@ import typer
 
 from contexture.cli.structure_files import Folder
 from contexture.cli.terminal_text import printable
-from contexture.sdmx import Artefact, Finding, Format, StructureMessageError, split
-from contexture.sdmx.encodings import ByteStream
-from contexture.sdmx.validation import SchemaValidator
+from contexture.sources.sdmx import Artefact, Finding, Format, StructureMessageError, split
+from contexture.sources.sdmx.splitting.encodings import ByteStream
+from contexture.sources.sdmx.validation import SchemaValidator
 
 _HASH_SHOWN = 12
 

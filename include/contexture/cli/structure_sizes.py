@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from contexture.cli.record_sizes import Message, RecordSize, bare
 from contexture.cli.structure_forms import Forms
 from contexture.errors import RetriableError
-from contexture.sdmx import Artefact, StructureMessageError, split
-from contexture.sdmx.registries import (
+from contexture.sources.sdmx import Artefact, StructureMessageError, split
+from contexture.sources.sdmx.registry import (
     NotExpressible,
     Registry,
     Reply,
@@ -21,7 +21,7 @@ from contexture.sdmx.registries import (
     same_artefact,
     splittable,
 )
-from contexture.sdmx.transcoding import NotTranscodableError
+from contexture.sources.sdmx.transcoding import NotTranscodableError
 
 if TYPE_CHECKING:
     from contexture.sending.size_limits import Exceeded, SizeLimits

@@ -10,7 +10,6 @@ from contexture.cli import connections, home
 from contexture.cli.kafka_connections import settings_of
 from contexture.cli.named_publication import named_publication
 from contexture.errors import ConfigurationError, DefectError
-from contexture.ngsi import BrokerConnection
 from contexture.operations import Journal, ProducerStore
 from contexture.operations.verification.answerable import check_answerable
 from contexture.operations.verification.findings import Against
@@ -19,7 +18,8 @@ from contexture.operations.verification.reporting import Reported, verify_and_re
 from contexture.operations.verification.source_opening import open_source_view
 from contexture.operations.verification.source_view import SourceView
 from contexture.publications import Publication
-from contexture.sdmx.registries import RegistryConnection
+from contexture.sources.ngsi import BrokerConnection
+from contexture.sources.sdmx.registry import RegistryConnection
 
 
 def verified(

@@ -11,9 +11,9 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from contexture.messages.cloudevents import Record
 from contexture.operations.event_records import records
 from contexture.operations.events import ToldEvent
+from contexture.records.cloudevents import Record
 from contexture.storage.home import Storage
 from contexture.storage.manifests import Manifest, ShardManifest, Verdict
 from contexture.storage.orders import StageOrder

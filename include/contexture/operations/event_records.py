@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final, Literal
 
-from contexture.messages.cloudevents import Mode, Record, encode
-from contexture.messages.cloudevents.timestamps import timestamp
 from contexture.operations.events import ToldEvent
+from contexture.records.cloudevents import Mode, Record, encode
+from contexture.records.cloudevents.values import timestamp
 
 SOURCE: Final = "/operations"
 """The `source` of all of them."""

@@ -10,7 +10,7 @@ from contexture.operations.access import TableAccess
 from contexture.operations.tables import CONNECTION_SETTINGS, PRODUCER_PROPERTIES
 from contexture.publications import Publication
 from contexture.publications.resolved import understood
-from contexture.sdmx.formats import Format
+from contexture.sources.sdmx.formats import Format
 
 
 class ProducerSettings(TableAccess):

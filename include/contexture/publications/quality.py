@@ -2,8 +2,8 @@
 
 A test holds the table against the version that is installed.
 
-The rules themselves are in `contexture.ngsi.rules` and `contexture.sdmx.rules`, which are built on this package; a test
-holds the names equal.
+The rules themselves are in `contexture.sources.ngsi.rules` and `contexture.sources.sdmx.rules`, which are built on this
+package; a test holds the names equal.
 """
 
 from __future__ import annotations

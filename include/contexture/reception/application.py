@@ -20,9 +20,9 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from contexture.ngsi.notifications import NotificationError, read_notification
 from contexture.reception.request import CORRELATOR, kept_headers, read_body
 from contexture.reception.target import Target
+from contexture.sources.ngsi.notifications import NotificationError, read_notification
 from contexture.storage.inbox_writer import InboxUnavailableError
 
 _LARGE_BYTES = 64 << 10

@@ -6,7 +6,7 @@ import asyncio
 
 from starlette.requests import Request
 
-from contexture.ngsi.notifications import NotificationError
+from contexture.sources.ngsi.notifications import NotificationError
 
 CORRELATOR = "fiware-correlator"
 BODY_SECONDS = 60.0

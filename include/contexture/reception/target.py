@@ -7,10 +7,10 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from contexture.ngsi.linked_data.entity import TYPE_SEPARATOR
-from contexture.ngsi.notifications import MAXIMUM_BYTES, Notification, NotificationError
 from contexture.publications.fields import covers
 from contexture.reception.access import Access
+from contexture.sources.ngsi.entity import TYPE_SEPARATOR
+from contexture.sources.ngsi.notifications import MAXIMUM_BYTES, Notification, NotificationError
 
 
 class Inbox(Protocol):

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from contexture.changes.attribute_types import AttributeTypes
+from contexture.records.changes.attribute_types import AttributeTypes
 from contexture.storage.delivery import DeadLettered, keep_dead_letters
 from contexture.storage.home import Storage
 from contexture.storage.inbox_reader import release

@@ -28,6 +28,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from contexture.errors import ConfigurationError
+from contexture.records.topics.collisions import as_brokers_compare
+from contexture.records.topics.encodings import TopicNameError, check_legal
 from contexture.storage.archive import Archived, archive_of
 from contexture.storage.home import Storage
 from contexture.storage.manifests import Manifest, ShardManifest
@@ -38,8 +40,6 @@ from contexture.storage.publication_store import SHARD_FILE, PublicationFolder
 from contexture.storage.schemas import HEADER_PREFIX, OUTBOX, STRUCTURE_OUTBOX, with_headers
 from contexture.storage.state import State
 from contexture.storage.topic_order import group_by_topics, needs_groups
-from contexture.topics.collisions import as_brokers_compare
-from contexture.topics.legality import TopicNameError, check_legal
 
 _OWN_TOPICS: Final = "contexture.ledger."
 

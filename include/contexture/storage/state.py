@@ -15,9 +15,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from contexture.changes.attribute_types import AttributeTypes
-from contexture.changes.hashes import hash_words
 from contexture.errors import RetriableError
+from contexture.records.changes.attribute_types import AttributeTypes
+from contexture.records.changes.identity_hashes import hash_words
 from contexture.storage.documents import Versioned
 from contexture.storage.home import Storage
 from contexture.storage.incompleteness import Incompleteness

@@ -18,8 +18,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from contexture.changes.hashes import first_word, hash_words
 from contexture.errors import RetriableError
+from contexture.records.changes.identity_hashes import first_word, hash_words
 from contexture.storage.home import Storage
 from contexture.storage.schemas import STATE
 

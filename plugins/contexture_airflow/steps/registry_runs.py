@@ -46,7 +46,7 @@ def check_selectors(publication: Publication) -> None:
         SelectorError: a selector of the publication can't be read.
     """
     # The splitter behind it would be loaded by every settle of every publication.
-    from contexture.sdmx.publication_selectors import unreadable
+    from contexture.sources.sdmx.selectors import unreadable
 
     for _, error in unreadable(publication):
         raise error

@@ -13,9 +13,9 @@ from contexture.cli.samples import SampleEntity, Samples
 from contexture.cli.structure_check import StructurePreview
 from contexture.cli.structure_check import preview as preview_structures
 from contexture.errors import ContextureError
-from contexture.ngsi.notifications import notified_form
 from contexture.operations.page.sources import Sources, manifest
 from contexture.publications import Publication
+from contexture.sources.ngsi.notifications import notified_form
 from contexture.storage.home import Storage
 from contexture.storage.publication_store import PublicationFolder
 from contexture.storage.state import State

@@ -11,7 +11,7 @@ from confluent_kafka import Producer
 
 from contexture.cli import main
 from contexture.kafka import ClientSettings, TopicSpec, ensure_topics
-from contexture.messages import cygnus_lines
+from contexture.records.messages import ngsi_bodies
 from contexture_sandbox.kafka import EmbeddedKafka
 
 pytestmark = pytest.mark.integration
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.integration
 
 def line(number: int, speed: object, moment: int = 1) -> bytes:
     entity = {"id": f"car{number}", "type": "car", "speed": {"type": "Number", "value": speed, "metadata": {}}}
-    return cygnus_lines.line(service="s", service_path="/", timestamp_ms=moment, entity=entity)
+    return ngsi_bodies.line(service="s", service_path="/", timestamp_ms=moment, entity=entity)
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def topics(kafka: EmbeddedKafka, monkeypatch: pytest.MonkeyPatch) -> None:
     settings = ClientSettings.from_extra({"bootstrap.servers": kafka.bootstrap_servers})
     ensure_topics(settings, [TopicSpec(f"compare-{name}") for name in ("old", "new", "other")])
     producer = Producer({"bootstrap.servers": kafka.bootstrap_servers})
-    producer.produce("compare-old", cygnus_lines.join([line(1, 5), line(2, 6)]))
+    producer.produce("compare-old", ngsi_bodies.join([line(1, 5), line(2, 6)]))
     producer.produce("compare-old", line(1, 7, moment=2))
     producer.produce("compare-new", line(1, 7, moment=3), key=b"car1")
     producer.produce("compare-new", line(2, 6, moment=3), key=b"car2")

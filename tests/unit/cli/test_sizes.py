@@ -146,7 +146,7 @@ def test_structures_that_come_together_are_each_measured_once(contexture, regist
 
 def test_a_registry_that_is_away_gives_exit_code_3(contexture, registry, written, monkeypatch):
     monkeypatch.setenv("AIRFLOW_CONN_REGISTRY", json.dumps({"conn_type": "http", "host": "http://127.0.0.1:9"}))
-    monkeypatch.setattr("contexture.sdmx.registries.transport.ATTEMPTS", 1)
+    monkeypatch.setattr("contexture.sources.sdmx.registry.transport.ATTEMPTS", 1)
     done = contexture("check", "--sizes", written())
     assert done.code == 3
     assert "the structure registry at http://127.0.0.1:9 is away" in done.out

@@ -11,7 +11,7 @@ import pytest
 from builders.pages import block
 from builders.registry import SEX_AND_FLOW, codelist, codelists
 from contexture.errors import ConfigurationError
-from contexture.sdmx import Selector
+from contexture.sources.sdmx import Selector
 from contexture_sandbox.ports import free_port
 from contexture_sandbox.registry import TestRegistry
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from contexture.messages import cygnus_lines
 from contexture.migration import Side, compare
+from contexture.records.messages import ngsi_bodies
 
 CAR = ("s", "/p", "car1", "car")
 
@@ -16,7 +16,7 @@ def number(value: object, **metadata: object) -> dict[str, object]:
 
 def line(entity: dict[str, object], moment: int = 1) -> bytes:
     entity = {"id": "car1", "type": "car", **entity}
-    return cygnus_lines.line(service="s", service_path="/p", timestamp_ms=moment, entity=entity)
+    return ngsi_bodies.line(service="s", service_path="/p", timestamp_ms=moment, entity=entity)
 
 
 def side(*values: bytes | None) -> Side:
@@ -39,13 +39,13 @@ def test_order_and_times_do_not_count():
 
 def test_what_came_as_ngsiv1_is_the_same_with_is_pattern():
     element = {"id": "car1", "type": "car", "isPattern": "false", "attributes": [{"name": "a", "value": "1"}]}
-    received = cygnus_lines.line(service="s", service_path="/p", timestamp_ms=1, entity={}, context_element=element)
+    received = ngsi_bodies.line(service="s", service_path="/p", timestamp_ms=1, entity={}, context_element=element)
 
     assert compare(side(received), side(line({"a": {"value": "1"}}))).alike
 
 
 def test_the_newest_value_of_each_attribute_counts():
-    partial = cygnus_lines.join([line({"speed": number(1)}, 1), line({"oil": number(2)}, 2)])
+    partial = ngsi_bodies.join([line({"speed": number(1)}, 1), line({"oil": number(2)}, 2)])
     late = line({"speed": number(9)}, 0)
 
     assert compare(side(partial, late), side(line({"speed": number(1), "oil": number(2)}, 3))).alike

@@ -9,12 +9,12 @@ import pytest
 
 from builders.attempts import failed_send
 from builders.outboxes import NOON
-from contexture.changes import ShrinkGuard
 from contexture.errors import ConfigurationError, ContextureError, RetriableError, from_dict
 from contexture.kafka.error_codes import fenced
 from contexture.operations.alert_memory import AlertMemory
 from contexture.operations.alerts import AlertKind, kind_of, what_is_safe
 from contexture.operations.failure_mail import Failure
+from contexture.records.changes import ShrinkGuard
 from contexture.storage.home import Storage
 
 

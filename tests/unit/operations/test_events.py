@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from builders.outboxes import NOON
-from contexture.messages.cloudevents import decode
 from contexture.operations import ProducerStore
 from contexture.operations.event_records import SOURCE, records
 from contexture.operations.events import MEMBERS, EventType, Happening, ToldEvent
 from contexture.operations.rows import InterventionRow
+from contexture.records.cloudevents import decode
 
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "operations-events.md"
 

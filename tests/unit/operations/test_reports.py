@@ -14,7 +14,6 @@ import pytest
 
 from builders.outboxes import NOON, outbox, publication, records
 from builders.quarantines import refused
-from contexture.changes.attribute_types import AttributeTypes, Seen
 from contexture.errors import ConfigurationError
 from contexture.operations import ProducerStore
 from contexture.operations.page.plots import COLUMNS
@@ -23,6 +22,7 @@ from contexture.operations.reports.charts import grouped
 from contexture.operations.reports.documents import Period, QualityReport
 from contexture.operations.reports.page import DETAILED, LATEST, page
 from contexture.operations.reports.telling import ReportSources, quality_report
+from contexture.records.changes.attribute_types import AttributeTypes, Seen
 from contexture.storage.delivery import DeadLettered, keep_dead_letters
 from contexture.storage.home import Storage
 from contexture.storage.manifests import LandingManifest

@@ -8,10 +8,10 @@ from pathlib import Path
 import orjson
 import pytest
 
-from contexture.ngsi.notifications import Notification, NotificationError, read_notification
 from contexture.publications import Publication
 from contexture.reception import Target, ThisMachineOnly
 from contexture.reception.publications import Inboxes, target_of
+from contexture.sources.ngsi.notifications import Notification, NotificationError, read_notification
 from contexture.storage.home import Storage
 from contexture.storage.inbox_files import open_shelf
 from contexture.storage.inbox_writer import InboxWriter

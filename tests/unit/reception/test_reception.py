@@ -14,9 +14,9 @@ import pytest
 
 from builders.inbox_disk import FullShelf
 from builders.reception_server import serving
-from contexture.ngsi.notifications import parse_notification
 from contexture.reception import Credentials, Target, ThisMachineOnly
 from contexture.reception.request import read_body
+from contexture.sources.ngsi.notifications import parse_notification
 from contexture.storage.home import Storage
 from contexture.storage.inbox_files import open_shelf
 from contexture.storage.inbox_reader import InboxReader

@@ -9,9 +9,9 @@ import pytest
 
 from builders.notifying import HEADERS, LEGACY, body, entity
 from builders.outboxes import publication
-from contexture.ngsi.notifications import NotificationError, read_notification
 from contexture.reception import Credentials
 from contexture.reception.publications import Inboxes, is_notified, target_of
+from contexture.sources.ngsi.notifications import NotificationError, read_notification
 from contexture.storage.home import Storage
 
 SOURCE = {"kind": "ngsi", "connection": "b", "mode": "notifications", "service": "vehicles", "types": ["car"]}

@@ -10,8 +10,8 @@ import pytest
 
 from builders.outboxes import NOON, outbox, publication, records
 from contexture.errors import ConfigurationError
-from contexture.ngsi.answers import NotOfferedError
 from contexture.publications import Publication, fingerprint
+from contexture.sources.http.errors import NotOfferedError
 from contexture.storage.home import Storage
 from contexture.storage.manifests import Manifest
 from contexture.storage.orders import ReplayOptions, StageOrder

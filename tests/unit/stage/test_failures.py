@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from contexture.errors import ConfigurationError, ContextureError, DefectError, RejectedError, RetriableError
-from contexture.messages import MessageError
-from contexture.ngsi.entity import EntityError
-from contexture.topics import TopicNameError
+from contexture.records.messages import MessageError
+from contexture.records.topics import TopicNameError
+from contexture.sources.ngsi.entity import EntityError
 from spark_jobs.failures import intended
 
 WRAPPED = """An exception was thrown from the Python worker. Please see the stack trace below.

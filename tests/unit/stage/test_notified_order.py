@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from builders.notifying import body, notify
 from builders.outboxes import publication
-from contexture.ngsi.notifications import NotifiedEntity
 from contexture.publications import fingerprint
+from contexture.sources.ngsi.notifications import NotifiedEntity
 from contexture.storage.home import Storage
 from contexture.storage.inbox_reader import Claim
 from contexture.storage.orders import StageOrder

@@ -17,7 +17,7 @@ from builders.structure_intake import told as told_rows
 from builders.structure_runs import InProcess, StructurePreparer, registry_publication, told
 from builders.transcoding import FREQUENCIES, LOST, MAPPINGS, message
 from contexture.errors import ConfigurationError, RetriableError
-from contexture.sdmx import Format
+from contexture.sources.sdmx import Format
 from fakes.structure_registry import FakeRegistry
 from spark_jobs.structures.snapshot import land_snapshot
 

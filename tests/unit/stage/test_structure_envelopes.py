@@ -11,7 +11,7 @@ import pytest
 
 from builders.registry import EXR, SEX, SEX_AND_FLOW, codelist, codelists, urn
 from builders.structure_runs import InProcess, Row, StructurePreparer, only, registry_publication, told
-from contexture.messages.cloudevents import decode
+from contexture.records.cloudevents import decode
 from contexture.storage.manifests import Manifest
 
 A = urn("CL_A")
@@ -74,7 +74,10 @@ def test_a_deletion_is_a_tombstone_with_its_attributes_in_headers(preparer: Prep
 
     [changed, gone] = events(runs, log)
     assert runs.records(log)[1]["value"] is None
-    assert (changed["type"], gone["type"]) == ("contexture.sdmx.structure.upsert", "contexture.sdmx.structure.delete")
+    assert (changed["type"], gone["type"]) == (
+        "contexture.sdmx.structure.upsert",
+        "contexture.sdmx.structure.delete",
+    )
     assert (gone["subject"], gone["time"]) == (A, "2026-11-01T12:07:00Z")
     assert "data" not in gone
 

@@ -14,15 +14,9 @@ from hypothesis import strategies as st
 from builders.registry import codelists, urn
 from builders.structure_runs import InProcess, StructurePreparer, only, registry_publication, told
 from builders.structures import ml
-from contexture.changes.structures import (
-    HeldStructure,
-    StructureEvent,
-    StructurePlan,
-    StructureRun,
-    Telling,
-    plan_structures,
-)
-from contexture.sdmx.routing import Router
+from contexture.records.changes.structure_changes import HeldStructure, StructureEvent, Telling
+from contexture.records.changes.structure_plan import StructurePlan, StructureRun, plan_structures
+from contexture.records.topics.structure_routes import Router
 from contexture.storage.schemas import STATE
 from contexture.storage.state_files import completed
 from spark_jobs.structures.held import changed_rows, held_structures

@@ -6,7 +6,7 @@ import pytest
 
 from builders.registry import urn
 from contexture.errors import RetriableError
-from contexture.sdmx import Selector
+from contexture.sources.sdmx import Selector
 from fakes.structure_registry import FakeRegistry
 from spark_jobs.structures.joining import check_nothing_pends
 

@@ -24,7 +24,7 @@ from builders.structure_runs import (
     told,
 )
 from contexture.errors import ConfigurationError, RetriableError
-from contexture.sdmx import split
+from contexture.sources.sdmx import split
 from contexture.storage.home import Storage
 from contexture.storage.manifests import RegistryPart
 from contexture.storage.outboxes import Outboxes

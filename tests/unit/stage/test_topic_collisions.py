@@ -11,14 +11,14 @@ import pytest
 
 from builders.outboxes import publication
 from builders.states import NOON, write_files
-from contexture.changes import Verdict
 from contexture.events import AttributeName, ContextIdentity, identity_hash, identity_key
 from contexture.publications import Publication
+from contexture.records.changes import Verdict
+from contexture.records.topics import TopicNamer
+from contexture.records.topics.collisions import Meanings
 from contexture.storage.home import Storage
 from contexture.storage.schemas import STATE
 from contexture.storage.state import State, StateReader
-from contexture.topics import TopicNamer
-from contexture.topics.collisions import Meanings
 from spark_jobs.preparation.collisions import find_collisions, refusing
 
 Event = tuple[str, str, str] | tuple[str, str, str, AttributeName]

@@ -13,7 +13,7 @@ import pytest
 from builders.structure_intake import intake, landed, structure_order
 from builders.unreliable_registry import UnreliableRegistry
 from contexture.errors import RetriableError
-from contexture.sdmx.reading.watermarks import transaction_of
+from contexture.sources.sdmx.reading.steps import transaction_of
 from spark_jobs.structures.pull import land
 
 STARTED = datetime(2026, 11, 2, tzinfo=UTC)

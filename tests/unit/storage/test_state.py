@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builders.states import Held, state_table, write_files
-from contexture.changes.hashes import hash_words
+from contexture.records.changes.identity_hashes import hash_words
 from contexture.storage.home import Storage
 from contexture.storage.schemas import STATE
 from contexture.storage.state import State, StateIndex, StatePointer

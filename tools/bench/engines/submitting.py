@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from contexture.java.runtime import find_java
-from contexture.ngsi.connection import BrokerConnection
+from contexture.sources.http.connection import BrokerConnection
 from contexture.storage.home import Storage
 from contexture.storage.orders import StageOrder, StageResult
 from contexture.storage.publication_store import PublicationFolder

@@ -9,13 +9,10 @@ from itertools import count, islice
 import httpx
 
 from contexture.errors import ContextureError
-from contexture.ngsi import BrokerConnection, ContextBroker, EntityQuery
-from contexture.ngsi.authentication import TokenGrant
-from contexture.ngsi.linked_data import LinkedDataBroker
-from contexture.ngsi.linked_data.temporal import HistoryBroker
-from contexture.ngsi.linked_data.temporal_questions import Stretch
-from contexture.ngsi.tokens import Tokens
-from contexture.ngsi.transport import Patience
+from contexture.sources.http.tokens import TokenGrant, Tokens
+from contexture.sources.http.transport import Patience
+from contexture.sources.ngsi import BrokerConnection, ContextBroker, EntityQuery, LinkedDataBroker
+from contexture.sources.ngsi.history import HistoryBroker, Stretch
 from tools.fuzz.target import Target, request, taken_apart
 from tools.fuzz.targets.broker import ENTITY, HISTORY, LINKED_ENTITY
 

@@ -7,15 +7,14 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 
 from contexture.events import content_hash
-from contexture.messages.rendering import Renderer, renderer
-from contexture.ngsi.entity import ParsedEntity, parse_entity
-from contexture.ngsi.linked_data.evolution import parse_evolution, told
-from contexture.ngsi.linked_data.sighting import sight_linked_data
-from contexture.ngsi.notifications import NotificationError, parse_notification, read_notification
-from contexture.ngsi.notifications.headers import read_headers
-from contexture.ngsi.rules import RuleOptions, check_entity
-from contexture.ngsi.sighting import sight
 from contexture.publications import Publication
+from contexture.records.messages.rendering import Renderer, renderer
+from contexture.sources.ngsi.entity import ParsedEntity, parse_entity
+from contexture.sources.ngsi.entity_head import sight, sight_linked_data
+from contexture.sources.ngsi.history import parse_evolution, told
+from contexture.sources.ngsi.notifications import NotificationError, parse_notification, read_notification
+from contexture.sources.ngsi.notifications.headers import read_headers
+from contexture.sources.ngsi.rules import RuleOptions, check_entity
 from tools.fuzz.inputs import samples, with_samples
 from tools.fuzz.target import Target, request, taken_apart
 

@@ -18,8 +18,8 @@ from contexture.errors import ConfigurationError
 from contexture.kafka.diagnosis import mechanisms_in
 from contexture.kafka.key_stores import KEYS, TRUST, client_options
 from contexture.kafka.keytool import Keytool, KeytoolError
-from contexture.ngsi.connection_fields import ConnectionFields, broker_connection
-from contexture.sdmx.registries.connection import registry_connection
+from contexture.sources.http.connection import ConnectionFields, broker_connection
+from contexture.sources.sdmx.registry.connection import registry_connection
 from tools.fuzz.target import Target
 
 _STORES = Path(__file__).resolve().parents[1] / "stores"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from contexture.messages.cloudevents import CloudEventError, decode, encode
-from contexture.messages.structure_envelopes import message_in
+from contexture.records.cloudevents import CloudEventError, decode, encode
+from contexture.records.messages.envelopes import message_in
 from tools.fuzz.target import Target, request, taken_apart
 
 _BINARY = {

@@ -11,18 +11,16 @@ import httpx
 
 from contexture.errors import ContextureError
 from contexture.events.rules import Violation
-from contexture.ngsi.answers import retry_after_seconds
-from contexture.sdmx import Artefact, StructureMessageError, split
-from contexture.sdmx.registries.answers import is_error_message
-from contexture.sdmx.registries.decoding import unpacked
-from contexture.sdmx.registries.feed import told
-from contexture.sdmx.registries.log import rows_in, urns_in
-from contexture.sdmx.registries.product import product_in
-from contexture.sdmx.registries.transport import Fetched
-from contexture.sdmx.rules import check
-from contexture.sdmx.rules.options import RuleOptions
-from contexture.sdmx.transcoding import TARGETS as CONVERSIONS
-from contexture.sdmx.transcoding import transcode
+from contexture.sources.http.content_encoding import unpacked
+from contexture.sources.http.errors import retry_after_seconds
+from contexture.sources.sdmx import Artefact, StructureMessageError, split
+from contexture.sources.sdmx.registry.connection import product_in
+from contexture.sources.sdmx.registry.log import rows_in, told, urns_in
+from contexture.sources.sdmx.registry.transport import Fetched, is_error_message
+from contexture.sources.sdmx.rules import check
+from contexture.sources.sdmx.rules.catalogue import RuleOptions
+from contexture.sources.sdmx.transcoding import TARGETS as CONVERSIONS
+from contexture.sources.sdmx.transcoding import transcode
 from tools.fuzz.inputs import with_samples
 from tools.fuzz.target import Target, request, taken_apart
 

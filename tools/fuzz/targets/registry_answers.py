@@ -9,15 +9,14 @@ from pathlib import Path
 
 import httpx
 
-from contexture.sdmx.formats import Format
-from contexture.sdmx.registries.connection import RegistryConnection
-from contexture.sdmx.registries.fusion import FusionRegistry
-from contexture.sdmx.registries.generic import SdmxRegistry
-from contexture.sdmx.registries.opening import open_registry
-from contexture.sdmx.registries.paths import StructurePaths
-from contexture.sdmx.registries.port import Query
-from contexture.sdmx.registries.product import Product
-from contexture.sdmx.registries.transport import Transport
+from contexture.sources.sdmx.formats import Format
+from contexture.sources.sdmx.registry.connect import open_registry
+from contexture.sources.sdmx.registry.connection import Product, RegistryConnection
+from contexture.sources.sdmx.registry.fusion import FusionRegistry
+from contexture.sources.sdmx.registry.interface import Query
+from contexture.sources.sdmx.registry.rest import SdmxRegistry
+from contexture.sources.sdmx.registry.structures import StructurePaths
+from contexture.sources.sdmx.registry.transport import Transport
 from tools.fuzz.target import Target, request
 from tools.fuzz.targets.answers import DATE, PATIENCE, answering, outcome
 from tools.fuzz.targets.registry import FEED, FUSION, LOG, STRUCTURE, URN

@@ -10,7 +10,7 @@ from contexture.errors import ContextureError
 from contexture.events import ContextIdentity
 from contexture.kafka.consumer_group import LEDGER_PREFIX
 from contexture.publications import Publication
-from contexture.topics import TopicNamer
+from contexture.records.topics import TopicNamer
 
 _ANY = r"(?!__).*"
 _MADE = re.compile(r"\{[^{}]*\}")

@@ -16,14 +16,14 @@ import orjson
 from contexture.errors import ContextureError
 from contexture.events import AttributeName, ContextIdentity, identity_hash, identity_key
 from contexture.kafka import ReplicaRecord
-from contexture.ngsi.linked_data.attributes import instance_key
 from contexture.operations.recovery.values import EntityReader, entity_reader
 from contexture.publications import Publication
 from contexture.publications.delivery import KEY_IDENTITY
 from contexture.publications.fields import covers
-from contexture.sdmx import Selector, Urn
-from contexture.sdmx.routing import Router, router
-from contexture.topics import TopicNamer
+from contexture.records.topics import TopicNamer
+from contexture.records.topics.structure_routes import Router, router
+from contexture.sources.ngsi.attributes import instance_key
+from contexture.sources.sdmx import Selector, Urn
 
 _URNS_KEPT = 10_000
 _ENTITY_MEMBERS = 4

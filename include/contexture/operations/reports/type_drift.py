@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import msgspec
 
-from contexture.changes.attribute_types import AttributeTypes
 from contexture.operations.reports.choosing import KeptRun
 from contexture.operations.reports.documents import NewType
+from contexture.records.changes.attribute_types import AttributeTypes
 from contexture.storage.home import Storage
 from contexture.storage.publication_store import PublicationFolder
 

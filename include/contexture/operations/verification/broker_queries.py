@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from contexture.ngsi import EntityQuery
 from contexture.publications import Publication
+from contexture.sources.ngsi import EntityQuery
 
 
 def queries_of(publication: Publication) -> Iterator[EntityQuery]:

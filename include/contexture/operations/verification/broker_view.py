@@ -15,24 +15,6 @@ import orjson
 from contexture.errors import RejectedError
 from contexture.events import AttributeName, ContextIdentity, content_hash, identity_key
 from contexture.kafka import ReplicaRecord
-from contexture.messages.cloudevents.changes import Occasion
-from contexture.messages.envelopes import Envelope, envelope
-from contexture.messages.rendering import renderer
-from contexture.ngsi import (
-    Broker,
-    BrokerConnection,
-    Dialect,
-    EntityError,
-    EntityQuery,
-    ParsedEntity,
-    open_broker,
-    parse_entity,
-)
-from contexture.ngsi.broker import Page
-from contexture.ngsi.rules import RuleOptions, check_entity, unreadable
-from contexture.ngsi.rules.coercion import with_numbers
-from contexture.ngsi.sighting import moment
-from contexture.ngsi.transport import Patience
 from contexture.operations.verification.broker_queries import queries_of
 from contexture.operations.verification.contents import canonical_hash
 from contexture.operations.verification.headers import (
@@ -45,6 +27,24 @@ from contexture.operations.verification.headers import (
 from contexture.operations.verification.source_view import Difference, ExpectedRecord, HeldBack, Met, SourceHealth
 from contexture.publications import Publication
 from contexture.publications.delivery import KEY_IDENTITY
+from contexture.records.cloudevents.change_events import Occasion
+from contexture.records.messages.envelopes import Envelope, envelope
+from contexture.records.messages.rendering import renderer
+from contexture.sources.http.transport import Patience
+from contexture.sources.ngsi import (
+    Broker,
+    BrokerConnection,
+    Dialect,
+    EntityError,
+    EntityQuery,
+    ParsedEntity,
+    open_broker,
+    parse_entity,
+)
+from contexture.sources.ngsi.broker import Page
+from contexture.sources.ngsi.entity_head import moment
+from contexture.sources.ngsi.rules import RuleOptions, check_entity, unreadable
+from contexture.sources.ngsi.rules.values import with_numbers
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)

@@ -78,8 +78,8 @@ def told_structure(value: bytes, *, structured: bool = False) -> tuple[bytes, tu
         value: a structure message, or what this instance sends as one.
         structured: it lies in an event in structured mode.
     """
-    from contexture.messages.structure_envelopes import message_in
-    from contexture.sdmx import StructureMessageError, UnsplittableFormatError, split
+    from contexture.records.messages.envelopes import message_in
+    from contexture.sources.sdmx import StructureMessageError, UnsplittableFormatError, split
 
     media_type = None
     try:

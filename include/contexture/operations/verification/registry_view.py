@@ -12,16 +12,17 @@ from typing import Final
 
 from contexture.errors import RejectedError, RetriableError
 from contexture.kafka import ReplicaRecord
-from contexture.messages.cloudevents.changes import Occasion
-from contexture.messages.structure_envelopes import Content, structure_envelope
 from contexture.operations.verification.contents import told_structure
 from contexture.operations.verification.headers import OWN_HEADERS, foreign_headers, parse_time
 from contexture.operations.verification.source_view import Difference, ExpectedRecord, HeldBack, Met, SourceHealth
 from contexture.publications import Publication
-from contexture.sdmx import Artefact, Format, Selector, StructureMessageError, Urn, split
-from contexture.sdmx.reading.meaning import Meaning, by_name
-from contexture.sdmx.reading.watermarks import transaction_of
-from contexture.sdmx.registries import (
+from contexture.records.cloudevents.change_events import Occasion
+from contexture.records.messages.envelopes import Content, structure_envelope
+from contexture.records.topics.structure_routes import router
+from contexture.sources.sdmx import Artefact, Format, Selector, StructureMessageError, Urn, split
+from contexture.sources.sdmx.reading.scope import Meaning, by_name
+from contexture.sources.sdmx.reading.steps import transaction_of
+from contexture.sources.sdmx.registry import (
     LogResetError,
     Registry,
     RegistryConnection,
@@ -30,8 +31,7 @@ from contexture.sdmx.registries import (
     open_registry,
     same_artefact,
 )
-from contexture.sdmx.routing import router
-from contexture.sdmx.rules import RuleOptions, check
+from contexture.sources.sdmx.rules import RuleOptions, check
 from contexture.storage.schemas import HEADER_PREFIX, REGISTRY_HEADER
 
 _HASH_BYTES: Final = 32

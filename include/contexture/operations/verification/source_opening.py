@@ -5,13 +5,13 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 
 from contexture.errors import DefectError
-from contexture.ngsi import BrokerConnection
 from contexture.operations.verification.answerable import check_answerable
 from contexture.operations.verification.broker_view import open_broker_view
 from contexture.operations.verification.registry_view import open_registry_view
 from contexture.operations.verification.source_view import SourceView
 from contexture.publications import Publication
-from contexture.sdmx.registries import RegistryConnection
+from contexture.sources.ngsi import BrokerConnection
+from contexture.sources.sdmx.registry import RegistryConnection
 
 
 def open_source_view(

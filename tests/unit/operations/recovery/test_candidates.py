@@ -13,7 +13,7 @@ from builders.outboxes import publication
 from builders.structure_runs import registry_publication
 from contexture.events import ContextIdentity
 from contexture.operations.recovery.candidates import candidates
-from contexture.topics import TopicNameError, TopicNamer
+from contexture.records.topics import TopicNameError, TopicNamer
 
 CLUSTER = [
     "vehicles",

@@ -10,9 +10,9 @@ from builders.outboxes import publication
 from builders.registry import SEX_AND_FLOW
 from builders.structure_runs import registry_publication, told
 from contexture.events import content_hash
-from contexture.messages.cloudevents.changes import Occasion
-from contexture.messages.structure_envelopes import Content, structure_envelope
 from contexture.operations.verification.contents import UNREADABLE, content_reader
+from contexture.records.cloudevents.change_events import Occasion
+from contexture.records.messages.envelopes import Content, structure_envelope
 
 CAR = {"id": "car1", "type": "car", "speed": {"type": "Number", "value": 1}}
 

@@ -17,27 +17,21 @@ from builders.outboxes import outbox, publication, records
 from contexture.cli.airflow_access import AirflowAccess
 from contexture.errors import ConfigurationError, ContextureError, DefectError, RetriableError
 from contexture.kafka.keytool import Keytool
-from contexture.messages.cloudevents import CloudEventError, decode
-from contexture.messages.structure_envelopes import message_in
-from contexture.ngsi import BrokerConnection, ContextBroker, EntityQuery
-from contexture.ngsi.answers import retry_after_seconds
-from contexture.ngsi.authentication import TokenGrant
-from contexture.ngsi.connection_fields import ConnectionFields, broker_connection
-from contexture.ngsi.linked_data import LinkedDataBroker
-from contexture.ngsi.linked_data.temporal_paging import TemporalPaging
-from contexture.ngsi.linked_data.temporal_questions import range_end
-from contexture.ngsi.models.schemas import compiled
-from contexture.ngsi.tokens import Tokens
-from contexture.ngsi.transport import date_of
 from contexture.publications.cygnus_names import GroupingRules, NameMappings
 from contexture.publications.problems import without_secrets
-from contexture.sdmx.formats import json_format
-from contexture.sdmx.registries.answers import is_error_message
-from contexture.sdmx.registries.errors import IncompleteReplyError
-from contexture.sdmx.registries.feed import told
-from contexture.sdmx.registries.log import rows_in
-from contexture.sdmx.registries.transport import Fetched
+from contexture.records.cloudevents import CloudEventError, decode
+from contexture.records.messages.envelopes import message_in
 from contexture.sending.ledger import LedgerEntry
+from contexture.sources.http.connection import ConnectionFields, broker_connection
+from contexture.sources.http.errors import IncompleteReplyError, retry_after_seconds
+from contexture.sources.http.tokens import TokenGrant, Tokens
+from contexture.sources.http.transport import date_of
+from contexture.sources.ngsi import BrokerConnection, ContextBroker, EntityQuery, LinkedDataBroker
+from contexture.sources.ngsi.history import TemporalPaging, range_end
+from contexture.sources.ngsi.json_schema import compiled
+from contexture.sources.sdmx.formats import json_format
+from contexture.sources.sdmx.registry.log import rows_in, told
+from contexture.sources.sdmx.registry.transport import Fetched, is_error_message
 from contexture.storage.delivery import AttemptLog, ledger_seen
 from contexture.storage.format_versions import check_document
 from contexture.storage.home import Storage

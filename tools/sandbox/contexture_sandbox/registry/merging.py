@@ -6,7 +6,7 @@ from typing import Any
 
 import orjson
 
-from contexture.sdmx import Artefact
+from contexture.sources.sdmx import Artefact
 from contexture_sandbox.registry.refusals import bad_request
 from contexture_sandbox.registry.stubs import artefact_element, serialised, whole_again
 

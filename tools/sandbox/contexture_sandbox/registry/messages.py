@@ -10,7 +10,7 @@ from functools import lru_cache
 
 import orjson
 
-from contexture.sdmx import Artefact, Format
+from contexture.sources.sdmx import Artefact, Format
 
 SENDER = "SANDBOX"
 _HEADER = re.compile(rb"<(?P<name>(?:[^\s<>/:]+:)?Header)\b.*?</(?P=name)\s*>", re.DOTALL)

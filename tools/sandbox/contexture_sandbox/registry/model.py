@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from contexture.sdmx import Artefact, Format
+from contexture.sources.sdmx import Artefact, Format
 
 Action = Literal["Append", "Merge", "Replace", "FullReplace", "Delete"]
 ACTIONS: tuple[Action, ...] = ("Append", "Merge", "Replace", "FullReplace", "Delete")

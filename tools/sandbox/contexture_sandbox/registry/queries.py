@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from contexture.sdmx.kinds import PACKAGES
-from contexture.sdmx.versions import VersionPattern
+from contexture.sources.sdmx.urn import PACKAGES
+from contexture.sources.sdmx.versions import VersionPattern
 from contexture_sandbox.context_broker.times import parse_time
 from contexture_sandbox.registry.refusals import NOT_IMPLEMENTED, Refusal, bad_request
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from contexture.sdmx import Urn
-from contexture.sdmx.versions import VersionPattern
+from contexture.sources.sdmx import Urn
+from contexture.sources.sdmx.versions import VersionPattern
 from contexture_sandbox.registry.model import Structure
 from contexture_sandbox.registry.queries import ALL, Query
 

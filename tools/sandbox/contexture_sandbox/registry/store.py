@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from threading import RLock
 
-from contexture.sdmx import Artefact, Format
+from contexture.sources.sdmx import Artefact, Format
 from contexture_sandbox.context_broker.times import Clock
 from contexture_sandbox.registry.model import Action, Structure, Transaction
 

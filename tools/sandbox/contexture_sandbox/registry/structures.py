@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from email.utils import parsedate_to_datetime
 
-from contexture.sdmx import Artefact, Format
+from contexture.sources.sdmx import Artefact, Format
 from contexture_sandbox.context_broker.answers import Answer
 from contexture_sandbox.context_broker.times import http_date
 from contexture_sandbox.registry import messages

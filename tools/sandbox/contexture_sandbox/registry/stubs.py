@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 from lxml import etree
 
-from contexture.sdmx import Artefact, Format, split
+from contexture.sources.sdmx import Artefact, Format, split
 
 _KEPT_MEMBERS = frozenset(
     {"id", "agencyID", "agencyId", "version", "urn", "links", "name", "names", "description", "descriptions"}

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from io import BytesIO
 
-from contexture.sdmx import Artefact, Format, StructureMessageError, split
+from contexture.sources.sdmx import Artefact, Format, StructureMessageError, split
 from contexture_sandbox.registry.merging import has_items, merged
 from contexture_sandbox.registry.messages import FORMATS, container_of, is_utf8
 from contexture_sandbox.registry.model import Action, Structure, Transaction

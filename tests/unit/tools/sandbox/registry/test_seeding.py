@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from io import BytesIO
 
-from contexture.sdmx import SchemaValidator, split
+from contexture.sources.sdmx import SchemaValidator, split
 from contexture_sandbox.registry import seed_codelist, seed_message
 
 

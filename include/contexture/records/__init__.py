@@ -1,0 +1,1 @@
+"""Records: topics, messages, CloudEvents, changes and batches, as pure functions over events."""

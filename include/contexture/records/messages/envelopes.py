@@ -1,0 +1,333 @@
+"""CloudEvents around the values of one publication: `message.envelope`.
+
+What varies from record to record is laid out in columns, as outboxes hold headers; what doesn't is said once.
+
+As for entities (`messages.envelopes`), what varies from record to record is laid out in columns. Structures come in
+whatever form the registry writes, so that the media type varies too.
+"""
+
+from __future__ import annotations
+
+from base64 import b64decode
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import NamedTuple, cast
+
+import msgspec
+import orjson
+
+from contexture.errors import DefectError, RejectedError
+from contexture.events import AttributeName, ContextIdentity, Operation, StructureIdentity
+from contexture.publications import Publication
+from contexture.records.cloudevents.change_events import (
+    CONTEXT_ATTRIBUTES,
+    Occasion,
+    context_values,
+    structure_attributes,
+)
+from contexture.records.cloudevents.data import as_bytes, is_json
+from contexture.records.cloudevents.record import CONTENT_TYPE, PREFIX, SPEC_VERSION, Mode
+from contexture.records.cloudevents.template import Template
+
+HeaderValues = tuple[bytes | None, ...]
+
+MEDIA_TYPES: Mapping[str, str] = MappingProxyType(
+    {
+        "ngsiv2": "application/json",
+        "ngsiv1": "application/json",
+        "cygnus-lines": "application/json",
+        "ngsi-ld": "application/ld+json",
+    }
+)
+
+"""`datacontenttype` by `message.format`."""
+
+MODES: Mapping[str, Mode] = MappingProxyType({"cloudevents-binary": "binary", "cloudevents-structured": "structured"})
+
+"""Content mode by `message.envelope`; none without an envelope."""
+
+_SPEC_VERSION_HEADER = f"{PREFIX}specversion"
+
+_LARGEST_LENGTHS = 10
+
+"""Bytes that the lengths of a header's name and value take at most."""
+
+
+class Enveloped(NamedTuple):
+    """The value of a record, and the values of its headers in the order of `Envelope.columns`."""
+
+    value: bytes
+    headers: HeaderValues
+
+
+class Envelope:
+    """The envelope of one publication's records.
+
+    A deletion is a record without a value in either mode, for only that deletes on a compacted topic. The binding
+    lets each record choose its mode, and one without a value can only be a binary one.
+
+    Args:
+        mode: of records with a value.
+        connection: id of the connection to the source.
+        media_type: of the values.
+
+    Attributes:
+        columns: the headers that vary from record to record.
+        constant: the headers that all records carry.
+    """
+
+    def __init__(self, mode: Mode, *, connection: str, media_type: str) -> None:
+        self._connection = connection
+        self._structured = mode == "structured"
+        constant = {"specversion": SPEC_VERSION}
+        self._deletion = Template(constant, CONTEXT_ATTRIBUTES, "binary")
+        self._upsert = Template({**constant, "datacontenttype": media_type}, CONTEXT_ATTRIBUTES, mode)
+        self._content_type = dict(self._upsert.constant_headers)[CONTENT_TYPE]
+        version = dict(self._deletion.constant_headers)[_SPEC_VERSION_HEADER]
+        # In structured mode only tombstones say it in a header.
+        self._version = (version,) if self._structured else ()
+        own = (_SPEC_VERSION_HEADER,) if self._structured else ()
+        self.columns: tuple[str, ...] = (*own, *self._deletion.labels, CONTENT_TYPE)
+        self.constant = () if self._structured else ((_SPEC_VERSION_HEADER, version.decode()),)
+        self._constant_size = sum(len(name) + len(value) + _LARGEST_LENGTHS for name, value in self.constant)
+        self._name_sizes = [len(name) + _LARGEST_LENGTHS for name in self.columns]
+        self._nothing: HeaderValues = (None,) * (len(self.columns) - 1)
+
+    def upsert(
+        self,
+        identity: ContextIdentity,
+        attribute: AttributeName | None,
+        value: bytes,
+        *,
+        content_hash: bytes,
+        occasion: Occasion,
+        key: bytes | None = None,
+    ) -> Enveloped:
+        """The value of an event, and its headers; parameters as of `context_values`.
+
+        Args:
+            value: JSON that Contexture wrote.
+
+        Raises:
+            CloudEventError: the identity has characters that no event can tell.
+        """
+        values = self._values("upsert", identity, attribute, content_hash, occasion, key)
+        if self._structured:
+            event = self._upsert.json_event(values, orjson.Fragment(value))
+            return Enveloped(event, (*self._nothing, self._content_type))
+        return Enveloped(value, (*self._upsert.header_values(values), self._content_type))
+
+    def deletion(self, key: bytes, *, content_hash: bytes, occasion: Occasion) -> HeaderValues:
+        """The headers of a tombstone.
+
+        Args:
+            key: the identity key of what is gone.
+            content_hash: of what is gone.
+            occasion: when it was last changed, or else what tells this deletion apart.
+
+        Returns:
+            Nothing but Nones where no event can tell such an identity, which then was sent without an envelope: the
+            tombstone has to go out all the same.
+        """
+        service, path, entity_id, entity_type, *parts = cast("list[str]", orjson.loads(key))
+        identity = ContextIdentity(service, path, entity_id, entity_type)
+        attribute = AttributeName(parts[0], *parts[1:]) if parts else None
+        values = self._values("delete", identity, attribute, content_hash, occasion, key)
+        try:
+            return (*self._version, *self._deletion.header_values(values), None)
+        except RejectedError:
+            return (None,) * len(self.columns)
+
+    def size(self, headers: HeaderValues) -> int:
+        """The bytes that a record's headers take at most, those that all records carry included."""
+        total = self._constant_size
+        for name_size, value in zip(self._name_sizes, headers, strict=True):
+            if value is not None:
+                total += name_size + len(value)
+        return total
+
+    def _values(
+        self,
+        operation: Operation,
+        identity: ContextIdentity,
+        attribute: AttributeName | None,
+        content_hash: bytes,
+        occasion: Occasion,
+        key: bytes | None,
+    ) -> tuple[str | None, ...]:
+        return context_values(
+            operation,
+            identity,
+            attribute,
+            connection=self._connection,
+            content_hash=content_hash,
+            occasion=occasion,
+            key=key,
+        )
+
+
+def envelope(publication: Publication) -> Envelope | None:
+    """The envelope of a broker publication's records; None where they have none.
+
+    Raises:
+        DefectError: they are structures, whose envelope is `structure_envelope`.
+    """
+    mode = MODES.get(publication.message.envelope)
+    if mode is None:
+        return None
+    media_type = MEDIA_TYPES.get(publication.message.format)
+    if media_type is None:
+        raise DefectError(f"{publication.message.format} has an envelope of its own", next_step="report this")
+    return Envelope(mode, connection=publication.source.connection, media_type=media_type)
+
+
+_SCHEMA_HEADER = f"{PREFIX}dataschema"
+
+_ATTRIBUTES = ("id", "source", "type", "subject", "time")
+
+_VARYING = (*_ATTRIBUTES, "dataschema")
+
+"""Bytes that the lengths of a header's name and value take at most."""
+
+
+class Content(NamedTuple):
+    """What an event tells of a structure.
+
+    Attributes:
+        urn: of the structure.
+        media_type: of the message that holds it; None where nobody says.
+        content_hash: of its content, or of what is deleted.
+        occasion: the registry's transaction and its time, or what else tells the change apart.
+    """
+
+    urn: str
+    media_type: str | None
+    content_hash: bytes
+    occasion: Occasion
+
+
+class StructureEnvelope:
+    """The envelope of one publication's records; a deletion is a record without a value in either mode.
+
+    Args:
+        mode: of records with a value.
+        connection: id of the connection to the registry.
+
+    Attributes:
+        columns: the headers that vary from record to record.
+        constant: the headers that all records carry.
+        is_structured: the value holds the whole event.
+    """
+
+    def __init__(self, mode: Mode, *, connection: str) -> None:
+        self._connection = connection
+        self._mode: Mode = mode
+        self._templates: dict[str | None, Template] = {}
+        labels = self._template(None).labels
+        self.is_structured = mode == "structured"
+        self.columns: tuple[str, ...] = (*labels, CONTENT_TYPE)
+        self.constant: tuple[tuple[str, str], ...] = ((_SPEC_VERSION_HEADER, SPEC_VERSION),)
+        if self.is_structured:
+            # Only tombstones say these in headers, and they have no schema.
+            self.columns = (_SPEC_VERSION_HEADER, *(name for name in self.columns if name != _SCHEMA_HEADER))
+            self.constant = ()
+
+    def headers(self, content: Content) -> HeaderValues:
+        """The values of `columns` for a structure's content.
+
+        Raises:
+            CloudEventError: its URN or media type can't be told by an event.
+        """
+        template = self._template(content.media_type)
+        content_type = dict(template.constant_headers).get(CONTENT_TYPE)
+        if self.is_structured:
+            return (*(None,) * (len(self.columns) - 1), content_type)
+        return (*template.header_values(self._values("upsert", content)), content_type)
+
+    def event(self, content: Content, message: bytes) -> bytes:
+        """The value of a record in structured mode.
+
+        Raises:
+            CloudEventError: as `headers`.
+        """
+        return self._template(content.media_type).json_event(self._values("upsert", content), message)
+
+    def check(self, urn: str, media_type: str | None) -> None:
+        """Returns when events can tell a structure.
+
+        Raises:
+            CloudEventError: its URN or media type has what no attribute may have.
+        """
+        self._template(media_type).header_values(self._values("upsert", Content(urn, media_type, b"", Occasion())))
+
+    def deletion(self, content: Content) -> HeaderValues:
+        """The values of `columns` for a tombstone; nothing but Nones where no event can tell such a URN.
+
+        What was sent of it then had no envelope, and has to be deleted all the same.
+        """
+        values = self._values("delete", content._replace(media_type=None))
+        try:
+            headers = self._template(None).header_values(values)
+        except RejectedError:
+            return (None,) * len(self.columns)
+        if self.is_structured:
+            return (SPEC_VERSION.encode(), *headers[: len(_ATTRIBUTES)], None)
+        return (*headers, None)
+
+    def size(self, headers: HeaderValues) -> int:
+        """The bytes that a record's headers take at most, those that all records carry included."""
+        varying = zip(self.columns, headers, strict=True)
+        named = [*((name, value.encode()) for name, value in self.constant), *varying]
+        return sum(len(name) + len(value) + _LARGEST_LENGTHS for name, value in named if value is not None)
+
+    def _template(self, media_type: str | None) -> Template:
+        if media_type not in self._templates:
+            # A publication asks for one form; some registries answer in a few.
+            constant = {"specversion": SPEC_VERSION, "datacontenttype": media_type}
+            self._templates[media_type] = Template(constant, _VARYING, self._mode)
+        return self._templates[media_type]
+
+    def _values(self, operation: Operation, content: Content) -> tuple[str | None, ...]:
+        attributes = structure_attributes(
+            operation,
+            StructureIdentity(content.urn),
+            connection=self._connection,
+            content_hash=content.content_hash,
+            occasion=content.occasion,
+            media_type=content.media_type,
+        )
+        return tuple(attributes.get(name) for name in _VARYING)
+
+
+class _Event(msgspec.Struct):
+    """What a structured event says of its data."""
+
+    datacontenttype: str | None = None
+    data: msgspec.Raw = msgspec.Raw(b"")
+    data_base64: str | None = None
+
+
+def message_in(event: bytes) -> tuple[bytes, str | None]:
+    """The message that a structured event holds, byte for byte as it was put in, and its media type.
+
+    Only white space around JSON is gone: nobody can tell it from that of the event.
+
+    Raises:
+        ValueError: it is no such event.
+    """
+    try:
+        read = msgspec.json.decode(event, type=_Event)
+        if read.data_base64 is not None:
+            return b64decode(read.data_base64, validate=True), read.datacontenttype
+        raw, media_type = bytes(read.data), read.datacontenttype
+        if raw and is_json(media_type):
+            return raw, media_type
+        return as_bytes(msgspec.json.decode(raw, type=str), media_type), media_type
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, RejectedError) as error:
+        raise ValueError("it is no event in structured mode that holds a message") from error
+
+
+def structure_envelope(publication: Publication) -> StructureEnvelope | None:
+    """The envelope of a registry publication's records; None where they have none."""
+    mode = MODES.get(publication.message.envelope)
+    return None if mode is None else StructureEnvelope(mode, connection=publication.source.connection)

@@ -1,0 +1,101 @@
+"""Topics that several identities share although each must have its own."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+import orjson
+
+from contexture.events import AttributeName, ContextIdentity, identity_hash, identity_key
+from contexture.records.topics.names import TopicNamer, TopicNaming
+
+Integers = npt.NDArray[np.int64]
+_CACHED_PARTS = 8192
+
+
+class Meanings:
+    """What a publication's topic names stand for, as numbers: events of one number are meant to share a topic.
+
+    Args:
+        topics: the publication's `topics`.
+
+    Attributes:
+        can_collide: whether one name can stand for several things at all.
+    """
+
+    def __init__(self, topics: TopicNaming) -> None:
+        self._namer = TopicNamer(topics)
+        self._is_identity = topics.data_model in {"dm-by-entity", "dm-by-attribute"} and not self._namer.rewrites
+        # A publication has one service, so that names of services differ only where mappings make them.
+        is_one_name = topics.data_model == "dm-by-service" and not self._namer.rewrites
+        self.can_collide = topics.naming not in {"fixed", "injective"} and not is_one_name
+
+    def of_event(
+        self, identity: ContextIdentity, attribute: AttributeName | None = None, attribute_type: str = ""
+    ) -> int | None:
+        """The number of an event; None where its own identity is the meaning (see `of_hash`)."""
+        if not self.can_collide or (self._is_identity and (attribute is None or attribute.dataset_id is None)):
+            return None
+        if not self._is_identity:
+            return _number(self._namer.parts(identity, attribute.name if attribute else None, attribute_type))
+        return of_hash(identity_hash(identity_key(identity, AttributeName(attribute.name) if attribute else None)))
+
+    def of_key(self, key: bytes, topics: Sequence[str]) -> int | None:
+        """The number of an identity key that a record has; None where it can't be told from the key alone.
+
+        Args:
+            key: as `identity_key` gives it.
+            topics: where its records went. Rules that have changed since, or mappings that ask for an attribute's
+                type, would name others now.
+        """
+        members: list[str] = orjson.loads(key)
+        identity, name = ContextIdentity(*members[:4]), members[4] if len(members) > 4 else None
+        if self._is_identity:
+            return of_hash(identity_hash(identity_key(identity, AttributeName(name) if name is not None else None)))
+        if not set(self._namer(identity, name)) <= set(topics):
+            return None
+        return _number(self._namer.parts(identity, name))
+
+
+def of_hash(hashed: bytes) -> int:
+    """The number of an identity's hash: its first eight bytes."""
+    return int.from_bytes(hashed[:8], "big", signed=True)
+
+
+@lru_cache(_CACHED_PARTS)
+def _number(parts: tuple[str, ...]) -> int:
+    return of_hash(identity_hash(orjson.dumps(parts)))
+
+
+def numbered(values: Sequence[Hashable]) -> Integers:
+    """A number for each value; equal values have equal numbers."""
+    known: dict[Hashable, int] = {}
+    return np.array([known.setdefault(value, len(known)) for value in values], dtype=np.int64)
+
+
+def as_brokers_compare(topic: str) -> str:
+    """What is equal for topics that can't both exist: Kafka's metrics don't tell `.` from `_`."""
+    return topic.replace(".", "_")
+
+
+def colliding(topics: Integers, meanings: Integers) -> npt.NDArray[np.bool_]:
+    """Whether each event's topic is that of another meaning too.
+
+    Args:
+        topics: a number for each event's topic; number `as_brokers_compare`, so that creatable topics remain.
+        meanings: a number for what each name is made of (`TopicNamer.parts`).
+    """
+    if not len(topics):
+        return np.zeros(0, dtype=np.bool_)
+    order = np.lexsort((meanings, topics))
+    topic, meaning = topics[order], meanings[order]
+    starts = np.flatnonzero(np.concatenate(([True], topic[1:] != topic[:-1])))
+    sizes = np.diff(np.append(starts, len(topic)))
+    # Meanings are sorted within a topic, so its first and last differ when any two do.
+    shared = np.repeat(meaning[starts] != meaning[starts + sizes - 1], sizes)
+    found = np.empty(len(topics), dtype=np.bool_)
+    found[order] = shared
+    return found

@@ -1,0 +1,133 @@
+"""The body of an HTTP response, decoded within a bound: gzip or nothing, and never more than a piece at a time.
+
+httpx decodes a network chunk as a whole, in every coding it knows: 32 kB of zstd became 2 GB before the first byte
+could be counted. So its decoders are not used.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+import httpx
+
+from contexture.errors import ConfigurationError
+from contexture.sources.http.errors import BrokerUnavailableError, IncompleteReplyError, ReplyTooLargeError
+
+if TYPE_CHECKING:
+    from contexture.sources.http.connection import HttpConnection
+
+ACCEPTED = "gzip"
+
+"""The value of `Accept-Encoding`; a body without any coding is always acceptable."""
+
+PIECE_BYTES = 1 << 20
+
+_GZIP = 31
+
+
+class CodingRefusedError(ConfigurationError):
+    """The body has a coding that was not requested."""
+
+
+class BrokenBodyError(BrokerUnavailableError):
+    """The body is no gzip, or ends before it is whole."""
+
+
+def decoded_pieces(response: httpx.Response, who: str) -> Iterator[bytes]:
+    """Returns the decoded body of a response in pieces, as it arrives.
+
+    Args:
+        response: of a request with `Accept-Encoding: gzip`, not read yet.
+        who: the sender, for messages.
+
+    Raises:
+        CodingRefusedError: the body has another coding than gzip, or several.
+        BrokenBodyError: the body is no gzip, or ends before it is whole.
+    """
+    coding = response.headers.get("content-encoding", "")
+    is_plain = coding.strip().lower() in {"", "identity"}
+    # httpx passes the pieces of a plain body on as they are.
+    return decode_content(response.iter_bytes() if is_plain else response.iter_raw(), coding, who)
+
+
+def decode_content(pieces: Iterable[bytes], coding: str, who: str) -> Iterator[bytes]:
+    """Returns the decoded content of a body, in pieces of at most `PIECE_BYTES` where it has a coding.
+
+    Args:
+        pieces: the body as it arrived.
+        coding: the header `Content-Encoding`.
+        who: the sender, for messages.
+
+    Raises:
+        CodingRefusedError, BrokenBodyError: as `decoded_pieces`.
+    """
+    name = coding.strip().lower()
+    if name in {"", "identity"}:
+        yield from pieces
+        return
+    if name not in {"gzip", "x-gzip"}:
+        raise CodingRefusedError(
+            f"{who} packed its answer with {coding[:20]!r}",
+            next_step="let it, or the proxy before it, answer with gzip or unpacked, as it is asked to",
+        )
+    yield from _gunzip(pieces, who)
+
+
+def _gunzip(pieces: Iterable[bytes], who: str) -> Iterator[bytes]:
+    unpacker = zlib.decompressobj(_GZIP)
+    try:
+        for piece in pieces:
+            waiting = piece
+            while waiting:
+                # A few bytes may stand for gigabytes.
+                yield unpacker.decompress(waiting, PIECE_BYTES)
+                waiting = unpacker.unconsumed_tail
+                if unpacker.eof and (waiting := unpacker.unused_data):
+                    unpacker = zlib.decompressobj(_GZIP)
+        yield unpacker.flush()
+    except zlib.error:
+        raise _broken(who) from None
+    if not unpacker.eof:
+        raise _broken(who)
+
+
+def _broken(who: str) -> BrokenBodyError:
+    return BrokenBodyError(
+        f"an answer of {who} ends before it is whole", next_step="look into its log; the run is retried"
+    )
+
+
+def unpacked(pieces: Iterable[bytes], encoding: str, who: str) -> Iterator[bytes]:
+    """The content of a body.
+
+    Args:
+        pieces: as they came.
+        encoding: Content-Encoding.
+        who: for messages.
+
+    Raises:
+        IncompleteReplyError: it is packed otherwise than asked for, or ends before its packing does.
+    """
+    try:
+        yield from decode_content(pieces, encoding, who)
+    except (CodingRefusedError, BrokenBodyError) as error:
+        raise IncompleteReplyError(error.message, next_step=error.next_step) from None
+
+
+def bounded(pieces: Iterable[bytes], limit_bytes: int, connection: HttpConnection) -> Iterator[bytes]:
+    """The pieces, as long as they are not too many.
+
+    Raises:
+        ReplyTooLargeError: they are.
+    """
+    size = 0
+    for piece in pieces:
+        size += len(piece)
+        if size > limit_bytes:
+            raise ReplyTooLargeError(
+                f"an answer of {connection.WHO} at {connection.address} is larger than {limit_bytes:,} bytes",
+                next_step="raise reply_bytes in the extra of the registry's connection",
+            )
+        yield piece

@@ -1,0 +1,226 @@
+"""One HTTP request to a context broker, with retries while the broker is away and a limit on slow responses."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+import httpx
+import tenacity
+
+from contexture.errors import RetriableError
+from contexture.sources.http.connection import BrokerConnection
+from contexture.sources.http.content_encoding import ACCEPTED, decoded_pieces
+from contexture.sources.http.errors import (
+    BrokerUnavailableError,
+    PageTooLargeError,
+    TokenRefusedError,
+    page_timeout,
+    problem_named,
+    refusal,
+    translated,
+)
+from contexture.sources.http.tokens import Tokens
+
+_CONNECT_SECONDS = 10.0
+_CODINGS = {"accept-encoding": ACCEPTED}
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long to bear with a broker.
+
+    Attributes:
+        attempts: requests in all, before a broker that is away is reported.
+        first_wait_seconds, longest_wait_seconds: bounds of the waits between them, doubled each time, with jitter.
+        longest_asked_wait_seconds: bound of a wait that the broker itself asks for (Retry-After).
+        page_bytes: the largest answer that is taken into memory.
+        pause_seconds: how long a walk leaves the broker alone between two pages.
+    """
+
+    attempts: int = 5
+    first_wait_seconds: float = 0.5
+    longest_wait_seconds: float = 10.0
+    longest_asked_wait_seconds: float = 120.0
+    page_bytes: int = 64 * 1024 * 1024
+    pause_seconds: float = 0.0
+    sleep: Callable[[float], None] = time.sleep
+    clock: Callable[[], float] = time.monotonic
+
+    def wait(self, state: tenacity.RetryCallState) -> float:
+        """Our own wait, or the one asked for where that is longer; a little more, for all clients are told the same."""
+        own = tenacity.wait_random_exponential(self.first_wait_seconds, self.longest_wait_seconds)(state)
+        error = state.outcome.exception() if state.outcome else None
+        asked = error.context.get("retry_after_seconds") if isinstance(error, RetriableError) else None
+        if not isinstance(asked, float) or not asked:
+            return own
+        return max(own, min(asked, self.longest_asked_wait_seconds) + own / 10)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A whole 200 answer. `received_at`: when its last byte came. `broker_time`: its Date header.
+
+    `is_partial`: it was a 206, which only a question that takes parts is answered with.
+    """
+
+    body: bytes
+    headers: httpx.Headers
+    received_at: datetime
+    broker_time: datetime
+    is_partial: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A request that changes nothing, so that it may be sent again. `takes_parts`: a 206 is an answer to it too."""
+
+    method: str
+    path: str
+    headers: Mapping[str, str] = field(repr=False)
+    parameters: Mapping[str, str]
+    body: bytes | None = None
+    takes_parts: bool = False
+
+
+class Transport:
+    """Sends questions to one broker."""
+
+    def __init__(
+        self, connection: BrokerConnection, patience: Patience, transport: httpx.BaseTransport | None = None
+    ) -> None:
+        self._address = connection.address
+        self._seconds = connection.timeout_seconds
+        self._patience = patience
+        with translated(self._address):
+            settings: dict[str, Any] = {
+                "timeout": httpx.Timeout(self._seconds, connect=min(_CONNECT_SECONDS, self._seconds)),
+                "verify": connection.trust(),
+                "transport": transport,
+                # One request at a time, so that readers are all there is in flight.
+                "limits": httpx.Limits(max_connections=1, max_keepalive_connections=1),
+            }
+            self._client = httpx.Client(
+                base_url=connection.base_url,
+                headers=wire(connection.headers) | wire(_CODINGS),
+                trust_env=not connection.is_loopback,
+                **settings,
+            )
+        self._token_client = httpx.Client(headers=_CODINGS, **settings) if connection.grant else None
+        self._tokens = None
+        if connection.grant and self._token_client:
+            self._tokens = Tokens(connection.grant, self._token_client, patience.clock)
+
+    def close(self) -> None:
+        """Gives the connections back."""
+        self._client.close()
+        if self._token_client:
+            self._token_client.close()
+
+    def get(
+        self, path: str, headers: Mapping[str, str], parameters: Mapping[str, str], deadline: float | None = None
+    ) -> Answer:
+        """The whole answer to a GET request; see `ask`."""
+        return self.ask(Question("GET", path, headers, parameters), deadline)
+
+    def rest(self, deadline: float) -> None:
+        """Leaves the broker alone for the pause between two pages, but not beyond the deadline."""
+        seconds = min(self._patience.pause_seconds, deadline - self._patience.clock())
+        if seconds > 0:
+            self._patience.sleep(seconds)
+
+    def ask(self, question: Question, deadline: float | None = None) -> Answer:
+        """The whole answer.
+
+        Args:
+            deadline: a moment of the clock of `Patience` after which nothing more is tried.
+
+        Raises:
+            ContextureError: see `contexture.sources.http.errors`.
+        """
+        patience = self._patience
+        retrying = tenacity.Retrying(
+            retry=tenacity.retry_if_exception_type(BrokerUnavailableError),
+            wait=patience.wait,
+            stop=lambda state: (
+                state.attempt_number >= patience.attempts or self._is_over(deadline, state.upcoming_sleep)
+            ),
+            sleep=patience.sleep,
+            reraise=True,
+        )
+        return retrying(self._try, question, deadline)
+
+    def _try(self, question: Question, deadline: float | None) -> Answer:
+        if self._is_over(deadline):
+            raise RetriableError(
+                f"reading the context broker at {self._address} took longer than the publication allows",
+                next_step="raise source.walk_deadline_seconds, or narrow the selection; the run is retried",
+            )
+        try:
+            return self._send(question)
+        except TokenRefusedError:
+            if self._tokens is None:
+                raise
+        # A token may end before its time: once more with a new one.
+        self._tokens.forget()
+        return self._send(question)
+
+    def _send(self, question: Question) -> Answer:
+        headers = dict(question.headers) | (self._tokens.header() if self._tokens else {})
+        with translated(self._address):
+            request = self._client.stream(
+                question.method,
+                question.path,
+                headers=wire(headers),
+                params=dict(question.parameters),
+                content=question.body,
+            )
+            with request as response:
+                is_part = question.takes_parts and response.status_code == httpx.codes.PARTIAL_CONTENT
+                if response.status_code != httpx.codes.OK and not is_part:
+                    # Only NGSI-LD's problems have names that are worth reading the answer for.
+                    problem = problem_named(response) if question.path.startswith("/ngsi-ld") else ""
+                    raise refusal(self._address, response, question.parameters, path=question.path, problem=problem)
+                return self._read(response)
+
+    def _read(self, response: httpx.Response) -> Answer:
+        # httpx's time-outs are per piece; a broker that drips would hold a page for ever.
+        over = self._patience.clock() + self._seconds
+        body = bytearray()
+        for piece in decoded_pieces(response, f"the context broker at {self._address}"):
+            body += piece
+            if len(body) > self._patience.page_bytes:
+                raise _too_large(self._address, self._patience.page_bytes)
+            if self._patience.clock() > over:
+                raise page_timeout(self._address)
+        received_at = datetime.now(UTC)
+        is_partial = response.status_code == httpx.codes.PARTIAL_CONTENT
+        return Answer(bytes(body), response.headers, received_at, date_of(response.headers) or received_at, is_partial)
+
+    def _is_over(self, deadline: float | None, seconds_ahead: float = 0.0) -> bool:
+        return deadline is not None and self._patience.clock() + seconds_ahead >= deadline
+
+
+def wire(headers: Mapping[str, str]) -> dict[bytes, bytes]:
+    """Headers as bytes: httpx would take texts for ASCII."""
+    return {name.lower().encode(): value.encode() for name, value in headers.items()}
+
+
+def date_of(headers: httpx.Headers) -> datetime | None:
+    """When an answer says that it was made; None where it doesn't."""
+    try:
+        date = parsedate_to_datetime(headers.get("date", ""))
+        return date.replace(tzinfo=UTC) if date.tzinfo is None else date.astimezone(UTC)
+    except (ValueError, OverflowError):  # also beyond the years that there are
+        return None
+
+
+def _too_large(address: str, limit_bytes: int) -> PageTooLargeError:
+    return PageTooLargeError(
+        f"an answer of the context broker at {address} is larger than {limit_bytes} bytes",
+        next_step="exclude the entity from the selection (source.types, source.query), or make it smaller",
+    )

@@ -1,0 +1,199 @@
+"""What the clients of all brokers share: one service of a broker, its connections, and pages of its entities."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from types import TracebackType
+from typing import ClassVar, Literal, Self, get_args
+
+import httpx
+
+from contexture.errors import ConfigurationError
+from contexture.sources.http.connection import BrokerConnection
+from contexture.sources.http.transport import Answer, Patience, Transport
+from contexture.sources.ngsi.entity_head import Sighting, listed
+from contexture.sources.ngsi.query import EntityQuery
+
+Flavour = Literal["orion", "orion-ld", "scorpio", "stellio", "unknown"]
+
+FLAVOURS: tuple[Flavour, ...] = get_args(Flavour)
+
+SPEAKS_LINKED_DATA: frozenset[Flavour] = frozenset(("orion-ld", "scorpio", "stellio"))
+
+SPEAKS_NGSIV2: frozenset[Flavour] = frozenset(("orion", "orion-ld"))
+
+_PAGE_SIZES: dict[Flavour, int] = {"orion-ld": 1000, "scorpio": 1000}
+
+_SAFE_PAGE_SIZE = 100
+
+_LOCAL: dict[Flavour, Mapping[str, str]] = {"orion-ld": {"local": "true"}, "scorpio": {"localOnly": "true"}}
+
+
+def largest_page(flavour: Flavour) -> int:
+    """The page size to begin with: one that the broker grants unless it was configured otherwise."""
+    return _PAGE_SIZES.get(flavour, _SAFE_PAGE_SIZE)
+
+
+def held_itself(flavour: Flavour) -> Mapping[str, str]:
+    """The parameter that asks for what the broker itself holds, and not for what it would ask others."""
+    return _LOCAL.get(flavour, {})
+
+
+WALK_DEADLINE_SECONDS = 3600.0
+
+_LONGEST_TOTAL = 18  # digits
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Part of a walk: entities as the broker's own bytes, and beside each what is known of it.
+
+    Attributes:
+        received_at: when the page arrived, UTC; the clock of batches.
+        broker_time: the broker's own clock when it answered, UTC.
+    """
+
+    entities: list[bytes]
+    sightings: tuple[Sighting, ...]
+    received_at: datetime
+    broker_time: datetime
+
+    def only(self, indices: tuple[int, ...]) -> Page:
+        """The page with these rows alone."""
+        if len(indices) == len(self.entities):
+            return self
+        entities = [self.entities[index] for index in indices]
+        return Page(entities, tuple(self.sightings[index] for index in indices), self.received_at, self.broker_time)
+
+
+class Broker(ABC):
+    """One service (tenant) of a broker; closed by `with`, or by `close`.
+
+    Args:
+        connection: where it is.
+        service: the tenant; the default one when empty.
+        patience: how long to bear with a broker that is away.
+        transport: stands in for the network in tests.
+
+    Attributes:
+        flavour: which broker it is, where that matters to how it is read.
+        counts_stretches: whether `count` leaves out what is later than the query's `until`.
+        counts_types_apart: whether `count` may count an entity of several types more than once.
+
+    Raises:
+        ConfigurationError: the connection can't be used.
+    """
+
+    counts_stretches: ClassVar[bool] = True
+    counts_types_apart: ClassVar[bool] = False
+    _api_root: ClassVar[str]
+    _total_header: ClassVar[str]
+
+    def __init__(
+        self,
+        connection: BrokerConnection,
+        service: str,
+        *,
+        patience: Patience | None = None,
+        transport: httpx.BaseTransport | None = None,
+    ) -> None:
+        self.address = connection.address
+        self.service = service
+        self.flavour: Flavour = "unknown"
+        self._patience = patience or Patience()
+        self._transport = Transport(connection, self._patience, transport)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Gives the connections back."""
+        self._transport.close()
+
+    @abstractmethod
+    def probe(self, deadline: float | None = None) -> datetime:
+        """Asks for what a broker can't answer without its database; returns the broker's clock, UTC.
+
+        Raises:
+            RetriableError: the broker or its database is ill.
+            ConfigurationError: it refuses us, or does not speak this interface.
+        """
+
+    @abstractmethod
+    def describe(self, query: EntityQuery) -> str:
+        """A walk in one line, for the manifest; holds no secret."""
+
+    @abstractmethod
+    def count(self, query: EntityQuery) -> int:
+        """How many entities a query selects; a hint only, for a broker counts apart from what it shows.
+
+        Raises:
+            ContextureError: as `walk`.
+        """
+
+    def time_at(self, query: EntityQuery, place: int) -> str | None:
+        """The time that the entity at a place of a walk's order shows; a hint only, for others write meanwhile.
+
+        None where there is no such entity, it shows no time, or walks of this broker go along none.
+
+        Raises:
+            ContextureError: as `walk`.
+        """
+        del query, place
+        return None
+
+    @abstractmethod
+    def walk(self, query: EntityQuery, *, deadline_seconds: float = WALK_DEADLINE_SECONDS) -> Iterator[Page]:
+        """Everything a query selects, page by page; what is there all the while is not missed, whatever changes.
+
+        That holds while of two answers in succession one is true. An entity that changes during the walk may come
+        twice, in its old and its new content. The walk ended normally when the iterator does; whether it met all that
+        the broker counts is to be compared.
+
+        Raises:
+            RetriableError: the broker is away or ill, or took too long.
+            ConfigurationError: it refuses us or the query, or does not speak this interface.
+            RejectedError: one entity alone is too large to be read.
+        """
+
+    def sweep(self, query: EntityQuery, *, deadline_seconds: float = WALK_DEADLINE_SECONDS) -> Iterator[Page]:
+        """Once more what a query selects, in another way, for what a walk may have passed over; nothing by default.
+
+        Raises:
+            ContextureError: as `walk`.
+        """
+        del query, deadline_seconds
+        return iter(())
+
+    def _page_of(self, answer: Answer, sight: Callable[[bytes], Sighting]) -> Page:
+        """The entities of an answer, each looked at by `sight`."""
+        try:
+            entities = listed(answer.body)
+        except (ValueError, RecursionError) as error:
+            # `from None`: a decoder's words may quote the data.
+            raise self._no_broker("a JSON list of entities", error) from None
+        return Page(entities, tuple(map(sight, entities)), answer.received_at, answer.broker_time)
+
+    def _total_of(self, answer: Answer) -> int:
+        """How many entities the headers of an answer count."""
+        text = answer.headers.get(self._total_header, "")
+        if not text.isascii() or not text.isdigit() or len(text) > _LONGEST_TOTAL:
+            raise ConfigurationError(
+                f"what is at {self.address} does not say how many entities it has",
+                next_step=f"let the proxy before the broker pass the header {self._total_header}",
+            )
+        return int(text)
+
+    def _no_broker(self, expected: str, error: Exception) -> ConfigurationError:
+        return ConfigurationError(
+            f"what is at {self.address} does not answer with {expected} ({type(error).__name__})",
+            next_step=f"correct the address in the connection: what stands before {self._api_root}",
+        )

@@ -1,0 +1,459 @@
+"""Reading the history of an NGSI-LD broker: the versions of entities in an interval, in the order of the changes.
+
+The interval is read as one stretch. An answer that holds only a part of it (206) makes two stretches of it, cut at the
+time the part reaches; so what is told was answered completely, and memory holds one stretch.
+
+GS CIM 009: the temporal query language is clause 4.11, the query 5.7.4, answers that hold a part 6.3.10. Whether
+`between` holds its ends differs from broker to broker, so one millisecond more is asked for, and times are looked at.
+
+There, an attribute is the list of its instances, each with the time of its change. Told again are whole entities, or
+only what changed, as the publication's data model wants it.
+
+What happened in the past doesn't change, so pages by places don't shift, unless history itself is taken away; that
+shows in the counts.
+
+No single answer ends the pages: a broker that lost its database for a moment answers with none, or with fewer, and
+counts them. Behind a page that seems to be the last one the broker is asked again, and has to say the same.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from itertools import groupby
+from operator import attrgetter
+
+import orjson
+
+from contexture.errors import ConfigurationError, RetriableError
+from contexture.events import parse_json
+from contexture.sources.http.errors import NotOfferedError, PageTimeoutError, PageTooLargeError
+from contexture.sources.http.transport import Answer, Question
+from contexture.sources.ngsi.attributes import instances, is_plain, is_removed
+from contexture.sources.ngsi.broker import WALK_DEADLINE_SECONDS, Flavour, Page, held_itself
+from contexture.sources.ngsi.entity import EntityError, broker_time, system_time
+from contexture.sources.ngsi.entity_head import sight_linked_data
+from contexture.sources.ngsi.ngsi_ld import LinkedDataBroker, TypeQuestion, packed
+from contexture.sources.ngsi.paging import broker_text
+from contexture.sources.ngsi.query import EntityQuery
+
+TEMPORAL_ENTITIES = "/ngsi-ld/v1/temporal/entities"
+
+MILLISECOND = timedelta(milliseconds=1)
+
+_LONGEST_RANGE = 200
+
+_MOMENT = r"\d{4}-\d\d-\d\dT[^/]*?"
+
+_RANGE = re.compile(rf"\s*date-time\s+{_MOMENT}-(?P<end>{_MOMENT})/\S+\s*", re.IGNORECASE)
+
+_TIMES = {"timeproperty": "modifiedAt", "options": "sysAttrs"}
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Part of a history, UTC; its end is not in it. Both are whole milliseconds."""
+
+    start: datetime
+    end: datetime
+
+    def __contains__(self, time: datetime) -> bool:
+        return self.start <= time < self.end
+
+    def parameters(self) -> dict[str, str]:
+        """Asks for what happened in it, and perhaps right before it."""
+        asked = {"timerel": "between", "timeAt": broker_text(self.start - MILLISECOND)}
+        return {**asked, "endTimeAt": broker_text(self.end), **_TIMES}
+
+    def halves(self, told: datetime | None) -> tuple[Stretch, Stretch] | None:
+        """Two stretches, cut at the time that was told if that is inside, else in the middle; None if it can't be."""
+        cut = whole_millisecond(told) if told is not None else self.start
+        if not self.start < cut < self.end:
+            cut = whole_millisecond(self.start + (self.end - self.start) / 2)
+        if cut == self.start:
+            return None
+        return Stretch(self.start, cut), Stretch(cut, self.end)
+
+
+def whole_millisecond(time: datetime) -> datetime:
+    """The time cut to milliseconds, as brokers show them."""
+    return time.replace(microsecond=time.microsecond // 1000 * 1000)
+
+
+def history_parameters(question: TypeQuestion, stretch: Stretch) -> dict[str, str]:
+    """Asks how the selected entities changed in a stretch; paging is added by who pages."""
+    return question.selection() | stretch.parameters()
+
+
+def last_known_parameters(types: str, ids: str, before: datetime) -> dict[str, str]:
+    """Asks what was known of each attribute of these entities (joined by commas) before a time."""
+    asked = {"type": types, "id": ids, "timerel": "before", "timeAt": broker_text(before), "lastN": "1"}
+    return asked | _TIMES
+
+
+def range_end(content_range: str) -> datetime | None:
+    """The latest time that an answer holds by its Content-Range; None where that can't be told.
+
+    It is `date-time <start>-<end>/<size>`, without `lastN` in the order of time (clause 6.3.10).
+    """
+    found = _RANGE.fullmatch(content_range) if len(content_range) <= _LONGEST_RANGE else None
+    return broker_time(found["end"]) if found else None
+
+
+_HEAD = frozenset(("id", "type", "@context"))
+
+_PLAIN = frozenset(("createdAt", "modifiedAt", "deletedAt", "expiresAt"))
+
+_SCOPE = "scope"
+
+AttributeKey = tuple[str, str | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Instance:
+    """What an attribute was from a time on; content None: it was removed."""
+
+    key: AttributeKey
+    at: datetime
+    content: object
+
+
+@dataclass(frozen=True, slots=True)
+class Evolution:
+    """The instances of one entity that an answer holds, in the order of their times.
+
+    Attributes:
+        id: whose they are.
+        head: what doesn't change: id, type, and the @context where the broker sends it along.
+    """
+
+    id: str
+    head: Mapping[str, object]
+    instances: tuple[Instance, ...]
+
+    def within(self, stretch: Stretch) -> Evolution:
+        """Only what happened in a stretch."""
+        return Evolution(self.id, self.head, tuple(one for one in self.instances if one.at in stretch))
+
+    def until(self, time: datetime) -> Evolution:
+        """Only what happened before a time."""
+        return Evolution(self.id, self.head, tuple(one for one in self.instances if one.at < time))
+
+
+def parse_evolution(body: bytes) -> Evolution:
+    """Reads one entity of a temporal answer; number literals stay as they are.
+
+    Raises:
+        EntityError: it is no entity, or an instance has no time.
+    """
+    document = _document(body)
+    name = document.get("id")
+    if not isinstance(name, str):
+        raise _unreadable("an entity of the history has no id")
+    found = (one for member, value in document.items() for one in _instances(member, value))
+    head = {member: value for member, value in document.items() if member in _HEAD}
+    return Evolution(name, head, tuple(sorted(found, key=attrgetter("at"))))
+
+
+def told(evolution: Evolution, before: Evolution | None, *, whole: bool) -> Iterator[tuple[datetime, bytes]]:
+    """The entity after each of its changes, in NGSI-LD's normalized form, with the time.
+
+    Args:
+        evolution: its changes.
+        before: what was known of it before them.
+        whole: everything that was known then; else only what changed, and nothing where something was only removed.
+    """
+    held = _applied({}, before.instances) if before is not None else {}
+    for at, group in groupby(evolution.instances, key=attrgetter("at")):
+        changed = tuple(group)
+        held = _applied(held if whole else {}, changed)
+        if whole or held:
+            times = {"modifiedAt": at.isoformat().replace("+00:00", "Z")}
+            yield at, orjson.dumps({**evolution.head, **times, **_members(held)})
+
+
+def _applied(held: Mapping[AttributeKey, object], changed: Iterable[Instance]) -> dict[AttributeKey, object]:
+    now = dict(held)
+    for one in changed:
+        if one.content is None:
+            now.pop(one.key, None)
+        else:
+            now[one.key] = one.content
+    return now
+
+
+def _members(held: Mapping[AttributeKey, object]) -> dict[str, object]:
+    """Attributes as an entity has them: those with several instances as a list, the scope as it is."""
+    found: dict[str, list[object]] = {}
+    for (name, _), content in held.items():
+        found.setdefault(name, []).append(content)
+    return {name: contents[0] if len(contents) == 1 else contents for name, contents in found.items()}
+
+
+def _instances(name: str, value: object) -> Iterator[Instance]:
+    if (
+        name in _HEAD
+        or (name in _PLAIN and is_plain(value))
+        or value == []
+        or (name == _SCOPE and not _is_dated(value))
+    ):
+        return
+    for dataset_id, one in instances(name, value):
+        if not isinstance(one, dict):
+            raise _unreadable(f"the history of the attribute {name!a} holds no instances")
+        at = _time(one, "modifiedAt") or _time(one, "deletedAt") or _time(one, "createdAt")
+        if at is None:
+            raise _unreadable(f"an instance of the attribute {name!a} has no time")
+        content = one.get("value") if name == _SCOPE else one
+        yield Instance((name, dataset_id), at, None if is_removed(one) else content)
+
+
+def _is_dated(value: object) -> bool:
+    first = value[0] if isinstance(value, list) and value else value
+    return isinstance(first, dict)
+
+
+def _time(instance: Mapping[str, object], member: str) -> datetime | None:
+    return broker_time(system_time(instance.get(member)))
+
+
+def _document(body: bytes) -> dict[str, object]:
+    try:
+        value = parse_json(body)
+    except (ValueError, TypeError, RecursionError):
+        # `from None`: a decoder's words may quote the data.
+        raise _unreadable("an entity of the history is no JSON that can be read") from None
+    if not isinstance(value, dict):
+        raise _unreadable("an entity of the history is no JSON object")
+    return value
+
+
+def _unreadable(message: str) -> EntityError:
+    return EntityError(message[:200], next_step="look at the broker's answer to this query", rule="body")
+
+
+PAGE_SIZE = 100
+
+"""What every broker grants (Stellio's largest)."""
+
+_LONGEST_NUMBER = 18  # digits
+
+_NEXT_PAGE = "next-page"
+
+_COUNT = "ngsild-results-count"
+
+
+@dataclass(slots=True)
+class TemporalPaging:
+    """Where a reader is in the entities of one answer after the other.
+
+    Attributes:
+        flavour: Mintaka, which reads Orion-LD's history, has anchors (`pageAnchor`, `Next-Page`); others `offset`.
+        over: whether nothing is left to be asked.
+    """
+
+    flavour: Flavour
+    over: bool = False
+    _offset: int = 0
+    _anchor: str = ""
+    _total: int | None = None
+    _met: set[str] = field(default_factory=set)
+    _seems_over: bool = False
+
+    def parameters(self) -> dict[str, str]:
+        """Asks for the next page."""
+        if self._anchor or self.flavour == "orion-ld":
+            return {"pageSize": str(PAGE_SIZE)} | ({"pageAnchor": self._anchor} if self._anchor else {})
+        return {"limit": str(PAGE_SIZE), "offset": str(self._offset), "count": "true"}
+
+    def advance(self, ids: Iterable[str], headers: Mapping[str, str]) -> None:
+        """Goes behind a page.
+
+        Raises:
+            RetriableError: history was taken away meanwhile, or the broker does not go on to another page.
+        """
+        page = tuple(ids)
+        if page and self._met.issuperset(page) and not self._is_asked_again():
+            # It would be asked for until the deadline.
+            raise _same_again()
+        self._met.update(page)
+        self._offset += len(page)
+        following = headers.get(_NEXT_PAGE, "")
+        total = _number(headers.get(_COUNT, ""))
+        if self._total is not None and total != self._total:
+            raise _changed()
+        self._total = total
+        ends = not page or not self._is_more(following)
+        self.over = ends and self._seems_over
+        self._seems_over = ends
+        if not ends or self.flavour != "orion-ld":
+            # The last page of anchors is asked for again: nothing leads behind it.
+            self._anchor = following
+        if self.over and total is not None and len(self._met) < total:
+            raise _changed()
+
+    def _is_asked_again(self) -> bool:
+        return self._seems_over and self.flavour == "orion-ld"
+
+    def _is_more(self, following: str) -> bool:
+        if following or self.flavour == "orion-ld":
+            return bool(following)
+        return self._total is None or self._offset < self._total
+
+
+def _number(text: str) -> int | None:
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= _LONGEST_NUMBER else None
+
+
+def _same_again() -> RetriableError:
+    return RetriableError(
+        "the broker answers another page of its history with entities that it has answered already",
+        next_step="nothing, if much was written meanwhile: the run is retried. If it stays so, the broker takes no "
+        "notice of `offset`: backfill an interval that is archived",
+    )
+
+
+def _changed() -> RetriableError:
+    return RetriableError(
+        "the broker's history changed while it was read",
+        next_step="nothing; the run is retried. If it stays so, compare what the broker counts with what it shows",
+    )
+
+
+INSTANCES_AT_ONCE = 50_000
+
+"""A stretch with more is cut: what memory holds."""
+
+
+class _TooMuchError(Exception):
+    """A stretch is too long; `reached` is the time up to which a part was answered."""
+
+    def __init__(self, reached: datetime | None) -> None:
+        super().__init__(reached)
+        self.reached = reached
+
+
+class HistoryBroker(LinkedDataBroker):
+    """One tenant of an NGSI-LD broker that keeps a history; arguments as `LinkedDataBroker`."""
+
+    def history(
+        self,
+        query: EntityQuery,
+        interval: Stretch,
+        *,
+        whole: bool = True,
+        deadline_seconds: float = WALK_DEADLINE_SECONDS,
+    ) -> Iterator[Page]:
+        """The selected entities after each of their changes, in the order of these (then by id).
+
+        Deletions are not told: brokers keep them apart, or not at all.
+
+        Args:
+            query: which entities.
+            interval: the changes of which time; by `modifiedAt`, the broker's clock.
+            whole: tell all that was known of an entity then; else only what changed.
+            deadline_seconds: after which no more is asked.
+
+        Raises:
+            NotOfferedError: the broker keeps no history, or shows none.
+            RetriableError: it is away or ill, took too long, or history was taken away meanwhile.
+            ConfigurationError: it refuses us or the query, or more happened at one moment than it shows.
+            EntityError: what it shows is no history.
+        """
+        deadline = self._patience.clock() + deadline_seconds
+        names = query.types or self._types_twice(query.type_pattern, deadline)
+        questions = tuple(TypeQuestion(query, types) for types in packed(names))
+        waiting = [interval]
+        while waiting:
+            stretch = waiting.pop()
+            try:
+                page = self._told(questions, stretch, whole, deadline)
+            except (_TooMuchError, PageTimeoutError, PageTooLargeError) as error:
+                waiting.extend(reversed(self._halves(stretch, error)))
+            else:
+                if page is not None:
+                    yield page
+
+    def _types_twice(self, pattern: str | None, deadline: float) -> tuple[str, ...]:
+        """The types there are, when two answers agree: one without a type leaves out all its changes."""
+        names = tuple(self._types_like(pattern, deadline))
+        if set(names) != set(self._types_like(pattern, deadline)):
+            raise RetriableError(
+                f"the context broker at {self.address} answered with two different lists of types",
+                next_step="nothing; the run is retried. If it stays so, see whether the broker reaches its database",
+            )
+        return names
+
+    def _told(self, questions: tuple[TypeQuestion, ...], stretch: Stretch, whole: bool, deadline: float) -> Page | None:
+        changes: dict[str, list[tuple[datetime, bytes]]] = {}
+        last: Answer | None = None
+        for question in questions:
+            found: dict[str, Evolution] = {}
+            for answer, evolutions in self._pages(history_parameters(question, stretch), deadline, takes_parts=False):
+                last, kept = answer, (evolution.within(stretch) for evolution in evolutions)
+                found |= {one.id: one for one in kept if one.instances and one.id not in changes}
+                self._bound(found, stretch)
+            before = self._before(question.types, found, stretch.start, deadline) if whole else {}
+            changes |= {name: list(told(one, before.get(name), whole=whole)) for name, one in found.items()}
+        rows = sorted((at, name, body) for name, told_of in changes.items() for at, body in told_of)
+        if last is None or not rows:
+            return None
+        bodies = [body for _, _, body in rows]
+        return Page(bodies, tuple(map(sight_linked_data, bodies)), last.received_at, last.broker_time)
+
+    def _before(
+        self, types: str, changed: dict[str, Evolution], time: datetime, deadline: float
+    ) -> dict[str, Evolution]:
+        """What was known of the changed entities before a time."""
+        known: dict[str, Evolution] = {}
+        for ids in packed(changed):
+            parameters = last_known_parameters(types, ids, time)
+            for _, evolutions in self._pages(parameters, deadline, takes_parts=True):
+                known |= {evolution.id: evolution.until(time) for evolution in evolutions}
+        return known
+
+    def _pages(
+        self, parameters: dict[str, str], deadline: float, *, takes_parts: bool
+    ) -> Iterator[tuple[Answer, list[Evolution]]]:
+        """All pages of a question; one that was answered in part is too much, unless parts are what was asked for."""
+        paging, asked = TemporalPaging(self.flavour), {**parameters, **held_itself(self.flavour)}
+        while not paging.over:
+            answer = self._asked(asked | paging.parameters(), deadline)
+            if answer.is_partial and not takes_parts:
+                raise _TooMuchError(range_end(answer.headers.get("content-range", "")))
+            evolutions = [parse_evolution(body) for body in self._page_of(answer, sight_linked_data).entities]
+            paging.advance((evolution.id for evolution in evolutions), answer.headers)
+            if not evolutions:
+                self.probe(deadline)
+            yield answer, evolutions
+            if not paging.over:
+                self._transport.rest(deadline)
+
+    def _asked(self, parameters: dict[str, str], deadline: float) -> Answer:
+        question = Question("GET", TEMPORAL_ENTITIES, self._headers, parameters, takes_parts=True)
+        try:
+            return self._transport.ask(question, deadline)
+        except NotOfferedError as error:
+            raise NotOfferedError(
+                f"the context broker at {self.address} shows no history",
+                next_step=f"let it keep one and answer {TEMPORAL_ENTITIES} (Orion-LD: -troe, and Mintaka behind the "
+                "same address), or backfill an interval that is archived",
+            ) from error
+
+    def _bound(self, found: dict[str, Evolution], stretch: Stretch) -> None:
+        too_many = sum(len(one.instances) for one in found.values()) > INSTANCES_AT_ONCE
+        if too_many and stretch.halves(None) is not None:
+            raise _TooMuchError(None)
+
+    def _halves(self, stretch: Stretch, error: Exception) -> tuple[Stretch, Stretch]:
+        halves = stretch.halves(error.reached if isinstance(error, _TooMuchError) else None)
+        if halves is not None:
+            return halves
+        if not isinstance(error, _TooMuchError):
+            raise error
+        raise ConfigurationError(
+            f"more happened at {stretch.start.isoformat()} than the context broker at {self.address} shows at once",
+            next_step="let it answer with more instances of an attribute, or select fewer entities",
+        ) from None

@@ -1,0 +1,242 @@
+"""Reading every entity of a list that changes at the same time: a cursor on a time instead of page numbers.
+
+The broker is asked for `field >= cursor` in order of (field, id, type), and the cursor moves to the last time of the
+page. Three things make that safe:
+
+- what stands at the cursor comes again with the next page (`>=`, for a broker keeps times finer than it shows them);
+  such repeats are dropped here;
+- where more than a page shares one millisecond, the offset steps instead. Pages then overlap by one row, and when that
+  row isn't there again, something before it went away: the group is read again from its start;
+- a time is believed only when it is not before the cursor and not ahead of the broker's own clock, and two rows have to
+  vouch for a new cursor: a user attribute named like the broker's time may say anything;
+- a page that shows none of the rows at the cursor is believed when the next answer begins alike: they may have changed
+  meanwhile, or the broker answered with a page from further on;
+- no single answer ends a walk. A page that is not full may have been cut short, and a broker without its database
+  answers with none at all. So the walk goes on from the last row it was shown, and ends where a second answer shows
+  nothing beyond that row. An empty page has to come twice.
+
+A walk that ends at a time (one slice of several) asks for the range in one condition, so that the broker, and no shown
+time, says what belongs to it. What stands exactly at that time may be met by the next slice too; so may what a first
+slice meets beyond its end, for it starts without any condition, to meet what never had a time.
+
+A cut is a time, and any time will do: the slices cover all times there are, whoever chose it. So a cut may come from a
+look at some place of an order that changes meanwhile, and be wrong; then slices differ in size, and nothing is missed.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from itertools import pairwise
+from typing import Protocol
+
+from contexture.errors import RetriableError
+from contexture.sources.ngsi.entity_head import Sighting, moment
+from contexture.sources.ngsi.query import EntityQuery, KeysetField
+
+CLOCK_MARGIN = timedelta(seconds=5)
+
+"""How far ahead of the broker's Date a time may be: that header is cut to seconds, and broker nodes differ a little."""
+
+MAX_RESTARTS = 100
+
+_MOST_SHORT_PAGES = 2
+
+_VOUCHING_ROWS = 2
+
+_SMALLEST_PAGE = 2  # so that pages can overlap by a row and still get on
+
+_Key = tuple[str | None, str | None, str | None, str | None]
+
+
+class PageOfRows(Protocol):
+    """What the cursor looks at of one answer."""
+
+    @property
+    def sightings(self) -> Sequence[Sighting]:
+        """The rows in the broker's order."""
+
+    @property
+    def broker_time(self) -> datetime:
+        """The broker's clock when it answered."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What a page means: the indices of rows not seen before, and where to go on; None at the end of the walk."""
+
+    fresh: tuple[int, ...]
+    following: KeysetCursor | None
+
+
+@dataclass(frozen=True, slots=True)
+class KeysetCursor:
+    """A place in the walk; asks for `limit` rows from `offset` on, among those at or after `since`, up to `until`."""
+
+    field: KeysetField
+    since: str | None
+    limit: int
+    offset: int = 0
+    expected: Sighting | None = None
+    restarts: int = 0
+    until: str | None = None
+    short_pages: int = 0
+    began_with: _Key | None = None
+    seen: Mapping[_Key, datetime | None] = dataclasses.field(default_factory=dict, repr=False)
+
+    @classmethod
+    def start(cls, query: EntityQuery) -> KeysetCursor:
+        """The first place of a query's walk."""
+        return cls(query.field, query.since, max(_SMALLEST_PAGE, query.page_size), until=query.until)
+
+    def parameters(self, query: EntityQuery) -> dict[str, str]:
+        """The URL parameters of the page to ask for here."""
+        return query.page_parameters(since=self.since, offset=self.offset, limit=self.limit)
+
+    def halved(self) -> KeysetCursor:
+        """The same place with pages half as large; the smallest page has two rows."""
+        return replace(self, limit=max(_SMALLEST_PAGE, self.limit // 2))
+
+    def advance(self, page: PageOfRows) -> Step:
+        """Takes in the page that was asked for here.
+
+        Raises:
+            RetriableError: the order of entities with one and the same time changed again and again while they were
+                read.
+        """
+        rows = page.sightings
+        fresh, read = self._sift(rows)
+        if self._shifted(rows):
+            return Step(fresh, self._restarted(read))
+        if self._is_out_of_touch(rows):
+            return Step((), replace(self, began_with=_keys(rows)[0], restarts=self._next_restart()))
+        is_short = len(rows) < self.limit
+        short_pages = self.short_pages + 1 if is_short else 0
+        if short_pages > _MOST_SHORT_PAGES or (short_pages > 1 and not fresh):
+            return Step(fresh, None)
+        following = self._following(rows, read, self._latest(page.broker_time))
+        following = following and replace(following, short_pages=short_pages, began_with=None)
+        return Step(fresh, following)
+
+    def _is_out_of_touch(self, rows: Sequence[Sighting]) -> bool:
+        """Whether a page begins beyond the cursor, where rows were met, and the answer before it began otherwise."""
+        first, here = moment(rows[0].time(self.field)) if rows else None, moment(self.since)
+        if first is None or here is None or not self.seen or self.offset:
+            return False
+        return _cut(first) > here and _keys(rows)[0] != self.began_with
+
+    def _following(
+        self, rows: Sequence[Sighting], read: Mapping[_Key, datetime | None], latest: datetime
+    ) -> KeysetCursor | None:
+        reached = self._reached(rows, latest)
+        if reached is None:
+            return self._stepped(rows, read) if rows else self
+        return None if self._ends_before(reached) else self._moved(reached, rows, read)
+
+    def _latest(self, broker_time: datetime) -> datetime:
+        """The latest time that a row here can have."""
+        latest, end = broker_time + CLOCK_MARGIN, moment(self.until)
+        return latest if end is None or self.since is None else min(latest, end)
+
+    def _ends_before(self, reached: datetime) -> bool:
+        end = moment(self.until)
+        return end is not None and reached > end
+
+    def _sift(self, rows: Sequence[Sighting]) -> tuple[tuple[int, ...], dict[_Key, datetime | None]]:
+        read = dict(self.seen)
+        fresh = []
+        for index, (row, key) in enumerate(zip(rows, _keys(rows), strict=True)):
+            if key not in read or (row.id is None and self.offset):
+                fresh.append(index)
+            read[key] = moment(row.time(self.field))
+        return tuple(fresh), read
+
+    def _shifted(self, rows: Sequence[Sighting]) -> bool:
+        return self.expected is not None and (not rows or rows[0].identity != self.expected.identity)
+
+    def _restarted(self, read: Mapping[_Key, datetime | None]) -> KeysetCursor:
+        return replace(self, offset=0, expected=None, restarts=self._next_restart(), short_pages=0, seen=read)
+
+    def _next_restart(self) -> int:
+        if self.restarts >= MAX_RESTARTS:
+            raise RetriableError(
+                f"entities with one and the same {self.field} changed places {MAX_RESTARTS} times while they were read",
+                next_step="let the run be retried; if it stays so, ask for larger pages or read when less is written",
+            )
+        return self.restarts + 1
+
+    def _reached(self, rows: Sequence[Sighting], latest: datetime) -> datetime | None:
+        """Where the cursor may move to; None where the page gives no reason to move."""
+        here = moment(self.since)
+        times = [moment(row.time(self.field)) for row in rows]
+        believed = [time for time in times if time is not None and time <= latest and (here is None or time >= here)]
+        reached = min(believed[-_VOUCHING_ROWS:], default=None)
+        return reached if here is None or reached is None or _cut(reached) > here else None
+
+    def _moved(self, reached: datetime, rows: Sequence[Sighting], read: Mapping[_Key, datetime | None]) -> KeysetCursor:
+        last = set(_keys(rows))
+        kept = {key: time for key, time in read.items() if key in last or (time is not None and time >= reached)}
+        return KeysetCursor(self.field, broker_text(reached), self.limit, until=self.until, seen=kept)
+
+    def _stepped(self, rows: Sequence[Sighting], read: Mapping[_Key, datetime | None]) -> KeysetCursor:
+        return replace(self, offset=self.offset + len(rows) - 1, expected=rows[-1], seen=read)
+
+
+def broker_text(time: datetime) -> str:
+    """A moment (UTC) as brokers write it: cut to milliseconds, never rounded up."""
+    return f"{time.replace(tzinfo=None).isoformat(timespec='milliseconds')}Z"
+
+
+def _cut(time: datetime) -> datetime:
+    return time.replace(microsecond=time.microsecond // 1000 * 1000)
+
+
+def _keys(rows: Sequence[Sighting]) -> list[_Key]:
+    """By what each row of a page is known again; what has no id by its times and its place among those sharing them."""
+    nameless = Counter[_Key]()
+    keys = list[_Key]()
+    for row in rows:
+        key: _Key = (*row.identity, row.modified)
+        if row.id is None:
+            nameless[key] += 1
+            key = (row.path, f"{row.created} {nameless[key]}", None, row.modified)
+        keys.append(key)
+    return keys
+
+
+PAGES_WORTH_A_SLICE = 4
+
+"""A slice costs a look at the broker and a page that is not full."""
+
+
+def slice_count(entities: int, page_size: int, most: int) -> int:
+    """Into how many slices a walk that meets so many entities is worth cutting, 1 to `most`."""
+    return max(1, min(most, entities // (PAGES_WORTH_A_SLICE * page_size)))
+
+
+def cut_places(entities: int, slices: int) -> tuple[int, ...]:
+    """The places in a walk's order at which slices of one size begin; the first needs none."""
+    return tuple(entities * number // slices for number in range(1, slices))
+
+
+def sliced(query: EntityQuery, cuts: Iterable[str | None]) -> tuple[EntityQuery, ...]:
+    """The slices of a walk, in its order; together they meet what it would.
+
+    Args:
+        query: a walk from the first entity to the last.
+        cuts: times as the broker shows them; what is no time, or not later than the one before, cuts nothing.
+    """
+    bounds = (None, *_rising(cuts), None)
+    return tuple(replace(query, since=since, until=until) for since, until in pairwise(bounds))
+
+
+def _rising(cuts: Iterable[str | None]) -> Iterable[str]:
+    last: datetime | None = None
+    for cut in cuts:
+        time = moment(cut)
+        if time is not None and (last is None or time > last):
+            last = time
+            yield broker_text(time)

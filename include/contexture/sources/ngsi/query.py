@@ -1,0 +1,207 @@
+"""Which entities to request, as the closed list of URL parameters that a broker understands.
+
+A broker ignores parameters it doesn't know (a misspelt `tpye` returns everything), so nothing free-form gets here.
+
+Servers and proxies refuse addresses beyond some size (many at 8 kB, some at 2), while a query in a body has a megabyte.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+from urllib.parse import urlencode
+
+import msgspec
+
+from contexture.errors import ConfigurationError
+from contexture.sources.http.transport import Question
+
+LONGEST_ADDRESS = 2000
+
+"""Characters of path and parameters, as they are sent, up to which entities are asked for by GET."""
+
+_ENTITIES = "/v2/entities"
+
+_QUERY = "/v2/op/query"
+
+_PAGING = ("limit", "offset", "options", "orderBy")
+
+_EXPRESSION = ("q", "mq", "georel", "geometry", "coords")
+
+_ANY_ID = ".*"
+
+
+def entities_question(headers: Mapping[str, str], parameters: Mapping[str, str]) -> Question:
+    """The request for entities that these URL parameters select; both ways give the same rows in the same order.
+
+    Args:
+        headers: the scope of the question.
+        parameters: of the closed list in `contexture.sources.ngsi.query`.
+    """
+    if len(f"{_ENTITIES}?{urlencode(parameters)}") <= LONGEST_ADDRESS:
+        return Question("GET", _ENTITIES, headers, parameters)
+    paging = {name: value for name, value in parameters.items() if name in _PAGING}
+    with_body = {**headers, "content-type": "application/json"}
+    return Question("POST", _QUERY, with_body, paging, msgspec.json.encode(_body(parameters)))
+
+
+def _body(parameters: Mapping[str, str]) -> dict[str, object]:
+    expression = {name: parameters[name] for name in _EXPRESSION if name in parameters}
+    body: dict[str, object] = {"entities": _selectors(parameters)}
+    body |= {name: parameters[name].split(",") for name in ("attrs", "metadata") if name in parameters}
+    return body | ({"expression": expression} if expression else {})
+
+
+def _selectors(parameters: Mapping[str, str]) -> list[dict[str, str]]:
+    """One selector for each id and type: in a body each is one name, never a list. The id always needs a condition."""
+    return [{**identifier, **kind} for identifier in _ids(parameters) for kind in _types(parameters)]
+
+
+def _ids(parameters: Mapping[str, str]) -> list[dict[str, str]]:
+    if "id" in parameters:
+        return [{"id": one} for one in parameters["id"].split(",")]
+    return [{"idPattern": parameters.get("idPattern", _ANY_ID)}]
+
+
+def _types(parameters: Mapping[str, str]) -> list[dict[str, str]]:
+    if "type" in parameters:
+        return [{"type": name} for name in parameters["type"].split(",")]
+    return [{"typePattern": parameters["typePattern"]} if "typePattern" in parameters else {}]
+
+
+KeysetField = Literal["dateCreated", "dateModified"]
+
+MAX_PAGE_SIZE = 1000
+
+BUILTINS = ("dateCreated", "dateModified", "dateExpires", "servicePath")
+
+METADATA = "dateModified,*"
+
+"""The metadata of every page. An attribute of the user then carries `dateModified`, and a builtin carries nothing.
+
+This alone distinguishes a user's attribute called `dateModified` from the builtin that it hides. One builtin is enough:
+each one more would be another name that the metadata of users cannot have.
+"""
+
+_CONDITIONS = re.compile(r"(?:'[^']*'|[^;'])+|'")
+
+_CONDITION_NAME = re.compile(r"\s*!?\s*([^=!<>~:]*)")
+
+
+@dataclass(frozen=True, slots=True)
+class EntityQuery:
+    """A selection of entities in one service path, and the order they are walked in.
+
+    Attributes:
+        service_path: `/a`, or `/a/#` with everything below it; sent as a header.
+        type_pattern: a regular expression for types, in place of `types`.
+        q: the user's own conditions; the walk adds its own to them.
+        mq: conditions on metadata.
+        attributes: the user attributes wanted; all when empty.
+        field: the time the walk goes along. `dateCreated` never moves; `dateModified` tells what changed.
+        since: where the walk starts, as the broker writes times; from the first entity when None.
+        until: where it ends: what has this time or an earlier one is met, and little beyond; to the end when None.
+        page_size: entities asked for at once, 1 to 1000.
+        identities_only: leaves the user attributes out.
+        ids: these entities alone.
+
+    Raises:
+        ConfigurationError: a value that no broker takes, or a condition of `q` on the field the walk needs for itself.
+    """
+
+    service_path: str = "/"
+    types: tuple[str, ...] = ()
+    id_pattern: str | None = None
+    q: str | None = None
+    attributes: tuple[str, ...] = ()
+    georel: str | None = None
+    geometry: str | None = None
+    coords: str | None = None
+    field: KeysetField = "dateCreated"
+    since: str | None = None
+    page_size: int = MAX_PAGE_SIZE
+    identities_only: bool = False
+    type_pattern: str | None = None
+    mq: str | None = None
+    until: str | None = None
+    ids: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.service_path.startswith("/"):
+            raise _mistake(f"the service path {self.service_path!r} does not start with /", "source.service_path")
+        if not 1 <= self.page_size <= MAX_PAGE_SIZE:
+            raise _mistake(f"a page of {self.page_size} is not between 1 and {MAX_PAGE_SIZE}", "source.page_size")
+        if self.types and self.type_pattern:
+            raise _mistake("types and type_pattern exclude each other", "source.types or type_pattern")
+        if self.ids and self.id_pattern:
+            raise _mistake("ids and id_pattern exclude each other", "source.ids or id_pattern")
+        geo = (self.georel, self.geometry, self.coords)
+        if any(geo) and not all(geo):
+            raise _mistake("georel, geometry and coords go together", "source.georel, geometry and coords")
+        if self.field in condition_names(self.q):
+            # Two conditions on one field become one repeated key in the broker's database, which keeps only one.
+            raise _mistake(f"q has a condition on {self.field}, which this walk needs for itself", "source.query")
+
+    @property
+    def known_path(self) -> str | None:
+        """The service path of every entity in the answer, None where the header asks for more than one."""
+        path = self.service_path
+        if "," in path or path.endswith("#"):
+            return None
+        return path.rstrip("/") or "/"
+
+    def page_parameters(self, *, since: str | None, offset: int, limit: int) -> dict[str, str]:
+        """The URL parameters of one page of the walk."""
+        wanted = () if self.identities_only else (self.attributes or ("*",))
+        parameters = {
+            "limit": str(limit),
+            "offset": str(offset),
+            "options": "skipForwarding",
+            "attrs": ",".join((*BUILTINS, *(name for name in wanted if name not in BUILTINS))),
+            "metadata": METADATA,
+            "orderBy": f"{self.field},id,type",
+        }
+        return parameters | self._selection(since)
+
+    def count_parameters(self) -> dict[str, str]:
+        """The URL parameters that ask how many entities there are, from `since` on."""
+        parameters = {"limit": "1", "offset": "0", "options": "count,skipForwarding", "attrs": "servicePath"}
+        return parameters | self._selection(self.since)
+
+    def describe(self) -> str:
+        """The walk in one line, for the manifest; holds no secret."""
+        parameters = self.page_parameters(since=self.since, offset=0, limit=self.page_size)
+        return " ".join((self.service_path, *(f"{name}={value}" for name, value in parameters.items())))
+
+    def _selection(self, since: str | None) -> dict[str, str]:
+        given = {
+            "type": ",".join(self.types),
+            "typePattern": self.type_pattern,
+            "id": ",".join(self.ids),
+            "idPattern": self.id_pattern,
+            "q": ";".join(part for part in ((self.q or "").strip().strip(";"), self._stretch(since)) if part),
+            "mq": (self.mq or "").strip().strip(";"),
+            "georel": self.georel,
+            "geometry": self.geometry,
+            "coords": self.coords,
+        }
+        return {name: value for name, value in given.items() if value}
+
+    def _stretch(self, since: str | None) -> str | None:
+        """The condition on the field of the walk, in one: brokers keep only one of two on the same field."""
+        if since is None:
+            # No condition at all: entities without a time of their own match none.
+            return None
+        return f"{self.field}>={since}" if self.until is None else f"{self.field}=={since}..{self.until}"
+
+
+def condition_names(q: str | None) -> frozenset[str]:
+    """The names that the conditions of a `q` are about, dotted paths cut at the first dot."""
+    found = (_CONDITION_NAME.match(part) for part in _CONDITIONS.findall(q or ""))
+    return frozenset(match[1].strip().split(".")[0].strip("'") for match in found if match)
+
+
+def _mistake(message: str, where: str) -> ConfigurationError:
+    return ConfigurationError(message, next_step=f"correct {where} of the publication")

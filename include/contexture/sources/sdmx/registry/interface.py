@@ -1,0 +1,244 @@
+"""What is requested of a structure registry, and what it returns: the interface that its clients implement."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Literal, Protocol, Self
+
+from contexture.errors import ConfigurationError
+
+
+class FormatNotOfferedError(ConfigurationError):
+    """The registry answers in another format than it was asked for."""
+
+
+class LogResetError(ConfigurationError):
+    """The registry's log ends before what was already told of it: it is another log."""
+
+
+ANY = "*"
+
+RegistryFlavour = Literal["fmr", "generic"]
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """One bounded request for structures with their content.
+
+    Attributes:
+        kind: class as in URNs (`Codelist`), or `*`.
+        agency, id, version: one each, or `*` for all.
+    """
+
+    kind: str = ANY
+    agency: str = ANY
+    id: str = ANY
+    version: str = ANY
+
+    def __str__(self) -> str:
+        return f"{self.kind}={self.agency}:{self.id}({self.version})"
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """Everything that a registry holds for this client: complete, and never empty.
+
+    Attributes:
+        urns: of maintainable artefacts, each once, in the registry's order.
+        other_names: URNs in `urns` by the URN that the same artefact has in another format, where that was seen
+            (a 2.1 `ContentConstraint` is a `DataConstraint` elsewhere).
+        unnamed: artefacts that can't be told by a URN.
+        last_modified: the registry's word for when anything of it changed; None where it gives none.
+    """
+
+    urns: tuple[str, ...]
+    other_names: Mapping[str, str] = field(default_factory=dict)
+    unnamed: int = 0
+    last_modified: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A whole answer with structures, in a file of the caller's.
+
+    Attributes:
+        media_type: the one that was asked for; the first bytes say nothing else.
+        path: the file.
+        size: bytes in it.
+        received_at: when the last of them came.
+        last_modified: the registry's word, to be given back as `unless_modified_since`; None where it gives none.
+    """
+
+    media_type: str
+    path: Path
+    size: int
+    received_at: datetime
+    last_modified: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NotModified:
+    """Nothing that the question selects was added, modified or deleted since. It says nothing else."""
+
+
+@dataclass(frozen=True, slots=True)
+class NotExpressible:
+    """It is there, and the registry gives nothing of it in the format that was asked for.
+
+    Attributes:
+        reason: what the registry said, in our words.
+    """
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class RegistryTransaction:
+    """One transaction of a registry's log.
+
+    Attributes:
+        id: of the registry; later ones are greater.
+        at: when.
+        action: such as Append, Merge, Replace, FullReplace, Delete.
+        changed: URNs of maintainable artefacts that it added or modified.
+        deleted: those that it deleted.
+        added: those among the changed that were not there before it, as far as the registry says so.
+    """
+
+    id: int
+    at: datetime
+    action: str
+    changed: tuple[str, ...] = ()
+    deleted: tuple[str, ...] = ()
+    added: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """Which transactions of structures a registry's log has in a stretch of time; not what they did.
+
+    Attributes:
+        before: id of the last transaction before it; 0 for none.
+        ids: of those in it, rising.
+        is_whole: whether the log reaches back to its beginning; else older ones than `ids` may be in it too.
+    """
+
+    before: int = 0
+    ids: tuple[int, ...] = ()
+    is_whole: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """What a registry's log tells.
+
+    Attributes:
+        newest: the last id there is; 0 where nothing ever happened.
+        transactions: those above `after` and above `gap_until`, in order. Their last id may be below `newest`: what is
+            not told yet comes with a later question.
+        gap_until: transactions above `after` up to this id aren't told fully; None where all are.
+    """
+
+    newest: int
+    transactions: tuple[RegistryTransaction, ...] = ()
+    gap_until: int | None = None
+
+
+class Registry(Protocol):
+    """A structure registry, over one connection; to be closed, or used as a context manager.
+
+    Every method raises `RegistryUnavailableError` (a `RetriableError`) when the registry is away, ill, or answers with
+    less than a whole message, after three tries; and `ConfigurationError` when a person has to change something.
+    """
+
+    @property
+    def flavour(self) -> RegistryFlavour:
+        """`fmr` for a Fusion (Metadata) Registry and its kin."""
+
+    @property
+    def address(self) -> str:
+        """Where it is, without secrets."""
+
+    @property
+    def product(self) -> str:
+        """What it says that it is, such as `FMR 12.4.2`; for people."""
+
+    @property
+    def has_log(self) -> bool:
+        """Whether `transactions` can be asked."""
+
+    @property
+    def has_history(self) -> bool:
+        """Whether `read_one` can go back in time; `as_of` is left out of the question where it can't."""
+
+    def probe(self) -> None:
+        """Returns when the registry is well."""
+
+    def held(self, media_type: str | None = None) -> Held:
+        """Everything there is, by stubs.
+
+        Args:
+            media_type: the format that structures will be read in; where no format of the registry lists all kinds,
+                what this one lists is named as it names it.
+        """
+
+    def unchanged_since(self, last_modified: str) -> bool:
+        """Whether nothing was added, modified or deleted since `held().last_modified`; False says nothing at all."""
+
+    def queries(self, urns: Sequence[str]) -> tuple[Query, ...]:
+        """Bounded questions that together cover these structures, in a stable order; one may answer more than these.
+
+        A structure that its answer lacks is to be asked for alone.
+        """
+
+    def read(
+        self, query: Query, media_type: str, into: Path, *, unless_modified_since: str | None = None
+    ) -> Reply | NotModified | NotExpressible | None:
+        """The answer to one question, written to the file `into` (replaced if it is there); None: nothing is selected.
+
+        Args:
+            query: what is asked for.
+            media_type: the format.
+            into: the file.
+            unless_modified_since: `last_modified` of an earlier reply to the same question.
+
+        Raises:
+            ReplyTooLargeError: it has more bytes than the connection allows: ask for less at once.
+        """
+
+    def read_one(
+        self, urn: str, media_type: str, into: Path, *, as_of: datetime | None = None
+    ) -> Reply | NotExpressible | None:
+        """One structure; None: the registry says that it holds no such thing (then, where `as_of` is given).
+
+        The message may hold others of the same agency, id and version beside it; their URNs tell them from it.
+
+        Args:
+            urn: of the structure.
+            media_type: the format.
+            into: the file.
+            as_of: the moment it is wanted of.
+        """
+
+    def transactions(self, after: int | None) -> Log:
+        """What happened after a transaction of the log; only with `has_log`.
+
+        Args:
+            after: id of the last one known; None asks for `newest` alone.
+        """
+
+    def period(self, start: datetime, end: datetime) -> Period:
+        """Which transactions happened in a stretch of time, its end excluded; only with `has_log`."""
+
+    def close(self) -> None:
+        """Gives the connections back."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...

@@ -1,0 +1,232 @@
+"""Lists of a registry's structures without content: all of them, or whether it has one."""
+
+from __future__ import annotations
+
+import tempfile
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+
+from contexture.sources.http.errors import IncompleteReplyError
+from contexture.sources.sdmx.errors import StructureMessageError
+from contexture.sources.sdmx.formats import format_of, other_format, same_artefact, splittable
+from contexture.sources.sdmx.registry.interface import ANY, Held, Query
+from contexture.sources.sdmx.registry.structures import Contents
+from contexture.sources.sdmx.registry.transport import NOT_FOUND, NOT_MODIFIED, OK, Question
+from contexture.sources.sdmx.splitting import split
+from contexture.sources.sdmx.urn import Urn
+
+_TOGETHER_FROM = 4
+
+_WANTED_SHARE = 0.5
+
+
+def planned(urns: Sequence[str], held: Iterable[str] = ()) -> tuple[Query, ...]:
+    """Questions that together cover these structures, each kind of each agency in one where that is worth it.
+
+    Args:
+        urns: what is wanted.
+        held: everything there is, where that is known: it tells how much a question would bring that nobody wants.
+    """
+    wanted: dict[tuple[str, str], list[Urn]] = {}
+    for urn in dict.fromkeys(urns):
+        named = Urn.parse(urn)
+        wanted.setdefault((named.class_name, named.agency), []).append(named)
+    there = Counter((named.class_name, named.agency) for named in map(Urn.parse, held))
+    questions: list[Query] = []
+    for (kind, agency), group in sorted(wanted.items()):
+        of_all = max(there[kind, agency], len(group))
+        if len(group) >= _TOGETHER_FROM and len(group) >= of_all * _WANTED_SHARE:
+            questions.append(Query(kind, agency))
+        else:
+            questions += [Query(kind, agency, named.id, named.version) for named in group]
+    return tuple(questions)
+
+
+def exactly(urn: str) -> Query:
+    """The question for one structure.
+
+    Raises:
+        ValueError: it is no URN.
+    """
+    named = Urn.parse(urn).maintainable()
+    return Query(named.class_name, named.agency, named.id, named.version)
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """One answer of stubs.
+
+    Attributes:
+        urns: in its order.
+        unnamed: stubs without a URN.
+        last_modified: of the answer.
+        is_said: it lists something, or the registry said that there is nothing; else it just was empty.
+    """
+
+    urns: tuple[str, ...] = ()
+    unnamed: int = 0
+    last_modified: str | None = None
+    is_said: bool = False
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it lists nothing, which no registry is believed."""
+        return not self.urns and not self.unnamed
+
+
+def listed(path: Path, media_type: str, who: str, last_modified: str | None = None) -> Listing:
+    """What a message of stubs lists; nothing where it is a message without structures.
+
+    Args:
+        path: of the message.
+        media_type: what the registry says that it is.
+        who: for messages.
+        last_modified: of the answer.
+
+    Raises:
+        IncompleteReplyError: it is no whole message, or says itself that it is not all.
+    """
+    with path.open("rb") as stream:
+        artefacts = split(stream, media_type)
+        try:
+            found = [artefact.urn for artefact in artefacts]
+        except StructureMessageError as error:
+            raise _incomplete(f"the list of structures of {who} is no whole message: {error.message}") from error
+    if notices := [finding for finding in artefacts.findings if finding.code == "notice"]:
+        raise _incomplete(f"the list of structures of {who} comes with a notice: {notices[0].message}")
+    urns = [urn for urn in found if urn is not None]
+    return Listing(tuple(dict.fromkeys(urns)), len(found) - len(urns), last_modified, is_said=bool(found))
+
+
+def all_held(listings: Iterable[Listing], who: str) -> Held:
+    """Everything that several lists tell, the first one's names before those of others.
+
+    Raises:
+        IncompleteReplyError: all of them are empty.
+    """
+    given = [listing for listing in listings if not listing.is_empty]
+    if not given:
+        raise _incomplete(f"{who} lists no structure at all")
+    urns: dict[str, str] = {}
+    other_names: dict[str, str] = {}
+    for urn in (urn for listing in given for urn in listing.urns):
+        first = urns.setdefault(same_artefact(urn), urn)
+        if first != urn:
+            other_names[urn] = first
+    unnamed = max(listing.unnamed for listing in given)
+    return Held(tuple(urns.values()), other_names, unnamed, given[0].last_modified)
+
+
+def _incomplete(message: str) -> IncompleteReplyError:
+    return IncompleteReplyError(
+        message,
+        next_step="look into the registry's log, and whether the connection's credentials may read; nothing is taken "
+        "for deleted, and the run is retried",
+    )
+
+
+_WHATEVER = "*/*"
+
+
+class Listings:
+    """Asks for lists; every method tries once.
+
+    Args:
+        contents: how the registry is asked.
+        formats: media types of lists; those of one that carries all kinds stand alone.
+    """
+
+    def __init__(self, contents: Contents, formats: Sequence[str]) -> None:
+        self._contents = contents
+        self._formats = tuple(formats)
+        self._first = self._formats[0]
+
+    def everything(self, media_type: str | None = None) -> Held:
+        """See `Registry.held`."""
+        given: list[Listing] = []
+        for format_ in self._in_order(media_type):
+            listing = self._listing(Query(), format_)
+            if listing is not None:
+                self._first = self._first if given else format_
+                given.append(listing)
+        if not given and (listing := self._listing(Query(), _WHATEVER)) is not None:
+            given.append(listing)
+        return all_held(given, self._contents.who)
+
+    def unchanged_since(self, last_modified: str) -> bool:
+        """See `Registry.unchanged_since`."""
+        path = self._contents.paths.of(Query(), stubs=True)
+        status = self._contents.transport.status(Question(path, self._first, last_modified))
+        return status == NOT_MODIFIED
+
+    def names(self, urn: str, media_type: str, as_of: datetime | None) -> bool:
+        """Whether the registry lists this structure, whatever kind it calls it.
+
+        Raises:
+            IncompleteReplyError: its lists are empty, or contradict each other.
+        """
+        said = self._says(urn, media_type, as_of)
+        if said is None and as_of is None:
+            said = self._says_by_silence(urn, media_type)
+        if said is None:
+            raise IncompleteReplyError(
+                f"{self._contents.who} answers with nothing when it is asked for {urn}",
+                next_step="look into the registry's log; nothing is taken for deleted, and the run is retried",
+            )
+        return said
+
+    def _says(self, urn: str, media_type: str, as_of: datetime | None = None) -> bool | None:
+        """What it says when it is asked for this one alone; None where it answers with nothing at all."""
+        query = replace(exactly(urn), kind=ANY)
+        listings = [
+            listing
+            for format_ in self._in_order(media_type)
+            if (listing := self._listing(query, format_, as_of)) is not None
+        ]
+        if any(same_artefact(urn) in map(same_artefact, listing.urns) for listing in listings):
+            return True
+        return False if any(listing.is_said for listing in listings) else None
+
+    def _says_by_silence(self, urn: str, media_type: str) -> bool | None:
+        """What an empty list means: that there is none, where another structure that is held is listed as it should be.
+
+        A registry should say that nothing was found (404), and some answer with nothing.
+        """
+        held = self.everything(media_type).urns
+        if self._says(held[0], media_type) is not True:
+            return None
+        # Well again: by now it may say it.
+        said = self._says(urn, media_type)
+        return same_artefact(urn) in map(same_artefact, held) if said is None else said
+
+    def _in_order(self, media_type: str | None) -> Iterator[str]:
+        carries_all = len(self._formats) == 1 and self._formats[0].endswith("fusion.json")
+        if not carries_all and media_type is not None and splittable(media_type) and format_of(media_type):
+            yield media_type
+        yield from (format_ for format_ in self._formats if format_ != media_type or carries_all)
+
+    def _listing(self, query: Query, media_type: str, as_of: datetime | None = None) -> Listing | None:
+        """What is listed in one format; None where the registry doesn't give it."""
+        path = self._contents.paths.of(query, stubs=True, as_of=as_of)
+        with _file() as into:
+            fetched = self._contents.fetch(path, media_type, into)
+            if fetched is None or fetched.status not in {OK, NOT_FOUND}:
+                return None
+            if fetched.status == NOT_FOUND:
+                self._contents.believe(fetched)
+                return Listing(is_said=True)
+            if not fetched.size:
+                return Listing()
+            told = other_format(into, media_type, fetched.media_type) is not None or media_type == _WHATEVER
+            hint = fetched.media_type if told else media_type
+            return listed(into, hint, self._contents.who, fetched.headers.get("last-modified"))
+
+
+@contextmanager
+def _file() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="contexture-stubs-") as folder:
+        yield Path(folder) / "stubs"

@@ -1,0 +1,267 @@
+"""A registry's log: rows of its search, joined with the items of its feed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from itertools import chain
+
+import msgspec
+from lxml import etree
+
+from contexture.sources.http.errors import IncompleteReplyError
+from contexture.sources.sdmx.registry.interface import Log, LogResetError, Period, RegistryTransaction
+from contexture.sources.sdmx.registry.transport import Fetched
+from contexture.sources.sdmx.urn import Urn
+
+_NUMBER = re.compile(r"(?<!\d)\d{1,18}(?!\d)", re.ASCII)
+
+_NUMBER_OF_TRANSACTION = re.compile(r"\btransaction\b\D{0,20}?(?<!\d)(\d{1,18})(?!\d)", re.ASCII | re.IGNORECASE)
+
+_LISTS = ("added", "modified", "deleted")
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """URNs of the maintainable artefacts that one transaction changed (added or modified) and deleted.
+
+    `added`: those among the changed that were not there before it.
+    """
+
+    changed: tuple[str, ...] = ()
+    deleted: tuple[str, ...] = ()
+    added: tuple[str, ...] = ()
+
+
+def told(body: bytes) -> Mapping[int, Told]:
+    """What a feed contains, by the id of the transaction.
+
+    The items of one transaction are taken together. A transaction of which an item cannot be read is left out as a
+    whole, as if the feed did not contain it; so is an item whose transaction is not known.
+
+    Raises:
+        IncompleteReplyError: it is no whole feed.
+    """
+    parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=True)
+    try:
+        root = etree.fromstring(body, parser)
+    except (etree.XMLSyntaxError, ValueError) as error:
+        raise _no_feed() from error
+    if root.getroottree().docinfo.internalDTD is not None or _local(root) not in {"rss", "feed", "RDF"}:
+        raise _no_feed()
+    found: dict[int, Told] = {}
+    unreadable: set[int] = set()
+    for item in root.iter():
+        if _local(item) not in {"item", "entry"}:
+            continue
+        texts = [(_local(child).lower(), "".join(child.itertext())) for child in item]
+        number = _number(" ".join(text for name, text in texts if name == "title"))
+        if number is None:
+            continue
+        changes = _changes(texts)
+        if changes is None:
+            unreadable.add(number)
+        else:
+            found[number] = _together(found.get(number, Told()), changes)
+    return {number: each for number, each in found.items() if number not in unreadable}
+
+
+def _number(title: str) -> int | None:
+    """The transaction that a title names: the number after that word, or the only one that there is.
+
+    >>> _number("Transaction 13 - 2026"), _number("Structures 13"), _number("Structures 13 - 2026")
+    (13, 13, None)
+    """
+    named = _NUMBER_OF_TRANSACTION.search(title)
+    numbers = [named[1]] if named else _NUMBER.findall(title)
+    return int(numbers[0]) if len(numbers) == 1 else None
+
+
+def _changes(texts: Sequence[tuple[str, str]]) -> Told | None:
+    """What the lists of an item contain; None where it has none, or one cannot be read."""
+    lists = {ending: [text for name, text in texts if name.endswith(ending)] for ending in _LISTS}
+    if not any(lists.values()):
+        return None
+    try:
+        added, modified, deleted = (_urns(";".join(lists[ending])) for ending in _LISTS)
+    except ValueError:
+        return None
+    return Told(_each_once(added, modified), deleted, added)
+
+
+def _together(one: Told, other: Told) -> Told:
+    return Told(
+        _each_once(one.changed, other.changed),
+        _each_once(one.deleted, other.deleted),
+        _each_once(one.added, other.added),
+    )
+
+
+def _each_once(*lists: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(chain(*lists)))
+
+
+def _urns(text: str) -> tuple[str, ...]:
+    """The artefacts in a list; items are told by the artefact that holds them."""
+    written = (each.strip() for each in text.split(";"))
+    return tuple(dict.fromkeys(str(Urn.parse(each).maintainable()) for each in written if each))
+
+
+def _local(element: etree._Element) -> str:
+    return etree.QName(element).localname if isinstance(element.tag, str) else ""
+
+
+def _no_feed() -> IncompleteReplyError:
+    return IncompleteReplyError(
+        "the structure registry's answer is no feed of changes",
+        next_step="look at what stands between it and us, and whether rss.xml is switched on; the run is retried",
+    )
+
+
+_SETTLES = timedelta(minutes=5)
+
+_REGISTRATION = "registration"
+
+
+@dataclass(frozen=True, slots=True)
+class LogRow:
+    """A transaction as the search tells it."""
+
+    id: int
+    at: datetime
+    action: str = ""
+    type: str = ""
+
+    @property
+    def is_of_registrations(self) -> bool:
+        """Whether it is about data registrations, and no structure."""
+        return _REGISTRATION in self.type.lower()
+
+
+def rows_in(body: bytes, fetched: Fetched) -> tuple[LogRow, ...]:
+    """The rows of an answer, each id once.
+
+    Raises:
+        IncompleteReplyError: it is something else.
+    """
+    try:
+        given = msgspec.json.decode(body, type=list[dict[str, object]])
+        rows = {row.id: row for row in map(_row, given)}
+    except (
+        msgspec.DecodeError,
+        UnicodeDecodeError,
+        RecursionError,
+        LookupError,
+        ValueError,
+        TypeError,
+        OverflowError,
+        OSError,  # a time that the machine's calendar does not hold
+    ) as error:
+        raise _not_understood("transactions", fetched, error) from None
+    return tuple(rows.values())
+
+
+def urns_in(body: bytes, fetched: Fetched) -> tuple[str, ...]:
+    """The URNs of an answer: texts, or rows with a URN.
+
+    Raises:
+        IncompleteReplyError: it is something else.
+    """
+    try:
+        given = msgspec.json.decode(body, type=list[str | dict[str, object]])
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise _not_understood("URNs", fetched, error) from None
+    named = (each if isinstance(each, str) else str(_lower(each).get("urn", "")) for each in given)
+    return tuple(dict.fromkeys(urn for urn in named if urn))
+
+
+def newest(rows: Sequence[LogRow], after: int | None, address: str) -> int:
+    """The last id there is.
+
+    Raises:
+        IncompleteReplyError: the log is empty, and was not.
+        LogResetError: it ends before `after`.
+    """
+    last = max((row.id for row in rows), default=0)
+    if not rows and after:
+        raise IncompleteReplyError(
+            f"the log of the structure registry at {address} is empty, and was not before",
+            next_step="look into the registry's log and at its database; the run is retried",
+        )
+    if after is not None and last < after:
+        raise LogResetError(
+            f"the log of the structure registry at {address} ends with transaction {last}, and {after} was told of it",
+            next_step="if the registry was set up anew or restored, run the publication once in mode full",
+        )
+    return last
+
+
+def joined(rows: Sequence[LogRow], told: Mapping[int, Told], after: int, *, now: datetime, is_whole: bool) -> Log:
+    """What happened after a transaction, and up to which one not all of it is told.
+
+    Args:
+        rows: of the search.
+        told: what the feed says, by id.
+        after: the last transaction known.
+        now: by the registry's clock.
+        is_whole: whether the search reached back to `after`.
+    """
+    new = sorted((row for row in rows if row.id > after), key=lambda row: row.id)
+    last = max(row.id for row in new)
+    settled = _without_the_youngest(new, told, now)
+    untold = [row.id for row in settled if row.id not in told and not row.is_of_registrations]
+    if not is_whole:
+        # What is missing is older than what was answered.
+        untold.append(min(row.id for row in new) - 1)
+    gap_until = max((each for each in untold if each > after), default=None)
+    transactions = tuple(
+        _transaction(row, told.get(row.id, Told())) for row in settled if gap_until is None or row.id > gap_until
+    )
+    return Log(last, transactions, gap_until)
+
+
+def period(rows: Sequence[LogRow], start: datetime, end: datetime) -> Period:
+    """Which of the rows lie in a stretch of time.
+
+    Args:
+        rows: the newest ones of the search, without holes.
+        start, end: of the stretch, its end excluded.
+    """
+    inside = sorted(row.id for row in rows if start <= row.at < end and not row.is_of_registrations)
+    before = max((row.id for row in rows if row.at < start), default=None)
+    # Ids are counted from 1: with that one, nothing older is left.
+    is_whole = before is not None or not rows or min(row.id for row in rows) <= 1
+    if before is None:
+        before = min((row.id for row in rows), default=1) - 1
+    return Period(before, tuple(inside), is_whole)
+
+
+def _without_the_youngest(rows: Sequence[LogRow], told: Mapping[int, Told], now: datetime) -> Sequence[LogRow]:
+    """The rows without the last ones, where the feed may not have come to tell them yet."""
+    end = len(rows)
+    while end and rows[end - 1].id not in told and now - rows[end - 1].at < _SETTLES:
+        end -= 1
+    return rows[:end]
+
+
+def _transaction(row: LogRow, told: Told) -> RegistryTransaction:
+    return RegistryTransaction(row.id, row.at, row.action, told.changed, told.deleted, told.added)
+
+
+def _row(given: Mapping[str, object]) -> LogRow:
+    row = _lower(given)
+    at = datetime.fromtimestamp(int(str(row["date"])) / 1000, UTC)
+    return LogRow(int(str(row["id"])), at, str(row.get("action", "")), str(row.get("type", "")))
+
+
+def _lower(row: Mapping[str, object]) -> dict[str, object]:
+    return {name.lower(): value for name, value in row.items()}
+
+
+def _not_understood(what: str, fetched: Fetched, error: Exception) -> IncompleteReplyError:
+    return IncompleteReplyError(
+        f"the structure registry's answer is no list of {what} ({fetched.media_type[:40]}; {type(error).__name__})",
+        next_step="look at what stands between it and us; the run is retried",
+    )

@@ -1,0 +1,283 @@
+"""Structure queries of SDMX-REST, versions 1 and 2."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+from itertools import islice
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from contexture.errors import DefectError
+from contexture.sources.http.errors import RegistryUnavailableError
+from contexture.sources.sdmx.formats import Format, same_artefact
+from contexture.sources.sdmx.registry.connection import RegistryConnection
+from contexture.sources.sdmx.registry.interface import (
+    ANY,
+    Held,
+    Log,
+    NotExpressible,
+    NotModified,
+    Period,
+    Query,
+    RegistryFlavour,
+    Reply,
+)
+from contexture.sources.sdmx.registry.listings import Listings, exactly, planned
+from contexture.sources.sdmx.registry.structures import Api, Contents, StructurePaths
+from contexture.sources.sdmx.registry.transport import NOT_FOUND, OK, SMALL, Transport, tried
+
+
+class Experience:
+    """Which structures came in which format, and which kinds never do."""
+
+    def __init__(self) -> None:
+        self._came: dict[str, dict[str, Query]] = {}
+        self._never: set[tuple[str, str]] = set()
+        self._looked_for: set[str] = set()
+
+    def came(self, query: Query, media_type: str) -> None:
+        """One structure was given."""
+        self._came.setdefault(media_type, {})[query.kind] = query
+        self._never.discard((query.kind, media_type))
+
+    def went(self, query: Query, media_type: str) -> None:
+        """It is not given any more, and shows nothing from now on."""
+        given = self._came.get(media_type, {})
+        if given.get(query.kind) == query:
+            del given[query.kind]
+
+    def never_comes(self, query: Query, media_type: str) -> None:
+        """One structure is there, and not given though others are."""
+        if query.kind not in self._came.get(media_type, {}):
+            self._never.add((query.kind, media_type))
+
+    def is_never_given(self, query: Query, media_type: str) -> bool:
+        """Whether the format is known not to express this kind."""
+        return (query.kind, media_type) in self._never
+
+    def is_new_to(self, media_type: str) -> bool:
+        """Whether nothing is known of the format; the first question about that counts as knowing."""
+        if media_type in self._looked_for or self._came.get(media_type):
+            return False
+        self._looked_for.add(media_type)
+        return True
+
+    def another(self, query: Query, media_type: str) -> Query | None:
+        """A structure that was given in the format; one of the same kind rather than of another."""
+        given = self._came.get(media_type, {})
+        own = given.get(query.kind)
+        others = [own, *given.values()] if own else list(given.values())
+        return next((each for each in others if each != query), None)
+
+
+_LOOKED_AT = 5
+
+
+class RestRegistry(ABC):
+    """What registries have in common: structures by SDMX-REST.
+
+    Args:
+        connection: where it is.
+        transport: asks it; closed with this.
+        paths: its structure queries.
+        stub_formats: media types in which its lists are asked for.
+        has_history: whether it knows `asOf`.
+    """
+
+    def __init__(
+        self,
+        connection: RegistryConnection,
+        transport: Transport,
+        paths: StructurePaths,
+        stub_formats: Sequence[str],
+        *,
+        has_history: bool = False,
+    ) -> None:
+        self._connection = connection
+        self._transport = transport
+        self._contents = Contents(connection, transport, paths, self._probe)
+        self._listings = Listings(self._contents, stub_formats)
+        self._experience = Experience()
+        self._held: tuple[str, ...] = ()
+        self._has_history = has_history
+
+    @property
+    def address(self) -> str:
+        """Where it is, without secrets."""
+        return self._connection.address
+
+    @property
+    def has_history(self) -> bool:
+        """Whether `as_of` is asked for."""
+        return self._has_history
+
+    def probe(self) -> None:
+        """See `Registry.probe`."""
+        self._transport.patiently(self._probe)
+
+    def held(self, media_type: str | None = None) -> Held:
+        """See `Registry.held`."""
+        found = self._transport.patiently(lambda: self._listings.everything(media_type))
+        self._held = found.urns
+        return found
+
+    def unchanged_since(self, last_modified: str) -> bool:
+        """See `Registry.unchanged_since`."""
+        return self._transport.patiently(lambda: self._listings.unchanged_since(last_modified))
+
+    def queries(self, urns: Sequence[str]) -> tuple[Query, ...]:
+        """See `Registry.queries`."""
+        return planned(urns, self._held)
+
+    def read(
+        self, query: Query, media_type: str, into: Path, *, unless_modified_since: str | None = None
+    ) -> Reply | NotModified | NotExpressible | None:
+        """See `Registry.read`."""
+        return self._transport.patiently(
+            lambda: self._contents.read(query, media_type, into, since=unless_modified_since)
+        )
+
+    def read_one(
+        self, urn: str, media_type: str, into: Path, *, as_of: datetime | None = None
+    ) -> Reply | NotExpressible | None:
+        """See `Registry.read_one`."""
+        moment = as_of if self._has_history else None
+        return self._transport.patiently(lambda: self._one(urn, media_type, into, moment))
+
+    def close(self) -> None:
+        """Gives the connections back."""
+        self._transport.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @abstractmethod
+    def _probe(self) -> None:
+        """Returns when the registry is well; tries once."""
+
+    def _one(self, urn: str, media_type: str, into: Path, as_of: datetime | None) -> Reply | NotExpressible | None:
+        query = exactly(urn)
+        found = self._contents.of_one(query, media_type, into, as_of)
+        if isinstance(found, NotExpressible):
+            return found
+        if isinstance(found, Reply) and not self._contents.is_empty(found):
+            self._experience.came(query, media_type)
+            return found
+        # Neither "no such thing" nor an empty answer is believed alone: a kind may go by another name, and a reply
+        # may have lost what it held.
+        if not self._listings.names(urn, media_type, as_of):
+            return None
+        if found is not None and self._experience.is_never_given(query, media_type):
+            return _not_given(media_type)
+        return self._listed_one(urn, media_type, into, as_of)
+
+    def _listed_one(self, urn: str, media_type: str, into: Path, as_of: datetime | None) -> Reply | NotExpressible:
+        query = exactly(urn)
+        found = self._by_any_name(urn, media_type, into, as_of)
+        if found is None:
+            self._check_others(query, media_type, into)
+            found = self._by_any_name(urn, media_type, into, as_of)
+        if found is None:
+            self._experience.never_comes(query, media_type)
+        return found or _not_given(media_type)
+
+    def _by_any_name(
+        self, urn: str, media_type: str, into: Path, as_of: datetime | None
+    ) -> Reply | NotExpressible | None:
+        query = exactly(urn)
+        for asked in (query, replace(query, kind=ANY)):
+            found = self._contents.of_one(asked, media_type, into, as_of)
+            if isinstance(found, NotExpressible):
+                return found
+            if found is not None and same_artefact(urn) in self._contents.names_in(found, asked, urn):
+                self._experience.came(query, media_type)
+                return found
+        return None
+
+    def _check_others(self, query: Query, media_type: str, into: Path) -> None:
+        """Sees that another structure is still given in the format, where one is found that ever was.
+
+        Raises:
+            IncompleteReplyError: it comes empty too.
+        """
+        while (other := self._experience.another(query, media_type)) is not None:
+            found = self._contents.of_one(other, media_type, into)
+            if isinstance(found, Reply):
+                self._contents.check_filled(found)
+                return
+            self._experience.went(other, media_type)
+        if self._experience.is_new_to(media_type):
+            self._look_for_one(query, media_type, into)
+
+    def _look_for_one(self, query: Query, media_type: str, into: Path) -> None:
+        """Looks a few times for some structure that is given in the format."""
+        others = (other for urn in self._listings.everything(media_type).urns if (other := exactly(urn)) != query)
+        for other in islice(others, _LOOKED_AT):
+            found = self._contents.of_one(other, media_type, into)
+            if isinstance(found, Reply) and not self._contents.is_empty(found):
+                self._experience.came(other, media_type)
+                return
+
+
+def _not_given(media_type: str) -> NotExpressible:
+    return NotExpressible(f"the registry lists it, and gives nothing of it as {media_type}")
+
+
+LIST_FORMATS: dict[Api, str] = {"v1": Format.SDMX_ML_2_1.media_type, "v2": Format.SDMX_ML_3_0.media_type}
+
+"""What a registry of each version of SDMX-REST renders, if anything."""
+
+
+class SdmxRegistry(RestRegistry):
+    """A structure registry that offers SDMX-REST and nothing else; see `Registry`.
+
+    Args:
+        connection: where it is.
+        transport: asks it; closed with this.
+        paths: its structure queries.
+        sign_of_life: a small question that it answered.
+    """
+
+    flavour: RegistryFlavour = "generic"
+    has_log = False
+
+    def __init__(
+        self, connection: RegistryConnection, transport: Transport, paths: StructurePaths, sign_of_life: Query = SMALL
+    ) -> None:
+        super().__init__(connection, transport, paths, (LIST_FORMATS[paths.api],))
+        self._sign_of_life = paths.of(sign_of_life, stubs=True)
+        self._api = paths.api
+
+    @property
+    def product(self) -> str:
+        """The interface is all that is known of it."""
+        return f"SDMX-REST {self._api.removeprefix('v')}"
+
+    def transactions(self, after: int | None) -> Log:
+        """There is no log to be told."""
+        raise DefectError(
+            f"a log was asked of {self.address}, which has none (after {after})", next_step="report this error"
+        )
+
+    def period(self, start: datetime, end: datetime) -> Period:
+        """There is no log to be told."""
+        raise DefectError(
+            f"a log was asked of {self.address}, which has none (from {start} to {end})", next_step="report this error"
+        )
+
+    def _probe(self) -> None:
+        attempt = tried(self._transport, self._sign_of_life)
+        if attempt.status != OK and not (attempt.status == NOT_FOUND and attempt.is_registrys):
+            raise RegistryUnavailableError(
+                f"{self._connection.WHO} at {self.address} no longer answers structure queries ({attempt.status})",
+                next_step="look whether it is being started or moved; the run is retried",
+            )

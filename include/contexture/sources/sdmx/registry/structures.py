@@ -1,0 +1,224 @@
+"""Structures with their content, in the requested format."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Literal
+from urllib.parse import quote, urlencode
+
+from contexture.errors import ConfigurationError
+from contexture.sources.http.errors import IncompleteReplyError
+from contexture.sources.sdmx.errors import StructureMessageError
+from contexture.sources.sdmx.formats import accept_values, is_cut_off, other_format, same_artefact, splittable
+from contexture.sources.sdmx.registry.connection import RegistryConnection
+from contexture.sources.sdmx.registry.interface import (
+    ANY,
+    FormatNotOfferedError,
+    NotExpressible,
+    NotModified,
+    Query,
+    Reply,
+)
+from contexture.sources.sdmx.registry.transport import (
+    BAD_REQUEST,
+    FORMAT_REFUSED,
+    NO_CONTENT,
+    NOT_FOUND,
+    NOT_IMPLEMENTED,
+    NOT_MODIFIED,
+    Fetched,
+    Question,
+    Transport,
+)
+from contexture.sources.sdmx.splitting import split
+
+Api = Literal["v1", "v2"]
+
+# What a class of the other version of the model is called in this version's addresses.
+_RESOURCES: Mapping[Api, Mapping[str, str]] = {
+    "v1": {"DataConstraint": "contentconstraint", "Hierarchy": "hierarchicalcodelist", "StructureMap": "structureset"},
+    "v2": {"ContentConstraint": "dataconstraint", "HierarchicalCodelist": "hierarchy", "StructureSet": "structuremap"},
+}
+
+_ALL: Mapping[Api, str] = {"v1": "all", "v2": ANY}
+
+
+@dataclass(frozen=True, slots=True)
+class StructurePaths:
+    """The addresses of one interface.
+
+    Attributes:
+        root: what stands before them, from the address of the connection on.
+        api: their version.
+    """
+
+    root: str
+    api: Api
+
+    def of(self, query: Query, *, stubs: bool = False, as_of: datetime | None = None) -> str:
+        """Path and parameters of a question.
+
+        Every part is said: by default a registry answers the latest version alone.
+
+        Args:
+            query: what is asked for.
+            stubs: identities and names alone.
+            as_of: the moment it is wanted of (SDMX-REST 2.2).
+        """
+        parameters = {"detail": "allstubs"} if stubs else {}
+        if as_of is not None:
+            # The query builder cuts off what is below a second, within which a registry may do several things.
+            parameters["asOf"] = as_of.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        asked = f"?{urlencode(parameters, safe=':')}" if parameters else ""
+        return f"{self.root}{self._path(query)}{asked}"
+
+    def _path(self, query: Query) -> str:
+        from pysdmx.api.qb import ApiVersion, StructureQuery, StructureType
+        from pysdmx.errors import Invalid
+
+        version = ApiVersion.V2_0_0 if self.api == "v2" else ApiVersion.V1_5_0
+        agency, identifier, of_version = (_quoted(part) for part in (query.agency, query.id, query.version))
+        resource = self._resource(query.kind)
+        try:
+            kind = StructureType.ALL if resource == ANY else StructureType(resource)
+            return StructureQuery(kind, agency, identifier, of_version).get_url(version, omit_defaults=True)
+        except (ValueError, Invalid):
+            # Registries have kinds of their own, which follow the same form.
+            parts = (_ALL[self.api] if part == ANY else part for part in (agency, identifier, of_version))
+            return "/".join(("/structure" if self.api == "v2" else "", quote(resource, safe=""), *parts))
+
+    def _resource(self, kind: str) -> str:
+        return kind if kind == ANY else _RESOURCES[self.api].get(kind, kind.lower())
+
+
+def _quoted(part: str) -> str:
+    return part if part == ANY else quote(part, safe="~+,$@")
+
+
+_EMPTY_AT_MOST_BYTES = 1 << 16
+
+
+class Contents:
+    """Asks for structures; every method tries once.
+
+    Args:
+        connection: of the registry.
+        transport: asks it.
+        paths: its structure queries.
+        probe: raises when the registry isn't well.
+    """
+
+    def __init__(
+        self, connection: RegistryConnection, transport: Transport, paths: StructurePaths, probe: Callable[[], None]
+    ) -> None:
+        self.who = f"{connection.WHO} at {connection.address}"
+        self.transport = transport
+        self.paths = paths
+        self._probe = probe
+        self._words: dict[str, str] = {}
+
+    def fetch(self, path: str, media_type: str, into: Path, since: str | None = None) -> Fetched | None:
+        """The answer in a format, by whichever of its names the registry knows; None where it knows none."""
+        known = self._words.get(media_type)
+        for word in (known,) if known else accept_values(media_type):
+            fetched = self.transport.fetch(Question(path, word, since), into)
+            if fetched.status not in FORMAT_REFUSED:
+                if fetched.size:
+                    self._words[media_type] = word
+                return fetched
+        return None
+
+    def read(
+        self, query: Query, media_type: str, into: Path, *, since: str | None = None
+    ) -> Reply | NotModified | NotExpressible | None:
+        """See `Registry.read`."""
+        fetched = self.fetch(self.paths.of(query), media_type, into, since)
+        if fetched is not None and fetched.status == NOT_MODIFIED and since is not None:
+            return NotModified()
+        return self._answer(fetched, query, media_type, into)
+
+    def of_one(
+        self, query: Query, media_type: str, into: Path, as_of: datetime | None = None
+    ) -> Reply | NotExpressible | None:
+        """One structure as it was; the reply may turn out to be empty."""
+        return self._answer(self.fetch(self.paths.of(query, as_of=as_of), media_type, into), query, media_type, into)
+
+    def believe(self, fetched: Fetched) -> None:
+        """Returns when "not found" is the registry's own word, and not that of something in its place."""
+        if not fetched.is_registrys:
+            self._probe()
+
+    def is_empty(self, reply: Reply) -> bool:
+        """Whether a message holds no structure at all."""
+        if reply.size > _EMPTY_AT_MOST_BYTES or not splittable(reply.media_type):
+            return False
+        with reply.path.open("rb") as stream:
+            try:
+                return next(split(stream, reply.media_type), None) is None
+            except StructureMessageError as error:
+                raise self._broken(error) from error
+
+    def check_filled(self, reply: Reply) -> None:
+        """Sees that a message holds something.
+
+        Raises:
+            IncompleteReplyError: it doesn't.
+        """
+        if self.is_empty(reply):
+            raise self._without_message()
+
+    def names_in(self, reply: Reply, query: Query, urn: str) -> frozenset[str]:
+        """What a message holds, by `same_artefact`; one that can't be split holds what was asked for by its kind."""
+        if not splittable(reply.media_type):
+            return frozenset({same_artefact(urn)} if query.kind != ANY else ())
+        with reply.path.open("rb") as stream:
+            try:
+                return frozenset(same_artefact(each.urn) for each in split(stream, reply.media_type) if each.urn)
+            except StructureMessageError as error:
+                raise self._broken(error) from error
+
+    def _answer(
+        self, fetched: Fetched | None, query: Query, media_type: str, into: Path
+    ) -> Reply | NotExpressible | None:
+        if fetched is None:
+            return NotExpressible(f"the registry does not give it as {media_type} (406)")
+        if fetched.status == NOT_IMPLEMENTED:
+            return NotExpressible(f"the registry does not give it as {media_type} (501)")
+        if fetched.status == NO_CONTENT or (fetched.status == BAD_REQUEST and query.kind != ANY):
+            return None
+        if fetched.status == NOT_FOUND:
+            self.believe(fetched)
+            return None
+        if fetched.status in {BAD_REQUEST, NOT_MODIFIED}:
+            raise ConfigurationError(
+                f"{self.who} does not take the question for {query} ({fetched.status})",
+                next_step="set api (v1 or v2) in the extra of its connection, or look at the proxy before it",
+            )
+        return self._reply(fetched, media_type, into)
+
+    def _reply(self, fetched: Fetched, media_type: str, into: Path) -> Reply:
+        if not fetched.size or is_cut_off(into, media_type):
+            raise self._without_message()
+        other = other_format(into, media_type, fetched.media_type)
+        if other is not None:
+            raise FormatNotOfferedError(
+                f"{self.who} answers with {other[:80]} when it is asked for {media_type}",
+                next_step="choose a media_type that it renders in the publication's source",
+            )
+        last_modified = fetched.headers.get("last-modified")
+        return Reply(media_type, into, fetched.size, fetched.received_at, last_modified)
+
+    def _without_message(self) -> IncompleteReplyError:
+        return IncompleteReplyError(
+            f"{self.who} answers without a whole message",
+            next_step="look into the registry's log; nothing is taken for deleted, and the run is retried",
+        )
+
+    def _broken(self, error: StructureMessageError) -> IncompleteReplyError:
+        return IncompleteReplyError(
+            f"{self.who} answers with a broken message: {error.message}",
+            next_step="look into the registry's log; nothing is taken for deleted, and the run is retried",
+        )

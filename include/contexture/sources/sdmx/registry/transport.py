@@ -1,0 +1,346 @@
+"""One HTTP request to a registry: three attempts, waits as the registry requests, the body streamed into a file."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, TypeVar
+
+import httpx
+import tenacity
+
+from contexture.errors import ConfigurationError, ContextureError
+from contexture.sources.http.connection import HttpConnection
+from contexture.sources.http.content_encoding import (
+    ACCEPTED,
+    BrokenBodyError,
+    CodingRefusedError,
+    bounded,
+    decoded_pieces,
+    unpacked,
+)
+from contexture.sources.http.errors import (
+    RETRIED_STATUSES,
+    BrokerUnavailableError,
+    PageTimeoutError,
+    RegistryUnavailableError,
+    ReplyTooLargeError,
+    TokenRefusedError,
+    retry_after_seconds,
+    translated,
+)
+from contexture.sources.http.tokens import Tokens
+from contexture.sources.http.transport import Patience, date_of, wire
+from contexture.sources.sdmx.registry.connection import RegistryConnection
+from contexture.sources.sdmx.registry.interface import ANY, Query
+
+OK, NO_CONTENT, NOT_MODIFIED, BAD_REQUEST, NOT_FOUND, NOT_IMPLEMENTED = 200, 204, 304, 400, 404, 501
+
+FORMAT_REFUSED = frozenset({406, 415})
+
+ANSWERS = frozenset({OK, NO_CONTENT, NOT_MODIFIED, BAD_REQUEST, NOT_FOUND, NOT_IMPLEMENTED, *FORMAT_REFUSED})
+
+"""Statuses that say something about what was asked for; every other one is about us or the registry's health."""
+
+_ERROR_ELEMENT = re.compile(rb"<(?:\w{1,40}:)?Error[\s>]")
+
+_SCHEMAS = b"www.sdmx.org/resources/sdmxml/schemas"
+
+_ERROR_DOCUMENT = re.compile(rb'"errors"\s*:\s*\[')
+
+
+def is_error_message(media_type: str, words: bytes) -> bool:
+    """Whether a refusal is an error message of SDMX, in XML or JSON: no proxy and no empty server answers so."""
+    if "sdmx" in media_type.lower() and "error" in media_type.lower():
+        return True
+    element = _ERROR_ELEMENT.search(words)
+    if element is not None and words.find(_SCHEMAS, element.end()) >= 0:
+        return True
+    return "json" in media_type.lower() and _ERROR_DOCUMENT.search(words) is not None
+
+
+def refusal(connection: HttpConnection, response: httpx.Response) -> ContextureError:
+    """The error that a status stands for which is no answer."""
+    status, where = response.status_code, f"{connection.WHO} at {connection.address}"
+    if status in {401, 403}:
+        kind = TokenRefusedError if status == httpx.codes.UNAUTHORIZED else ConfigurationError
+        return kind(
+            f"{where} refuses our credentials ({status})",
+            next_step="put valid credentials into its connection and give them the right to read, or take them out to "
+            "read what is public",
+        )
+    if status == httpx.codes.REQUEST_ENTITY_TOO_LARGE:
+        return ReplyTooLargeError(
+            f"{where} finds its answer too large (413)", next_step="raise the registry's limit, or select less"
+        )
+    if 300 <= status < 400:
+        return ConfigurationError(
+            f"{where} answers from another address ({status})",
+            next_step="put the address that it redirects to into its connection",
+        )
+    if status in RETRIED_STATUSES or status > 500:
+        return RegistryUnavailableError(
+            f"{where} answered {status}",
+            next_step="look into the registry's log and at its database; the run is retried",
+            retry_after_seconds=retry_after_seconds(response.headers.get("retry-after", "")),
+        )
+    return ConfigurationError(
+        f"what is at {connection.address} does not answer as a structure registry ({status})",
+        next_step="correct the address in its connection: what stands before /structure or /sdmx/v2, and its api",
+    )
+
+
+ATTEMPTS = 3
+
+_CONNECT_SECONDS = 10.0
+
+_ERROR_BYTES = 1 << 16
+
+_DRIP_BYTES = 4096
+
+_CONTENT = frozenset({httpx.codes.OK})
+
+Given = TypeVar("Given")
+
+
+def registry_patience() -> Patience:
+    """Three tries for registry faults, with waits of up to half a minute between them."""
+    return Patience(attempts=ATTEMPTS, first_wait_seconds=1.0, longest_wait_seconds=30.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A GET. `path`: with its parameters; `accept`: the media type; `since`: for If-Modified-Since."""
+
+    path: str
+    accept: str
+    since: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """An answer; only that of status 200 is in the file.
+
+    Attributes:
+        status: HTTP status.
+        headers: of the answer.
+        size: bytes in the file.
+        received_at: when the last of them came.
+        registry_time: its Date header, else `received_at`.
+        is_registrys: whether a refusal is an SDMX error message, and so the registry's own.
+    """
+
+    status: int
+    headers: httpx.Headers = field(repr=False)
+    size: int
+    received_at: datetime
+    registry_time: datetime
+    is_registrys: bool = False
+
+    @property
+    def media_type(self) -> str:
+        """What the answer says that it is."""
+        return str(self.headers.get("content-type", ""))
+
+
+class Transport:
+    """Asks one registry, over one connection that stays open."""
+
+    def __init__(
+        self,
+        connection: RegistryConnection,
+        patience: Patience | None = None,
+        transport: httpx.BaseTransport | None = None,
+    ) -> None:
+        self._connection = connection
+        self.patience = patience or registry_patience()
+        seconds = connection.timeout_seconds
+        with translated(connection.address, connection.WHO):
+            settings: dict[str, Any] = {
+                "timeout": httpx.Timeout(seconds, connect=min(_CONNECT_SECONDS, seconds)),
+                "verify": connection.trust(),
+                "transport": transport,
+                "limits": httpx.Limits(max_connections=1, max_keepalive_connections=1),
+                "trust_env": not connection.is_loopback,
+            }
+            self._client = httpx.Client(base_url=connection.base_url, headers=wire(connection.headers), **settings)
+        self._token_client = (
+            httpx.Client(headers={"accept-encoding": ACCEPTED}, **settings) if connection.grant else None
+        )
+        self._tokens = None
+        if connection.grant and self._token_client:
+            self._tokens = Tokens(connection.grant, self._token_client, self.patience.clock)
+
+    def close(self) -> None:
+        """Gives the connections back."""
+        self._client.close()
+        if self._token_client:
+            self._token_client.close()
+
+    def patiently(self, call: Callable[[], Given]) -> Given:
+        """What the call gives, tried again while the registry is away or ill.
+
+        Raises:
+            RegistryUnavailableError: it still was at the last try.
+        """
+        retrying = tenacity.Retrying(
+            retry=tenacity.retry_if_exception_type(RegistryUnavailableError),
+            wait=self.patience.wait,
+            stop=tenacity.stop_after_attempt(self.patience.attempts),
+            sleep=self.patience.sleep,
+            reraise=True,
+        )
+        return retrying(call)
+
+    def fetch(self, question: Question, into: Path) -> Fetched:
+        """The answer, its body in the file; tried once.
+
+        Raises:
+            RegistryUnavailableError: the registry is away or ill, or its answer breaks off.
+            ReplyTooLargeError: the answer is larger than allowed.
+            ConfigurationError: it refuses us, or is none.
+        """
+        try:
+            return self._fetch(question, into)
+        except TokenRefusedError:
+            if self._tokens is None:
+                raise
+        # A token may end before its time: once more with a new one.
+        self._tokens.forget()
+        return self._fetch(question, into)
+
+    def status(self, question: Question) -> int:
+        """The status of the answer, without its body; tried once."""
+        with self._asked(question) as response:
+            return response.status_code
+
+    def _fetch(self, question: Question, into: Path) -> Fetched:
+        with self._asked(question) as response:
+            if response.status_code not in ANSWERS:
+                raise refusal(self._connection, response)
+            is_content = response.status_code in _CONTENT
+            size = self._write(response, into) if is_content else 0
+            words = b"" if is_content else self._words(response)
+            now = datetime.now(UTC)
+            return Fetched(
+                response.status_code,
+                response.headers,
+                size,
+                now,
+                date_of(response.headers) or now,
+                is_error_message(response.headers.get("content-type", ""), words),
+            )
+
+    @contextmanager
+    def _asked(self, question: Question) -> Iterator[httpx.Response]:
+        connection = self._connection
+        try:
+            with translated(connection.address, connection.WHO):
+                headers = _headers(question) | (self._tokens.header() if self._tokens else {})
+                with self._client.stream("GET", question.path, headers=wire(headers)) as response:
+                    yield response
+        except (BrokerUnavailableError, PageTimeoutError) as error:
+            raise RegistryUnavailableError(
+                error.message,
+                next_step="start the registry, or correct the host, port and timeout_seconds of its connection; the "
+                "run is retried",
+                **error.context,
+            ) from error
+
+    def _write(self, response: httpx.Response, into: Path) -> int:
+        encoding = response.headers.get("content-encoding", "")
+        who = f"{self._connection.WHO} at {self._connection.address}"
+        pieces = unpacked(self._flowing(response.iter_raw()), encoding, who)
+        size = 0
+        try:
+            with into.open("wb") as stream:
+                for piece in bounded(pieces, self._connection.reply_bytes, self._connection):
+                    size += stream.write(piece)
+        except BaseException:
+            into.unlink(missing_ok=True)
+            raise
+        return size
+
+    def _flowing(self, pieces: Iterator[bytes]) -> Iterator[bytes]:
+        """The pieces, as long as they don't drip: httpx's time is that of a single one."""
+        clock, seconds = self.patience.clock, self._connection.timeout_seconds
+        since, size = clock(), 0
+        for piece in pieces:
+            yield piece
+            size += len(piece)
+            if size >= _DRIP_BYTES:
+                since, size = clock(), 0
+            elif clock() - since > seconds:
+                raise RegistryUnavailableError(
+                    f"{self._connection.WHO} at {self._connection.address} only drips",
+                    next_step="look into its log and at the network before it; the run is retried",
+                )
+
+    def _words(self, response: httpx.Response) -> bytes:
+        words = b""
+        # An error message that cannot be decoded is none; the status is what counts then.
+        with suppress(CodingRefusedError, BrokenBodyError):
+            for piece in decoded_pieces(response, self._connection.WHO):
+                words += piece[:_ERROR_BYTES]
+                if len(words) >= _ERROR_BYTES:
+                    break
+        return words
+
+
+def _headers(question: Question) -> dict[str, str]:
+    since = {"if-modified-since": question.since} if question.since else {}
+    # FMR: * is no filter, else names come in one language.
+    return {"accept": question.accept, "accept-language": "*", "accept-encoding": ACCEPTED, **since}
+
+
+SMALL = Query("AgencyScheme")
+
+"""Something that most registries hold, and little of it."""
+
+_STRUCTURES = (b"Structure", b'"data"', b'"meta"', b'"structures"')
+
+_HEAD_BYTES = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """What came of a question.
+
+    Attributes:
+        status: of the answer.
+        body: its beginning, where it is 200.
+        is_registrys: a refusal in the words of SDMX.
+    """
+
+    status: int
+    body: bytes = b""
+    is_registrys: bool = False
+
+    @property
+    def has_structures(self) -> bool:
+        """Whether it looks like a structure message, and not like the page of a web server."""
+        # Written in UTF-16, it has the same letters with zeros between them.
+        body = self.body.replace(b"\0", b"")
+        is_page = b"<html" in body[:1024].lower()
+        return self.status == OK and not is_page and any(mark in body for mark in _STRUCTURES)
+
+
+def tried(transport: Transport, path: str, accept: str = f"{ANY}/{ANY}") -> Attempt:
+    """The answer to a small question; tried once.
+
+    Raises:
+        RegistryUnavailableError: nothing answers, or it is ill.
+        ConfigurationError: it refuses us, or is no registry.
+    """
+    with tempfile.TemporaryDirectory(prefix="contexture-trying-") as folder:
+        into = Path(folder) / "answer"
+        fetched = transport.fetch(Question(path, accept), into)
+        if not fetched.size:
+            return Attempt(fetched.status, is_registrys=fetched.is_registrys)
+        with into.open("rb") as stream:
+            return Attempt(fetched.status, stream.read(_HEAD_BYTES))

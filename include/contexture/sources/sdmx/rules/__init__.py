@@ -1,0 +1,25 @@
+"""Row rules of structures: what one must be to be published, and what is worth a warning."""
+
+from __future__ import annotations
+
+from contexture.events.rules import Rule, Severity, Violation
+from contexture.sources.sdmx.rules.catalogue import REJECTING, RULES, RuleOptions, severities, unknown_rules
+from contexture.sources.sdmx.rules.checks import check, check_alone, unreadable
+from contexture.sources.sdmx.rules.consistency import Broken, Told, check_held
+
+__all__ = [
+    "REJECTING",
+    "RULES",
+    "Broken",
+    "Rule",
+    "RuleOptions",
+    "Severity",
+    "Told",
+    "Violation",
+    "check",
+    "check_alone",
+    "check_held",
+    "severities",
+    "unknown_rules",
+    "unreadable",
+]

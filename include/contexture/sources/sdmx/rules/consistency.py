@@ -1,0 +1,173 @@
+"""The rules about all published structures together: what a run publishes, beside what was published before it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from contexture.events.rules import Findings, Violation, named_urn
+from contexture.sources.sdmx.ordering import Holdings, parsed_urn
+from contexture.sources.sdmx.rules.catalogue import RuleOptions
+from contexture.sources.sdmx.selectors import Selector
+from contexture.sources.sdmx.splitting.artefact import Artefact
+from contexture.sources.sdmx.splitting.encodings import utf8
+from contexture.sources.sdmx.splitting.xml_envelope import START_TAG
+from contexture.sources.sdmx.urn import Urn
+from contexture.sources.sdmx.versions import Version, version_key
+
+_ATTRIBUTE = re.compile(rb"\sisFinal\s*=\s*[\"']\s*(?:true|1)\s*[\"']")
+
+# Quotes inside of a JSON text are escaped, so this is a member.
+_MEMBER = re.compile(rb'"isFinal"\s*:\s*true\b')
+
+
+def is_final(artefact: Artefact) -> bool:
+    """Whether it is a semantic version without extension, or says `isFinal`, as SDMX has it up to 2.1."""
+    return is_stable(artefact.version) or _says_so(artefact)
+
+
+def is_stable(version: str) -> bool:
+    """Whether it is a semantic version without extension, such as 2.3.1; SDMX 3.0 never lets what has one change."""
+    try:
+        return Version.parse(version).is_stable
+    except ValueError:
+        return False
+
+
+def _says_so(artefact: Artefact) -> bool:
+    content = utf8(artefact.content, artefact.envelope.before)
+    if artefact.format.is_json:
+        return _MEMBER.search(content) is not None
+    start = START_TAG.match(content)
+    return start is not None and _ATTRIBUTE.search(start[0]) is not None
+
+
+_DEFAULTS = RuleOptions()
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """One structure that a run tells.
+
+    Attributes:
+        urn, content_hash, references: of the artefact.
+        is_final: what `finality.is_final` says of it.
+    """
+
+    urn: str
+    content_hash: bytes
+    references: tuple[str, ...] = ()
+    is_final: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """A rule about all that is held that one structure breaks; it stands once for each, however often it is broken."""
+
+    urn: str
+    violation: Violation
+
+
+def check_held(
+    told: Sequence[Told],
+    published: Mapping[str, bytes],
+    options: RuleOptions = _DEFAULTS,
+    *,
+    final: Mapping[str, bool] = MappingProxyType({}),
+    gone: Iterable[str] = (),
+    shown: Iterable[str] = (),
+    in_turn: bool = False,
+) -> list[Broken]:
+    """The rules about all that is held that structures break, in the order in which they are told.
+
+    Args:
+        told: structures that were accepted, in the order in which the source told them.
+        published: content hash by URN of what the target held before, which state knows.
+        options: the publication's settings.
+        final: by URN, whether what was published says that it is final; where nobody knows, what is told decides.
+        gone: URNs that this run deletes, so that they aren't held any more.
+        shown: URNs of what the registry holds beside, such as what was refused or can't be expressed: it isn't missing.
+        in_turn: these are changes one after the other, so that one structure may be told again with another content;
+            else they were read at once, and are compared with what was published alone.
+    """
+    still = dict.fromkeys(published)
+    for urn in gone:
+        still.pop(urn, None)
+    held = Holdings([*still, *(each.urn for each in told), *shown])
+    series = _Series(published)
+    current, was_final = dict(published), dict(final)
+    broken = []
+    for each in told:
+        found = Findings(options.severities)
+        _check_references(each, held, options.selectors, found)
+        _check_succession(each, current.get(each.urn), series, found, was_final=was_final.get(each.urn, each.is_final))
+        broken += [Broken(each.urn, violation) for violation in found.violations]
+        if in_turn:
+            current[each.urn], was_final[each.urn] = each.content_hash, each.is_final
+            series.add(each.urn)
+    return broken
+
+
+def _check_references(told: Told, held: Holdings, selectors: Sequence[Selector], found: Findings) -> None:
+    if not found.wants("dangling-reference"):
+        return
+    missing = [
+        reference
+        for reference in told.references
+        if not held.meant_by_one(reference) and _is_covered(reference, selectors)
+    ]
+    if missing:
+        more = f" (and {len(missing) - 1} more)" if len(missing) > 1 else ""
+        found.add("dangling-reference", f"{named_urn(missing[0])} isn't held{more}")
+
+
+def _is_covered(reference: str, selectors: Sequence[Selector]) -> bool:
+    """Whether what is referred to would have been read if it were there.
+
+    A selector for the latest versions covers none for sure: what isn't the latest is left out.
+    """
+    return not selectors or any(
+        selector.matches(reference) and not any(pattern.is_latest for pattern in selector.versions)
+        for selector in selectors
+    )
+
+
+def _check_succession(
+    told: Told, published: bytes | None, series: _Series, found: Findings, *, was_final: bool
+) -> None:
+    urn = parsed_urn(told.urn)
+    if urn is None:
+        return
+    if published is None:
+        for later in series.later_than(urn):
+            found.add("version-order", f"version {urn.version} is new, and {later} was published before it")
+    elif published != told.content_hash and (was_final or is_stable(urn.version)):
+        found.add("final-content", f"version {urn.version} is final, and its content isn't the one that was published")
+
+
+class _Series:
+    """The latest version of each artefact that was published."""
+
+    def __init__(self, urns: Iterable[str]) -> None:
+        self._latest: dict[tuple[str, str, str], str] = {}
+        for urn in urns:
+            self.add(urn)
+
+    def add(self, text: str) -> None:
+        """Takes in one more."""
+        if urn := parsed_urn(text):
+            latest = self._latest.get(_artefact(urn))
+            if latest is None or version_key(urn.version) > version_key(latest):
+                self._latest[_artefact(urn)] = urn.version
+
+    def later_than(self, urn: Urn) -> Iterator[str]:
+        """The latest version, if it is later than this one."""
+        latest = self._latest.get(_artefact(urn))
+        if latest is not None and version_key(latest) > version_key(urn.version):
+            yield latest
+
+
+def _artefact(urn: Urn) -> tuple[str, str, str]:
+    return urn.class_name, urn.agency, urn.id

@@ -1,0 +1,64 @@
+"""One maintainable artefact of a structure message: its own bytes, what it is, and a message around it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from contexture.sources.sdmx.errors import Finding
+from contexture.sources.sdmx.formats import Format
+
+
+@dataclass(frozen=True, slots=True)
+class Envelope:
+    """What stands before and after an artefact in a message of its own, in the encoding of the message."""
+
+    before: bytes
+    after: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Artefact:
+    """One artefact, whole and unchanged.
+
+    Attributes:
+        urn: by kind, agency, id and version; the declared one where the model has no such kind; None where neither
+            says which artefact it is.
+        declared_urn: what the artefact says itself.
+        kind: such as `Codelist`; an element's or member's own name where the model has no such kind.
+        agency, id, version: of the artefact; the version is 1.0 where it has none.
+        references: URNs of the maintainable artefacts that it refers to, each once, in the order of their text.
+        content_hash: SHA-256 of its canonical form: header, encoding, prefixes, comments, order of attributes and keys,
+            and white space between elements don't count.
+        content: its bytes as they stood in the message.
+        format: of the message.
+        findings: what a person should know about it.
+        offset: its first byte in the message, in UTF-8.
+    """
+
+    urn: str | None
+    declared_urn: str | None
+    kind: str
+    agency: str | None
+    id: str | None
+    version: str
+    references: tuple[str, ...]
+    content_hash: bytes
+    content: bytes = field(repr=False)
+    format: Format
+    envelope: Envelope = field(repr=False, compare=False)
+    findings: tuple[Finding, ...] = ()
+    offset: int = field(default=0, compare=False)
+
+    @property
+    def size(self) -> int:
+        """Bytes of the content."""
+        return len(self.content)
+
+    @property
+    def media_type(self) -> str:
+        """Of the message around it."""
+        return self.format.media_type
+
+    def message(self) -> bytes:
+        """A complete structure message that holds this artefact alone, with the header of the message it came in."""
+        return b"".join((self.envelope.before, self.content, self.envelope.after))

