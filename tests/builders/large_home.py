@@ -9,8 +9,8 @@ from typing import Any
 from sqlalchemy import Table, create_engine, insert, text
 
 from builders.outboxes import NOON, outbox, publication, records
-from contexture.operations import ProducerStore
-from contexture.operations.tables import RUNS, TRANSACTIONS
+from contexture.monitoring import ProducerStore
+from contexture.monitoring.tables import RUNS, TRANSACTIONS
 from contexture.records.changes.attribute_types import AttributeTypes
 from contexture.storage.home import Storage
 from contexture.storage.outboxes import Outboxes

@@ -8,8 +8,8 @@ from pathlib import Path
 from sqlalchemy import text
 from sqlalchemy.engine import make_url
 
-from contexture.operations.database import VERSION_TABLE, open_engine
-from contexture.operations.tables import METADATA, VIEWS
+from contexture.monitoring.database import VERSION_TABLE, open_engine
+from contexture.monitoring.tables import METADATA, VIEWS
 
 REAL = os.environ.get("TEST_DATABASE_URL")
 """A real PostgreSQL to run the same tests against, as postgresql+psycopg2://…; its tables are emptied."""

@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from contexture.kafka import read_committed
-from contexture.operations import ProducerStore
+from contexture.monitoring import ProducerStore
 from contexture_sandbox.airflow.client import DagRun
 from e2e.installation import PATIENCE_SECONDS, Installation, installation_below, until
 

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from contexture.operations import ProducerStore
-from contexture.operations.rows import TransactionRow
+from contexture.monitoring import ProducerStore
+from contexture.monitoring.rows import TransactionRow
 from contexture.storage.outboxes import Outboxes
 from contexture_sandbox.airflow.client import DagRun
 from contexture_sandbox.demo.comparison import Comparison, compare

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from contexture.kafka import read_committed
-from contexture.operations import ProducerStore, TransactionStatus
+from contexture.monitoring import ProducerStore, TransactionStatus
+from contexture.monitoring.history import TransactionFilter
 from contexture.operations.pools import POOLS
-from contexture.operations.transaction_filter import TransactionFilter
 from contexture.storage.home import Storage
 from contexture.storage.state import State
 from contexture_sandbox.airflow import AirflowClient, AirflowProcesses

@@ -46,7 +46,7 @@ def main() -> None:
 
 
 def _note_run() -> None:
-    from contexture.operations import ProducerStore
+    from contexture.monitoring import ProducerStore
     from contexture.storage.home import home_uri
 
     store = ProducerStore.of_home(home_uri())

@@ -17,7 +17,7 @@ import pytest
 
 from builders.outboxes import outbox, publication, records
 from contexture.kafka import ClientSettings, read_committed
-from contexture.operations import ProducerStore, TransactionStatus
+from contexture.monitoring import ProducerStore, TransactionStatus
 from contexture.publications import Publication
 from contexture.sending.target import KafkaTarget, Target
 from contexture.storage.archive import Interval

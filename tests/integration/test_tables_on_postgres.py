@@ -25,8 +25,8 @@ pytest.importorskip("psycopg2", reason="no driver of PostgreSQL is here: make cl
 
 import psycopg2  # noqa: E402
 
-from contexture.operations import ProducerStore  # noqa: E402
-from contexture.operations.migrating import LOCK_OF_POSTGRESQL  # noqa: E402
+from contexture.monitoring import ProducerStore  # noqa: E402
+from contexture.monitoring.database import LOCK_OF_POSTGRESQL  # noqa: E402
 from tools.cluster.postgres import PostgresServer  # noqa: E402
 
 PROJECT = Path(__file__).parents[2]

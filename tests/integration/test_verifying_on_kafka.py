@@ -21,7 +21,7 @@ from contexture.events import content_hash, parse_json
 from contexture.kafka import ClientSettings
 from contexture.kafka.admin import NewTopicOrder, TopicAdmin
 from contexture.kafka.broker_wait import Patience
-from contexture.operations import ProducerStore
+from contexture.monitoring import ProducerStore
 from contexture.operations.verification.findings import Verification
 from contexture.operations.verification.replica_topics import KafkaTopics
 from contexture.operations.verification.verifying import verify

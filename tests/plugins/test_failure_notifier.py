@@ -20,7 +20,7 @@ from builders.attempts import failed_send  # noqa: E402
 from builders.outboxes import outbox, publication, records  # noqa: E402
 from contexture.errors import ConfigurationError, RetriableError  # noqa: E402
 from contexture.kafka.error_codes import fenced  # noqa: E402
-from contexture.operations import ProducerStore  # noqa: E402
+from contexture.monitoring import ProducerStore  # noqa: E402
 from contexture.storage.delivery import AttemptLog  # noqa: E402
 from contexture.storage.home import Storage  # noqa: E402
 from contexture.storage.outboxes import Outboxes  # noqa: E402

@@ -11,7 +11,7 @@ from builders.outboxes import NOON, outbox, publication, records
 from builders.registry_outboxes import Told, registry_outbox, structures
 from builders.tables import rows
 from contexture.errors import RejectedError, RetriableError
-from contexture.operations import Journal, ProducerStore, TransactionStatus
+from contexture.monitoring import Journal, ProducerStore, TransactionStatus
 from contexture.sending import LedgerEntry
 from contexture.storage.home import Storage
 from contexture.storage.manifests import Manifest

@@ -31,7 +31,7 @@ from builders.attempts import failed_send  # noqa: E402
 from builders.fake_target import FakeTarget  # noqa: E402
 from builders.outboxes import NOON, outbox, publication, records  # noqa: E402
 from contexture.errors import ConfigurationError, RejectedError, RetriableError  # noqa: E402
-from contexture.operations import ProducerStore  # noqa: E402
+from contexture.monitoring import ProducerStore  # noqa: E402
 from contexture.storage.delivery import AttemptLog  # noqa: E402
 from contexture.storage.home import Storage  # noqa: E402
 from contexture.storage.orders import ReplayOptions, StageOrder, StageResult  # noqa: E402

@@ -20,7 +20,7 @@ from builders.attempts import failed_send  # noqa: E402
 from builders.large_home import LARGEST_PAGES, NAMES, large_home  # noqa: E402
 from builders.outboxes import NOON, outbox, publication, records  # noqa: E402
 from builders.page_browser import Browser  # noqa: E402
-from contexture.operations import ProducerStore, TransactionRow, TransactionStatus, VerificationRow  # noqa: E402
+from contexture.monitoring import ProducerStore, TransactionRow, TransactionStatus, VerificationRow  # noqa: E402
 from contexture.operations.page.standing import Question  # noqa: E402
 from contexture.storage.delivery import (  # noqa: E402
     AttemptLog,
@@ -313,7 +313,7 @@ def test_while_the_tables_are_away_nothing_is_said_that_they_alone_know(home, mo
 
 
 def test_a_home_that_has_no_tables_says_so(home, monkeypatch):
-    monkeypatch.setattr("contexture.operations.store.database_url", lambda root: None)
+    monkeypatch.setattr("contexture.monitoring.store.database_url", lambda root: None)
     text = Browser("vehicles").get("").text
     assert "Shown without the operational tables: there are none, for CONTEXTURE_HOME is an object store and" in text
 

@@ -14,7 +14,7 @@ pytest.importorskip("airflow.sdk")
 from builders.attempts import failed_send  # noqa: E402
 from builders.outboxes import NOON, outbox, publication, records  # noqa: E402
 from builders.page_browser import Browser as Client  # noqa: E402
-from contexture.operations import ProducerStore, TransactionRow, TransactionStatus  # noqa: E402
+from contexture.monitoring import ProducerStore, TransactionRow, TransactionStatus  # noqa: E402
 from contexture.storage.delivery import AttemptLog  # noqa: E402
 from contexture.storage.home import Storage  # noqa: E402
 from contexture.storage.outboxes import Outboxes  # noqa: E402

@@ -109,7 +109,7 @@ def test_brokers_that_can_not_be_asked_are_told(browser, monkeypatch):
 
 
 def test_quality_over_time_is_drawn_without_any_script_or_style(home, browser):
-    from contexture.operations import ProducerStore
+    from contexture.monitoring import ProducerStore
 
     store = ProducerStore.of_home(home.root)
     assert store is not None

@@ -17,7 +17,7 @@ pytest.importorskip("airflow.sdk")
 
 from builders.outboxes import NOON  # noqa: E402
 from builders.page_browser import Browser  # noqa: E402
-from contexture.operations import ProducerStore, TransactionRow, TransactionStatus  # noqa: E402
+from contexture.monitoring import ProducerStore, TransactionRow, TransactionStatus  # noqa: E402
 
 ATTACK = '"><script>alert(1)</script>'
 FILE = """

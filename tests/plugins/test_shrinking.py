@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 
 from builders.outboxes import publication
 from contexture.errors import ConfigurationError
-from contexture.operations import Journal, ProducerStore
-from contexture.operations.alerts import AlertKind, kind_of
-from contexture.operations.failure_mail import compose
+from contexture.monitoring import Journal, ProducerStore
+from contexture.monitoring.alerts import AlertKind, compose, kind_of
 from contexture.storage.home import Storage
 from contexture.storage.shrink_report import Vanishing, keep_vanishing
 from contexture_airflow.notifiers.question import question_of, tell_question

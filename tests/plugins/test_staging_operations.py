@@ -15,9 +15,9 @@ from builders.attempts import failed_send
 from builders.fake_target import FakeTarget
 from builders.outboxes import NOON, outbox, publication, records
 from contexture.errors import ConfigurationError
-from contexture.operations import Journal, ProducerStore
-from contexture.operations.events import EventType, Happening
-from contexture.operations.failure_mail import Failure
+from contexture.monitoring import Journal, ProducerStore
+from contexture.monitoring.alerts import Failure
+from contexture.monitoring.own_events import EventType, Happening
 from contexture.publications import Publication
 from contexture.storage.home import Storage
 from contexture.storage.outboxes import Outboxes

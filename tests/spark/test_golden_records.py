@@ -21,8 +21,8 @@ from builders.landing import MORNING, car
 from builders.preparing import Preparer
 from builders.registry import codelist, codelists, urn
 from builders.structure_runs import StructurePreparer, only, registry_publication, told
-from contexture.operations.event_outbox import Reading, prepare
-from contexture.operations.events import EventType, ToldEvent
+from contexture.monitoring.own_events import EventType, ToldEvent
+from contexture.monitoring.own_events_outbox import Reading, prepare
 from contexture.publications import Publication, fingerprint, load_file
 from contexture.storage.home import Storage
 from contexture.storage.manifests import Manifest

@@ -13,8 +13,8 @@ import pytest
 from contexture import errors
 from contexture.cli import exit_codes
 from contexture.cli.application import COMMANDS
-from contexture.operations.statuses import TransactionStatus
-from contexture.operations.tables import METADATA, VIEWS
+from contexture.monitoring.rows import TransactionStatus
+from contexture.monitoring.tables import METADATA, VIEWS
 from contexture.publications import load_publication_file
 from contexture.records.cloudevents.record import CONTENT_TYPE, PREFIX
 from contexture.sending import dead_letters

@@ -10,8 +10,8 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from contexture.cli.imports import Imported, file_name
-from contexture.migration import DIFFERENCES, Explained
+from contexture.importers.cygnus import DIFFERENCES, Explained
+from contexture.importers.cygnus.files import Imported, file_name
 from contexture.publications import Problem
 
 _STYLES = {

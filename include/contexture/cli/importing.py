@@ -39,12 +39,13 @@ def import_cygnus(
 
     Exit codes: 0 every file is right and every value kept; 1 otherwise; 2 a file can't be read or has no Kafka sink.
     """
-    from contexture.cli import import_output, imports
+    from contexture.cli import import_output
+    from contexture.importers.cygnus import files
 
-    asked = imports.Asked(grouping=grouping, mappings=mappings, services=tuple(service or ()), release=cygnus_version)
-    imported = imports.from_cygnus(agent, asked)
+    asked = files.Asked(grouping=grouping, mappings=mappings, services=tuple(service or ()), release=cygnus_version)
+    imported = files.from_cygnus(agent, asked)
     if output is not None:
-        imports.write(imported, output, force=force)
+        files.write(imported, output, force=force)
     show = import_output.print_json if as_json else import_output.print_text
     show(imported, output)
     raise typer.Exit(exit_codes.OK if imported.is_right else exit_codes.INVALID)

@@ -21,9 +21,8 @@ from contexture.cli.ledger_points import ledger_points
 from contexture.cli.operations_status import OperationsReader
 from contexture.cli.trial_outcome import Outcome
 from contexture.errors import ConfigurationError
-from contexture.operations.database import DATABASE_VARIABLE, NO_TABLES, database_url
+from contexture.monitoring.database import DATABASE_VARIABLE, NO_TABLES, database_url, look, unknown_tables
 from contexture.operations.pools import POOLS
-from contexture.operations.tables_found import look, unknown_tables
 from contexture.publications import Publication, discover
 from contexture.storage.format_versions import check_formats
 from contexture.storage.home import HOME_VARIABLE, Storage

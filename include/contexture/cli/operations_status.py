@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from contexture.errors import ConfigurationError, RetriableError
-from contexture.operations import ProducerStore, RunRow, Sums
-from contexture.operations.database import NO_TABLES
+from contexture.monitoring import ProducerStore, RunRow, Sums
+from contexture.monitoring.database import NO_TABLES
 from contexture.operations.page.tables import Tables
 from contexture.storage.home import Storage
 from contexture.storage.manifests import Document

@@ -51,13 +51,14 @@ def retry_outbox(outbox: Id, *, as_json: AsJson = False) -> None:
     """Forget the failed sends of an approved outbox, so that the next run sends it at once, with all attempts."""
     from contexture.cli import home
     from contexture.operations import interventions
+    from contexture.storage.outboxes import is_of_backfill
 
     found = home.find_outbox(home.open_home(), outbox)
     failed = interventions.forget_failed_sends(found.outboxes, found.status.outbox)
     dag = f"publish_{found.publication}"
     then = (
         f"clear the publish task of its backfill in {dag}: no other run sends it"
-        if interventions.is_of_backfill(found.outboxes, found.status.outbox)
+        if is_of_backfill(found.outboxes, found.status.outbox)
         else f"start {dag} (in the UI, or: airflow dags trigger {dag}): its first task sends this outbox from where "
         "the ledger stands"
     )
@@ -91,8 +92,8 @@ def _tell(found: Found, reason: str) -> None:
     from getpass import getuser
 
     from contexture.errors import ContextureError
-    from contexture.operations import ProducerStore
-    from contexture.operations.events import EventType, Happening
+    from contexture.monitoring import ProducerStore
+    from contexture.monitoring.own_events import EventType, Happening
 
     outbox = found.status.outbox
     # A container may have no name for its user.

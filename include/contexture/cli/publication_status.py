@@ -13,7 +13,7 @@ from contexture.cli import home
 from contexture.cli.checking import DEFAULT_FOLDER, FOLDER_VARIABLE
 from contexture.cli.operations_status import Operations, OperationsReader
 from contexture.errors import ConfigurationError
-from contexture.operations.failure_mail import PendingSend
+from contexture.monitoring.alerts import PendingSend
 from contexture.operations.page.sources import Sources, manifest, stored
 from contexture.operations.page.standing import Standing
 from contexture.operations.page.status import StatusReport

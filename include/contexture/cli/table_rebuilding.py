@@ -10,7 +10,7 @@ from contexture.cli import home
 from contexture.cli.checking import DEFAULT_FOLDER, FOLDER_VARIABLE
 from contexture.cli.kafka_connections import settings_of
 from contexture.errors import ConfigurationError
-from contexture.operations import ProducerStore
+from contexture.monitoring import ProducerStore
 from contexture.operations.rebuilding import Rebuilt, rebuild
 from contexture.publications import Publication, discover
 from contexture.sending.ledger import ledger_history

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from contexture.cli.kafka_connections import settings_of
+from contexture.importers.cygnus import Comparison, Side, compare
 from contexture.kafka import ClientSettings, read_committed
 from contexture.kafka.admin import TopicAdmin
 from contexture.kafka.broker_wait import Patience
-from contexture.migration import Comparison, Side, compare
 
 
 @dataclass(frozen=True, slots=True)

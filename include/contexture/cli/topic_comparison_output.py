@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from contexture.cli.topic_comparison import Compared
-from contexture.migration import Side
+from contexture.importers.cygnus import Side
 from contexture.migration.comparison import Differing, Entity
 
 _SHOWN = 20

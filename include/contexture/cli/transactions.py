@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from contexture.cli.time_span import FORMATS, time_span
-from contexture.operations.statuses import TransactionStatus
-from contexture.operations.transaction_filter import LAST_NUMBER, LAST_SHARD, TransactionFilter
+from contexture.monitoring.history import LAST_NUMBER, LAST_SHARD, TransactionFilter
+from contexture.monitoring.rows import TransactionStatus
 
 app = typer.Typer(add_completion=False)
 

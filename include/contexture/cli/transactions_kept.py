@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from contexture.cli import home
 from contexture.cli.known_publications import known_publications
 from contexture.errors import ConfigurationError
-from contexture.operations import ProducerStore, TransactionRow
-from contexture.operations.database import DATABASE_VARIABLE
-from contexture.operations.transaction_filter import TransactionFilter
+from contexture.monitoring import ProducerStore, TransactionRow
+from contexture.monitoring.database import DATABASE_VARIABLE
+from contexture.monitoring.history import TransactionFilter
 from contexture.storage.home import HOME_VARIABLE, Storage
 
 

@@ -10,7 +10,7 @@ from contexture.cli import connections, home
 from contexture.cli.kafka_connections import settings_of
 from contexture.cli.named_publication import named_publication
 from contexture.errors import ConfigurationError, DefectError
-from contexture.operations import Journal, ProducerStore
+from contexture.monitoring import Journal, ProducerStore
 from contexture.operations.verification.answerable import check_answerable
 from contexture.operations.verification.findings import Against
 from contexture.operations.verification.replica_topics import KafkaTopics

@@ -13,9 +13,7 @@ import orjson
 from contexture.errors import ConfigurationError
 
 Severity = Literal["error", "warning"]
-
 Setting = Literal["off", "warning", "error"]
-
 Scope = Literal["entity", "structure", "record", "snapshot"]
 
 
@@ -65,9 +63,7 @@ class Catalogue:
 
 
 _NAME_CHARACTERS = 50
-
 _VALUE_CHARACTERS = 60
-
 _URN_CHARACTERS = 120
 
 

@@ -31,12 +31,9 @@ if TYPE_CHECKING:
     )
 
 CALL_SECONDS = 10.0
-
 # Short enough that a refused login or a missing broker is soon told; a listing that timed out is asked for again.
 LISTING_SECONDS = 3.0
-
 BULK = 500
-
 # What a user has to be allowed, by what is tried; DESCRIBE is enough for anything else.
 _NEEDED: Mapping[str, str] = {
     "making": "CREATE",
@@ -169,14 +166,10 @@ def _with_values(topic: str, config: Mapping[str, str]) -> ConfigResource:
 
 
 VISIBLE_POLL_SECONDS = 0.1
-
 # A listing of 10,000 topics takes brokers and client 0.14 s: it is asked for the less often, the more are missing.
 _VISIBLE_POLL_SECONDS_PER_TOPIC = 0.001
-
 _VISIBLE_SECONDS = 120.0
-
 _LOOKS_FOR_A_TOPIC = 3
-
 _UNSAID = frozenset({"LEADER_NOT_AVAILABLE", "REPLICA_NOT_AVAILABLE"})
 
 
@@ -307,7 +300,6 @@ def _not_usable(missing: Sequence[str], seconds: float) -> RetriableError:
 # For a partition whose leader is lost the client answers -1001 without an error. An offset is 0 or more; that of a time
 # may be -1, where no record is as late.
 _LEAST_OFFSET = 0
-
 _NOTHING_AS_LATE = -1
 
 # Each listing is answered by any broker, and the one that answers may be the one that is behind.

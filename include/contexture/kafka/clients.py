@@ -53,14 +53,10 @@ def leave_clients_to_their_process() -> None:
 
 # librdkafka would write every lost connection to standard error; what matters of it reaches the watch.
 _LOG = logging.getLogger("contexture.kafka.client")
-
 _LOG.setLevel(logging.CRITICAL)
-
 # Where nobody keeps logs, Python would write the rest to standard error: errors tell it.
 _LOG.addHandler(logging.NullHandler())
-
 _TLS = "_SSL"
-
 _KERBEROS = "No provider for SASL mechanism GSSAPI"
 
 T = TypeVar("T")

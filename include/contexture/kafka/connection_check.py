@@ -22,9 +22,7 @@ from contexture.kafka.producer import Session, open_session
 from contexture.kafka.settings import ClientSettings
 
 _POLL_SECONDS: Final = 0.5
-
 _END: Final = "_PARTITION_EOF"
-
 _HEALED_BY_WAITING: Final = frozenset({Meaning.SAME_CALL_AGAIN, Meaning.SEND_AGAIN, Meaning.BROKERS_AWAY})
 
 
@@ -77,11 +75,8 @@ def read_back(settings: ClientSettings, topic: str, start: int, key: bytes, seco
 
 
 _KBYTE: Final = 1024
-
 _BYTES_A_SECOND: Final = 1_000_000
-
 _DEFAULT_LARGEST_BYTES: Final = 1_000_000
-
 # What the client adds to key, value and headers before it compares them with message.max.bytes.
 _OVERHEAD_BYTES: Final = 36
 
@@ -165,7 +160,6 @@ def _with_room(settings: ClientSettings, largest_bytes: int) -> ClientSettings:
 
 
 _CALL_SECONDS: Final = 1.0
-
 # Tokens and event times bear less than this.
 _CLOCK_SECONDS: Final = 10.0
 

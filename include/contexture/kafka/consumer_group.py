@@ -115,11 +115,9 @@ class TopicFilter:
 
 
 OpenConsumer = Callable[..., "Consumer"]
-
 """Makes the client of a member, as `clients.reader` does."""
 
 _POLL_SECONDS: Final = 0.5
-
 _COMMITTED_SECONDS: Final = 30.0
 
 

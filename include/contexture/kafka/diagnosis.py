@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from cryptography import x509
 
 _AT_ONCE: Final = 16
-
 _PROTOCOL_MARK: Final = "://"
 
 
@@ -92,15 +91,10 @@ def parts(address: str) -> tuple[str, int]:
 
 # Somebody listens there, or the client had heard nothing; a busy broker takes its time for a handshake.
 _SECONDS: Final = 10.0
-
 _ADDRESS = re.compile(r"ssl://(.+?):(\d+)/", re.IGNORECASE)
-
 _EXPIRED, _NOT_YET = 10, 9
-
 _OTHER_HOST: Final = frozenset({62, 63, 64})
-
 _UNKNOWN: Final = frozenset({2, 18, 19, 20, 21, 24})
-
 _ALERT = re.compile(r"alert ([a-z ]+?)(?::|$)", re.IGNORECASE)
 
 
@@ -246,19 +240,13 @@ def _our_certificate(options: Mapping[str, object]) -> x509.Certificate | None:
 
 
 _CONNECT_SECONDS: Final = 1.0
-
 # Of a handshake, and of an answer: a busy broker is slow to give either.
 _ANSWER_SECONDS: Final = 5.0
-
 _BROKERS: Final = 3
-
 _SASL_HANDSHAKE, _VERSION, _CORRELATION = 17, 1, 0x43545852
-
 _LONGEST_ANSWER: Final = 4096
-
 # Kafka's code for a login where none is asked for.
 _ILLEGAL_SASL_STATE: Final = 34
-
 # As RFC 4422, 3.1 has them; people read them in an error.
 _MECHANISM = re.compile(rb"[A-Z0-9_-]{1,20}")
 
@@ -392,11 +380,8 @@ def _read(connection: socket.socket, count: int, until: float) -> bytes:
 
 
 _FAILED: Final = re.compile(r"(ssl\.(?:ca|certificate|key)\.location) failed")
-
 _KEY: Final = "ssl.key.location"
-
 _PASSWORD: Final = "ssl.key.password"  # noqa: S105 - the name of an option
-
 _ENCRYPTED: Final = b"ENCRYPTED"
 
 

@@ -29,18 +29,13 @@ class Meaning(Enum):
 
 
 _LOGIN: Final = "check user, password and sasl.mechanism of the Kafka connection"
-
 _TOKEN: Final = "give the Kafka connection a delegation token that is valid, or another login"  # noqa: S105 - a sentence
-
 _MISSING: Final = (
     "start a new run: it makes a topic that was removed, and sends everything to it again; or allow this user to see "
     "the topic (a forbidden one looks the same)"
 )
-
 _OLD_BROKERS: Final = "use brokers of version 2.8 or later"
-
 _ADMINISTRATOR: Final = "ask the brokers' administrator: their configuration refuses it"
-
 _CONTROLLERS: Final = "let bootstrap.servers name brokers, not controllers"
 
 HINTS: Final[Mapping[str, str]] = {
@@ -88,7 +83,6 @@ HINTS: Final[Mapping[str, str]] = {
     "_INVALID_ARG": "correct the property in the extra of the Kafka connection",
     "_NOT_IMPLEMENTED": "use a mechanism this client was built with",
 }
-
 """What a person must change, for each error that only a person can end."""
 
 _NAMES: Final[Mapping[Meaning, str]] = {
@@ -115,7 +109,6 @@ _NAMES: Final[Mapping[Meaning, str]] = {
         UNKNOWN_TOPIC_ID INCONSISTENT_TOPIC_ID TOPIC_ALREADY_EXISTS OPERATION_NOT_ATTEMPTED INVALID_REQUEST
         LOG_DIR_NOT_FOUND""",
 }
-
 """Errors that a sender or an administrator of topics can meet."""
 
 _OF_OTHERS: Final = """
@@ -133,7 +126,6 @@ _OF_OTHERS: Final = """
     STREAMS_INVALID_TOPOLOGY STREAMS_INVALID_TOPOLOGY_EPOCH STREAMS_TOPOLOGY_FENCED"""
 
 OF_OTHERS: Final = frozenset(_OF_OTHERS.split())
-
 """Errors of requests that are never made here (groups, quorums, streams); readers know those that are theirs.
 
 Whatever brings one of them to a sender: the transaction did not happen, so it is done again.
@@ -144,12 +136,10 @@ MEANINGS: Final[Mapping[str, Meaning]] = {
     **{name: meaning for meaning, names in _NAMES.items() for name in names.split()},
     **dict.fromkeys(OF_OTHERS, Meaning.SEND_AGAIN),
 }
-
 """Every code that the client knows."""
 
 # Nothing that the client says of one call changes what these mean.
 _BY_NAME_ALONE: Final = frozenset({Meaning.FENCED, Meaning.REJECTED, Meaning.CONFIGURATION})
-
 REFUSALS: Final = frozenset({"_AUTHENTICATION", "_SSL", "SASL_AUTHENTICATION_FAILED", "UNSUPPORTED_SASL_MECHANISM"})
 
 

@@ -19,15 +19,12 @@ from contexture.kafka import jaas
 _NO_EQUIVALENT = "remove it: the client has no such setting and needs none"
 
 _TOKENS_RENEWED = "remove it: the client renews tokens by itself"
-
 _BROKERS_CHECK = "remove it: brokers check tokens, clients only fetch them"
-
 _NO_SHARES = "remove it: readers of Contexture are in no share group"
 
 _OWN_FUNCTIONS = "remove it: a program gives functions to contexture.sending.Publisher (docs/how-to/extend-sending.md)"
 
 _OFFSETS_IN_KAFKA = "remove it: offsets are in Kafka, there is no ZooKeeper any more"
-
 _TICKETS_RENEWED = "use sasl.kerberos.min.time.before.relogin: how often the client renews its ticket"
 
 JAVA_NAMES: Final[Mapping[str, str]] = MappingProxyType(
@@ -184,11 +181,9 @@ CONSUMER_ONLY: Final = frozenset(
 )
 
 Given = Mapping[str, object]
-
 Rule = Callable[[object, Given], Mapping[str, object]]
 
 _BYTES_IN_KBYTE: Final = 1024
-
 _ASSIGNORS: Final[Mapping[str, str]] = MappingProxyType(
     {
         "RangeAssignor": "range",
@@ -305,11 +300,9 @@ RULES: Final[Mapping[str, Rule]] = MappingProxyType(
         "sasl.login.callback.handler.class": _callback,
     }
 )
-
 """Rules by the names of properties."""
 
 DEFAULT_PORT: Final = 9092
-
 _HAS_PORT = re.compile(r"^(\[[^\]]*\]|[^:]*):\d+$")
 
 # Other names for the same, of this client itself and of Java's, with the same values.
@@ -330,7 +323,6 @@ _SAME: Final[Mapping[str, str]] = MappingProxyType(
         "sasl.oauthbearer.assertion.template.file": "sasl.oauthbearer.assertion.jwt.template.file",
     }
 )
-
 _VALUES_ALONE: Final = frozenset(
     {
         "bootstrap.servers",
@@ -341,9 +333,7 @@ _VALUES_ALONE: Final = frozenset(
         "ssl.endpoint.identification.algorithm",
     }
 )
-
 TRANSLATED: Final = (frozenset(_SAME) | frozenset(RULES)) - _VALUES_ALONE
-
 """Names that are taken and become others."""
 
 

@@ -24,13 +24,9 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.serialization.pkcs12 import PKCS12KeyAndCertificates
 
 MOST_ROUNDS: Final = 1_000_000
-
 """Opened within the process: a second or two. OpenSSL writes 2,048 rounds, Java 10,000."""
-
 _INTEGER, _OCTETS, _CONSTRUCTED = 0x02, 0x04, 0x20
-
 _INDEFINITE, _LONG = 0x80, 0x7F
-
 _WIDEST_BYTES: Final = 8
 
 
@@ -77,22 +73,15 @@ def _elements(content: bytes, start: int, end: int) -> Iterator[_Element]:
 
 
 TRUST: Final = "ssl.truststore"
-
 KEYS: Final = "ssl.keystore"
-
 STORE_NAMES: Final = frozenset(
     f"{store}.{part}" for store in (TRUST, KEYS) for part in ("location", "type", "password")
 )
-
 _KEY_PASSWORD: Final = "ssl.key.password"  # noqa: S105 - the name of an option
-
 _TYPES: Final = frozenset({"", "jks", "jceks", "pkcs12", "p12", "pem"})
-
 _PEM: Final = b"-----BEGIN "
-
 # What the file begins with: JKS, JCEKS, and a DER sequence.
 _JAVA: Final = (b"\xfe\xed\xfe\xed", b"\xce\xce\xce\xce")
-
 _DER: Final = b"\x30"
 
 

@@ -25,10 +25,8 @@ if TYPE_CHECKING:
     from contexture.kafka.settings import ClientSettings
 
 _FULL_QUEUE_SECONDS = 0.05
-
 # A flush returns as soon as the queue is empty; one of a transaction that has failed never does.
 _FLUSH_SECONDS = 0.5
-
 _FATAL = "_FATAL"
 
 
@@ -258,29 +256,20 @@ _LOG: Final = logging.getLogger(__name__)
 
 # Short enough that an answer on a callback (a wrong password) is seen soon; a call that timed out is called again.
 _CALL_SECONDS = 2.0
-
 # A listing of 10,000 topics takes 0.14 s.
 _LISTING_SECONDS = 10.0
-
 _TOPICS_ASKED_FOR_SINGLY = 50
-
 _GOODBYE_SECONDS = 5.0
-
 ABORTED_KEY = b"contexture: aborted"
-
 """The key of the record that goes to a partition to abort what is undecided there (compacted topics want one)."""
 
 # What `produce` takes where nothing is said, and which of it is told of the delivery: the client looks at `on_delivery`
 # only where no `callback` is given, and None is one.
 _DEFAULTS: Final[Row] = (None, None, None, -1, None, None, 0, None)
-
 _CALLBACK: Final = 4
-
 # Reports of records follow the failure of their transaction at once.
 _REPORT_SECONDS: Final = 5.0
-
 _REPORT_POLL_SECONDS: Final = 0.05
-
 _DELIVERY_SECONDS: Final = 5.0
 
 

@@ -20,18 +20,14 @@ from contexture.kafka.key_stores import STORE_NAMES
 from contexture.kafka.settings import MASK, ClientSettings, is_secret
 
 APPLIES: Final = {"P": "producer", "C": "consumer", "*": "all"}
-
 """The kinds of clients, by the client's sign for them."""
 
 _ROW: Final = re.compile(
     r"(?P<name>\S+) +\| +(?P<applies>[CP*]) +\|(?P<range>[^|]*)\|(?P<default>.*?)\| (?:high|medium|low) +\|"
     r"(?P<words>.*)"
 )
-
 _ALIAS: Final = "Alias for `"
-
 _FEATURES: Final = "builtin.features"
-
 _LONGEST: Final = 1024
 
 
@@ -99,13 +95,9 @@ def _parsed(text: str) -> Iterator[Known]:
 
 
 _IN_FLIGHT: Final = 5
-
 _KBYTE: Final = 1024
-
 _FETCHED_BYTES: Final = 52_428_800
-
 _LARGEST_BYTES: Final = 1_000_000
-
 _REFRESHES: Final = 3
 
 

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from confluent_kafka import Consumer, Message, TopicPartition
 
 Place = tuple[str, int]
-
 """Topic and partition."""
 
 
@@ -34,7 +33,6 @@ class GroupOffsets:
 
 
 Start = Mapping[Place, int] | datetime | GroupOffsets | None
-
 """Offsets of partitions (those not named are read from their beginning), a moment (the first record of that time or
 later, with time zone), a group (partitions for which it has committed nothing are read from their beginning), or None
 for the beginning."""
@@ -91,7 +89,6 @@ def _committed(consumer: Consumer, places: Sequence[Place]) -> dict[Place, int]:
 
 
 _GONE: Final = frozenset({"_AUTO_OFFSET_RESET", "OFFSET_OUT_OF_RANGE"})
-
 _DAMAGED: Final = frozenset({"_BAD_MSG", "_BAD_COMPRESSION", "INVALID_MSG"})
 
 
@@ -130,14 +127,10 @@ def _damaged(error: KafkaErrorLike, place: Place) -> DamagedRecordsError:
 
 
 _CONNECT_SECONDS = 2.0
-
 # `consume` waits that long for a full batch, also at the end.
 _BATCH_SECONDS = 0.1
-
 _BATCH = 1_000
-
 PARTITIONS_AT_ONCE = 500
-
 """Partitions read at a time: what a client holds in memory grows with them, not with what the topics hold."""
 
 
@@ -305,7 +298,6 @@ def record_of(message: Message) -> ReplicaRecord:
 
 # Offsets are also taken by the ends of transactions, and by records that compaction removed.
 _OFFSETS_OF_A_RECORD = 2
-
 _FURTHER_BACK = 16
 
 

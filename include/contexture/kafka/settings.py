@@ -21,7 +21,6 @@ from contexture.kafka.java_properties import (
 )
 
 PROFILE: Final = "contexture.profile"
-
 """The name by which the extra of a connection says it."""
 
 Values = Mapping[str, str | int | float | bool]
@@ -38,7 +37,6 @@ _PRODUCERS: Final[Mapping[str, Values]] = MappingProxyType(
         },
     }
 )
-
 _CONSUMERS: Final[Mapping[str, Values]] = MappingProxyType(
     {
         "latency": {"fetch.min.bytes": 1, "fetch.wait.max.ms": 10, "socket.nagle.disable": True},
@@ -50,7 +48,6 @@ _CONSUMERS: Final[Mapping[str, Values]] = MappingProxyType(
         },
     }
 )
-
 NAMES: Final = tuple(sorted(_PRODUCERS))
 
 
@@ -72,15 +69,12 @@ def profile_problems(options: Mapping[str, object]) -> list[str]:
 
 
 MASK: Final = "***"
-
 _SECRET = re.compile(
     r"password|secret|passphrase|jaas|token(?!\.endpoint)|key\.pem|keystore\.key$|oauthbearer\.config|credential|assertion",
     re.IGNORECASE,
 )
-
 # The client quotes what it can't read of this option, from some place in it on.
 _REST = re.compile(r"(beginning at:?).*", re.IGNORECASE | re.DOTALL)
-
 _SHORTEST: Final = 4
 
 
@@ -104,7 +98,6 @@ def without_secrets(text: str, options: Mapping[str, object]) -> str:
 
 
 _NEEDS_USER: Final = frozenset({"PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"})
-
 # What Contexture computes with itself.
 _NUMBERS: Final[Mapping[str, str]] = {
     "message.max.bytes": "bytes",
@@ -112,7 +105,6 @@ _NUMBERS: Final[Mapping[str, str]] = {
     "transaction.timeout.ms": "milliseconds",
     "message.timeout.ms": "milliseconds",
 }
-
 _OTHER_TOKENS: Final = ("enable.sasl.oauthbearer.unsecure.jwt", "sasl.oauthbearer.metadata.authentication.type")
 
 
@@ -199,7 +191,6 @@ Option = str | int | float | bool
 _ALWAYS: Final[Mapping[str, Option]] = MappingProxyType(
     {"acks": "all", "enable.idempotence": True, "partitioner": "murmur2_random"}
 )
-
 _PRODUCER_DEFAULTS: Final[Mapping[str, Option]] = MappingProxyType(
     {
         "compression.type": "lz4",
@@ -212,10 +203,8 @@ _PRODUCER_DEFAULTS: Final[Mapping[str, Option]] = MappingProxyType(
         "queue.buffering.max.kbytes": 131_072,
     }
 )
-
 # Producers and admin clients make a topic by asking for it where brokers allow that, with the brokers' defaults.
 _NEVER_BY_ASKING: Final[Mapping[str, Option]] = MappingProxyType({"allow.auto.create.topics": False})
-
 _CONSUMER_DEFAULTS: Final[Mapping[str, Option]] = MappingProxyType(
     {
         "group.id": "contexture",
@@ -229,9 +218,7 @@ _CONSUMER_DEFAULTS: Final[Mapping[str, Option]] = MappingProxyType(
         "fetch.wait.max.ms": 20,
     }
 )
-
 _KBYTE: Final = 1024
-
 _QUEUE_SHARE: Final = 1.25
 
 

@@ -16,9 +16,7 @@ from contexture.kafka.settings import ClientSettings
 _KEY = "cleanup.policy"
 
 _LIMITS = ("retention.ms", "retention.bytes")
-
 _UNLIMITED = "-1"
-
 _SHOWN = 5
 
 
@@ -68,16 +66,11 @@ def check_retention(specs: Iterable[TopicSpec], configs: Mapping[str, Mapping[st
 
 
 MAX_BROKER_PARTITIONS = 15_000
-
 """Partitions that a broker holds at most. Each takes two memory maps, or four where its first records are older than
 `segment.ms` (it then has two segments), and Linux allows a process 65,530 by default."""
-
 UNKNOWN_SETTING = "unknown"
-
 """What is found of a setting that the brokers do not have."""
-
 _POLICY = {"latest": "compact", "history": "delete"}
-
 _WAIT_SECONDS = 300.0
 
 
@@ -266,11 +259,8 @@ _ADVICE: Mapping[Way, str] = {
     "and earlier ones stay where they are, on compacted topics too; a new topic keeps keys together",
     Way.CONFIGURE: "contexture topics apply",
 }
-
 _FEWER = "Kafka takes no partition away: make a new topic, or put the number it has into topics.partitions"
-
 _NO_SETTING = "the brokers have no such setting: correct topics.config"
-
 _REPLICAS = "move replicas with Kafka's kafka-reassign-partitions, or put their number into topics.replication_factor"
 
 

@@ -9,11 +9,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
-from contexture.errors import ConfigurationError, DefectError
+from contexture.errors import ConfigurationError
 from contexture.storage.conclusion import owe_full
 from contexture.storage.delivery import AttemptLog
 from contexture.storage.home import Storage
-from contexture.storage.outboxes import ALLOWED, Outboxes, OutboxStatus
+from contexture.storage.outboxes import ALLOWED, Outboxes, OutboxStatus, is_known_of_backfill
 from contexture.storage.quarantine import Quarantine, resolve
 
 RESYNCHRONISE: Final = "resynchronise"
@@ -106,19 +106,6 @@ def forget_failed_sends(outboxes: Outboxes, outbox: str) -> int:
     failed = sum(each.failed for each in log.of_outbox(outbox))
     log.forget(outbox)
     return failed
-
-
-def is_of_backfill(outboxes: Outboxes, outbox: str) -> bool:
-    """Whether an outbox belongs to a backfill: the publication's other runs neither send it nor wait for it."""
-    return outboxes.manifest(outbox).mode == "backfill"
-
-
-def is_known_of_backfill(outboxes: Outboxes, outbox: str) -> bool:
-    """The same; false where its manifest is damaged: to be given up is the way out then, and a full run is owed."""
-    try:
-        return is_of_backfill(outboxes, outbox)
-    except (ConfigurationError, DefectError):
-        return False
 
 
 def abandon(outboxes: Outboxes, outbox: str, reason: str) -> tuple[OutboxStatus, bool]:

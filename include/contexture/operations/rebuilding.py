@@ -6,9 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from contexture.operations.rows import TransactionRow
-from contexture.operations.statuses import TransactionStatus
-from contexture.operations.store import ProducerStore
+from contexture.monitoring.rows import TransactionRow, TransactionStatus
+from contexture.monitoring.store import ProducerStore
 from contexture.sending import LedgerEntry
 from contexture.storage.delivery import AttemptLog
 from contexture.storage.home import Storage

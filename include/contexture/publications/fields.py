@@ -24,13 +24,9 @@ from pydantic import (
 from contexture.publications import schedule
 
 _SERVICE = re.compile(r"^[a-z0-9_]{0,50}$")
-
 _LEVEL = re.compile(r"^[A-Za-z0-9_]{1,50}$")
-
 _LEVELS_MAX = 10
-
 _TENANT = re.compile(r"[!-~]{0,200}")
-
 _ANY_LEVEL = "+"
 
 
@@ -121,15 +117,10 @@ def covers(outer: str, inner: str) -> bool:
 
 
 _SELECTOR = re.compile(r"[^=()]+=[^=:()]+:[^=:()]+\([^()]+\)")
-
 Flag = StrictBool
-
 Text = Annotated[StrictStr, Field(min_length=1)]
-
 Count = Annotated[StrictInt, Field(ge=0)]
-
 Positive = Annotated[StrictInt, Field(ge=1)]
-
 Number = StrictFloat
 
 
@@ -178,17 +169,13 @@ Share = Annotated[StrictFloat, BeforeValidator(_as_float), Field(ge=0, le=1)]
 Schedule = Annotated[StrictStr, BeforeValidator(schedule.check)]
 
 Service = Annotated[StrictStr, BeforeValidator(_as_service)]
-
 ServicePath = Annotated[StrictStr, BeforeValidator(_as_service_path)]
 
 ServicePaths = Annotated[tuple[ServicePath, ...], OneOrMany, Field(min_length=1), AfterValidator(merged)]
 
 SelectorText = Annotated[Text, AfterValidator(_check_selector)]
-
 Texts = Annotated[tuple[Text, ...], OneOrMany]
-
 ConfigValue = Annotated[StrictStr, BeforeValidator(_as_config_value, json_schema_input_type=str | float | bool)]
-
 ConnectionId = Annotated[StrictStr, Field(pattern=r"^[A-Za-z0-9_.-]{1,250}$")]
 
 

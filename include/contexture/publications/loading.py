@@ -32,9 +32,7 @@ if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
 _MEMBERS = {"grouping_rules": grouping.MEMBER, "name_mappings": mappings.MEMBER}
-
 _KEYS = {*_MEMBERS, "compat"}
-
 _SUFFIX = "_content"
 
 

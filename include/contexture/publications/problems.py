@@ -49,15 +49,10 @@ def dotted(location: Location) -> str:
 
 
 _LINE_SHOWN = 160
-
 _LINE_LOOKED_AT = 4000
-
 _SENSITIVE = r"passw(?:or)?d|passphrase|secret|token|api[_.-]?key|private[_.-]?key|credentials?|authorization|jaas"
-
 _SENSITIVE_NAME = re.compile(_SENSITIVE, re.IGNORECASE)
-
 _SENSITIVE_VALUE = re.compile(rf"((?:{_SENSITIVE})[\w.-]*[\"']?\s*[:=]).*", re.IGNORECASE)
-
 _URL_CREDENTIALS = re.compile(r"(://)[^@\s/]*@")
 
 

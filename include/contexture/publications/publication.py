@@ -24,7 +24,6 @@ from contexture.publications.source import Source
 from contexture.publications.topics import Topics
 
 MailAddress = Annotated[StrictStr, Field(pattern=r"^[^@\s,;<>]+@[^@\s,;<>]+$")]
-
 ImportPath = Annotated[StrictStr, Field(pattern=r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)+$")]
 
 

@@ -29,13 +29,10 @@ from contexture.publications.fields import Count, Flag, Number, Positive, Sectio
 from contexture.publications.source import Names
 
 COMMON: Final = frozenset({"severity", "notes", "mostly"})
-
 """Arguments that any of them may be given; `mostly`: what share of rows has to hold."""
 
 _RANGE: Final = "min_value max_value"
-
 _STRICT: Final = f"{_RANGE} strict_min strict_max"
-
 _PAIR: Final = "column_A column_B"
 
 # Name without `Expect`: what it must be given, and what it may be given besides.
@@ -108,7 +105,6 @@ ARGUMENTS: Final[Mapping[str, tuple[frozenset[str], frozenset[str]]]] = {
     f"Expect{name}": (frozenset(needed.split()), frozenset(further.split()))
     for name, (needed, further) in _TABLE.items()
 }
-
 """Of each expectation, by its class: the arguments it needs, and those it may have besides."""
 
 
@@ -156,7 +152,6 @@ ENTITY_RULES = (
     "count-drop",
     "count-zero",
 )
-
 """Rules about what a context broker holds."""
 
 STRUCTURE_RULES = (
@@ -178,7 +173,6 @@ STRUCTURE_RULES = (
     "count-drop",
     "count-zero",
 )
-
 """Rules about what a structure registry holds."""
 
 RULE_NAMES = tuple(dict.fromkeys((*ENTITY_RULES, *STRUCTURE_RULES)))
@@ -190,7 +184,6 @@ def _as_severity(value: object) -> object:
 
 
 SeverityWord = Literal["off", "warning", "error"]
-
 Severity = Annotated[SeverityWord, BeforeValidator(_as_severity, json_schema_input_type=SeverityWord)]
 
 

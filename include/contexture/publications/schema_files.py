@@ -12,13 +12,10 @@ from contexture.publications.problems import Finding
 from contexture.publications.publication import Publication
 
 INDEX_FILE = "vendored.json"
-
 """Written by `contexture models vendor`: which file holds the schema of which address."""
 
 MAXIMUM_BYTES = 8 * 1024 * 1024
-
 _MOST_FILES = 5000
-
 # The schemas of JSON Schema itself come with the validator.
 _BUILT_IN = ("http://json-schema.org/", "https://json-schema.org/")
 

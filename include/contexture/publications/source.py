@@ -90,7 +90,6 @@ FOR_OPERATIONS: Mapping[str, tuple[str, ...]] = {
     "retention": ("archive_days",),
     "notify": ("mail", "notifiers", "published_within_minutes"),
 }
-
 """The keys that mean something for Contexture's own events, by section; all others don't."""
 
 
@@ -103,17 +102,11 @@ def is_meant(kind: SourceKind, section: str, key: str) -> bool:
 
 
 _ADDRESS = re.compile(r"https?://[!#-;=?-~]+")
-
 _WALKED = frozenset({"dateCreated", "dateModified"})
-
 _BUILTINS = frozenset({"dateExpires", "servicePath"})
-
 _STATEMENT = re.compile(r"(?:[^;']|'[^']*'?)+")
-
 _WORD = r"[A-Za-z0-9!#$&^_.+-]+"
-
 _MEDIA_TYPE = re.compile(rf'{_WORD}/{_WORD}(\s*;\s*{_WORD}=("[\w.+ -]+"|{_WORD}))*')
-
 _NAME = re.compile(r"\s*+!?\s*+'?([A-Za-z_]+)")
 
 
@@ -171,7 +164,6 @@ def _check_different(selectors: tuple[str, ...]) -> tuple[str, ...]:
 
 
 Names = Annotated[Texts, AfterValidator(_check_names)]
-
 Selectors = Annotated[tuple[SelectorText, ...], OneOrMany, AfterValidator(_check_different)]
 
 

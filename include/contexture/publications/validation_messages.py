@@ -67,7 +67,6 @@ def _section_in(annotation: object) -> type[Section] | None:
 
 
 _SHOWN_MAX = 60
-
 _CLOSE = 0.6
 
 # Words that users of NGSI, Cygnus and Airflow write for our keys.

@@ -28,11 +28,9 @@ from contexture.sending.pieces import Piece
 from contexture.storage.schemas import EVENT_TIME_HEADER, HEADER_PREFIX
 
 Encode = Callable[[pa.RecordBatch], pa.RecordBatch]
-
 """Rows of an outbox in, rows as they are to be sent out."""
 
 _KEPT: Final = ("position", "topic", "transaction")
-
 _WAIT_SECONDS: Final = 60.0
 
 

@@ -38,13 +38,10 @@ if TYPE_CHECKING:
     from contexture.sending.interfaces import ShardReader
 
 HEADER: Final = "contexture_refused_"
-
 """What the names of the headers that say why begin with."""
 
 _ANY_PARTITION: Final = -1
-
 _NOW: Final = 0
-
 _LONGEST_KEY: Final = 65_536
 
 
@@ -215,10 +212,8 @@ def _size(record: ReplicaRecord, told: dict[str, str]) -> int | None:
 
 
 _NAME: Final = "socket.request.max.bytes"
-
 # Half of Kafka's default (100 MiB): brokers are not asked because of anything smaller.
 _ASKED_ABOVE_BYTES: Final = 52_428_800
-
 # What stands around a record in a request.
 _AROUND_BYTES: Final = 4_096
 

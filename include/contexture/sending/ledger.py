@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from contexture.kafka.interfaces import KafkaErrorLike
 
 FORMAT: Final = 1
-
 """Raised when an entry changes in a way that an earlier Contexture could not go on from."""
 
 
@@ -124,15 +123,11 @@ def _no_entry(why: str) -> DefectError:
 
 
 _CALL_SECONDS = 2.0
-
 _STABLE_POLL_SECONDS = 0.05
-
 # How long a transaction on the ledger is given to be settled, before it is looked at.
 _GRACE_SECONDS = 5.0
-
 # The wanted row is nearly always among the last few: only when it is not, more is read.
 _FIRST_WINDOW = 64
-
 _WINDOW_GROWTH = 64
 
 
@@ -249,12 +244,9 @@ class LedgerReader:
 
 
 _POLICY = "cleanup.policy"
-
 _CONFIG = {_POLICY: "compact"}
-
 # A partition without a leader loses the markers of transactions that are settled meanwhile.
 _REPLICAS = 3
-
 _IN_SYNC = {"min.insync.replicas": "2"}
 
 

@@ -135,7 +135,6 @@ def _told(watermark: str | None, manifests: Iterable[Manifest | None]) -> int | 
 
 
 Place = tuple[str, bytes | None]
-
 """A topic and a key."""
 
 Headers = Iterable[tuple[str, bytes | None]]

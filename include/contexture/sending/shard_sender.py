@@ -25,7 +25,6 @@ from contexture.sending.transactions import ShardResult, Tally, Transactions, ch
 from contexture.sending.unfinished import CLEANUP_SECONDS, Settlement
 
 AfterFailure = Callable[[ContextureError], int | None]
-
 """Given a failure that counts: milliseconds to wait before the next attempt, or None when there is none left."""
 
 # Transactions that outlive their time-out are done again for free, but not for ever.

@@ -24,22 +24,17 @@ if TYPE_CHECKING:
     pass
 
 LARGEST_RECORD_BYTES: Final = 209_715_200
-
 """Key, value and headers of the largest record of a structure publication, before compression (200 MiB)."""
 
 # A record that does not compress travels with a header of its batch, and a codec may add a little.
 _TOPIC_BYTES: Final = LARGEST_RECORD_BYTES + 1_048_576
-
 # Room for a largest record beside those that wait to be delivered.
 _QUEUE_SHARE: Final = 1.25
-
 _KBYTE: Final = 1024
 
 _TIMEOUT_MS: Final = 120_000
-
 # Brokers allow no more by default (transaction.max.timeout.ms).
 _LONGEST_TIMEOUT_MS: Final = 900_000
-
 _SLOWEST_BYTES_A_SECOND: Final = 10_000_000
 
 
@@ -69,11 +64,8 @@ def structure_topic_config(config: Mapping[str, str]) -> dict[str, str]:
 
 
 LimitName = Literal["client", "topic", "broker"]
-
 _CLIENT, _TOPIC, _REQUEST = "message.max.bytes", "max.message.bytes", "socket.request.max.bytes"
-
 _CLIENT_DEFAULT_BYTES, _TOPIC_DEFAULT_BYTES = 1_000_000, 1_048_588
-
 # Headers, and what stands around a record in its batch and its request.
 _AROUND_BYTES = {"client": 128, "topic": 256, "broker": 4096}
 

@@ -37,7 +37,6 @@ from contexture.storage.archive import Interval
 from contexture.storage.manifests import Manifest
 
 _CALL_SECONDS: Final = 2.0
-
 _NO_TOPIC: Final = "__consumer_offsets"
 
 
@@ -69,7 +68,6 @@ def _checked(found: str | None) -> str:
 
 
 Report = Callable[[str], None]
-
 """Takes one sentence for the log of the task; never data, never a secret."""
 
 
@@ -180,7 +178,6 @@ class Target(Protocol):
 
 
 TargetFor = Callable[[Publication, Interval | None], Target]
-
 """Opens the target of a publication, for a backfilled interval or for normal runs."""
 
 _SHOWN_DRIFT: Final = 20

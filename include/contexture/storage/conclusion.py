@@ -30,7 +30,6 @@ from contexture.storage.state import FORMAT, State, StatePointer
 from contexture.storage.state_updates import advance, withhold
 
 NONE_DEAD = DeadLettered()
-
 """For outboxes whose records are all where they belong."""
 
 
@@ -195,7 +194,6 @@ def _remove_unused(state: State, used: set[str | None]) -> None:
 
 
 Place = tuple[str, bytes | None]
-
 """A topic and a key."""
 
 

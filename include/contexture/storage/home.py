@@ -24,11 +24,8 @@ from pyarrow import fs
 from contexture.errors import ConfigurationError, ContextureError, DefectError, RetriableError
 
 HOME_VARIABLE = "CONTEXTURE_HOME"
-
 _OBJECT_STORE = "s3"
-
 _WITHOUT_PORTS = frozenset({"s3", "gs", "gcs"})
-
 # Opening an address of Amazon's asks where its bucket is. Arrow tells a network that is away by the class of a bucket
 # that is not there.
 _AWAY = re.compile(r"NETWORK_CONNECTION|SERVICE_UNAVAILABLE|INTERNAL_FAILURE|REQUEST_TIMEOUT|SLOW_DOWN|THROTTLING")
@@ -93,13 +90,10 @@ def _with_options(root: str) -> str:
 
 
 DEFAULT_HOME = "var"
-
 _PIECE_BYTES = 1 << 20
-
 # Up to here an object store gets a file in one request, which is done or not. Above it come parts, and Arrow's stream,
 # when an error closes it, puts together those that have arrived.
 _ONE_REQUEST_BYTES = 4 << 20
-
 # Arrow tells damage by the same class as a storage that is away.
 _DAMAGE = re.compile(r"CRC checksum|[Tt]hrift|[Cc]orrupt|[Mm]agic bytes|[Uu]nexpected end of stream|[Dd]ecompress")
 

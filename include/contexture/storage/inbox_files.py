@@ -30,15 +30,10 @@ from contexture.storage.documents import check_format
 from contexture.storage.home import Storage
 
 FORMAT = 1
-
 _KIND = b"CTXIN"
-
 _MAGIC = _KIND + str(FORMAT).encode()
-
 _COUNT = struct.Struct(">I")
-
 _ENTRY = struct.Struct(">II")
-
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 

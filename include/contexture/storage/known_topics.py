@@ -59,7 +59,6 @@ def _read(storage: Storage, path: str) -> KnownTopics | None:
 
 
 _NAMED: Final = 20
-
 _IN_A_SENTENCE: Final = 3
 
 

@@ -17,9 +17,7 @@ from contexture.storage.publication_store import PublicationFolder
 from contexture.storage.schemas import HEADER_PREFIX
 
 ROWS_PER_BATCH = 10_000
-
 BYTES_PER_BATCH = 33_554_432
-
 """How much of keys and values a batch holds about; a record that is larger comes alone."""
 
 

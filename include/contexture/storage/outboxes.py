@@ -6,6 +6,8 @@
      rejected    abandoned
 
 An outbox at its end never moves again. Every step keeps when and why, so that a person can read the story at night.
+
+Runs are started through Airflow, as `Dags`; outboxes are moved on storage. Nothing here waits for a run.
 """
 
 from __future__ import annotations
@@ -32,7 +34,6 @@ ALLOWED: dict[Status, frozenset[Status]] = {
     "abandoned": frozenset(),
 }
 ENDS: frozenset[Status] = frozenset(status for status, following in ALLOWED.items() if not following)
-
 
 _Kind = TypeVar("_Kind", bound=Document)
 
@@ -196,3 +197,16 @@ class Outboxes:
 
 def _now() -> datetime:
     return datetime.now(UTC)
+
+
+def is_of_backfill(outboxes: Outboxes, outbox: str) -> bool:
+    """Whether an outbox belongs to a backfill: the publication's other runs neither send it nor wait for it."""
+    return outboxes.manifest(outbox).mode == "backfill"
+
+
+def is_known_of_backfill(outboxes: Outboxes, outbox: str) -> bool:
+    """The same; false where its manifest is damaged: to be given up is the way out then, and a full run is owed."""
+    try:
+        return is_of_backfill(outboxes, outbox)
+    except (ConfigurationError, DefectError):
+        return False

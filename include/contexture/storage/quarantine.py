@@ -32,9 +32,7 @@ from contexture.storage.publication_store import PublicationFolder, run_name
 from contexture.storage.schemas import LANDING
 
 _SHORTEST_PREFIX = 4
-
 _FILE = "part-retried.parquet"
-
 _MARKS = pa.schema([pa.field("ordinal", pa.int64(), nullable=False)])
 
 
@@ -252,11 +250,9 @@ def refused_structures(order: StageOrder, retry: Retry) -> tuple[str, ...]:
 
 
 SAMPLES: Final = 5
-
 """Of each rule."""
 
 _ROWS: Final = 10_000
-
 _IDENTITY: Final = ("path", "id", "type")
 
 

@@ -92,7 +92,6 @@ def _unusable(prefix: str, reason: str) -> ConfigurationError:
 
 
 Newest = dict[tuple[str, bytes | None], int]
-
 """The sequence of the outbox that last sent a value of a key to a topic; without keys whose last record is a tombstone.
 
 A key alone would not do: with `key: id`, say, all attributes of an entity have one key, each in a topic of its own.
@@ -262,11 +261,9 @@ def _with_constant_headers(table: Any, manifest: Manifest) -> Any:
 
 
 BACKFILL_HEADER = "contexture-backfill"
-
 _SHOWN: Final = 10
 
 Report = Callable[[str], None]
-
 """Takes one sentence for the log; never data."""
 
 

@@ -92,7 +92,6 @@ def _words(hashes: Any) -> Any:
 
 
 FORMAT = 3
-
 """Of the files: sorted by entity, with references and finality of structures."""
 
 
@@ -186,7 +185,6 @@ class State:
 
 
 INDEXED = ["identity_hash", "content_hash"]
-
 WITH_TIMES = [*INDEXED, "modified_at"]
 
 

@@ -24,7 +24,6 @@ from contexture.storage.home import Storage
 from contexture.storage.schemas import STATE
 
 KEYS = ("identity_hash", "entity_hash", "removed")
-
 """Columns without which rows can be neither sorted nor merged."""
 
 
@@ -71,11 +70,8 @@ def _neighbours_equal(order: Any, high: Any, low: Any) -> Any:
 
 
 ROWS_IN_GROUP = 2_000
-
 """A hundred entities among a million are read in 35 ms; with groups of 20,000 rows it takes as long as reading all."""
-
 ROWS_AT_ONCE = 100_000
-
 _WORDS = 1 << 64
 
 

@@ -36,11 +36,8 @@ from contexture.storage.state import State, StatePointer
 from contexture.storage.state_files import KEYS, StateFile, latest, merged, writing
 
 MERGE_SHARE = 0.2
-
 """A file is merged with all newer ones when they hold more rows than this share of its own."""
-
 ROWS_IN_CHUNK = 250_000
-
 """Rows that are sorted in memory at once, some 200 bytes each."""
 
 
@@ -165,11 +162,9 @@ def _added(changed: Any, reader: Any) -> int:
 
 
 UNKNOWN_CONTENT: Final = bytes(32)
-
 """The content hash of what is held and not known; no content has it."""
 
 _FILE: Final = "withheld.parquet"
-
 _READ: Final = ["position", "topic", IDENTITIES.name]
 
 

@@ -43,8 +43,7 @@ def _dead_letters(storage: Storage, publication: str, outbox: str) -> int:
 
 
 def _tell(storage: Storage, publication: Publication, count: int, context: Context, log: Any) -> None:
-    from contexture.operations.alerts import AlertKind
-    from contexture.operations.failure_mail import Failure
+    from contexture.monitoring.alerts import AlertKind, Failure
 
     given: Any = context
     instance, run_id = given["ti"], given["dag_run"].run_id

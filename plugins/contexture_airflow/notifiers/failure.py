@@ -15,7 +15,7 @@ from contexture_airflow.notifiers.telling import Audience, airflow_address, tell
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
-    from contexture.operations.failure_mail import Failure
+    from contexture.monitoring.alerts import Failure
     from contexture.storage.home import Storage
 
 _LOST = "the task ended without an error of its own: it was killed, or its machine was lost"
@@ -64,9 +64,8 @@ def failure_of(publication: str, context: Context, storage: Storage) -> Failure:
     Raises:
         RetriableError: the storage did not answer.
     """
-    from contexture.operations.alerts import kind_of
-    from contexture.operations.failure_mail import Failure, pending_sends
-    from contexture.operations.rows import BACKFILL_RUN
+    from contexture.monitoring.alerts import Failure, kind_of, pending_sends
+    from contexture.monitoring.rows import BACKFILL_RUN
 
     given: Any = context
     instance, run_id = given["ti"], given["dag_run"].run_id

@@ -32,8 +32,7 @@ def alert_incompleteness(storage: Storage, publication: Publication, context: Co
 
 
 def _alert(storage: Storage, publication: Publication, found: Incompleteness, context: Context, log: Any) -> None:
-    from contexture.operations.alerts import AlertKind
-    from contexture.operations.failure_mail import Failure
+    from contexture.monitoring.alerts import AlertKind, Failure
 
     given: Any = context
     instance, run_id = given["ti"], given["dag_run"].run_id

@@ -15,7 +15,7 @@ from contexture_airflow.notifiers.telling import Audience, airflow_address, tell
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
-    from contexture.operations.failure_mail import Failure
+    from contexture.monitoring.alerts import Failure
     from contexture.publications import Publication
     from contexture.storage.home import Storage
 
@@ -93,8 +93,7 @@ class LateNotifier(BaseNotifier):
         tell(self._failure(run, storage), self.audience, storage, context, self.log)
 
     def _failure(self, run: Mapping[str, Any], storage: Storage) -> Failure:
-        from contexture.operations.alerts import AlertKind
-        from contexture.operations.failure_mail import Failure, pending_sends
+        from contexture.monitoring.alerts import AlertKind, Failure, pending_sends
 
         run_id = str(run["dag_run_id"])
         return Failure(

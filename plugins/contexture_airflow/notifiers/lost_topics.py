@@ -47,8 +47,7 @@ def _noticed(storage: Storage, publication: Publication, log: Any) -> LostTopics
 
 
 def _alert(storage: Storage, publication: Publication, found: LostTopics, context: Context, log: Any) -> None:
-    from contexture.operations.alerts import AlertKind
-    from contexture.operations.failure_mail import Failure
+    from contexture.monitoring.alerts import AlertKind, Failure
 
     given: Any = context
     try:

@@ -11,7 +11,7 @@ from contexture_airflow.notifiers.telling import Audience, airflow_address, tell
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
-    from contexture.operations.failure_mail import Failure
+    from contexture.monitoring.alerts import Failure
     from contexture.publications import Publication
     from contexture.storage.home import Storage
     from contexture.storage.shrink_report import Vanishing
@@ -31,8 +31,7 @@ def tell_question(storage: Storage, publication: Publication, vanishing: Vanishi
 
 def question_of(publication: Publication, vanishing: Vanishing, context: Context, now: datetime) -> Failure:
     """What there is to tell of the question of a task."""
-    from contexture.operations.alerts import AlertKind
-    from contexture.operations.failure_mail import Failure
+    from contexture.monitoring.alerts import AlertKind, Failure
     from contexture_airflow.steps.shrinking import harmless
 
     given: Any = context

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk import BaseNotifier, conf
 
 if TYPE_CHECKING:
-    from contexture.operations.failure_mail import Failure, Mail
+    from contexture.monitoring.alerts import Failure, Mail
     from contexture.publications import Publication
     from contexture.storage.home import Storage
 
@@ -52,8 +52,7 @@ class Audience:
 
 def tell(failure: Failure, audience: Audience, storage: Storage, context: Any, log: Any) -> None:
     """Tells an alert once, by every way there is; a way that fails is logged and hinders no other."""
-    from contexture.operations.alert_memory import AlertMemory
-    from contexture.operations.failure_mail import compose
+    from contexture.monitoring.alerts import AlertMemory, compose
 
     memory = AlertMemory(storage, failure.publication)
     if not memory.is_due(failure):

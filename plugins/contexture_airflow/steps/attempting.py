@@ -13,12 +13,11 @@ from typing import Final, TypeVar
 
 from contexture.errors import ConfigurationError, ContextureError, RejectedError, RetriableError
 from contexture.kafka import BrokersAwayError
-from contexture.operations.alerts import AlertKind
-from contexture.operations.interventions import is_known_of_backfill
+from contexture.monitoring.alerts import AlertKind
 from contexture.publications import Publication
 from contexture.sending.retry_schedule import RetrySchedule
 from contexture.storage.delivery import AttemptLog, AttemptState, SendAttempts
-from contexture.storage.outboxes import Outboxes
+from contexture.storage.outboxes import Outboxes, is_known_of_backfill
 
 LONGEST_SLEEP = timedelta(seconds=60)
 """Longer waits end the process, so that they hold no worker slot."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from contexture.errors import ConfigurationError, DefectError, RejectedError, RetriableError
-from contexture.operations.alerts import AlertKind
+from contexture.monitoring.alerts import AlertKind
 from contexture.publications import Publication
 from contexture.sending.target import Report, Target, TargetFor
 from contexture.storage.home import Storage

@@ -7,9 +7,9 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 
 from contexture.errors import ConfigurationError, ContextureError
-from contexture.operations import Journal, ProducerStore, TransactionRow, TransactionStatus
-from contexture.operations.failure_mail import Failure
-from contexture.operations.producer_settings import format_of, properties_of, topics_of
+from contexture.monitoring import Journal, ProducerStore, TransactionRow, TransactionStatus
+from contexture.monitoring.alerts import Failure
+from contexture.monitoring.store import format_of, properties_of, topics_of
 from contexture.publications import Publication
 from contexture.sending import LedgerEntry, ShardResult
 from contexture.storage.delivery import SendAttempts

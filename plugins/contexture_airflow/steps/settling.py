@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from contexture.operations import Journal
+from contexture.monitoring import Journal
 from contexture.publications import Publication
 from contexture.sending.target import Report, TargetFor
 from contexture.storage.conclusion import owe_full

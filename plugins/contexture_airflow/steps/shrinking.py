@@ -8,9 +8,9 @@ from typing import Any, Final
 from uuid import uuid4
 
 from contexture.errors import ConfigurationError
-from contexture.operations import Journal
-from contexture.operations.alerts import AlertKind
-from contexture.operations.rows import InterventionRow
+from contexture.monitoring import Journal
+from contexture.monitoring.alerts import AlertKind
+from contexture.monitoring.rows import InterventionRow
 from contexture.publications import Publication
 from contexture.storage.home import Storage
 from contexture.storage.manifests import Document

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from contexture.errors import ConfigurationError
-from contexture.operations import ProducerStore
-from contexture.operations.event_outbox import Reading, prepare
+from contexture.monitoring import ProducerStore
+from contexture.monitoring.own_events_outbox import Reading, prepare
 from contexture.sending.target import Report
 from contexture.storage.home import Storage
 from contexture.storage.manifests import Document

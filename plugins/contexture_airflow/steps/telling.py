@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 
 from pydantic import JsonValue
 
-from contexture.operations import Journal
-from contexture.operations.events import EventType, Happening
-from contexture.operations.failure_mail import Failure
+from contexture.monitoring import Journal
+from contexture.monitoring.alerts import Failure
+from contexture.monitoring.own_events import EventType, Happening
 from contexture.publications import Publication
 from contexture.storage.delivery import SendAttempts
 from contexture_airflow.steps.run import RunPlan, RunRequest

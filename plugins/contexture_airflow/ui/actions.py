@@ -10,7 +10,7 @@ from contexture.errors import ConfigurationError
 from contexture.operations import interventions
 from contexture.operations.interventions import dag_of
 from contexture.storage.home import Storage
-from contexture.storage.outboxes import Outboxes
+from contexture.storage.outboxes import Outboxes, is_of_backfill
 from contexture_airflow.settings import VERIFY_DAG
 from contexture_airflow.ui.forms import Form
 
@@ -112,7 +112,7 @@ def _resume(asked: Asked) -> Done:
 def _retry_outbox(asked: Asked) -> Done:
     failed = interventions.forget_failed_sends(asked.outboxes, asked.subject)
     forgotten = "1 failed send is forgotten" if failed == 1 else f"{failed} failed sends are forgotten"
-    if interventions.is_of_backfill(asked.outboxes, asked.subject):
+    if is_of_backfill(asked.outboxes, asked.subject):
         then = "clear the publish task of its backfill, which alone sends it"
         return Done(f"{forgotten}; now {then}")
     run = interventions.run_now(asked.dags, asked.publication, asked.form.reason)

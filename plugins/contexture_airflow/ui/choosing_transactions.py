@@ -9,8 +9,8 @@ from fastapi import Depends, HTTPException, Query
 from pydantic import BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
-from contexture.operations import TransactionStatus
-from contexture.operations.transaction_filter import LAST_NUMBER, LAST_SHARD, TransactionFilter
+from contexture.monitoring import TransactionStatus
+from contexture.monitoring.history import LAST_NUMBER, LAST_SHARD, TransactionFilter
 
 _LONGEST_ID: Final = 200
 

@@ -10,11 +10,11 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from contexture.errors import ConfigurationError, RetriableError
-from contexture.operations import ProducerStore
-from contexture.operations.database import NO_TABLES
+from contexture.monitoring import ProducerStore
+from contexture.monitoring.database import NO_TABLES
+from contexture.monitoring.rows import InterventionRow
 from contexture.operations.page.sources import Sources
 from contexture.operations.page.tables import Tables
-from contexture.operations.rows import InterventionRow
 from contexture.publications import LoadedPublication, Publication, discover
 from contexture.storage.home import Storage
 from contexture_airflow.catalogue import stamps

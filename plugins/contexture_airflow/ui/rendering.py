@@ -10,7 +10,7 @@ from urllib.parse import quote, urlencode
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from contexture.operations import TransactionStatus, VerificationRow
+from contexture.monitoring import TransactionStatus, VerificationRow
 from contexture.operations.page.pictures import BARS, HEIGHT
 from contexture.operations.page.plots import COLUMN_WIDTH, COLUMNS
 from contexture.operations.page.plots import HEIGHT as HEIGHT_OF_PLOT

@@ -13,7 +13,7 @@ import pytest
 from builders.registry_outboxes import URN, Told, registry_outbox, structures
 from contexture.errors import RejectedError
 from contexture.kafka import ClientSettings, TopicSpec, ensure_topics, read_committed
-from contexture.operations import ProducerStore, TransactionStatus
+from contexture.monitoring import ProducerStore, TransactionStatus
 from contexture.sending.target import KafkaTarget
 from contexture.storage.home import Storage
 from contexture.storage.manifests import Manifest

@@ -14,8 +14,8 @@ from uuid import uuid4
 import pytest
 
 from contexture.kafka import ClientSettings, read_committed
-from contexture.operations import ProducerStore, TransactionStatus
-from contexture.operations.transaction_filter import TransactionFilter
+from contexture.monitoring import ProducerStore, TransactionStatus
+from contexture.monitoring.history import TransactionFilter
 from contexture.sending import Ledger, SenderNames
 from contexture.storage.home import Storage
 from contexture.storage.outboxes import Outboxes

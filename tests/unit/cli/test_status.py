@@ -8,7 +8,7 @@ import pytest
 
 from builders.attempts import failed_send
 from builders.outboxes import NOON, outbox, publication, records
-from contexture.operations import ProducerStore, TransactionRow, TransactionStatus
+from contexture.monitoring import ProducerStore, TransactionRow, TransactionStatus
 from contexture.storage.conclusion import conclude
 from contexture.storage.delivery import AttemptLog, DeadLettered, keep_dead_letters
 from contexture.storage.home import Storage

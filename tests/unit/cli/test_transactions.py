@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from contexture.operations import ProducerStore, TransactionRow, TransactionStatus
+from contexture.monitoring import ProducerStore, TransactionRow, TransactionStatus
 
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 

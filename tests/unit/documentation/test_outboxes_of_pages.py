@@ -12,7 +12,7 @@ from builders.outboxes import outbox, publication, records
 from builders.pages import block
 from builders.quarantines import refused
 from builders.terminal import Terminal
-from contexture.operations import ProducerStore, TransactionRow, TransactionStatus
+from contexture.monitoring import ProducerStore, TransactionRow, TransactionStatus
 from contexture.storage.home import Storage
 from contexture.storage.outboxes import Outboxes
 from contexture.storage.publication_store import PublicationFolder

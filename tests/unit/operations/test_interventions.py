@@ -9,9 +9,9 @@ import pytest
 
 from builders.outboxes import NOON
 from contexture.errors import ConfigurationError
-from contexture.operations import ProducerStore
+from contexture.monitoring import ProducerStore
+from contexture.monitoring.rows import InterventionRow
 from contexture.operations.interventions import resynchronise, run_now
-from contexture.operations.rows import InterventionRow
 
 
 class FakeDags:

@@ -10,15 +10,14 @@ import pytest
 
 from builders.attempts import failed_send
 from builders.outboxes import NOON, outbox, publication, records
-from contexture.operations import ProducerStore, TransactionRow, TransactionStatus
+from contexture.monitoring import ProducerStore, TransactionRow, TransactionStatus
+from contexture.monitoring.history import ALL_TRANSACTIONS, TransactionFilter, Volume
 from contexture.operations.page import detail
 from contexture.operations.page.detail import StepTime, TopicLine
 from contexture.operations.page.overview import overview
 from contexture.operations.page.sources import Sources
 from contexture.operations.page.standing import DagFacts, Standing
 from contexture.operations.page.tables import Tables
-from contexture.operations.totals import Volume
-from contexture.operations.transaction_filter import ALL_TRANSACTIONS, TransactionFilter
 from contexture.publications.resolved import UnderstoodKey
 from contexture.storage.delivery import AttemptLog
 from contexture.storage.home import Storage

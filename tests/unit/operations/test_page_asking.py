@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from builders.outboxes import NOON, publication
-from contexture.operations import ProducerStore
+from contexture.monitoring import ProducerStore
 from contexture.operations.page.overview import overview
 from contexture.operations.page.sources import Sources
 from contexture.operations.page.standing import DagFacts, Question

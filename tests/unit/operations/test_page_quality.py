@@ -11,7 +11,7 @@ import pytest
 
 from builders.outboxes import NOON, outbox, publication, records
 from builders.quarantines import refused
-from contexture.operations import ProducerStore
+from contexture.monitoring import ProducerStore
 from contexture.operations.page.held_back import SAMPLES, quarantines
 from contexture.operations.page.plots import COLUMN_WIDTH, COLUMNS, HEIGHT, plot
 from contexture.operations.page.quality import quality_over_time

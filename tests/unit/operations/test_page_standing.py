@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from builders.attempts import failed_send
 from builders.outboxes import NOON
-from contexture.operations import RunRow
-from contexture.operations.failure_mail import PendingSend
+from contexture.monitoring import RunRow
+from contexture.monitoring.alerts import PendingSend
 from contexture.operations.page.paging import Paging
 from contexture.operations.page.pictures import BARS, HEIGHT, bars
 from contexture.operations.page.standing import DagFacts, Judged, Standing, judge

@@ -10,7 +10,7 @@ import pytest
 
 from builders.attempts import failed_send
 from builders.outboxes import NOON, outbox, publication, records
-from contexture.operations import ProducerStore, TransactionRow, TransactionStatus
+from contexture.monitoring import ProducerStore, TransactionRow, TransactionStatus
 from contexture.operations.page.sources import Sources
 from contexture.operations.page.standing import DagFacts
 from contexture.operations.page.status import StatusReport, statuses

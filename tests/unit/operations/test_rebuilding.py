@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from builders.attempts import failed_send
 from builders.outboxes import NOON, outbox, publication, records
-from contexture.operations import ProducerStore, TransactionRow, TransactionStatus
+from contexture.monitoring import ProducerStore, TransactionRow, TransactionStatus
 from contexture.operations.rebuilding import Rebuilt, rebuild
 from contexture.sending import LedgerEntry
 from contexture.storage.delivery import AttemptLog

@@ -15,7 +15,7 @@ import pytest
 from builders.outboxes import NOON, outbox, publication, records
 from builders.quarantines import refused
 from contexture.errors import ConfigurationError
-from contexture.operations import ProducerStore
+from contexture.monitoring import ProducerStore
 from contexture.operations.page.plots import COLUMNS
 from contexture.operations.page.tables import Tables
 from contexture.operations.reports.charts import grouped

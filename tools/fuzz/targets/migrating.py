@@ -6,9 +6,9 @@ import json
 from collections.abc import Mapping
 
 from contexture.errors import ConfigurationError
+from contexture.importers.cygnus import migrate
 from contexture.kafka.jaas import login_options
 from contexture.kafka.settings import ClientSettings
-from contexture.migration import migrate
 from tools.fuzz.target import Target
 
 _AGENT = b"""# an agent

@@ -27,7 +27,6 @@ The JSON Schemas below this folder are copies, not changed, of data models of th
 (https://smartdatamodels.org), which publishes them under the Creative Commons Attribution 4.0 International licence
 (https://creativecommons.org/licenses/by/4.0/). Keep this notice beside them. Files of other origin, if you chose any,
 keep the terms of their authors.
-
 """
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from contexture.monitoring.rows import RunRow
 from contexture.operations.page.standing import DagFacts, Question
-from contexture.operations.rows import RunRow
 from contexture.publications import Publication
 from contexture.storage.home import Storage
 from contexture.storage.publication_store import PublicationFolder, run_name

@@ -8,14 +8,13 @@ from dataclasses import dataclass, replace
 import pyarrow.parquet as pq
 
 from contexture.errors import ConfigurationError, DefectError
+from contexture.monitoring.history import ALL_TRANSACTIONS, TransactionFilter
+from contexture.monitoring.rows import InterventionRow, RunRow, TransactionRow, TransactionStatus
 from contexture.operations.page.overview import PublicationLine, line, sums_of
 from contexture.operations.page.paging import Paging
 from contexture.operations.page.pictures import duration_seconds
 from contexture.operations.page.put_aside import of_outbox
 from contexture.operations.page.sources import Sources, manifest, survey
-from contexture.operations.rows import InterventionRow, RunRow, TransactionRow
-from contexture.operations.statuses import TransactionStatus
-from contexture.operations.transaction_filter import ALL_TRANSACTIONS, TransactionFilter
 from contexture.publications.problems import without_secrets
 from contexture.publications.resolved import UnderstoodKey, understood
 from contexture.storage.home import Storage

@@ -7,15 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from contexture.operations.history import History
+from contexture.monitoring.history import NOTHING_PUT_ASIDE, History, PutAside, Volume
+from contexture.monitoring.rows import RunRow, TransactionRow, VerificationRow
 from contexture.operations.page.asking import Asked
 from contexture.operations.page.paging import Paging
 from contexture.operations.page.pictures import BARS, Bar, bars
 from contexture.operations.page.put_aside import dead_letter_topic
 from contexture.operations.page.sources import Sources, Surveyed, manifests, survey
 from contexture.operations.page.standing import URGENCY, Standing
-from contexture.operations.rows import RunRow, TransactionRow, VerificationRow
-from contexture.operations.totals import NOTHING_PUT_ASIDE, PutAside, Volume
 from contexture.storage.delivery import most_urgent
 from contexture.storage.manifests import Manifest
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from contexture.operations.rows import RunRow
+from contexture.monitoring.rows import RunRow
 
 BARS = 20
 HEIGHT = 24

@@ -8,10 +8,10 @@ from datetime import datetime
 from pydantic import ValidationError
 
 from contexture.errors import ConfigurationError, DefectError
+from contexture.monitoring.history import NOTHING_PUT_ASIDE, PutAside
+from contexture.monitoring.rows import TransactionRow
 from contexture.operations.page.paging import Paging
 from contexture.operations.page.sources import Sources
-from contexture.operations.rows import TransactionRow
-from contexture.operations.totals import NOTHING_PUT_ASIDE, PutAside
 from contexture.storage.delivery import dead_letters_of
 from contexture.storage.home import Storage
 from contexture.storage.manifests import Document, Manifest

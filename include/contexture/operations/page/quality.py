@@ -9,9 +9,9 @@ from datetime import datetime
 
 from pydantic import ValidationError
 
+from contexture.monitoring.rows import RunRow
 from contexture.operations.page.plots import Plot, plot
 from contexture.operations.page.sources import Sources, manifest
-from contexture.operations.rows import RunRow
 from contexture.storage.home import Storage
 from contexture.storage.manifests import Manifest, Verdict
 from contexture.storage.publication_store import PublicationFolder

@@ -10,11 +10,11 @@ from datetime import datetime
 from pydantic import ValidationError
 
 from contexture.errors import ConfigurationError, DefectError
-from contexture.operations.failure_mail import PendingSend, pending_sends
+from contexture.monitoring.alerts import PendingSend, pending_sends
+from contexture.monitoring.rows import RunRow
 from contexture.operations.page.asking import Asked, asked
 from contexture.operations.page.standing import DagFacts, Judged, Standing, judge
 from contexture.operations.page.tables import Tables
-from contexture.operations.rows import RunRow
 from contexture.publications import Publication
 from contexture.storage.home import Storage
 from contexture.storage.manifests import Manifest

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from contexture.operations.failure_mail import PendingSend
-from contexture.operations.rows import RunRow
+from contexture.monitoring.alerts import PendingSend
+from contexture.monitoring.rows import RunRow
 from contexture.storage.delivery import SendAttempts, most_urgent
 from contexture.storage.state import StatePointer
 

@@ -7,10 +7,10 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from contexture.monitoring.rows import TransactionRow
 from contexture.operations.page.put_aside import DeadLetterStatus, dead_letter_status
 from contexture.operations.page.sources import Sources, Surveyed, manifest, survey
 from contexture.operations.page.standing import Standing
-from contexture.operations.rows import TransactionRow
 from contexture.storage.delivery import SendAttempts, most_urgent
 from contexture.storage.inbox_reader import InboxReader
 from contexture.storage.incompleteness import Incompleteness

@@ -7,7 +7,7 @@ from contextlib import ExitStack, contextmanager
 from typing import TypeVar
 
 from contexture.errors import ConfigurationError, RetriableError
-from contexture.operations.history import History
+from contexture.monitoring.history import History
 
 _Answer = TypeVar("_Answer")
 _Otherwise = TypeVar("_Otherwise")

@@ -10,7 +10,7 @@ from typing import Final
 
 from pydantic import ValidationError
 
-from contexture.operations.history import History
+from contexture.monitoring.history import History
 from contexture.operations.page.tables import Tables
 from contexture.operations.reports.choosing import KeptOutbox, KeptRun, chosen, kept_outboxes, last_runs
 from contexture.operations.reports.documents import Period, QualityReport, RunReport, StoppedRun

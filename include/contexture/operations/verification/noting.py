@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contexture.operations.rows import VerificationRow
+from contexture.monitoring.rows import VerificationRow
 from contexture.operations.verification.findings import Verification
 
 

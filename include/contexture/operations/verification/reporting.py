@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from contexture.errors import ConfigurationError
-from contexture.operations.alerts import AlertKind
-from contexture.operations.journal import Journal
+from contexture.monitoring.alerts import AlertKind
+from contexture.monitoring.journal import Journal
 from contexture.operations.verification import report as reports
 from contexture.operations.verification.against_source import verify_against_source
 from contexture.operations.verification.findings import WHAT_TO_DO, Verification

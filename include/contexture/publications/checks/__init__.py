@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from contexture.publications.publication import Publication
 
 _REGISTRIES, _BROKERS = frozenset(("fmr",)), frozenset(("orion", "orion-ld", "scorpio", "stellio"))
-
 _LEGACY_RELEASE = re.compile(r"0\.|1\.0*[0-2](\.|$)")
 
 

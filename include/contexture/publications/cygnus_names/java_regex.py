@@ -32,14 +32,11 @@ _POSIX = {
     "XDigit": "0-9A-Fa-f",
     "Space": r"\t-\r ",
 }
-
 _SETS = {
     "h": r" \t\xa0\u1680\u180e\u2000-\u200a\u202f\u205f\u3000",
     "v": r"\n-\r\x85\u2028\u2029",
 }
-
 _SAME = frozenset("dDwWsS")
-
 _ANCHORS = {
     # Up to Java 18, under which Cygnus runs, boundaries know the letters of all languages, as \w does not.
     "b": r"(?u:\b)",
@@ -49,13 +46,9 @@ _ANCHORS = {
     "Z": r"(?=(?:\r\n|[\n\r\x85\u2028\u2029])?\Z)",
     "R": r"(?:\r\n|[\n-\r\x85\u2028\u2029])",
 }
-
 _CONTROLS = {"t": 9, "n": 10, "f": 12, "r": 13, "a": 7, "e": 27}
-
 _PROPERTY = re.compile(r"\\([pP])\{(\w+)\}")
-
 _NUMBER = re.compile(r"\\(?:x([0-9A-Fa-f]{2})|x\{([0-9A-Fa-f]{1,6})\}|u([0-9A-Fa-f]{4})|0([0-3][0-7]{2}|[0-7]{1,2}))")
-
 _LARGEST = 0x10FFFF
 
 
@@ -111,21 +104,13 @@ def _character(point: int, end: int) -> Escape:
 
 
 _GROUP_OPENERS = ("(?:", "(?=", "(?!", "(?<=", "(?<!", "(?>", "(?i:", "(?-i:")
-
 _NAMED_GROUP = re.compile(r"\(\?<([A-Za-z][A-Za-z0-9]*)>")
-
 _FLAGS = re.compile(r"\(\?([is]{1,2})\)")
-
 _RANGE = re.compile(r"-[^\]]", re.DOTALL)
-
 _COUNT = re.compile(r"\{\d+(?:,\d*)?\}")
-
 _MOST_DIGITS = 9  # no expression has as many groups
-
 _NEXT_STEP = "write it in another way; the how-to on moving from Cygnus lists what is understood"
-
 _ANY = r"[^\n\r\x85\u2028\u2029]"
-
 _END = r"(?=(?:\r\n|[\n\r\x85\u2028\u2029])?\Z)"
 
 

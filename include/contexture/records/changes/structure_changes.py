@@ -16,7 +16,6 @@ from contexture.records.topics.structure_routes import Routing
 Operation = Literal["upsert", "delete", "present", "inexpressible", "refused"]
 
 NO_CONTENT = bytes(32)
-
 """The content hash of a structure that the registry holds and the target never had: its form can't express it."""
 
 

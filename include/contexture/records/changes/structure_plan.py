@@ -25,9 +25,7 @@ from contexture.records.topics.structure_routes import Routing
 from contexture.sources.sdmx.ordering import reference_order
 
 TOPIC = "topic-name"
-
 _Topics = dict[str, tuple[str, ...]]
-
 _TELLS_CONTENT = frozenset({"upsert", "refused", "inexpressible"})
 
 
@@ -205,11 +203,8 @@ def _without(topics: Iterable[str], others: Iterable[str]) -> tuple[str, ...]:
 
 
 DUPLICATE = "duplicate"
-
 _USUAL_GUARD = ShrinkGuard(0.2, 10)
-
 _CONTRADICTION = "the registry shows other content for the same URN in one snapshot"
-
 _SEE_REGISTRY = (
     "see whether the registry is whole, and what source.select and the rights of the connection leave of it; if they "
     "are really gone, run the publication again with confirm_shrink"

@@ -30,30 +30,21 @@ def refused(
 
 
 Mode = Literal["binary", "structured"]
-
 Event = Mapping[str, object]
-
 """An event as in the CloudEvents JSON format. Without the member `data` (or `data_base64`) it has no data; `data: None`
 is the JSON value null, which is data. `data` may also be bytes, which are taken as they are."""
 
 KeyMapper = Callable[[Event], "str | bytes | None"]
 
 PREFIX: Final = "ce_"
-
 CONTENT_TYPE: Final = "content-type"
-
 FAMILY: Final = "application/cloudevents"
-
 STRUCTURED_JSON: Final = "application/cloudevents+json"
-
 SPEC_VERSION: Final = "1.0"
 
 DATA: Final = "data"
-
 DATA_BASE64: Final = "data_base64"
-
 DATA_MEMBERS: Final = frozenset((DATA, DATA_BASE64))
-
 REQUIRED: Final = ("specversion", "id", "source", "type")
 
 
@@ -84,9 +75,7 @@ class Record(NamedTuple):
 
 
 _NAME = re.compile(r"[a-z0-9]+")
-
 _ADVISED_LENGTH = 20
-
 _CACHED = 1024
 
 

@@ -17,17 +17,12 @@ from contexture.events.text_cache import remembered
 from contexture.records.cloudevents.record import FAMILY, SPEC_VERSION, refused
 
 _WORD = r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"
-
 _QUOTED = r'"(?:[\x20\x21\x23-\x5b\x5d-\x7e]|\\[\x20-\x7e])*"'
-
 _PARAMETER = rf" *; *({_WORD})=({_WORD}|{_QUOTED})"
-
 _MEDIA_TYPE = re.compile(rf"({_WORD}/{_WORD})((?:{_PARAMETER})*) *")
-
 _PARAMETERS = re.compile(_PARAMETER)
 
 UTF_8 = "utf-8"
-
 # Python knows these as text encodings too; they are none that bytes in the world have.
 _NO_CHARSETS = frozenset(
     ("idna", "punycode", "unicode_escape", "raw_unicode_escape", "undefined", "utf_7", "mbcs", "oem")
@@ -107,13 +102,9 @@ def is_structured(content_type: str) -> bool:
 _RFC_3339 = re.compile(
     r"(\d{4})-(\d{2})-(\d{2})[Tt](\d{2}):(\d{2}):(\d{2})(?:\.\d+)?(?:[Zz]|([+-])(\d{2}):(\d{2}))", re.ASCII
 )
-
 _USUAL = re.compile(r"\d{4}-\d{2}-\d{2}T(?:[01]\d|2[0-3]):\d{2}:\d{2}(?:\.\d+)?(?:Z|[+-]\d{2}:\d{2})", re.ASCII)
-
 _DAYS = (0, 31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
-
 _LAST_MINUTE = 23 * 60 + 59
-
 _DAY = 24 * 60
 
 
@@ -179,26 +170,17 @@ def _offset_minutes(sign: str | None, hours: str | None, minutes: str | None) ->
 
 
 _ESCAPED = r"%[0-9A-Fa-f]{2}"
-
 _PLAIN = r"A-Za-z0-9\-._~!$&'()*+,;="
-
 _PATH = rf"(?:[{_PLAIN}:@/]|{_ESCAPED})*"
-
 _QUERY = rf"(?:[{_PLAIN}:@/?]|{_ESCAPED})*"
-
 _HOST = rf"(?:\[[A-Fa-f0-9vV{_PLAIN}:]+\]|(?:[{_PLAIN}]|{_ESCAPED})*)"
-
 _AUTHORITY = rf"(?:(?:[{_PLAIN}:]|{_ESCAPED})*@)?{_HOST}(?::[0-9]*)?"
-
 # A path behind an authority is empty or begins with a slash; without one it must not look like one.
 _HIERARCHY = rf"(?://{_AUTHORITY}(?:/{_PATH})?|(?!//){_PATH})"
-
 _SCHEME = r"[A-Za-z][A-Za-z0-9+\-.]*:"
-
 _NO_SCHEME = r"(?![^/?#]*:)"
 
 _ABSOLUTE = re.compile(rf"{_SCHEME}{_HIERARCHY}(?:\?{_QUERY})?")
-
 _REFERENCE = re.compile(rf"(?:{_SCHEME}|{_NO_SCHEME}){_HIERARCHY}(?:\?{_QUERY})?(?:#{_QUERY})?")
 
 
@@ -215,11 +197,8 @@ def is_absolute_uri(text: str) -> bool:
 Text = Callable[[object], str]
 
 _NONCHARACTERS = "".join(chr(plane << 16 | low) for plane in range(17) for low in (0xFFFE, 0xFFFF))
-
 _FORBIDDEN = re.compile(f"[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef{_NONCHARACTERS}]")
-
 _LARGEST, _SMALLEST = 2**31 - 1, -(2**31)
-
 _CACHED = 1024
 
 
@@ -326,11 +305,9 @@ CORE: Final[dict[str, Text]] = {
     "time": _time,
     "partitionkey": _string("partitionkey"),
 }
-
 """The attributes with rules of their own: those of the specification, and the extension `partitionkey`."""
 
 PLAIN: Final = frozenset(("id", "type", "subject", "partitionkey"))
-
 """Those of them that are texts that are not empty, and nothing more."""
 
 

@@ -39,17 +39,13 @@ MEDIA_TYPES: Mapping[str, str] = MappingProxyType(
         "ngsi-ld": "application/ld+json",
     }
 )
-
 """`datacontenttype` by `message.format`."""
 
 MODES: Mapping[str, Mode] = MappingProxyType({"cloudevents-binary": "binary", "cloudevents-structured": "structured"})
-
 """Content mode by `message.envelope`; none without an envelope."""
 
 _SPEC_VERSION_HEADER = f"{PREFIX}specversion"
-
 _LARGEST_LENGTHS = 10
-
 """Bytes that the lengths of a header's name and value take at most."""
 
 
@@ -182,11 +178,8 @@ def envelope(publication: Publication) -> Envelope | None:
 
 
 _SCHEMA_HEADER = f"{PREFIX}dataschema"
-
 _ATTRIBUTES = ("id", "source", "type", "subject", "time")
-
 _VARYING = (*_ATTRIBUTES, "dataschema")
-
 """Bytes that the lengths of a header's name and value take at most."""
 
 

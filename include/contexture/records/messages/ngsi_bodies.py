@@ -19,9 +19,7 @@ import orjson
 from contexture.records.messages.content import MessageError
 
 _NEXT_STEP = "correct the entity in its source"
-
 _MEMBERS = ("name", "type", "value", "metadatas")
-
 _ABSENT: dict[str, object] = {}
 
 Attributes = list[dict[str, object]]

@@ -30,9 +30,7 @@ from contexture.sources.ngsi.attributes import instance_key, instances
 GEOMETRIES = frozenset(("Point", "MultiPoint", "LineString", "MultiLineString", "Polygon", "MultiPolygon"))
 
 _FEWEST = {"geo:line": 2, "geo:polygon": 4}
-
 _CORNERS = 2
-
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 
 
@@ -112,10 +110,8 @@ def _degrees(text: str) -> _Degrees:
 
 
 _SCHEME = re.compile(r"^(?:urn|https?):", re.IGNORECASE)
-
 # What RFC 3986 allows, percent signs of finished escapes included.
 _LEGAL = "!#$%&'()*+,-./:;=?@_~[]"
-
 _LEGAL_IN_NAME = "!$'()*+,-.:;=@_~"
 
 
@@ -136,17 +132,11 @@ def entity_uri(entity_id: str, entity_type: str) -> str:
 
 
 _NEXT_STEP = "correct the entity in its source"
-
 _REFERENCE = re.compile(r"^ref([A-Z].*)$", re.DOTALL)
-
 _TEMPORAL = {"DateTime": "DateTime", "ISO8601": "DateTime", "Date": "Date", "Time": "Time"}
-
 _NULL = {"@type": "@json", "@value": None}
-
 _OBSERVED = ("observedAt", "timestamp", "TimeInstant")
-
 _SYSTEM_TIMES = {"dateCreated": "createdAt", "dateModified": "modifiedAt"}
-
 _TAKEN = frozenset(("type", "value", "object", "observedAt", "unitCode", "datasetId", "createdAt", "modifiedAt"))
 
 # Kinds of NGSI-LD that NGSIv2 lacks: what holds their value.
@@ -269,11 +259,9 @@ def _utc(text: str) -> str | None:
 
 
 CORE_CONTEXT = "https://uri.etsi.org/ngsi-ld/v1/ngsi-ld-core-context-v1.8.jsonld"
-
 """The @context of NGSI-LD itself (ETSI GS CIM 009, 4.4); names it doesn't define fall under its default vocabulary."""
 
 _CONTEXT = "@context"
-
 _KEPT = ("id", "type", "scope")
 
 

@@ -28,17 +28,14 @@ from contexture.errors import DefectError, RejectedError
 from contexture.events import ContextIdentity
 
 CONCATENATOR = "xffff"
-
 """What stands between the encoded parts of a name; inserted as it is, never encoded."""
 
 _PLAIN = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwyz0123456789_-."
-
 _AMBIGUOUS_X = re.compile("x(?=[0-9A-Fa-f]{4})")
 
 _CYGNUS_SPECIAL = re.compile("[^A-Za-z0-9_.-]|x(?=[0-9A-Fa-f]{4})")
 
 _ASCII_ESCAPES = {chr(unit): CONCATENATOR if chr(unit) == "=" else f"x{unit:04x}" for unit in range(128)} | {"x": "xx"}
-
 _X = ord("x")
 
 
@@ -76,7 +73,6 @@ def _escape_cygnus(match: re.Match[str]) -> str:
 MAXIMUM_LENGTH = 249
 
 _LEGAL = re.compile(r"[A-Za-z0-9._-]*")
-
 _SHOWN_CHARACTERS = 80
 
 
@@ -120,7 +116,6 @@ def _shown(name: str) -> str:
 
 
 DATA_MODELS: dict[str, int] = {"dm-by-service": 1, "dm-by-service-path": 2, "dm-by-entity": 4, "dm-by-attribute": 5}
-
 """How many of service, path, id, type and attribute a name of each data model holds."""
 
 
@@ -161,11 +156,9 @@ def named(attribute: str | None, identity: ContextIdentity) -> str:
 NameMaker = Callable[[ContextIdentity, str | None], str]
 
 LEGACY_LIMIT = 64
-
 LAST_LEGACY, LAST_PARTIAL, LAST_LOWER_CASE = (1, 2), (1, 4), (1, 9)
 
 _NOT_LEGACY = re.compile("[^A-Za-z0-9.-]")
-
 _PARTIAL = re.compile("=|x(?=[0-9A-Fa-f]{4})")
 
 
@@ -225,19 +218,14 @@ def _short_enough(name: str) -> str:
 
 
 SEPARATOR = "__"
-
 _DIGEST_MARK = "_-"
-
 _SHORT = {"_": "_u", "/": "_s", ".": "_p", ":": "_k"}
-
 _READ_SHORT = {escape: character for character, escape in _SHORT.items()}
 
 _INJECTIVE_SPECIAL = re.compile("[^A-Za-z0-9-]")
 
 _TOKEN = re.compile("(__)|(_[uspk])|_([0-9a-f]{2})|_w([0-9a-f]{4})|_x([0-9a-f]{6})|([A-Za-z0-9-]+)")
-
 _SHORTENED = re.compile("(?:^|[^_])_-[0-9a-f]{64}$")
-
 _HEAD_LENGTH = MAXIMUM_LENGTH - len(_DIGEST_MARK) - sha256().digest_size * 2
 
 

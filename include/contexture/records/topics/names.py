@@ -96,7 +96,6 @@ def rewriting(topics: NameFiles) -> Rewriting | None:
 
 
 _CACHED_PARTS = 8192
-
 _LONGEST_RESERVED = len("..")
 
 

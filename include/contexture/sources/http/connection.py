@@ -179,7 +179,6 @@ class BrokerConnection(HttpConnection):
 
 
 _KINDS = ("basic", "oauth2", "keyrock")
-
 Reached = TypeVar("Reached", bound=HttpConnection)
 
 

@@ -19,11 +19,9 @@ if TYPE_CHECKING:
     from contexture.sources.http.connection import HttpConnection
 
 ACCEPTED = "gzip"
-
 """The value of `Accept-Encoding`; a body without any coding is always acceptable."""
 
 PIECE_BYTES = 1 << 20
-
 _GZIP = 31
 
 

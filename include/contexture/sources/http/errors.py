@@ -15,13 +15,9 @@ import msgspec
 from contexture.errors import ConfigurationError, ContextureError, RejectedError, RetriableError
 
 RETRIED_STATUSES = frozenset({429, 500, 502, 503, 504})
-
 _UNAUTHORISED = frozenset({401, 403})
-
 _NOT_OFFERED = frozenset({404, 405, 501})
-
 BROKER = "the context broker"
-
 _ALERTS_ABOUT_OURS = tuple(
     f"_ALERT_{name}"
     for name in (
@@ -35,9 +31,7 @@ _ALERTS_ABOUT_OURS = tuple(
         "DECRYPT_ERROR",  # its signature is not that of the authority it names
     )
 )
-
 _PROBLEMS = "https://uri.etsi.org/ngsi-ld/errors/"
-
 _PROBLEM_BYTES = 65_536
 
 

@@ -17,7 +17,6 @@ from contexture.sources.http.content_encoding import decoded_pieces
 from contexture.sources.http.errors import RETRIED_STATUSES, BrokerUnavailableError, translated
 
 GrantKind = Literal["client_credentials", "password", "keyrock"]
-
 GRANTS: tuple[GrantKind, ...] = ("client_credentials", "password", "keyrock")
 
 _NEXT_STEP = "correct the authentication in the extra of the source's connection"
@@ -89,13 +88,9 @@ _NEEDED: dict[GrantKind, tuple[str, ...]] = {
 }
 
 _WHO = "the token service"
-
 _LIFETIME_SECONDS = 300.0  # of a token that doesn't say how long it lives
-
 _EARLY_SECONDS = 30.0
-
 _EARLY_SHARE = 0.1
-
 _ANSWER_BYTES = 1 << 20
 
 

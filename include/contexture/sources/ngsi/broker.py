@@ -18,17 +18,13 @@ from contexture.sources.ngsi.entity_head import Sighting, listed
 from contexture.sources.ngsi.query import EntityQuery
 
 Flavour = Literal["orion", "orion-ld", "scorpio", "stellio", "unknown"]
-
 FLAVOURS: tuple[Flavour, ...] = get_args(Flavour)
 
 SPEAKS_LINKED_DATA: frozenset[Flavour] = frozenset(("orion-ld", "scorpio", "stellio"))
-
 SPEAKS_NGSIV2: frozenset[Flavour] = frozenset(("orion", "orion-ld"))
 
 _PAGE_SIZES: dict[Flavour, int] = {"orion-ld": 1000, "scorpio": 1000}
-
 _SAFE_PAGE_SIZE = 100
-
 _LOCAL: dict[Flavour, Mapping[str, str]] = {"orion-ld": {"local": "true"}, "scorpio": {"localOnly": "true"}}
 
 
@@ -43,7 +39,6 @@ def held_itself(flavour: Flavour) -> Mapping[str, str]:
 
 
 WALK_DEADLINE_SECONDS = 3600.0
-
 _LONGEST_TOTAL = 18  # digits
 
 

@@ -32,17 +32,13 @@ from contexture.sources.ngsi.attributes import (
 )
 
 TIME_BUILTINS = ("dateCreated", "dateModified", "dateExpires")
-
 BUILTIN_NAMES = (*TIME_BUILTINS, "servicePath")
 
 EntityForm = Literal["ngsiv2", "ngsi-ld"]
 
 _ROOT = "/"
-
 _BROKER_TIMES_MARGIN = timedelta(days=1)
-
 """How far the times of an entity and of its attributes may contradict each other: a broker's clocks differ."""
-
 _IDENTIFIERS = ("id", "type")
 
 
@@ -262,17 +258,13 @@ def broker_time(value: object) -> datetime | None:
 
 
 SERVICE_PATH = "/"
-
 """NGSI-LD has no service paths: a scope may change and there may be several, an identity can't."""
 
 TYPE_SEPARATOR = ","
 
 _NO_ATTRIBUTES = frozenset(("id", "type", "@context"))
-
 _REMOVED = re.compile(rb'"(?:urn:ngsi-ld:null|deletedAt)"')
-
 """Marks of what was removed: without them, no attribute needs to be checked."""
-
 _PLAIN_MEMBERS = frozenset(("scope", "expiresAt"))
 
 
@@ -398,7 +390,6 @@ def _moment(value: object) -> datetime | None:
 
 
 _REFERENCE = re.compile(r"ref[A-Z]")
-
 _URN = re.compile(r"urn:ngsi-ld:([^:]+):")
 
 

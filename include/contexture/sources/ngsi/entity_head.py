@@ -130,9 +130,7 @@ def _linked_data_time(value: object) -> str | None:
 
 
 _LIST = msgspec.json.Decoder(list[msgspec.Raw])
-
 _BLANK = re.compile(r"[ \t\n\r]*")
-
 # Only where items end is asked for: numbers of any length, and whatever stands in texts, are left to the rules.
 _SCANNER = json.JSONDecoder(parse_int=str, parse_float=str, strict=False)
 

@@ -40,15 +40,11 @@ from contexture.sources.ngsi.paging import broker_text
 from contexture.sources.ngsi.query import EntityQuery
 
 TEMPORAL_ENTITIES = "/ngsi-ld/v1/temporal/entities"
-
 MILLISECOND = timedelta(milliseconds=1)
-
 _LONGEST_RANGE = 200
 
 _MOMENT = r"\d{4}-\d\d-\d\dT[^/]*?"
-
 _RANGE = re.compile(rf"\s*date-time\s+{_MOMENT}-(?P<end>{_MOMENT})/\S+\s*", re.IGNORECASE)
-
 _TIMES = {"timeproperty": "modifiedAt", "options": "sysAttrs"}
 
 
@@ -103,9 +99,7 @@ def range_end(content_range: str) -> datetime | None:
 
 
 _HEAD = frozenset(("id", "type", "@context"))
-
 _PLAIN = frozenset(("createdAt", "modifiedAt", "deletedAt", "expiresAt"))
-
 _SCOPE = "scope"
 
 AttributeKey = tuple[str, str | None]
@@ -235,13 +229,10 @@ def _unreadable(message: str) -> EntityError:
 
 
 PAGE_SIZE = 100
-
 """What every broker grants (Stellio's largest)."""
 
 _LONGEST_NUMBER = 18  # digits
-
 _NEXT_PAGE = "next-page"
-
 _COUNT = "ngsild-results-count"
 
 
@@ -323,7 +314,6 @@ def _changed() -> RetriableError:
 
 
 INSTANCES_AT_ONCE = 50_000
-
 """A stretch with more is cut: what memory holds."""
 
 

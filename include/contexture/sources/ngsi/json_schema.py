@@ -43,7 +43,6 @@ def _plain(value: object) -> object:
 
 
 _OWN_ADDRESS = "contexture-model:/"
-
 _MOST_PROBLEMS = 5
 
 

@@ -41,14 +41,10 @@ from contexture.sources.ngsi.entity_head import Sighting, moment, sight_linked_d
 from contexture.sources.ngsi.query import EntityQuery
 
 MAX_WALKS = 3
-
 _EMPTY_PAGES = 2
-
 _MOST_LAST_PAGES = 2
-
 # Of two answers in succession one is true.
 _FIRST_ANSWERS = 2
-
 # Where one entity comes with every page, the last page is never the last one for long.
 _MOST_LAST_PAGES_APART = 10
 
@@ -213,19 +209,13 @@ def _was_created_before(one: Sighting, other: Sighting) -> bool:
 
 
 ENTITIES = "/ngsi-ld/v1/entities"
-
 TYPES = "/ngsi-ld/v1/types"
-
 SUBSCRIPTIONS = "/ngsi-ld/v1/subscriptions"
-
 EVERY_SCOPE = frozenset(("/", "/#"))
-
 """Service paths that select no scope: NGSI-LD has scopes in their place, and an entity may have none."""
 
 _GEOMETRIES = {"point": "Point", "line": "LineString", "polygon": "Polygon"}
-
 _RELATIONS = {"coveredBy": "within"}
-
 _TYPES_CHARACTERS = 1000
 
 

@@ -38,15 +38,11 @@ from contexture.sources.ngsi.entity_head import Sighting, moment
 from contexture.sources.ngsi.query import EntityQuery, KeysetField
 
 CLOCK_MARGIN = timedelta(seconds=5)
-
 """How far ahead of the broker's Date a time may be: that header is cut to seconds, and broker nodes differ a little."""
 
 MAX_RESTARTS = 100
-
 _MOST_SHORT_PAGES = 2
-
 _VOUCHING_ROWS = 2
-
 _SMALLEST_PAGE = 2  # so that pages can overlap by a row and still get on
 
 _Key = tuple[str | None, str | None, str | None, str | None]
@@ -208,7 +204,6 @@ def _keys(rows: Sequence[Sighting]) -> list[_Key]:
 
 
 PAGES_WORTH_A_SLICE = 4
-
 """A slice costs a look at the broker and a page that is not full."""
 
 

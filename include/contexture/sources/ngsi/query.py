@@ -19,17 +19,12 @@ from contexture.errors import ConfigurationError
 from contexture.sources.http.transport import Question
 
 LONGEST_ADDRESS = 2000
-
 """Characters of path and parameters, as they are sent, up to which entities are asked for by GET."""
 
 _ENTITIES = "/v2/entities"
-
 _QUERY = "/v2/op/query"
-
 _PAGING = ("limit", "offset", "options", "orderBy")
-
 _EXPRESSION = ("q", "mq", "georel", "geometry", "coords")
-
 _ANY_ID = ".*"
 
 
@@ -74,11 +69,9 @@ def _types(parameters: Mapping[str, str]) -> list[dict[str, str]]:
 KeysetField = Literal["dateCreated", "dateModified"]
 
 MAX_PAGE_SIZE = 1000
-
 BUILTINS = ("dateCreated", "dateModified", "dateExpires", "servicePath")
 
 METADATA = "dateModified,*"
-
 """The metadata of every page. An attribute of the user then carries `dateModified`, and a builtin carries nothing.
 
 This alone distinguishes a user's attribute called `dateModified` from the builtin that it hides. One builtin is enough:
@@ -86,7 +79,6 @@ each one more would be another name that the metadata of users cannot have.
 """
 
 _CONDITIONS = re.compile(r"(?:'[^']*'|[^;'])+|'")
-
 _CONDITION_NAME = re.compile(r"\s*!?\s*([^=!<>~:]*)")
 
 

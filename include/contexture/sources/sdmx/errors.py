@@ -34,7 +34,6 @@ FindingCode = Literal[
     "invalid",
     "unchecked",
 ]
-
 """What was found.
 
 - `not-maintainable`: an artefact of its own in this message, but no maintainable one: it has no URN to be told by.

@@ -57,23 +57,15 @@ _ML_VERSIONS = {
     "v3_0": Format.SDMX_ML_3_0,
     "v3_1": Format.SDMX_ML_3_1,
 }
-
 _JSON_VERSIONS = {"1.0": Format.SDMX_JSON_1_0, "2.0": Format.SDMX_JSON_2_0, "2.1": Format.SDMX_JSON_2_1}
-
 _NAMESPACE = re.compile(r"https?://www\.sdmx\.org/resources/sdmxml/schemas/(v\d+_\d+)/(\w+)", re.IGNORECASE)
-
 _SCHEMA = re.compile(r"(?:sdmx-json|json\.sdmx\.org)\S*/(\d+\.\d+)(?:\.\d+)*/", re.IGNORECASE)
-
 _MEDIA_VERSION = re.compile(
     r"^application/vnd\.sdmx(?:\.structure\+|\.)json\b.*?;\s*version=\"?(\d+\.\d+)", re.IGNORECASE
 )
-
 _LONGEST_NAME = 1000
-
 _UNSPLITTABLE = {b"UNA": "SDMX-EDI", b"UNB": "SDMX-EDI", b"PK\x03\x04": "XLSX or another zip file"}
-
 _PACKED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bzip2"}
-
 _ONE_AT_A_TIME = "ask the registry for one URN at a time; each reply is passed on as it is"
 
 
@@ -124,17 +116,13 @@ def family(head: bytes, media_type: str | None) -> str:
 
 
 EDI = "application/vnd.sdmx.structure;version=edi"
-
 EDI_OF_QUERIES = "application/vnd.sdmx.structure+edi"
-
 XLSX = "application/vnd.xlsx"
 
 _UNSPLITTABLE_TYPES = frozenset(
     {EDI, EDI_OF_QUERIES, XLSX, "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"}
 )
-
 _SDMX_JSON_1_0 = "application/vnd.sdmx.json"
-
 _OTHER_WORDS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         # Two pages of one manual name two types.
@@ -144,11 +132,8 @@ _OTHER_WORDS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         _SDMX_JSON_1_0: (Format.SDMX_JSON_1_0.media_type,),
     }
 )
-
 _PATCH = re.compile(r"(version=\d+\.\d+)\.0$")
-
 _HEAD_BYTES, _END_BYTES = 16_384, 1024
-
 _BEGINNINGS = {True: (b"UNA", b"UNB"), False: (b"PK",)}
 
 _MESSAGE_NAMESPACE = re.compile(rb"https?://www\.sdmx\.org/resources/sdmxml/schemas/v\d+_\d+/message", re.IGNORECASE)

@@ -99,7 +99,6 @@ _KINDS = (
     "MetadataProvisionAgreement ProvisionAgreement",
     "AttachmentConstraint AvailabilityConstraint ContentConstraint DataConstraint MetadataConstraint",
 )
-
 _RANKS = {kind: rank for rank, kinds in enumerate(_KINDS) for kind in kinds.split()}
 
 

@@ -24,27 +24,16 @@ if TYPE_CHECKING:
 Read = TypeVar("Read")
 
 _EVERYTHING = "*=*:*(*)"
-
 _PREFIX = "urn:sdmx:"
-
 _MODEL = "org.sdmx.infomodel"
-
 _REGISTRY_KINDS = ("PublicationTable", "ReportingTemplate", "ValidationScheme")
-
 """Kinds that the Fusion registries have beside those of the model."""
-
 _SPELLINGS = {kind.lower(): kind for kind in (*PACKAGES, *_REGISTRY_KINDS)}
-
 _ITEMS = {item.lower(): holder for item, holder in HOLDERS.items()}
-
 _OTHER_MODEL = re.compile(r"[A-Za-z]+(\.[A-Za-z]+)+")
-
 _AGENCY = re.compile(r"[A-Za-z][A-Za-z0-9_-]*(\.[A-Za-z][A-Za-z0-9_-]*)*(\.\*)?")
-
 _ID = re.compile(r"[A-Za-z0-9_@$-]+")
-
 _ANY = "*"
-
 _PARTS = (
     ("=", "the kind", "write the kind and =, as in Codelist=ECB:*(*)"),
     (":", "the agency", "write the agency and a colon after the =, as in Codelist=ECB:*(*)"),
@@ -265,7 +254,6 @@ def _without_version(urn: Urn) -> Urn:
 
 
 Place = tuple[str | int, ...]
-
 """Where in the file a selector stands, as a path from its top."""
 
 

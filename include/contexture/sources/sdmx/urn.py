@@ -36,11 +36,9 @@ PACKAGES: Mapping[str, str] = MappingProxyType(
         for kind in kinds.split()
     }
 )
-
 """The package of each kind of maintainable artefact."""
 
 CLASSES: Mapping[str, str] = MappingProxyType({"GeographicCodelist": "Codelist", "GeoGridCodelist": "Codelist"})
-
 """The class in the URN, where it isn't the kind."""
 
 SINGLE_SCHEMES: Mapping[str, str] = MappingProxyType(
@@ -51,7 +49,6 @@ SINGLE_SCHEMES: Mapping[str, str] = MappingProxyType(
         "MetadataProviderScheme": "METADATA_PROVIDERS",
     }
 )
-
 """Schemes of which an agency has one: with this id, and never another version than 1.0."""
 
 _ELEMENTS = {
@@ -59,9 +56,7 @@ _ELEMENTS = {
     "KeyFamily": "DataStructure",
     "MetadataStructureDefinition": "MetadataStructure",
 }
-
 _SPELLINGS = {kind.lower(): kind for kind in PACKAGES}
-
 _ENDINGS = (("ies", "y"), ("es", ""), ("s", ""))
 
 HOLDERS: Mapping[str, str] = MappingProxyType(
@@ -98,7 +93,6 @@ HOLDERS: Mapping[str, str] = MappingProxyType(
         for item in items.split()
     }
 )
-
 """The kind of the artefact that holds items of a class; hierarchies and maps are items in SDMX 2.1 alone."""
 
 
@@ -128,9 +122,7 @@ def kind_of_container(name: str) -> str | None:
 
 
 DEFAULT_VERSION = "1.0"
-
 _PREFIX = "urn:sdmx:org.sdmx.infomodel."
-
 # The id of an item may hold brackets, so the version ends at the first bracket that closes.
 _URN = re.compile(
     r"urn:sdmx:(?P<model>[A-Za-z.]+?)\.(?P<package>[a-z]+)\.(?P<class_name>[A-Za-z]+)="

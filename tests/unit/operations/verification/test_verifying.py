@@ -15,8 +15,8 @@ from builders.replica_topics import MemoryTopics
 from builders.states import Held, state_table
 from contexture.errors import ConfigurationError, RetriableError
 from contexture.events import content_hash, parse_json
-from contexture.operations import Journal, ProducerStore
-from contexture.operations.alerts import AlertKind, kind_of
+from contexture.monitoring import Journal, ProducerStore
+from contexture.monitoring.alerts import AlertKind, kind_of
 from contexture.operations.verification import report
 from contexture.operations.verification.keyed import MOVING, REMOVED, WITHHELD
 from contexture.operations.verification.reporting import verify_and_report

@@ -9,9 +9,7 @@ from contexture.errors import RejectedError
 from contexture.events import Operation
 
 BAD_REQUEST = 400
-
 TOO_LARGE = 413
-
 UNSUPPORTED_MEDIA = 415
 
 
@@ -71,7 +69,6 @@ class Notification:
 
 
 _PREFIX = "application/json; notified="
-
 _FORMS = {f"{_PREFIX}{form}": form for form in get_args(Form)}
 
 

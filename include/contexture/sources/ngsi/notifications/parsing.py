@@ -27,7 +27,6 @@ from contexture.sources.ngsi.notifications.headers import DEFAULT_SERVICE, DEFAU
 from contexture.sources.ngsi.notifications.notification import TOO_LARGE, Form, Notification, NotifiedEntity, refused
 
 ALTERATION = "alterationType"
-
 DELETED_AT = "deletedAt"
 
 _ALTERATIONS = frozenset({"entityCreate", "entityUpdate", "entityChange", "entityDelete"})
@@ -117,7 +116,6 @@ def _object(value: object, what: str) -> Entity:
 
 
 MAXIMUM_NESTING = 100
-
 """Deeper than any rule lets an entity be, and shallower than what the JSON writers take."""
 
 

@@ -85,17 +85,14 @@ RULES: tuple[Rule, ...] = (
 )
 
 REJECTING = ("dup-across-paths", "type-drift", "relationship-target", "count-mismatch", "count-zero")
-
 """Rules of the whole snapshot: nobody can say which entity is at fault, so an error rejects the run."""
 
 _CATALOGUE = Catalogue(RULES)
 
 unknown_rules = _CATALOGUE.unknown
-
 severities = _CATALOGUE.severities
 
 DEFAULT_MAXIMUM_BYTES = 1_000_000
-
 """librdkafka's `message.max.bytes`: what a producer sends unless it is told otherwise."""
 
 

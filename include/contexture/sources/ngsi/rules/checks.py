@@ -114,7 +114,6 @@ def _is_ignored(metadata: object) -> bool:
 DEEPEST_NESTING = 50
 
 _FORBIDDEN = re.compile("[<>\"'=;()]")
-
 _UNRESTRICTED = "TextUnrestricted"
 
 # The forbidden characters but the quote, which in a text stands behind a backslash, as every escape does.
@@ -257,13 +256,10 @@ def _within(magnitude: float, bounds: Bounds) -> bool:
 
 
 CLOCK_MARGIN = timedelta(seconds=60)
-
 """How far two healthy clocks may differ."""
 
 _SKEW = timedelta(days=1)
-
 _AGE_ATTRIBUTES = ("observedAt", "TimeInstant", "dateObserved")
-
 _DEFAULTS = RuleOptions()
 
 

@@ -16,7 +16,6 @@ from contexture.events.text_cache import remembered
 from contexture.sources.ngsi.entity import ParsedEntity
 
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
-
 _TYPES = ("Number", "Integer", "Float")
 
 
@@ -54,7 +53,6 @@ def number(value: object) -> float | None:
 
 
 _SHORTEST_LINE = 2
-
 _SHORTEST_RING = 4
 
 Problem = str | None
@@ -123,18 +121,14 @@ _CHECKS: dict[str, Callable[[object], Problem]] = {
 }
 
 MAXIMUM_LENGTH = 256
-
 RESERVED_ATTRIBUTE_NAMES = frozenset(("id", "type", "geo:distance", "*"))
 
 # ASCII 33 to 126 without `& ? / #` (they structure URLs) and without `< > " ' = ; ( )` (forbidden everywhere).
 _SYNTAX = re.compile(r"[!$%*+,\-.0-9:@A-Z\[\\\]^_`a-z{|}~]{1,256}")
-
 _ACCEPTED = re.compile(r"[!$%*+,\-.0-9:@A-Z\[\\\]^_`a-z{|}~]*")
-
 _CACHED_NAMES = 8192
 
 is_identifier = _SYNTAX.fullmatch
-
 """Truthy for a text that NGSIv2 accepts as an identifier."""
 
 
@@ -151,11 +145,8 @@ def syntax_problem(text: str) -> str | None:
 
 
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:[A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=%]+")
-
 _LINKED_DATA_RESERVED = frozenset(("id", "type", "@context", "*"))
-
 _TERM = re.compile(r"[^\W\d_]\w*")
-
 # One instance of several has the name of the attribute, a colon, and its datasetId.
 _INSTANCE = re.compile(rf"{_TERM.pattern}:{_URI.pattern}")
 
@@ -198,17 +189,12 @@ def type_problem(name: str) -> str | None:
 
 
 LARGEST_EXACT = 2**53
-
 EARLIEST_PLAUSIBLE_YEAR = 1990
-
 PLAUSIBLY_AHEAD = timedelta(days=1)
-
 GEO_LEGACY = frozenset(("geo:point", "geo:line", "geo:box", "geo:polygon"))
 
 _INTERVAL_SEPARATOR = "/"
-
 _MOMENTS = frozenset(("DateTime", "ISO8601"))
-
 _DATE_LENGTH = len("2026-11-21")
 
 ValueCheck = Callable[[str, object, datetime | None, Findings], None]

@@ -20,7 +20,6 @@ from contexture.sources.sdmx.reading.scope import Meaning, Names, by_name
 from contexture.sources.sdmx.registry import Log, RegistryTransaction
 
 Moved = Callable[[Sequence[str], Sequence[str]], Sequence[str]]
-
 """Of URNs that are meant before and after a transaction: those that it leaves alone and brings to further topics."""
 
 
@@ -215,7 +214,6 @@ def catch_up(later: Sequence[RegistryTransaction], meaning: Meaning, *, held: Se
 
 
 SETTLED = timedelta(minutes=5)
-
 """How long ago the last change must be before its time is relied on: HTTP counts whole seconds, and clocks differ."""
 
 

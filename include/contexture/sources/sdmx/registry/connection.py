@@ -12,15 +12,10 @@ from contexture.errors import ConfigurationError
 from contexture.sources.http.connection import ConnectionDocument, ConnectionFields, HttpConnection, http_connection
 
 AskedFlavour = Literal["auto", "fmr", "generic"]
-
 AskedApi = Literal["auto", "v1", "v2"]
-
 FLAVOURS: tuple[AskedFlavour, ...] = ("auto", "fmr", "generic")
-
 APIS: tuple[AskedApi, ...] = ("auto", "v1", "v2")
-
 REPLY_BYTES = 1 << 30
-
 Word = TypeVar("Word", bound=str)
 
 
@@ -105,7 +100,6 @@ def _mistake(connection_id: str, message: str, next_step: str) -> ConfigurationE
 
 
 PRODUCT = "/ws/fusion/info/product"
-
 _VERSION = re.compile(r"(\d+)(?:[.\d]*)")
 
 

@@ -21,7 +21,6 @@ class LogResetError(ConfigurationError):
 
 
 ANY = "*"
-
 RegistryFlavour = Literal["fmr", "generic"]
 
 

@@ -20,7 +20,6 @@ from contexture.sources.sdmx.splitting import split
 from contexture.sources.sdmx.urn import Urn
 
 _TOGETHER_FROM = 4
-
 _WANTED_SHARE = 0.5
 
 

@@ -17,9 +17,7 @@ from contexture.sources.sdmx.registry.transport import Fetched
 from contexture.sources.sdmx.urn import Urn
 
 _NUMBER = re.compile(r"(?<!\d)\d{1,18}(?!\d)", re.ASCII)
-
 _NUMBER_OF_TRANSACTION = re.compile(r"\btransaction\b\D{0,20}?(?<!\d)(\d{1,18})(?!\d)", re.ASCII | re.IGNORECASE)
-
 _LISTS = ("added", "modified", "deleted")
 
 
@@ -121,7 +119,6 @@ def _no_feed() -> IncompleteReplyError:
 
 
 _SETTLES = timedelta(minutes=5)
-
 _REGISTRATION = "registration"
 
 

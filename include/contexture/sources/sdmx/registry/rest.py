@@ -233,7 +233,6 @@ def _not_given(media_type: str) -> NotExpressible:
 
 
 LIST_FORMATS: dict[Api, str] = {"v1": Format.SDMX_ML_2_1.media_type, "v2": Format.SDMX_ML_3_0.media_type}
-
 """What a registry of each version of SDMX-REST renders, if anything."""
 
 

@@ -36,13 +36,11 @@ from contexture.sources.sdmx.registry.transport import (
 from contexture.sources.sdmx.splitting import split
 
 Api = Literal["v1", "v2"]
-
 # What a class of the other version of the model is called in this version's addresses.
 _RESOURCES: Mapping[Api, Mapping[str, str]] = {
     "v1": {"DataConstraint": "contentconstraint", "Hierarchy": "hierarchicalcodelist", "StructureMap": "structureset"},
     "v2": {"ContentConstraint": "dataconstraint", "HierarchicalCodelist": "hierarchy", "StructureSet": "structuremap"},
 }
-
 _ALL: Mapping[Api, str] = {"v1": "all", "v2": ANY}
 
 

@@ -40,17 +40,12 @@ from contexture.sources.sdmx.registry.connection import RegistryConnection
 from contexture.sources.sdmx.registry.interface import ANY, Query
 
 OK, NO_CONTENT, NOT_MODIFIED, BAD_REQUEST, NOT_FOUND, NOT_IMPLEMENTED = 200, 204, 304, 400, 404, 501
-
 FORMAT_REFUSED = frozenset({406, 415})
-
 ANSWERS = frozenset({OK, NO_CONTENT, NOT_MODIFIED, BAD_REQUEST, NOT_FOUND, NOT_IMPLEMENTED, *FORMAT_REFUSED})
-
 """Statuses that say something about what was asked for; every other one is about us or the registry's health."""
 
 _ERROR_ELEMENT = re.compile(rb"<(?:\w{1,40}:)?Error[\s>]")
-
 _SCHEMAS = b"www.sdmx.org/resources/sdmxml/schemas"
-
 _ERROR_DOCUMENT = re.compile(rb'"errors"\s*:\s*\[')
 
 
@@ -96,15 +91,10 @@ def refusal(connection: HttpConnection, response: httpx.Response) -> ContextureE
 
 
 ATTEMPTS = 3
-
 _CONNECT_SECONDS = 10.0
-
 _ERROR_BYTES = 1 << 16
-
 _DRIP_BYTES = 4096
-
 _CONTENT = frozenset({httpx.codes.OK})
-
 Given = TypeVar("Given")
 
 
@@ -299,11 +289,8 @@ def _headers(question: Question) -> dict[str, str]:
 
 
 SMALL = Query("AgencyScheme")
-
 """Something that most registries hold, and little of it."""
-
 _STRUCTURES = (b"Structure", b'"data"', b'"meta"', b'"structures"')
-
 _HEAD_BYTES = 1 << 16
 
 

@@ -25,14 +25,11 @@ from contexture.sources.sdmx.versions import Version
 # IDType and NestedIDType of SDMXCommonReferences.xsd. That an agency begins with a letter is left to the schema, for
 # URNs can do without.
 _ID = re.compile(r"[A-Za-z0-9_@$\-]+")
-
 _AGENCY = re.compile(rf"{_ID.pattern}(?:\.{_ID.pattern})*")
-
 _CHARACTERS = "letters, digits and _ @ $ -"
 
 # The schemas of these have any text for a version.
 _WITHOUT_GRAMMAR = frozenset({Format.SDMX_ML_1_0, Format.SDMX_ML_2_0})
-
 _ANY_VERSION = re.compile(r"[A-Za-z0-9._\-]+")
 
 
@@ -82,7 +79,6 @@ _OLD = frozenset({Format.SDMX_ML_1_0, Format.SDMX_ML_2_0})
 
 # What has an id beside items: remarks, people, and names of what stands elsewhere.
 _OTHER_ELEMENTS = frozenset({"Annotation", "Contact", "Ref"})
-
 _OTHER_MEMBERS = frozenset({"annotations", "contacts", "links"})
 
 
@@ -170,7 +166,6 @@ def _repeated(identifiers: list[Any]) -> list[str]:
 
 
 _DEFAULTS = RuleOptions()
-
 _NAMES_SHOWN = 2
 
 

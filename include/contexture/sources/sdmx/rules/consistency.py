@@ -18,7 +18,6 @@ from contexture.sources.sdmx.urn import Urn
 from contexture.sources.sdmx.versions import Version, version_key
 
 _ATTRIBUTE = re.compile(rb"\sisFinal\s*=\s*[\"']\s*(?:true|1)\s*[\"']")
-
 # Quotes inside of a JSON text are escaped, so this is a member.
 _MEMBER = re.compile(rb'"isFinal"\s*:\s*true\b')
 

@@ -24,11 +24,8 @@ _BY_PARENT = {
     "Enumeration": "Codelist",
     "IncludedCodelist": "Codelist",
 }
-
 """What a reference of SDMX-ML 2.1 without a class is to, by the element around it; others have the class's own name."""
-
 _OF_MANY_CLASSES = frozenset({"Enumeration", "Source", "Target"})
-
 _WITHIN = {
     "DataStructure": {
         "Attribute": "Codelist",
@@ -44,9 +41,7 @@ _WITHIN = {
         "ReportingTaxonomyMap": "ReportingTaxonomy",
     },
 }
-
 """By kind of artefact: what elements that many have say by the part of it that they are in, the last one to begin."""
-
 _REMEMBERED = 1 << 14
 
 
@@ -120,9 +115,7 @@ _URN_TEXT = re.compile(
     rb'urn:sdmx:(?<=["nrt ]urn:sdmx:)(?<!"urn":"urn:sdmx:)([A-Za-z.]+=[^"\\()\s]+\([^"\\()\s]*\))(\.?)[^"\\\s]*'
     rb'(?=(?:\\[nrt]| )*")'
 )
-
 _WITHOUT_EXTENSIONS = frozenset({Format.SDMX_ML_1_0, Format.SDMX_ML_2_0, Format.SDMX_ML_2_1})
-
 """Formats whose code lists, the largest of all artefacts, can't refer to anything."""
 
 
@@ -243,7 +236,6 @@ def _is_name(events: Sequence[Any], position: int) -> bool:
 
 
 NOT_MAINTAINABLE = frozenset({"Agency", "Concept"})
-
 """What SDMX-ML 1.0 and 2.0 have beside maintainable artefacts."""
 
 

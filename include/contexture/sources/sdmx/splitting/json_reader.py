@@ -25,13 +25,9 @@ from contexture.sources.sdmx.splitting.json_text import JsonText
 from contexture.sources.sdmx.urn import kind_of_container, kind_of_element
 
 _PIECE_BYTES = 1 << 18
-
 _MEMBERS = msgspec.json.Decoder(dict[str, msgspec.Raw])
-
 _ELEMENTS = msgspec.json.Decoder(list[msgspec.Raw])
-
 _MINUS_ZERO = re.compile(rb"-0(?=[\s,\]}])")
-
 _SORTED = orjson.OPT_SORT_KEYS
 
 
@@ -240,9 +236,7 @@ _OTHER_MESSAGES = {
     "metadataset": "is a metadata message",
     "metadatasets": "is a metadata message",
 }
-
 """What other messages contain in place of structures; a metadata message contains reference metadata."""
-
 _OTHER_SCHEMAS = {"metadata-schema": "is a metadata message", "data-schema": "is a data message"}
 
 

@@ -20,7 +20,6 @@ from contexture.sources.sdmx.errors import Limits
 from contexture.sources.sdmx.splitting.identity import References
 
 XSI_TYPE = "http://www.w3.org/2001/XMLSchema-instance type"
-
 _SDMX = re.compile(r"https?://www\.sdmx\.org/resources/sdmxml/schemas/(?=v\d)", re.IGNORECASE)
 
 
@@ -41,15 +40,10 @@ def is_foreign(name: str) -> bool:
 
 
 Attributes = dict[str, str]
-
 Start = Callable[[str, Attributes], None]
-
 End = Callable[[str], None]
-
 Text = Callable[[str], None]
-
 Install = Callable[[Start, End, Text], None]
-
 """Makes the parser call these three from now on."""
 
 _END = 0

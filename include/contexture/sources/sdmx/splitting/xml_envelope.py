@@ -53,15 +53,10 @@ class Root:
 
 
 _OLD = frozenset({Format.SDMX_ML_1_0, Format.SDMX_ML_2_0})
-
 _REQUESTS = frozenset({"SubmitStructureRequest", "NotifyRegistryEvent", "StructuralEvent"})
-
 _HOLDERS = frozenset({"Structures", "Structure", "QueryStructureResponse"})
-
 _NOTICES = frozenset({"Footer", "StatusMessage"})
-
 _OTHER_CONTENTS = frozenset({"DataSet", "DataSets", "MetadataSet", "MetadataSets", "MetadataReport"})
-
 """Data and reference metadata, which some senders put where structures are."""
 
 
@@ -124,13 +119,10 @@ def _in_structures(local: str, attributes: Mapping[str, str]) -> Role:
 
 
 Prefixes = Mapping[str, str]
-
 """Namespaces by prefix; the default namespace has the prefix ""."""
 
 START_TAG = re.compile(rb"<([^\s/>\"']+)[^>\"']*+(?:\"[^\"]*+\"[^>\"']*+|'[^']*+'[^>\"']*+)*+>")
-
 _DECLARATION = re.compile(rb"\s*<\?xml\b.*?\?>", re.DOTALL)
-
 _WITHOUT_STRUCTURES = frozenset({Format.SDMX_ML_1_0, Format.SDMX_ML_2_0})
 
 

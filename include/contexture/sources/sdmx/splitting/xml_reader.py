@@ -120,7 +120,6 @@ class Window:
 
 
 _CHUNK_BYTES = 1 << 17
-
 _LARGEST_CHUNK_BYTES = 1 << 24
 
 

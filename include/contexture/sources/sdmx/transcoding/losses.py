@@ -20,30 +20,20 @@ from contexture.sources.sdmx.transcoding.xml_trees import ENGLISH, LANGUAGE, loc
 _XSI = "http://www.w3.org/2001/XMLSchema-instance"
 
 _TEXT_ELEMENTS = {"Name": "name", "Description": "description", "AnnotationText": "annotation text"}
-
 _TEXT_MEMBERS = {"name": "names", "description": "descriptions", "text": "texts"}
-
 _ANNOTATION_ELEMENTS = {
     "AnnotationTitle": "annotation title",
     "AnnotationType": "annotation type",
     "AnnotationURL": "annotation link",
     "AnnotationValue": "annotation value",
 }
-
 _IDENTITY = frozenset({"id", "agencyID", "agencyId", "version"})
-
 _DERIVED = frozenset({"urn", "position"})
-
 """What follows from ids and order."""
-
 _FIXED_IDS = frozenset({"AttributeDescriptor", "DimensionDescriptor", "MeasureDescriptor"})
-
 _DEFAULTS = frozenset({("assignmentStatus", "Conditional"), ("usage", "optional")})
-
 """What the schemas say of what says nothing; SDMX 3.0 has another name for it than 2.1."""
-
 _MOMENT = re.compile(r"(\d\d\d\d-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.0+)?(?:Z|\+00:00)?")
-
 _URN = "urn:sdmx:"
 
 

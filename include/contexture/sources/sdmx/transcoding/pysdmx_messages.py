@@ -21,17 +21,12 @@ from contexture.sources.sdmx.transcoding.xml_trees import ENGLISH, LANGUAGE, loc
 from contexture.sources.sdmx.urn import HOLDERS, PACKAGES
 
 _PLURALS = {"name": "names", "description": "descriptions", "text": "texts"}
-
 _FREE_TEXTS = frozenset({*_PLURALS, *_PLURALS.values(), "title", "value"})
-
 _NUMBERS = frozenset({"minLength", "maxLength", "decimals", "interval", "startValue", "endValue"})
-
 _WHOLE = re.compile(r"-?[0-9]{1,18}")
-
 _SHORT = re.compile(r"([A-Z][A-Za-z]+)=[^:()\s]+:[^:()\s]+\([^()\s]+\)(?:\.[^()\s]+)?")
 
 Languages = Mapping[str, frozenset[str]]
-
 """The languages that each text is in, in the structure as it was."""
 
 
@@ -91,11 +86,8 @@ def _completed(text: str) -> str:
 
 # A message with one of them fails as a whole.
 _STUMBLED_OVER = frozenset({"AnnotationValue", "CodelistExtension", "ISOConceptReference"})
-
 _ID = re.compile(r"[A-Za-z0-9_@$\-]{1,200}")
-
 _AGENCY = re.compile(r"[A-Za-z0-9_@$\-.]{1,200}")
-
 _JSON_SCHEMA = (
     "https://raw.githubusercontent.com/sdmx-twg/sdmx-json/develop/structure-message/tools/schemas/2.0.0/"
     "sdmx-json-structure-schema.json"

@@ -33,7 +33,6 @@ TARGETS: Mapping[Format, str] = MappingProxyType(
         Format.SDMX_JSON_2_1: "STRUCTURE_SDMX_JSON_2_1_0",
     }
 )
-
 """What can be converted into, by the names that pysdmx has for it."""
 
 READERS: Mapping[Format, str] = MappingProxyType(
@@ -44,7 +43,6 @@ READERS: Mapping[Format, str] = MappingProxyType(
         Format.SDMX_JSON_2_0: "pysdmx.io.json.sdmxjson2.reader.structure",
     }
 )
-
 """What can be converted from, by the modules of pysdmx that read it."""
 
 _SOURCES: Mapping[Format, tuple[Format, ...]] = MappingProxyType(
@@ -74,7 +72,6 @@ _SINCE_3_0 = frozenset(
         "ValueList",
     }
 )
-
 _OF_2_1 = frozenset({"DataConstraint"})
 
 
@@ -95,7 +92,6 @@ def has_place_for(target: Format, kind: str) -> bool:
 
 
 LARGEST_BYTES = 16 << 20
-
 """Of a structure that is converted; pysdmx holds it as trees, which take many times its bytes."""
 
 

@@ -1,0 +1,1 @@
+"""Importers: publications from the configuration of other programs."""

@@ -1,0 +1,275 @@
+"""The parameters of a Kafka sink, with the rules, defaults and explanations of Cygnus."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Literal, TypeVar
+
+from contexture.importers.cygnus.flume import Agents, Component, JavaProperty, Parameter
+from contexture.publications.problems import looks_secret
+
+Outcome = Literal["kept", "replaced", "no longer needed", "left out", "unknown", "wrong"]
+
+_HIDDEN = "***"
+_OUTBOX = "what isn't sent yet lies in the outbox, on storage; its size is the disk's"
+_NO_OP = "Cygnus ignored it for Kafka"
+_NO_SERVER = "nothing listens: the broker is read (with mode: notifications, `contexture notify serve` does)"
+
+# Of the Kafka sink: what becomes of a parameter, and what it is called now or why it isn't needed.
+SINK: dict[str, tuple[Outcome, str]] = {
+    "type": ("replaced", "this file: one publication for each Kafka sink"),
+    "channel": ("replaced", _OUTBOX),
+    "data_model": ("kept", "topics.data_model"),
+    "topic_type": ("kept", "topics.data_model, as Cygnus calls it since 1.0"),
+    "enable_grouping": ("kept", "topics.enable_grouping"),
+    "enable_name_mappings": ("kept", "topics.enable_name_mappings"),
+    "enable_lowercase": ("kept", "topics.enable_lowercase"),
+    "enable_encoding": ("no longer needed", "topic names are always encoded, as Cygnus' Kafka sink did"),
+    "broker_list": ("replaced", "`bootstrap.servers` of the connection that publish.connection names"),
+    "zookeeper_endpoint": ("no longer needed", "Kafka has no ZooKeeper any more; topics are made through the brokers"),
+    "partitions": ("kept", "topics.partitions"),
+    "replication_factor": ("kept", "topics.replication_factor"),
+    "batch_size": ("kept", "batches.batch_size"),
+    "batch_timeout": ("kept", "batches.batch_timeout"),
+    "batch_ttl": ("kept", "batches.batch_ttl"),
+    "batch_retry_intervals": ("kept", "batches.batch_retry_intervals"),
+    "persistence_policy.max_records": ("no longer needed", _NO_OP),
+    "persistence_policy.expiration_time": ("no longer needed", _NO_OP),
+    "persistence_policy.checking_time": ("no longer needed", _NO_OP),
+}
+
+SOURCE: dict[str, tuple[Outcome, str]] = {
+    "type": ("replaced", "source.kind: ngsi"),
+    "channels": ("replaced", _OUTBOX),
+    "port": ("no longer needed", _NO_SERVER),
+    "bind": ("no longer needed", _NO_SERVER),
+    "handler": ("no longer needed", _NO_SERVER),
+    "handler.notification_target": ("no longer needed", _NO_SERVER),
+    "handler.default_service": ("replaced", "source.service"),
+    "handler.default_service_path": ("replaced", "source.service_path, which reads every path as /#"),
+    "handler.events_ttl": ("replaced", "batches.batch_ttl"),
+    "interceptors": ("replaced", "topics: grouping_rules and name_mappings; a record's time is that of the change"),
+}
+
+_INTERCEPTED: dict[str, tuple[Outcome, str]] = {
+    "type": ("replaced", "topics: grouping_rules and name_mappings"),
+    "grouping_rules_conf_file": ("replaced", "topics.grouping_rules"),
+    "name_mappings_conf_file": ("replaced", "topics.name_mappings"),
+    "enable_encoding": ("replaced", "topics.compat: cygnus-2.19 joins id and type by _, as false does"),
+    "matching_table": ("replaced", "topics.grouping_rules: write its lines as rules"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """What becomes of one line of the file.
+
+    Attributes:
+        key: as the file has it.
+        value: as the file has it, but a secret.
+        line: where it stands.
+        outcome: what becomes of it.
+        why: what it is called now, what replaces it, or why it isn't needed.
+    """
+
+    key: str
+    value: str
+    line: int
+    outcome: Outcome
+    why: str
+
+
+def explain(agents: Agents, kafka_sinks: list[Component], wrong: dict[str, str]) -> list[Explained]:
+    """Every property of the file, by line.
+
+    Args:
+        agents: what the file says.
+        kafka_sinks: the sinks that became publications.
+        wrong: properties whose value can't be kept, by key, with the reason.
+    """
+    explained = [
+        _told(each, "replaced", "which components there are; each sink is explained below") for each in agents.lists
+    ]
+    explained += [
+        _told(each, "no longer needed", "a later line of the same key replaces it") for each in agents.repeated
+    ]
+    explained += [_told(each, "unknown", "it belongs to no source, channel or sink") for each in agents.strange]
+    feeding = {id(source) for sink in kafka_sinks for source in agents.sources_of(sink)}
+    for component in agents.components:
+        explained += _of_component(component, component in kafka_sinks, id(component) in feeding, wrong)
+    return sorted(explained, key=lambda each: each.line)
+
+
+def _of_component(component: Component, is_kafka: bool, feeds: bool, wrong: dict[str, str]) -> Iterator[Explained]:
+    for parameter in component.parameters:
+        origin = parameter.origin
+        if origin.key in wrong:
+            yield _told(origin, "wrong", wrong[origin.key])
+        elif is_kafka:
+            yield _told(origin, *_known(SINK, parameter))
+        elif component.kind == "sources" and feeds:
+            yield _told(origin, *_of_source(parameter))
+        elif component.kind == "channels":
+            yield _told(origin, "no longer needed", _OUTBOX)
+        else:
+            yield _told(origin, "left out", _other(component))
+
+
+def _other(component: Component) -> str:
+    if component.kind == "sinkgroups":
+        return "publications don't share work; each has shards of its own"
+    if not component.listed:
+        return f"the agent doesn't list {component.name}, so that Flume never ran it"
+    if component.kind == "sources":
+        return "it feeds no Kafka sink"
+    return f"{component.class_name or 'it'} is no Kafka sink of Cygnus: Contexture only replaces that"
+
+
+def _of_source(parameter: Parameter) -> tuple[Outcome, str]:
+    kind, _, rest = parameter.name.partition(".")
+    if kind == "selector":
+        return "no longer needed", "each publication reads for itself"
+    if kind == "interceptors" and rest:
+        name = rest.partition(".")[2]
+        if (name, parameter.value) == ("type", "timestamp"):
+            return "no longer needed", "every event has the time of its reception"
+        return _INTERCEPTED.get(name, ("unknown", "Contexture knows no such interceptor's parameter"))
+    return _known(SOURCE, parameter)
+
+
+def _known(known: dict[str, tuple[Outcome, str]], parameter: Parameter) -> tuple[Outcome, str]:
+    if parameter.name in known:
+        return known[parameter.name]
+    nearest = difflib.get_close_matches(parameter.name, known, n=1)
+    hint = f"; did it mean {nearest[0]}?" if nearest else ""
+    return "unknown", f"neither Cygnus nor Contexture knows it{hint}"
+
+
+def _told(origin: JavaProperty, outcome: Outcome, why: str) -> Explained:
+    # Other sinks of the agent keep passwords in this file.
+    value = _HIDDEN if looks_secret(origin.key.rpartition(".")[2]) else origin.value
+    return Explained(origin.key, value, origin.line, outcome, why)
+
+
+T = TypeVar("T")
+
+DATA_MODELS = ("dm-by-service", "dm-by-service-path", "dm-by-entity", "dm-by-attribute")
+DEFAULT_BROKERS = "localhost:9092"
+
+# The name of data models before release 1.0.
+_BY_TOPIC_TYPE = {
+    "topic-by-service": "dm-by-service",
+    "topic-by-service-path": "dm-by-service-path",
+    "topic-by-destination": "dm-by-entity",
+}
+_WHOLE_NUMBER = re.compile(r"[+-]?[0-9]+")
+_BY_PLAIN_NAME = {model.replace("-", ""): model for model in DATA_MODELS}
+
+
+@dataclass(frozen=True, slots=True)
+class SinkParameters:
+    """What a Kafka sink was told; the names are Cygnus' own. `batch_timeout` is in seconds, the intervals in ms."""
+
+    data_model: str
+    enable_grouping: bool
+    enable_name_mappings: bool
+    enable_lowercase: bool
+    broker_list: str
+    partitions: int
+    replication_factor: int
+    batch_size: int
+    batch_timeout: int
+    batch_ttl: int
+    batch_retry_intervals: tuple[int, ...]
+
+    @property
+    def own_topic_for_each_key(self) -> bool:
+        """Whether all records of a topic are of one entity, or of one attribute."""
+        plain = not (self.enable_grouping or self.enable_name_mappings or self.enable_lowercase)
+        return plain and self.data_model in {"dm-by-entity", "dm-by-attribute"}
+
+
+def read_parameters(sink: Component) -> tuple[SinkParameters, dict[str, str]]:
+    """The parameters of a sink, and what is wrong with those that can't be used, by the file's key.
+
+    A parameter that can't be used stands at its default.
+    """
+    reader = _Reader(sink)
+    parameters = SinkParameters(
+        data_model=reader.read("data_model", reader.read("topic_type", "dm-by-entity", _topic_type), _data_model),
+        enable_grouping=reader.read("enable_grouping", False, _flag),
+        enable_name_mappings=reader.read("enable_name_mappings", False, _flag),
+        enable_lowercase=reader.read("enable_lowercase", False, _flag),
+        broker_list=reader.read("broker_list", DEFAULT_BROKERS, _brokers),
+        partitions=reader.read("partitions", 1, _at_least(1)),
+        replication_factor=reader.read("replication_factor", 1, _at_least(1)),
+        batch_size=reader.read("batch_size", 1, _at_least(1)),
+        batch_timeout=reader.read("batch_timeout", 30, _at_least(1)),
+        batch_ttl=reader.read("batch_ttl", 10, _at_least(-1)),
+        batch_retry_intervals=reader.read("batch_retry_intervals", (5000,), _intervals),
+    )
+    return parameters, reader.wrong
+
+
+class _Reader:
+    def __init__(self, sink: Component) -> None:
+        self._sink = sink
+        self.wrong: dict[str, str] = {}
+
+    def read(self, name: str, default: T, convert: Callable[[str], T]) -> T:
+        value = self._sink.value(name)
+        if not value:
+            return default
+        try:
+            return convert(value)
+        except ValueError as error:
+            key = f"{self._sink.agent}.sinks.{self._sink.name}.{name}"
+            self.wrong[key] = f"{error}; the default {_written(default)} was written"
+            return default
+
+
+def _written(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
+
+
+def _data_model(text: str) -> str:
+    # Cygnus ignores hyphens and case.
+    model = _BY_PLAIN_NAME.get(text.replace("-", "").lower())
+    if model is None:
+        raise ValueError(f"Cygnus' Kafka sink writes nothing with it: expected one of {', '.join(DATA_MODELS)}")
+    return model
+
+
+def _topic_type(text: str) -> str:
+    if text not in _BY_TOPIC_TYPE:
+        raise ValueError(f"expected one of {', '.join(_BY_TOPIC_TYPE)}")
+    return _BY_TOPIC_TYPE[text]
+
+
+def _flag(text: str) -> bool:
+    if text not in {"true", "false"}:
+        raise ValueError("expected true or false")
+    return text == "true"
+
+
+def _at_least(lowest: int) -> Callable[[str], int]:
+    def convert(text: str) -> int:
+        # Python alone would read 1_000 too.
+        if not _WHOLE_NUMBER.fullmatch(text) or int(text) < lowest:
+            raise ValueError(f"expected a whole number of at least {lowest}")
+        return int(text)
+
+    return convert
+
+
+def _intervals(text: str) -> tuple[int, ...]:
+    return tuple(map(_at_least(1), (part.strip() for part in text.split(","))))
+
+
+def _brokers(text: str) -> str:
+    return ",".join(part.strip() for part in text.split(",") if part.strip())

@@ -1,0 +1,362 @@
+"""From a Cygnus agent to publications: its sinks, services, connections and name files."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain, count
+
+from contexture.errors import ConfigurationError
+from contexture.importers.cygnus.flume import Agents, Component, Parameter, parse_properties, read_agents
+from contexture.importers.cygnus.parameters import Explained, SinkParameters, explain, read_parameters
+
+SOURCE_CONNECTION = "context_broker"
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A publication to be written, and the files it names.
+
+    Attributes:
+        name: of the publication.
+        text: its YAML, with comments.
+        origin: the sink, as `agent.sinks.name`.
+        files: the names of grouping rules and name mappings that it has beside it.
+    """
+
+    name: str
+    text: str
+    origin: str
+    files: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """What a publication is made of.
+
+    Attributes:
+        name: of the publication.
+        sink: the sink it comes from, as `agent.sinks.name`.
+        service: the Fiware-Service it reads.
+        service_known: the service was given, and isn't a guess.
+        naming: `cygnus`, or `cygnus-legacy` for the sink of the first releases.
+        release: the release of Cygnus whose names are kept, such as 1.9; None for those of today.
+        grouping_rules, name_mappings: the files' names beside the publication; None where there are none.
+        connection: id of the connection to Kafka.
+        parameters: the sink's.
+    """
+
+    name: str
+    sink: str
+    service: str
+    service_known: bool
+    naming: str
+    release: str | None
+    grouping_rules: str | None
+    name_mappings: str | None
+    connection: str
+    parameters: SinkParameters
+
+
+def draft(flow: Flow) -> Draft:
+    """The publication of a flow."""
+    lines = [*_head(flow), *_source(flow), *_topics(flow), *_batches(flow), *_message(flow)]
+    lines += ["publish:", f"  connection: {flow.connection}  # its bootstrap.servers are what broker_list was"]
+    files = tuple(name for name in (flow.grouping_rules, flow.name_mappings) if name is not None)
+    return Draft(flow.name, "\n".join(lines) + "\n", flow.sink, files)
+
+
+def _head(flow: Flow) -> list[str]:
+    return [
+        f"# Made by `contexture import cygnus` from the sink {flow.sink}.",
+        "# The same topics and lines; what differs on purpose is said by that command and in docs/how-to.",
+        f"name: {flow.name}",
+        f"description: {_text(f'What the Cygnus sink {flow.sink} published')}",
+        'schedule: "*/5 * * * *"  # Cygnus waited for notifications; the broker is read this often',
+    ]
+
+
+def _source(flow: Flow) -> list[str]:
+    doubt = "" if flow.service_known else "; CHANGE IT if your subscriptions use another"
+    return [
+        "source:",
+        "  kind: ngsi",
+        f"  connection: {SOURCE_CONNECTION}  # the broker that notified Cygnus",
+        f"  service: {_text(flow.service)}  # Cygnus took it from each notification; a publication has one{doubt}",
+        '  service_path: "/#"  # all of them, as Cygnus took what came; name some to publish less',
+        "  # types: [car]  # what your subscriptions select; without it every type",
+        "  mode: changes",
+        "  detect_deletions: false  # Cygnus told none; true sends records without a value",
+    ]
+
+
+def _topics(flow: Flow) -> list[str]:
+    parameters = flow.parameters
+    lines = ["topics:", f"  naming: {flow.naming}", f"  data_model: {parameters.data_model}"]
+    if flow.release:
+        lines.append(f"  cygnus_version: {_text(flow.release)}  # the names of that release")
+    if parameters.enable_lowercase:
+        lines.append("  enable_lowercase: true")
+    if flow.grouping_rules:
+        lines += ["  enable_grouping: true", f"  grouping_rules: {_text(flow.grouping_rules)}"]
+    if flow.name_mappings:
+        lines += ["  enable_name_mappings: true", f"  name_mappings: {_text(flow.name_mappings)}"]
+    if flow.grouping_rules or flow.name_mappings:
+        lines.append("  # compat: cygnus-2.19  # keeps that release's quirks of naming, for topics that depend on them")
+    return [
+        *lines,
+        f"  partitions: {parameters.partitions}",
+        f"  replication_factor: {parameters.replication_factor}",
+        "  keep: history  # every change stays as long as the topic's retention says, as before",
+    ]
+
+
+def _batches(flow: Flow) -> list[str]:
+    parameters = flow.parameters
+    intervals = ", ".join(map(str, parameters.batch_retry_intervals))
+    return [
+        "batches:",
+        f"  batch_size: {parameters.batch_size}",
+        f"  batch_timeout: {parameters.batch_timeout}",
+        f"  batch_ttl: {parameters.batch_ttl}",
+        f"  batch_retry_intervals: [{intervals}]",
+    ]
+
+
+def _message(flow: Flow) -> list[str]:
+    one_entity = flow.parameters.own_topic_for_each_key and flow.naming == "cygnus" and flow.release is None
+    if flow.parameters.batch_size == 1 or one_entity:
+        key = "  key: identity  # Cygnus wrote none; with a key all records of an entity stay in order"
+    else:
+        key = "  key: none  # as Cygnus; lines of several entities in one record have no common key"
+    return ["message:", "  format: cygnus-lines", key]
+
+
+def _text(value: str) -> str:
+    # JSON's strings are YAML's.
+    return json.dumps(value, ensure_ascii=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """The names of grouping rules and name mappings beside the publication; None where no file was given."""
+
+    grouping_rules: str | None = None
+    name_mappings: str | None = None
+
+
+def missing(agents: Agents, sink: Component, setting: str, option: str) -> str:
+    """What is wrong with a sink that wants a file which wasn't given: where the agent has it, and how to give it."""
+    where = next((each.value for each in _of_interceptors(agents, sink) if each.name.endswith(f".{setting}")), None)
+    told = f" (the agent reads {where})" if where else ""
+    return f"the file is needed: give it by {option} FILE{told}"
+
+
+def decisions(agents: Agents, sinks: Iterable[Component], files: Files, drafts: Iterable[Draft]) -> Iterator[str]:
+    """What the agent's file leaves open about grouping rules and name mappings."""
+    used = {name for each in drafts for name in each.files}
+    asked = (
+        ("--grouping", "enable_grouping", files.grouping_rules),
+        ("--mappings", "enable_name_mappings", files.name_mappings),
+    )
+    for option, flag, given in asked:
+        if given is not None and given not in used:
+            yield f"whether {option} is meant: no Kafka sink says {flag} = true, so its file is left out"
+    if files.grouping_rules in used and not any(_encodes(agents, sink) for sink in sinks):
+        yield (
+            "names of entities that no grouping rule matches: Cygnus joined id and type by _, which "
+            "`compat: cygnus-2.19` keeps; without it they are named as without rules"
+        )
+
+
+def _encodes(agents: Agents, sink: Component) -> bool:
+    """Whether the interceptor joins id and type as the sink does."""
+    return any(
+        each.name.endswith(".enable_encoding") and each.value == "true" for each in _of_interceptors(agents, sink)
+    )
+
+
+def _of_interceptors(agents: Agents, sink: Component) -> Iterator[Parameter]:
+    for source in agents.sources_of(sink):
+        yield from (each for each in source.parameters if each.name.startswith("interceptors."))
+
+
+KAFKA_CONNECTION = "kafka_default"
+DEFAULT_SERVICE = "default"
+"""What Cygnus calls the service of notifications that name none."""
+
+_NAMING = {"NGSIKafkaSink": "cygnus", "OrionKafkaSink": "cygnus-legacy"}
+_NAMES_OF_TODAY = re.compile(r"(?:1\.[1-9][0-9]|[23]\.[0-9]{1,2})(?:\.[0-9]{1,2})?")
+_ILLEGAL = re.compile(r"[^a-z0-9]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Migration:
+    """What an agent becomes.
+
+    Attributes:
+        drafts: the publications, by sink and service.
+        explained: what becomes of each line of the file.
+        connections: the commands that make the connections the publications name.
+        decisions: what the file can't tell, and a person must.
+    """
+
+    drafts: tuple[Draft, ...]
+    explained: tuple[Explained, ...]
+    connections: tuple[str, ...]
+    decisions: tuple[str, ...]
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether every value of the file could be kept."""
+        return not any(each.outcome == "wrong" for each in self.explained)
+
+
+def migrate(
+    text: str, *, files: Files | None = None, services: Sequence[str] = (), release: str | None = None
+) -> Migration:
+    """The publications that do what the Kafka sinks of a Flume configuration did.
+
+    Args:
+        text: the agent's properties file.
+        files: grouping rules and name mappings.
+        services: the services to publish, one publication for each; without any the agent's default service.
+        release: of Cygnus, where it is older than 1.10 and its topics had other names.
+
+    Raises:
+        ConfigurationError: the file isn't one of properties, or has no Kafka sink of Cygnus.
+    """
+    agents = read_agents(parse_properties(text))
+    sinks = [sink for sink in agents.of_kind("sinks") if sink.class_name in _NAMING and sink.listed]
+    if not sinks:
+        raise ConfigurationError(
+            "the file lists no sink of the class NGSIKafkaSink",
+            next_step="name the agent's configuration, such as agent_1.conf, and see that `<agent>.sinks` lists it",
+        )
+    return _Plan(agents, sinks, files or Files(), _different(services), release).migration()
+
+
+def _different(services: Sequence[str]) -> tuple[str, ...]:
+    """The services without those that brokers take for the same, which know no upper case there."""
+    found: dict[str, str] = {}
+    for service in services:
+        found.setdefault(service.lower(), service)
+    return tuple(found.values())
+
+
+class _Plan:
+    """One migration on its way."""
+
+    def __init__(
+        self, agents: Agents, sinks: list[Component], files: Files, services: tuple[str, ...], release: str | None
+    ) -> None:
+        self._agents = agents
+        self._sinks = sinks
+        self._files = files
+        self._services = services
+        self._release = release
+        self._wrong: dict[str, str] = {}
+        self._decisions: dict[str, None] = {}
+        self._connections: dict[str, str] = {}
+        self._names: set[str] = set()
+
+    def migration(self) -> Migration:
+        drafts = tuple(draft(flow) for sink in self._sinks for flow in self._flows(sink))
+        self._decide(
+            "the context broker's address: Cygnus was notified by it and doesn't know it",
+            "how often the broker is read: `schedule`, at first every 5 minutes",
+        )
+        if self._release is None:
+            self._decide("the release: up to 1.9 Cygnus had other names; tell an older one by `--cygnus-version`")
+        self._decide(*decisions(self._agents, self._sinks, self._files, drafts))
+        explained = explain(self._agents, self._sinks, self._wrong)
+        connections = (_add_broker(), *(_add_kafka(name, brokers) for brokers, name in self._connections.items()))
+        return Migration(drafts, tuple(explained), connections, tuple(self._decisions))
+
+    @property
+    def _older_release(self) -> str | None:
+        """The release, unless its names are those of today."""
+        return None if self._release is not None and _NAMES_OF_TODAY.fullmatch(self._release) else self._release
+
+    def _decide(self, *sentences: str) -> None:
+        self._decisions.update(dict.fromkeys(sentences))
+
+    def _flows(self, sink: Component) -> list[Flow]:
+        parameters, wrong = read_parameters(sink)
+        self._wrong.update(wrong)
+        services, known = self._services_of(sink)
+        return [
+            Flow(
+                name=self._name(sink, service if len(services) > 1 else ""),
+                sink=f"{sink.agent}.sinks.{sink.name}",
+                service=service,
+                service_known=known,
+                naming=_NAMING[sink.class_name],
+                release=self._older_release,
+                grouping_rules=self._grouping_rules(sink, parameters),
+                name_mappings=self._name_mappings(sink, parameters),
+                connection=self._connection(parameters.broker_list),
+                parameters=parameters,
+            )
+            for service in services
+        ]
+
+    def _services_of(self, sink: Component) -> tuple[tuple[str, ...], bool]:
+        if self._services:
+            return self._services, True
+        named = [source.value("handler.default_service") for source in self._agents.sources_of(sink)]
+        self._decide("the services: Cygnus took them from each notification; name each by `--service`")
+        default = next((name for name in named if name), DEFAULT_SERVICE)
+        self._decide(_about_the_default_tenant(default))
+        return (default,), False
+
+    def _name(self, sink: Component, service: str) -> str:
+        same = [other for other in self._sinks if other.name == sink.name]
+        parts = ((sink.agent,) if len(same) > 1 else ()) + (sink.name, service)
+        wanted = _ILLEGAL.sub("-", "-".join(filter(None, parts)).lower()).strip("-") or "cygnus"
+        names = chain((wanted,), (f"{wanted}-{number}" for number in count(2)))
+        free = next(name for name in names if name not in self._names)
+        self._names.add(free)
+        return free
+
+    def _grouping_rules(self, sink: Component, parameters: SinkParameters) -> str | None:
+        if not parameters.enable_grouping:
+            return None
+        return self._file(sink, "enable_grouping", "grouping_rules_conf_file", "--grouping", self._files.grouping_rules)
+
+    def _name_mappings(self, sink: Component, parameters: SinkParameters) -> str | None:
+        if not parameters.enable_name_mappings:
+            return None
+        given = self._files.name_mappings
+        return self._file(sink, "enable_name_mappings", "name_mappings_conf_file", "--mappings", given)
+
+    def _file(self, sink: Component, flag: str, setting: str, option: str, given: str | None) -> str | None:
+        if given is None:
+            self._wrong[f"{sink.agent}.sinks.{sink.name}.{flag}"] = missing(self._agents, sink, setting, option)
+        return given
+
+    def _connection(self, brokers: str) -> str:
+        number = len(self._connections) + 1
+        return self._connections.setdefault(brokers, KAFKA_CONNECTION if number == 1 else f"kafka_{number}")
+
+
+def _about_the_default_tenant(service: str) -> str:
+    mappings = json.dumps({"serviceMappings": [{"newService": service}]})
+    return (
+        f"whether {service!r} is a service of the broker: Cygnus called notifications without a Fiware-Service so; "
+        f'for these write `service: ""`, and name mappings {mappings}, which keep the names of topics'
+    )
+
+
+def _add_broker() -> str:
+    return (
+        f"airflow connections add {SOURCE_CONNECTION} --conn-type http --conn-host orion.example.org --conn-port 1026"
+    )
+
+
+def _add_kafka(name: str, brokers: str) -> str:
+    extra = json.dumps({"bootstrap.servers": brokers})
+    return f"airflow connections add {name} --conn-type kafka --conn-extra {shlex.quote(extra)}"

@@ -1,0 +1,43 @@
+"""Monitoring: the operational tables, own events, and alerts: what is recorded about runs.
+
+Each name is loaded from its module when it is first requested: DAG files must not pay for the import of SQLAlchemy.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from contexture.monitoring.journal import Journal
+    from contexture.monitoring.rows import AttemptRow, RunRow, Sums, TransactionRow, TransactionStatus, VerificationRow
+    from contexture.monitoring.store import ProducerStore
+
+_MODULES = {
+    "AttemptRow": "rows",
+    "Journal": "journal",
+    "ProducerStore": "store",
+    "RunRow": "rows",
+    "Sums": "rows",
+    "TransactionRow": "rows",
+    "TransactionStatus": "rows",
+    "VerificationRow": "rows",
+}
+
+__all__ = [
+    "AttemptRow",
+    "Journal",
+    "ProducerStore",
+    "RunRow",
+    "Sums",
+    "TransactionRow",
+    "TransactionStatus",
+    "VerificationRow",
+]
+
+
+def __getattr__(name: str) -> object:
+    module = _MODULES.get(name)
+    if module is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{module}"), name)

@@ -1,0 +1,310 @@
+"""Alerts: their kinds, their mails, and which were sent already, so that none is sent twice.
+
+Nor data, but for one thing: who is asked whether entities may be deleted is told which.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from hashlib import sha256
+from html import escape
+from typing import Final
+
+from pydantic import ValidationError
+
+from contexture.errors import ContextureError
+from contexture.monitoring.rows import BACKFILL_RUN
+from contexture.storage.delivery import AttemptLog, SendAttempts
+from contexture.storage.home import Storage
+from contexture.storage.manifests import Document
+from contexture.storage.outboxes import Outboxes, is_known_of_backfill
+from contexture.storage.publication_store import PublicationFolder
+
+_SENDERS: Final = frozenset({"publish", "settle"})
+
+
+class AlertKind(StrEnum):
+    """What happened, in a word or two.
+
+    An error says so itself: the value stands in its context as `alert`.
+    """
+
+    FORCED_STOP = "sending is stopped"
+    RETRIES_USED_UP = "retries used up"
+    CRITICAL_EXPECTATION = "critical expectation failed"
+    SHRINK_GUARD = "too much vanished"
+    QUESTION = "waiting for an answer"
+    REPLICA_DIFFERS = "replica differs"
+    LATE = "not published in time"
+    DEAD_LETTERS = "records put aside"
+    INCOMPLETE = "deletions not detected"
+    TOPIC_REMOVED = "topic removed"
+    OVERTAKEN = "another sender took over"
+    RUN_FAILED = "run failed"
+
+    @property
+    def heals_itself(self) -> bool:
+        """Whether the next run is all that is needed, so that nobody need hear of it once."""
+        return self is AlertKind.OVERTAKEN
+
+    @property
+    def is_told_each_time(self) -> bool:
+        """Whether a second one within the hour is another matter, however alike they are."""
+        return self is AlertKind.QUESTION
+
+
+_KEPT: Final = (
+    "Nothing is lost: what is in Kafka stays there and is not sent twice, and what is not yet there waits in the "
+    "outbox."
+)
+_WAITS: Final = f"{_KEPT} The next run sends it before it reads anything new, with all its attempts."
+_BACKFILL_WAITS: Final = (
+    f"{_KEPT} The backfill's own run alone sends it, with all its attempts, when its publish task is cleared. The "
+    "other runs of the publication go on."
+)
+_NOTHING_WAITS: Final = (
+    "Nothing waits to be sent. What earlier runs sent stays in Kafka as it is; the next run reads the source anew."
+)
+_SAFE: Final[Mapping[AlertKind, str]] = {
+    AlertKind.FORCED_STOP: f"{_WAITS} Until then nothing after it is sent, so that the order stays right.",
+    AlertKind.CRITICAL_EXPECTATION: "Nothing of this run was sent, and it never will be: the outbox is rejected. The "
+    "topics hold what earlier runs sent.",
+    AlertKind.SHRINK_GUARD: "Nothing was sent and nothing deleted: the topics hold what earlier runs sent, also of "
+    "what is missing in the source now.",
+    AlertKind.QUESTION: "Nothing of this run was sent and nothing deleted: it waits, and holds no slot. Without an "
+    "answer in time it fails, and deletes nothing.",
+    AlertKind.REPLICA_DIFFERS: "Verifying only reads: neither topics nor state were changed by it.",
+    AlertKind.DEAD_LETTERS: "Everything else of the run was sent. What was put aside is not taken for sent nor for "
+    "deleted: the topics hold what they held of it before.",
+    AlertKind.INCOMPLETE: "New and changed entities are sent, and nothing is deleted by mistake. What is "
+    "deleted in the source stays in the topics until a read is complete again.",
+    AlertKind.TOPIC_REMOVED: "State, outboxes and archive are as they were. A full run makes the topic again and sends "
+    "everything that the source holds; where this run is none, the next one is.",
+    AlertKind.LATE: "Nothing is lost or skipped: the run goes on, unless somebody has suspended the publication, and "
+    "what it sends arrives later than you wanted.",
+}
+
+
+def kind_of(error: ContextureError | None, task: str, sends: Iterable[SendAttempts] = ()) -> AlertKind:
+    """Which kind of alert a failed task is.
+
+    Args:
+        error: what the task failed with, as far as it is one of ours.
+        task: its id, without a shard.
+        sends: what is noted of the sends of pending outboxes.
+    """
+    told = None if error is None else error.context.get("alert")
+    if told in set(AlertKind):
+        return AlertKind(str(told))
+    # An error that crossed processes may have lost its class, but what became of the send is on storage.
+    states = {send.state for send in sends} if task in _SENDERS else set()
+    if "stopped" in states:
+        return AlertKind.FORCED_STOP
+    return AlertKind.RETRIES_USED_UP if "used up" in states else AlertKind.RUN_FAILED
+
+
+def what_is_safe(kind: AlertKind, *, outbox_waits: bool, of_backfill: bool = False) -> str:
+    """What the reader of an alert need not fear.
+
+    Args:
+        kind: what happened.
+        outbox_waits: whether an approved outbox is pending.
+        of_backfill: whether a backfill's run failed, which no other run helps.
+    """
+    if of_backfill and (kind is AlertKind.FORCED_STOP or (kind not in _SAFE and outbox_waits)):
+        return _BACKFILL_WAITS
+    return _SAFE.get(kind) or (_WAITS if outbox_waits else _NOTHING_WAITS)
+
+
+_BECAME = {
+    AlertKind.DEAD_LETTERS: "has put records aside",
+    AlertKind.INCOMPLETE: "could not tell what is deleted",
+    AlertKind.TOPIC_REMOVED: "has noticed that a topic was removed",
+    AlertKind.QUESTION: "waits for an answer",
+}
+_ADDRESSES = ("Answer here", "The run", "The log of the task")
+
+
+@dataclass(frozen=True, slots=True)
+class PendingSend:
+    """An outbox that waits, and the shards of it that failed; `of_backfill`: its own run alone sends it."""
+
+    outbox: str
+    sequence: int
+    status: str
+    sends: tuple[SendAttempts, ...]
+    of_backfill: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A task of a publication's run that failed for good, or a run that is late, asks or has put records aside.
+
+    Attributes:
+        task: its id, with the shard if it has one; empty where the run is late, or has ended well but for this.
+        happened: one sentence.
+        next_step: what to do.
+        run_url, log_url: pages of Airflow.
+        answer_url: the one where a question is answered.
+        samples: identities that a question is about.
+        about: what tells it from others that are told in the same words.
+    """
+
+    publication: str
+    run_id: str
+    task: str
+    at: datetime
+    happened: str
+    next_step: str
+    run_url: str
+    log_url: str
+    pending: tuple[PendingSend, ...] = ()
+    kind: AlertKind = AlertKind.RUN_FAILED
+    answer_url: str = ""
+    samples: tuple[str, ...] = ()
+    about: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Mail:
+    """A subject of one line, and a body: in HTML that needs no network, and as plain text."""
+
+    subject: str
+    html: str
+    text: str
+
+
+def pending_sends(storage: Storage, publication: str) -> tuple[PendingSend, ...]:
+    """What of a publication is approved or prepared and not at its end."""
+    log, outboxes = AttemptLog(storage, publication), Outboxes(storage, publication)
+    return tuple(
+        PendingSend(
+            each.outbox,
+            each.sequence,
+            each.status,
+            tuple(send for send in log.of_outbox(each.outbox) if send.is_open),
+            is_known_of_backfill(outboxes, each.outbox),
+        )
+        for each in outboxes.pending()
+    )
+
+
+def compose(failure: Failure) -> Mail:
+    """The mail about a failure; in the HTML everything is escaped."""
+    lines = [(None, _opening(failure)), *_story(failure)]
+    html = "\n".join(_paragraph(title, text) for title, text in lines)
+    text = "\n".join(f"{title}: {said}" if title else said for title, said in lines)
+    return Mail(_subject(failure), html, text)
+
+
+def _subject(failure: Failure) -> str:
+    if not failure.task:
+        what = str(failure.kind)
+    elif failure.kind is AlertKind.RUN_FAILED:
+        what = f"{failure.task} failed"
+    else:
+        what = f"{failure.kind} ({failure.task} failed)"
+    return " ".join(f"[Contexture] {failure.publication}: {what}".split())
+
+
+def _opening(failure: Failure) -> str:
+    if failure.kind is AlertKind.REPLICA_DIFFERS:
+        found = f"Verifying the topics of publication {failure.publication} has found differences"
+        return f"{found} (run {failure.run_id})."
+    became = "has failed" if failure.task else _BECAME.get(failure.kind, "is late")
+    return f"The run {failure.run_id} of publication {failure.publication} {became}."
+
+
+def _story(failure: Failure) -> Iterator[tuple[str, str]]:
+    again = failure.run_id.startswith(BACKFILL_RUN)
+    approved = any(each.status == "approved" and each.of_backfill == again for each in failure.pending)
+    where = f"{failure.task}, " if failure.task else ""
+    yield "What happened", f"{where}{failure.at:%Y-%m-%d %H:%M:%SZ}: {failure.happened}"
+    yield from (("Would be deleted", identity) for identity in failure.samples)
+    yield "What is safe", what_is_safe(failure.kind, outbox_waits=approved, of_backfill=again)
+    for each in failure.pending:
+        yield from (("Pending", line) for line in _told(each))
+    yield "What to do next", failure.next_step
+    for title, url in zip(_ADDRESSES, (failure.answer_url, failure.run_url, failure.log_url), strict=True):
+        if url:
+            yield title, url
+
+
+def _told(each: PendingSend) -> list[str]:
+    first = f"outbox {each.outbox} (run {each.sequence}), {each.status}: contexture outbox show {each.outbox[:12]}"
+    return [first, *(f"shard {send.shard}: {send.told()}: {send.message}" for send in each.sends)]
+
+
+def _paragraph(title: str | None, text: str) -> str:
+    if title is None:
+        return f"<p>{escape(text)}</p>"
+    shown = f'<a href="{escape(text)}">{escape(text)}</a>' if title in _ADDRESSES else escape(text)
+    return f"<p><b>{escape(title)}:</b> {shown}</p>"
+
+
+QUIET: Final = timedelta(hours=1)
+"""How long the same is not told again."""
+
+
+class Told(Document):
+    """The last alert of a kind.
+
+    Attributes:
+        run_id: the run it was about.
+        about: digest of what happened.
+        at: when.
+        sent: whether anybody was told; what heals itself is only noted.
+    """
+
+    run_id: str
+    about: str
+    at: datetime
+    sent: bool
+
+
+class AlertMemory:
+    """Remembers the last alert of each kind of one publication, on storage."""
+
+    def __init__(self, storage: Storage, publication: str) -> None:
+        self._storage = storage
+        self._folder = PublicationFolder(publication)
+
+    def is_due(self, failure: Failure) -> bool:
+        """Whether somebody should be told.
+
+        Not again within the hour of the same run (its shards fail one after the other, for the same reason) or of the
+        same happening in later runs. And not once of what heals itself, only when that happens again to another run.
+        Each question is told, once.
+        """
+        before = self._last(failure)
+        if before is not None and before.sent and _is_same(before, failure):
+            return False
+        if failure.kind.heals_itself:
+            return before is not None and before.run_id != failure.run_id
+        return True
+
+    def keep(self, failure: Failure, *, sent: bool) -> None:
+        """Remembers an alert; one that was sent is not taken for a mere note of a later one."""
+        if not sent and self._last(failure) is not None:
+            return
+        told = Told(run_id=failure.run_id, about=_digest(failure), at=failure.at, sent=sent)
+        self._storage.write(self._folder.alert(failure.kind), told.to_json())
+
+    def _last(self, failure: Failure) -> Told | None:
+        try:
+            told = Told.model_validate_json(self._storage.read(self._folder.alert(failure.kind)))
+        except (FileNotFoundError, ValidationError):
+            return None
+        return told if failure.at - told.at < QUIET else None
+
+
+def _is_same(told: Told, failure: Failure) -> bool:
+    same_run = told.run_id == failure.run_id and not failure.kind.is_told_each_time
+    return same_run or told.about == _digest(failure)
+
+
+def _digest(failure: Failure) -> str:
+    return sha256((failure.about or failure.happened).encode()).hexdigest()[:20]

@@ -1,0 +1,122 @@
+"""Contexture's own events, and their records for Kafka.
+
+Names, counts, times and sentences for people; never data of a source, never a secret. The page
+docs/reference/operations-events.md tells it to consumers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from hashlib import blake2b
+from typing import Final, Literal
+
+from pydantic import JsonValue
+
+from contexture.records.cloudevents import Mode, Record, encode
+from contexture.records.cloudevents.values import timestamp
+
+_ID_BYTES: Final = 16
+
+
+class EventType(StrEnum):
+    """What happened; the `type` of the CloudEvent."""
+
+    RUN_STARTED = "contexture.operations.run.started"
+    RUN_SUCCEEDED = "contexture.operations.run.succeeded"
+    RUN_FAILED = "contexture.operations.run.failed"
+    SENDING_STOPPED = "contexture.operations.sending.stopped"
+    CONFIGURATION_CHANGED = "contexture.operations.configuration.changed"
+    OUTBOX_ABANDONED = "contexture.operations.outbox.abandoned"
+    PERSON_ACTED = "contexture.operations.person.acted"
+
+
+MEMBERS: Final[Mapping[EventType, tuple[str, ...]]] = {
+    EventType.RUN_STARTED: ("run_id", "run_type", "mode", "sequence", "why", "triggered_by", "reason", "dry_run"),
+    EventType.RUN_SUCCEEDED: ("run_id", "outbox", "concluded", "counts"),
+    EventType.RUN_FAILED: ("run_id", "task", "kind", "message", "next_step"),
+    EventType.SENDING_STOPPED: ("outbox", "shard", "attempt", "attempts_allowed", "state", "message"),
+    EventType.CONFIGURATION_CHANGED: ("run_id", "fingerprint", "fingerprint_before", "mode"),
+    EventType.OUTBOX_ABANDONED: ("outbox", "reason", "abandoned_by"),
+    EventType.PERSON_ACTED: ("who", "action", "subject", "reason", "outcome", "run_id"),
+}
+"""The members of each event's data, which are all there in every event of the type; null where nothing is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Happening:
+    """Something that Contexture did or that happened to it.
+
+    Attributes:
+        publication: whose run or outbox it was.
+        at: when, with a time zone.
+        occasion: what tells it from another happening of its type, such as a run: told twice, it is one.
+        data: the members that `MEMBERS` names.
+    """
+
+    type: EventType
+    publication: str
+    at: datetime
+    occasion: str
+    data: Mapping[str, JsonValue]
+
+    def __post_init__(self) -> None:
+        if tuple(self.data) != MEMBERS[self.type]:
+            raise ValueError(f"{self.type} has other members than {', '.join(self.data)}")
+
+    @property
+    def id(self) -> str:
+        """The id of the event: the same whenever the same is told."""
+        parts = (self.type, self.publication, self.occasion)
+        return blake2b("\n".join(parts).encode(), digest_size=_ID_BYTES).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class ToldEvent:
+    """An event as the operational tables keep it.
+
+    Attributes:
+        place: its place in the order of all; grows, also over a new database.
+        id: of the CloudEvent.
+        data: as JSON text.
+    """
+
+    place: int
+    id: str
+    type: str
+    publication: str
+    at: datetime
+    data: str
+
+
+SOURCE: Final = "/operations"
+"""The `source` of all of them."""
+
+_MODES: Final[dict[str, Mode]] = {"cloudevents-binary": "binary", "cloudevents-structured": "structured"}
+
+
+def records(
+    events: Iterable[ToldEvent], envelope: Literal["none", "cloudevents-binary", "cloudevents-structured"]
+) -> Iterator[Record]:
+    """The record of each event; its key is the publication's name, so that what is about one stays in order.
+
+    Args:
+        events: as the operational tables keep them.
+        envelope: `message.envelope` of the publication that tells them; not `none`.
+    """
+    mode = _MODES[envelope]
+    for event in events:
+        attributes = {
+            "specversion": "1.0",
+            "id": event.id,
+            "source": SOURCE,
+            "type": event.type,
+            "subject": event.publication,
+            "time": timestamp(event.at),
+            "datacontenttype": "application/json",
+            # The table's own text, byte for byte: what is sent again is the same.
+            "data": event.data.encode(),
+        }
+        yield encode(attributes, mode=mode, key=event.publication)

@@ -1,0 +1,149 @@
+"""Writes an outbox of Contexture's own events: the same files as every other publication's."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from contexture.monitoring.own_events import ToldEvent, records
+from contexture.records.cloudevents import Record
+from contexture.storage.home import Storage
+from contexture.storage.manifests import Manifest, ShardManifest, Verdict
+from contexture.storage.orders import StageOrder
+from contexture.storage.outboxes import Outboxes
+from contexture.storage.publication_store import SHARD_FILE, PublicationFolder
+from contexture.storage.schemas import HEADER_PREFIX, OUTBOX
+
+TOPICS: Final = pa.schema([("topic", pa.string()), ("records", pa.int64())])
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a run read of the events.
+
+    Attributes:
+        events: in order.
+        generation: of the state that the run goes on from.
+        watermark: the place up to which events are told when the outbox is concluded; None before the first.
+    """
+
+    events: Sequence[ToldEvent]
+    generation: int
+    watermark: str | None
+
+
+def prepare(storage: Storage, order: StageOrder, reading: Reading) -> Manifest:
+    """Puts the outbox of a run in place; the same order and the same events give the same bytes.
+
+    Raises:
+        RetriableError: the storage failed.
+    """
+    made = list(records(reading.events, order.publication.message.envelope))
+    outbox = _outbox_id(order, reading)
+    folder = PublicationFolder(order.publication.name)
+    shard = _shard(storage, f"{folder.shard(outbox, 0)}/{SHARD_FILE}", order, reading.events, made)
+    counts = {"topic": order.publication.topics.topics, "records": [len(made)] * len(order.publication.topics.topics)}
+    _write(storage, folder.topics(outbox), pa.table(counts if made else {"topic": [], "records": []}, schema=TOPICS))
+    storage.write(folder.verdict(outbox), Verdict(outbox=outbox, approved=True, results=()).to_json())
+    manifest = _manifest(order, reading, outbox, shard)
+    storage.write(folder.manifest(outbox), manifest.to_json())
+    Outboxes(storage, order.publication.name).prepared(manifest)
+    return manifest
+
+
+def _outbox_id(order: StageOrder, reading: Reading) -> str:
+    parts = [
+        order.fingerprint,
+        order.mode,
+        # An outbox that was rejected is not that of the next run, which may find the same events.
+        order.run,
+        order.publication.publish.transaction_records,
+        reading.generation,
+        [event.id for event in reading.events],
+    ]
+    return sha256(json.dumps(parts).encode()).hexdigest()[:32]
+
+
+def _shard(
+    storage: Storage, path: str, order: StageOrder, events: Sequence[ToldEvent], made: Sequence[Record]
+) -> ShardManifest:
+    if not made:
+        return ShardManifest(shard=0, records=0, bytes=0, transactions=0, file=None, sha256=None)
+    table = _table(order, events, made)
+    _write(storage, path, table)
+    topics = len(order.publication.topics.topics)
+    return ShardManifest(
+        shard=0,
+        records=table.num_rows,
+        bytes=topics * sum(len(each.key or b"") + len(each.value or b"") for each in made),
+        transactions=int(table.column("transaction")[-1].as_py()) + 1,
+        file=SHARD_FILE,
+        sha256=storage.sha256(path),
+    )
+
+
+def _table(order: StageOrder, events: Sequence[ToldEvent], made: Sequence[Record]) -> Any:
+    """The records in sending order: each event to each topic, before the next one."""
+    topics = order.publication.topics.topics
+    rows = [(event, record, topic) for event, record in zip(events, made, strict=True) for topic in topics]
+    limit = order.publication.publish.transaction_records
+    columns: dict[str, list[Any]] = {
+        "position": list(range(len(rows))),
+        "topic": [topic for _, _, topic in rows],
+        "key": [record.key for _, record, _ in rows],
+        "value": [record.value for _, record, _ in rows],
+        "partition": [None] * len(rows),
+        "timestamp": [event.at for event, _, _ in rows],
+        "transaction": [position // limit for position in range(len(rows))],
+        "batch": list(range(len(rows))),
+        "sub_batch": [0] * len(rows),
+        "events": [1] * len(rows),
+    }
+    names = [name for name, _ in made[0].headers]
+    for name in names:
+        columns[f"{HEADER_PREFIX}{name}"] = [dict(record.headers)[name] for _, record, _ in rows]
+    schema = pa.schema([*OUTBOX, *(pa.field(f"{HEADER_PREFIX}{name}", pa.binary()) for name in names)])
+    return pa.Table.from_pydict(columns, schema=schema)
+
+
+def _write(storage: Storage, relative: str, table: Any) -> None:
+    with storage.replacing(relative) as path:
+        pq.write_table(table, path, filesystem=storage.filesystem, compression="zstd")
+
+
+def _manifest(order: StageOrder, reading: Reading, outbox: str, shard: ShardManifest) -> Manifest:
+    events = reading.events
+    content = "\n".join(f"{event.id} {event.data}" for event in events)
+    return Manifest(
+        outbox=outbox,
+        publication=order.publication.name,
+        fingerprint=order.fingerprint,
+        sequence=order.sequence,
+        mode=order.mode,
+        run=order.run,
+        landing_digest=sha256(content.encode()).hexdigest(),
+        received_from=events[0].at if events else None,
+        received_to=events[-1].at if events else None,
+        state_generation=reading.generation,
+        watermark=reading.watermark,
+        shards=(shard,),
+        topics=len(order.publication.topics.topics) if events else 0,
+        read=len(events),
+        present=len(events),
+        source_count=len(events),
+        accepted=len(events),
+        unchanged=0,
+        quarantined={},
+        quarantined_entities=0,
+        warnings={},
+        repeated=0,
+        upserts=len(events),
+        deletes=0,
+        absent=0,
+    )

@@ -1,0 +1,342 @@
+"""Writing the operational tables, and what producers of a registry may set in them."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from sqlalchemy import ColumnElement, Connection, Update, delete, func, select, text, update
+from sqlalchemy.dialects import postgresql, sqlite
+
+from contexture.monitoring.database import TableAccess, changed_rows, database_url
+from contexture.monitoring.history import History
+from contexture.monitoring.own_events import MEMBERS, EventType, Happening, ToldEvent
+from contexture.monitoring.rows import (
+    InterventionRow,
+    TransactionRow,
+    TransactionStatus,
+    VerificationRow,
+    milliseconds,
+    moment,
+)
+from contexture.monitoring.tables import (
+    ATTEMPTS,
+    CONNECTION_SETTINGS,
+    EVENTS,
+    INTERVENTIONS,
+    PRODUCER_PROPERTIES,
+    PRODUCERS,
+    RUNS,
+    TRANSACTIONS,
+    VERIFICATIONS,
+)
+from contexture.publications import Publication
+from contexture.publications.resolved import understood
+from contexture.sources.sdmx.formats import Format
+from contexture.storage.delivery import SendAttempts
+from contexture.storage.manifests import RegistryPart
+
+_LOCK_OF_EVENTS: Final = 7_402_002
+
+
+class EventLog(TableAccess):
+    """Writes and reads events."""
+
+    def happened(self, happening: Happening) -> None:
+        """Keeps an event at the end of all; one that is there already stays where it is."""
+        values = {
+            "id": happening.id,
+            "type": str(happening.type),
+            "publication": happening.publication,
+            "at_ms": milliseconds(happening.at),
+            "data": json.dumps(happening.data, ensure_ascii=False, separators=(",", ":")),
+        }
+        with self._writing() as connection:
+            insert = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
+            statement = insert(EVENTS).values(place=_next_place(connection), **values)
+            connection.execute(statement.on_conflict_do_nothing(index_elements=["id"]))
+
+    def events_after(self, place: int, *, until: int | None = None, limit: int) -> list[ToldEvent]:
+        """Events behind a place and up to another one, in order."""
+        query = select(EVENTS).where(EVENTS.c.place > place).order_by(EVENTS.c.place)
+        if until is not None:
+            query = query.where(EVENTS.c.place <= until)
+        return [_as_event(row._mapping) for row in self._page(query, limit, 0)]
+
+
+def _next_place(connection: Connection) -> int:
+    """A place behind all that were given, in this database and in one that was lost.
+
+    Places are given in the order of commits: a reader that has seen one will never find a smaller one later. SQLite has
+    one writer at a time; PostgreSQL's wait for each other here.
+    """
+    if connection.dialect.name == "postgresql":
+        connection.execute(text(f"SELECT pg_advisory_xact_lock({_LOCK_OF_EVENTS})"))
+    last = connection.scalar(select(func.max(EVENTS.c.place))) or 0
+    return max(int(last) + 1, time.time_ns() // 1000)
+
+
+def _as_event(row: Any) -> ToldEvent:
+    at = moment(row["at_ms"])
+    assert at is not None
+    return ToldEvent(row["place"], row["id"], row["type"], row["publication"], at, row["data"])
+
+
+class ProducerSettings(TableAccess):
+    """The tables of producer properties and connection settings."""
+
+    def producer_sends_by(
+        self, publication: str, properties: Sequence[str], *, connection: str, settings: Mapping[str, str]
+    ) -> None:
+        """Keeps a publication's properties, in their order, and its connection's settings, in place of those before.
+
+        Args:
+            publication: its name.
+            properties: as `properties_of` gives them.
+            connection: id of the connection.
+            settings: of the Kafka client, without secrets.
+        """
+        properties_table, settings_table = PRODUCER_PROPERTIES.c, CONNECTION_SETTINGS.c
+        with self._writing() as writing:
+            writing.execute(
+                delete(PRODUCER_PROPERTIES).where(
+                    properties_table.publication == publication, properties_table.line_number >= len(properties)
+                )
+            )
+            writing.execute(
+                delete(CONNECTION_SETTINGS).where(
+                    settings_table.connection == connection, settings_table.name.not_in(settings)
+                )
+            )
+            # Row by row in one order: publications of one connection may be planned at the same time.
+            for number, line in enumerate(properties):
+                row = {"publication": publication, "line_number": number, "property": line}
+                writing.execute(self._replacing(PRODUCER_PROPERTIES, row))
+            for name, value in sorted(settings.items()):
+                option = {"connection": connection, "name": name, "value": value}
+                writing.execute(self._replacing(CONNECTION_SETTINGS, option))
+
+
+def topics_of(publication: Publication) -> str:
+    """Returns how a publication names its topics: the names in its file, routes included, or its naming."""
+    topics = publication.topics
+    named = dict.fromkeys([*topics.topics, *(name for route in topics.routes for name in route.topics)])
+    return ",".join(named) or f"{topics.naming} {topics.data_model}"
+
+
+def format_of(publication: Publication) -> str:
+    """Returns the form of a publication's records: of structures the media type, else `message.format`."""
+    if publication.source.kind == "sdmx":
+        return publication.source.media_type or Format.SDMX_ML_2_1.media_type
+    return str(publication.message.format)
+
+
+def properties_of(publication: Publication) -> list[str]:
+    """The publication as it is understood, defaults with it: `batches.batch_size=1`, values as YAML writes them."""
+    return list(_properties(publication))
+
+
+def _properties(publication: Publication) -> Iterator[str]:
+    path: list[str] = []
+    for each in understood(publication):
+        path = [*path[: each.depth], each.key]
+        if each.value is not None:
+            yield f"{'.'.join(path)}={each.value}"
+
+
+_AGES = (
+    (RUNS, "started_ms"),
+    (TRANSACTIONS, "updated_ms"),
+    (ATTEMPTS, "failed_ms"),
+    (VERIFICATIONS, "verified_ms"),
+    (INTERVENTIONS, "at_ms"),
+    (EVENTS, "at_ms"),
+)
+_NOTHING_SENT = {"status": int(TransactionStatus.PENDING), "records": 0, "bytes": 0, "position": 0}
+# The number of what is not known to be a transaction yet.
+_OF_SOURCE = -1
+
+
+class ProducerStore(EventLog, History, ProducerSettings):
+    """The operational tables of one database; they are made when they are first needed.
+
+    Any number of processes may write at once. What it holds is a projection for people: losing it loses no record.
+
+    Args:
+        url: an SQLAlchemy URL, such as `sqlite:////folder/operations.sqlite` or `postgresql+psycopg2://…`.
+
+    Every method raises a RetriableError when the database does not answer within some two seconds, and a
+    ConfigurationError when it has no driver or its tables are of a later version.
+    """
+
+    @classmethod
+    def of_home(cls, home: str) -> ProducerStore | None:
+        """The store of `CONTEXTURE_DATABASE`, else of the file below a local home; None for a home elsewhere."""
+        url = database_url(home)
+        return None if url is None else cls(url)
+
+    def producer_is(self, publication: str, *, topics: str, format_name: str, connection: str) -> None:
+        """Keeps what a publication sends, and where to."""
+        sent = {"topics": topics, "format": format_name, "connection": connection}
+        self._put(PRODUCERS, {"publication": publication, **sent, "updated_ms": _now_ms()})
+
+    def run_started(self, publication: str, run: str, *, run_id: str, mode: str, sequence: int) -> None:
+        """Keeps that a run has been planned; planning it again begins it again."""
+        planned = {"publication": publication, "run": run, "run_id": run_id, "mode": mode, "sequence": sequence}
+        begun = {"outbox": None, "failed_task": None, "message": None, "started_ms": _now_ms(), "ended_ms": None}
+        self._put(RUNS, {**planned, "state": "running", **begun})
+
+    def run_prepared(self, publication: str, run: str, *, outbox: str) -> None:
+        """Keeps which outbox a run has prepared, whatever becomes of it."""
+        self._change_run(publication, RUNS.c.run == run, {"outbox": outbox})
+
+    def run_ended(
+        self, publication: str, run: str, *, outbox: str | None = None, not_concluded: str | None = None
+    ) -> None:
+        """Keeps that a run has come to its good end; `not_concluded`: why nothing of it was, as after a dry run."""
+        told = {"failed_task": None, "message": not_concluded}
+        changes = {"state": "succeeded", **told, "outbox": outbox, "ended_ms": _now_ms()}
+        self._change_run(publication, RUNS.c.run == run, changes)
+
+    def run_failed(self, publication: str, run_id: str, *, task: str, message: str) -> None:
+        """Keeps that a task of a run has failed for good. A run that failed before it was planned is kept too."""
+        changes = {"state": "failed", "failed_task": task, "message": message, "ended_ms": _now_ms()}
+        if self._change_run(publication, RUNS.c.run_id == run_id, changes) == 0:
+            given = {"publication": publication, "run": run_id[:200], "run_id": run_id, "started_ms": _now_ms()}
+            self._put(RUNS, given | changes)
+
+    def transaction_is(self, row: TransactionRow, *, put_aside: int = 0) -> None:
+        """Keeps what has become of a transaction.
+
+        Args:
+            row: the transaction.
+            put_aside: how many records of the shard went to the dead-letter topic with it or with those before it, as
+                the ledger's row says. What no row of these tells counts as put aside with this one.
+        """
+        values = asdict(row) | {"status": int(row.status)}
+        values["updated_ms"] = milliseconds(values.pop("updated_at"))
+        with self._writing() as connection:
+            if put_aside:
+                values["dead_letters"] = max(0, put_aside - _told_before(connection, row))
+            connection.execute(self._replacing(TRANSACTIONS, values))
+
+    def shard_begins(self, publication: str, outbox: str, shard: int, registry: Sequence[RegistryPart] = ()) -> None:
+        """Keeps that the rest of a shard is about to be sent: its next transaction is pending.
+
+        Where they are known, those of a registry are all pending, each under the registry's own number.
+        """
+        told = [
+            {"number": part.transaction, "source_transaction": part.id, "source_deletions": part.deletions}
+            for part in registry
+        ] or [{"number": 0}]
+        whose = {"publication": publication, "outbox": outbox, "shard": shard, **_NOTHING_SENT, "updated_ms": _now_ms()}
+        with self._writing() as connection:
+            known = _numbers(connection, publication, outbox, shard)
+            connection.execute(_unsent(publication, outbox, shard).values(**_pending()))
+            missing = [whose | each for each in told if each["number"] not in known] if registry or not known else []
+            if missing:
+                connection.execute(TRANSACTIONS.insert(), missing)
+
+    def shard_ended(
+        self, publication: str, outbox: str, shard: int, *, status: TransactionStatus, message: str | None = None
+    ) -> None:
+        """Keeps what has become of the transactions of a shard that are not sent as far as is known here."""
+        self._change(_unsent(publication, outbox, shard).values(**_became(status, message)))
+
+    def shard_failed(
+        self, publication: str, outbox: str, shard: int, *, status: TransactionStatus, message: str
+    ) -> None:
+        """Keeps why a shard's next transaction is not sent; what follows on it stays pending."""
+        unsent = TRANSACTIONS.c.status != int(TransactionStatus.SENT)
+        first = select(func.min(TRANSACTIONS.c.number)).where(*_shard(publication, outbox, shard), unsent)
+        self._change(
+            _unsent(publication, outbox, shard)
+            .where(TRANSACTIONS.c.number == first.scalar_subquery())
+            .values(**_became(status, message))
+        )
+
+    def shard_skipped(self, publication: str, outbox: str, shard: int, *, before: int, message: str) -> None:
+        """Keeps that a shard's transactions below a number are in Kafka, whoever sent them."""
+        skipped = _unsent(publication, outbox, shard).where(TRANSACTIONS.c.number < before)
+        self._change(skipped.values(**_became(TransactionStatus.SENT, message)))
+
+    def source_failed(self, publication: str, run: str, *, message: str) -> None:
+        """Keeps that a run could not learn what its source did: a transaction of unknown content has failed."""
+        whose = {"publication": publication, "outbox": run, "shard": 0, "number": _OF_SOURCE}
+        failed = _NOTHING_SENT | _became(TransactionStatus.UNEXPECTED, message)
+        self._put(TRANSACTIONS, whose | failed)
+
+    def source_answered(self, publication: str) -> None:
+        """Keeps that what failed before is told by a later run."""
+        failed = TRANSACTIONS.c.number == _OF_SOURCE
+        self._change(delete(TRANSACTIONS).where(TRANSACTIONS.c.publication == publication, failed))
+
+    def attempt_is(self, publication: str, attempts: SendAttempts) -> None:
+        """Keeps a failed send of a shard, or what became of it."""
+        values = attempts.model_dump(exclude={"format", "failed_at", "next_at"})
+        values["failed_ms"] = milliseconds(attempts.failed_at)
+        values["next_ms"] = None if attempts.next_at is None else milliseconds(attempts.next_at)
+        self._put(ATTEMPTS, {"publication": publication, **values})
+
+    def verification_is(self, row: VerificationRow) -> None:
+        """Keeps what a verification found."""
+        values = asdict(row)
+        values["verified_ms"] = milliseconds(values.pop("verified_at"))
+        self._put(VERIFICATIONS, values)
+
+    def intervened(self, row: InterventionRow) -> None:
+        """Keeps what a person did, and that it happened."""
+        values = asdict(row)
+        values["at_ms"] = milliseconds(values.pop("at"))
+        self._put(INTERVENTIONS, values)
+        data = {name: values[name] for name in MEMBERS[EventType.PERSON_ACTED]}
+        self.happened(Happening(EventType.PERSON_ACTED, row.publication, row.at, row.id, data))
+
+    def forget(self, publication: str, *, before: datetime) -> int:
+        """Removes what is older; returns how many rows went."""
+        limit = milliseconds(before)
+        with self._writing() as connection:
+            return sum(
+                changed_rows(connection, delete(table).where(table.c.publication == publication, table.c[age] < limit))
+                for table, age in _AGES
+            )
+
+    def _change_run(self, publication: str, which: ColumnElement[bool], changes: Mapping[str, Any]) -> int:
+        return self._change(update(RUNS).where(RUNS.c.publication == publication, which).values(**changes))
+
+
+def _numbers(connection: Connection, publication: str, outbox: str, shard: int) -> set[int]:
+    known = select(TRANSACTIONS.c.number).where(*_shard(publication, outbox, shard))
+    return set(connection.scalars(known))
+
+
+def _told_before(connection: Connection, row: TransactionRow) -> int:
+    """How many dead letters the rows of the shard's earlier transactions tell."""
+    earlier = (*_shard(row.publication, row.outbox, row.shard), TRANSACTIONS.c.number < row.number)
+    return int(connection.scalar(select(func.sum(TRANSACTIONS.c.dead_letters)).where(*earlier)) or 0)
+
+
+def _pending() -> dict[str, Any]:
+    return _became(TransactionStatus.PENDING, None)
+
+
+def _became(status: TransactionStatus, message: str | None) -> dict[str, Any]:
+    return {"status": int(status), "message": message, "updated_ms": _now_ms()}
+
+
+def _shard(publication: str, outbox: str, shard: int) -> tuple[ColumnElement[bool], ...]:
+    table = TRANSACTIONS.c
+    return table.publication == publication, table.outbox == outbox, table.shard == shard
+
+
+def _unsent(publication: str, outbox: str, shard: int) -> Update:
+    unsent = TRANSACTIONS.c.status != int(TransactionStatus.SENT)
+    return update(TRANSACTIONS).where(*_shard(publication, outbox, shard), unsent)
+
+
+def _now_ms() -> int:
+    return milliseconds(datetime.now(UTC))
