@@ -41,13 +41,14 @@ def rebuild_ledger(
     Exit codes: 0 done, or shown; 2 the ledger is not lost, or something isn't there; 3 brokers or storage are away.
     """
     from contexture.cli import ledger_rebuilding
+    from contexture.cli.waiting import say
 
-    lost = ledger_rebuilding.lost_ledger(publication, assume_sent=assume_sent)
+    lost = ledger_rebuilding.lost_ledger(publication, say, assume_sent=assume_sent)
     if not as_json:
         _print(lost)
     writes = not dry_run and (yes or (not as_json and typer.confirm(f"Write {lost.topic}?")))
     if writes:
-        ledger_rebuilding.rebuild(lost)
+        ledger_rebuilding.rebuild(lost, say)
     if as_json:
         typer.echo(json.dumps(_document(lost, written=writes), indent=2))
     elif writes:

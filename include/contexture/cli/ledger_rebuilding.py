@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from contexture.cli import home, waiting
+from contexture.cli import home
 from contexture.cli.kafka_connections import settings_of
 from contexture.cli.named_publication import named_publication
 from contexture.errors import ConfigurationError
@@ -41,7 +42,7 @@ class LostLedger:
         return _names(self.publication).ledger_topic
 
 
-def lost_ledger(name: str, *, assume_sent: bool) -> LostLedger:
+def lost_ledger(name: str, progress: Callable[[str], None], *, assume_sent: bool) -> LostLedger:
     """Looks at a publication's ledger, and finds what it should say.
 
     Raises:
@@ -50,15 +51,15 @@ def lost_ledger(name: str, *, assume_sent: bool) -> LostLedger:
     """
     publication, storage = named_publication(name, None), home.open_home()
     settings = settings_of(publication.publish.connection)
-    how = _how_lost(_ledger(publication), storage, name)
+    how = _how_lost(_ledger(publication, progress), storage, name)
     return LostLedger(publication, storage, how, planned_rebuild(settings, storage, name, assume_sent=assume_sent))
 
 
-def rebuild(lost: LostLedger) -> None:
+def rebuild(lost: LostLedger, progress: Callable[[str], None]) -> None:
     """Writes it, and notes that it is the publication's ledger from now on."""
-    publication, ledger = lost.publication, _ledger(lost.publication)
+    publication, ledger = lost.publication, _ledger(lost.publication, progress)
     rows = {each.shard: each.entry for each in lost.shards if each.entry is not None}
-    settings, patience = settings_of(publication.publish.connection), _patience()
+    settings, patience = settings_of(publication.publish.connection), Patience(_WAIT_SECONDS, progress)
     seen = ledger_seen(lost.storage, publication.name)
     if seen is not None:
         # Until every row is there it stays lost, for runs and for this command: a shard without one would be sent anew.
@@ -93,9 +94,6 @@ def _names(publication: Publication) -> SenderNames:
     return SenderNames(publication.name, publication.publish.transactional_id_prefix)
 
 
-def _ledger(publication: Publication) -> Ledger:
-    return Ledger(settings_of(publication.publish.connection), _names(publication), patience=_patience())
-
-
-def _patience() -> Patience:
-    return Patience(_WAIT_SECONDS, waiting.say)
+def _ledger(publication: Publication, progress: Callable[[str], None]) -> Ledger:
+    patience = Patience(_WAIT_SECONDS, progress)
+    return Ledger(settings_of(publication.publish.connection), _names(publication), patience=patience)

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from contexture.cli.terminal_text import printable
+
+if TYPE_CHECKING:
+    from contexture.cli.quarantine_rows import HeldBack
 
 app = typer.Typer(
     add_completion=False,
@@ -39,7 +45,7 @@ def show_quarantine(
     if as_json:
         typer.echo(json.dumps(held.as_dict(), ensure_ascii=True, indent=2))
         return
-    for line in held.lines():
+    for line in _lines(held):
         typer.echo(line)
 
 
@@ -66,3 +72,29 @@ def retry_quarantine(
         return
     for line in told.lines():
         typer.echo(line)
+
+
+def _lines(held: HeldBack) -> Iterator[str]:
+    """Printable text: the data cannot write control characters to the terminal."""
+    if not held.counts:
+        yield f"nothing is held back in what is kept{f' by the rule {printable(held.rule)}' if held.rule else ''}"
+        return
+    for (publication, rule), number in sorted(held.counts.items()):
+        yield f"{publication}  {printable(rule)}  {number}"
+    for row in held.rows:
+        yield f"{row['outbox'][:12] if row['outbox'] else '?'}  {_identity(row)}"
+        yield f"  {printable(row['rule'] or '')} ({row['severity']}): {printable(row['message'] or '')}"
+        if "retried" in row:
+            yield f"  tried again by outbox {row['retried']}"
+        if "body" in row:
+            yield f"  {printable(row['body'] or '', limit=None)}"
+    if sum(held.counts.values()) > len(held.rows):
+        yield f"{len(held.rows)} of {sum(held.counts.values())} rows shown; --limit shows more"
+    for step in held.next_steps():
+        yield f"Next: {step}"
+
+
+def _identity(row: Mapping[str, str | None]) -> str:
+    # A structure has no path, but a URN for its id.
+    names = ("id", "type") if row["path"] == "" else ("path", "id", "type")
+    return " ".join(printable(row[name] or "?") for name in names)

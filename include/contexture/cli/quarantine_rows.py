@@ -1,14 +1,13 @@
-"""Reading quarantines, and showing them on a terminal without letting the data speak to it."""
+"""Reading quarantines: which rows were refused, by which rule, and what can be done about them."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from contexture.cli import home
-from contexture.cli.terminal_text import printable
 from contexture.errors import ConfigurationError
 from contexture.storage.outboxes import Outboxes
 from contexture.storage.quarantine import Quarantine
@@ -43,24 +42,11 @@ class HeldBack:
         ]
         return {"counts": counts, "rows": asdict(self)["rows"]}
 
-    def lines(self) -> Iterator[str]:
-        """As lines of printable text."""
-        if not self.counts:
-            yield f"nothing is held back in what is kept{f' by the rule {printable(self.rule)}' if self.rule else ''}"
-            return
-        for (publication, rule), number in sorted(self.counts.items()):
-            yield f"{publication}  {printable(rule)}  {number}"
-        for row in self.rows:
-            yield f"{row['outbox'][:12] if row['outbox'] else '?'}  {_identity(row)}"
-            yield f"  {printable(row['rule'] or '')} ({row['severity']}): {printable(row['message'] or '')}"
-            if "retried" in row:
-                yield f"  tried again by outbox {row['retried']}"
-            if "body" in row:
-                yield f"  {printable(row['body'] or '', limit=None)}"
-        if sum(self.counts.values()) > len(self.rows):
-            yield f"{len(self.rows)} of {sum(self.counts.values())} rows shown; --limit shows more"
-        for step in _next_steps({rule for _, rule in self.counts}):
-            yield f"Next: {step}"
+    def next_steps(self) -> list[str]:
+        """What a person can do about these rows."""
+        rules = {rule for _, rule in self.counts}
+        steps = [step for rule, step in _WITHOUT_CHOICE.items() if rule in rules]
+        return [*steps, _OF_THE_SOURCE] if rules - _WITHOUT_CHOICE.keys() else steps
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,17 +73,6 @@ def read(publication: str | None, outbox: str | None, wanted: Wanted, *, limit: 
             if len(held.rows) < limit:
                 held.rows.append({"publication": owner.folder.publication, "outbox": name, **row})
     return held
-
-
-def _identity(row: Mapping[str, str | None]) -> str:
-    # A structure has no path, but a URN for its id.
-    names = ("id", "type") if row["path"] == "" else ("path", "id", "type")
-    return " ".join(printable(row[name] or "?") for name in names)
-
-
-def _next_steps(rules: set[str]) -> list[str]:
-    steps = [step for rule, step in _WITHOUT_CHOICE.items() if rule in rules]
-    return [*steps, _OF_THE_SOURCE] if rules - _WITHOUT_CHOICE.keys() else steps
 
 
 def _chosen(publication: str | None, outbox: str | None) -> list[tuple[Outboxes, str]]:

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from contexture.cli.time_span import FORMATS
+from contexture.cli.time_span import FORMATS, time_span
 
 app = typer.Typer(add_completion=False)
 
@@ -49,4 +49,5 @@ def report_publication(
     """
     from contexture.cli.reporting import rendered, written
 
+    since, until = time_span(since, until)
     written(rendered(name, since=since, until=until, last=last, run=run, form=form.value), out)

@@ -9,7 +9,6 @@ import typer
 
 from contexture.cli import home
 from contexture.cli.operations_status import OperationsReader
-from contexture.cli.time_span import time_span
 from contexture.errors import ConfigurationError
 from contexture.operations.reports.choosing import LAST
 from contexture.operations.reports.documents import Period
@@ -58,7 +57,6 @@ def _period(since: datetime | None, until: datetime | None, last: int | None, ru
         raise ConfigurationError(
             "--run is about one run, and --since, --until and --last about several", next_step="leave one of them out"
         )
-    begin, end = time_span(since, until)
     if chosen == (None, None, None) and run is None:
         last = LAST
-    return Period(since=begin, until=end, last=last, run=run)
+    return Period(since=since, until=until, last=last, run=run)

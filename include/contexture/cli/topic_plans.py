@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from contexture.cli import home, waiting
+from contexture.cli import home
 from contexture.cli.checking import DEFAULT_FOLDER, FOLDER_VARIABLE
 from contexture.cli.kafka_connections import settings_of
 from contexture.errors import ConfigurationError
@@ -39,11 +39,12 @@ class Planned:
     made: tuple[TopicChange, ...] | None = None
 
 
-def plans(paths: Sequence[Path]) -> list[Planned]:
+def plans(paths: Sequence[Path], progress: Callable[[str], None]) -> list[Planned]:
     """Compares the topics of publications with those of their clusters.
 
     Args:
         paths: publication files or folders; the folder of publications when empty.
+        progress: receives a sentence while brokers are waited for.
 
     Raises:
         ConfigurationError: no such file, a file that can't be used, or a connection that isn't there.
@@ -51,16 +52,16 @@ def plans(paths: Sequence[Path]) -> list[Planned]:
     """
     found = _wanted(paths).items()
     return [
-        Planned(each, plan_topics(settings_of(each), want.specs, frozenset(want.keyed), progress=waiting.say))
+        Planned(each, plan_topics(settings_of(each), want.specs, frozenset(want.keyed), progress=progress))
         for each, want in found
     ]
 
 
-def applied(paths: Sequence[Path], *, grow_keyed: bool) -> list[Planned]:
+def applied(paths: Sequence[Path], progress: Callable[[str], None], *, grow_keyed: bool) -> list[Planned]:
     """The same, and then makes the changes that can be made. Raises as `plans`, and as `apply_plan`."""
     return [
         Planned(each.connection, each.plan, apply_plan(settings_of(each.connection), each.plan, grow_keyed=grow_keyed))
-        for each in plans(paths)
+        for each in plans(paths, progress)
     ]
 
 

@@ -33,8 +33,9 @@ def plan_topics(files: Annotated[list[Path] | None, _FILES] = None, *, as_json: 
     Exit codes: 0 none differs; 1 some do; 2 a file or connection can't be used; 3 brokers are away.
     """
     from contexture.cli import topic_plans, topic_plans_output
+    from contexture.cli.waiting import say
 
-    planned = topic_plans.plans(files or [])
+    planned = topic_plans.plans(files or [], say)
     (topic_plans_output.print_json if as_json else topic_plans_output.print_text)(planned)
     raise typer.Exit(exit_codes.INVALID if any(each.plan.changes for each in planned) else exit_codes.OK)
 
@@ -55,8 +56,9 @@ def apply_topics(
     or keys would move; 3 brokers are away.
     """
     from contexture.cli import topic_plans, topic_plans_output
+    from contexture.cli.waiting import say
 
-    planned = topic_plans.applied(files or [], grow_keyed=grow_keyed)
+    planned = topic_plans.applied(files or [], say, grow_keyed=grow_keyed)
     (topic_plans_output.print_json if as_json else topic_plans_output.print_text)(planned)
     left = any(len(each.made or ()) < len(each.plan.changes) for each in planned)
     raise typer.Exit(exit_codes.INVALID if left else exit_codes.OK)
