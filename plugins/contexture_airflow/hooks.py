@@ -9,8 +9,8 @@ from airflow.sdk import BaseHook
 from contexture_airflow.provider import CONTEXT_BROKER, KAFKA, STRUCTURE_REGISTRY
 
 if TYPE_CHECKING:
-    from contexture.cli.trial_outcome import Outcome
     from contexture.kafka import ClientSettings
+    from contexture.operations.actions.source_check import Outcome
     from contexture.sources.ngsi import BrokerConnection
     from contexture.sources.sdmx.registry import RegistryConnection
 
@@ -47,7 +47,7 @@ class _TriedHook(BaseHook):
         return outcome.passed, outcome.text()
 
     def _outcome(self) -> Outcome:
-        from contexture.cli.connection_trial import try_fields
+        from contexture.operations.actions.connection_check import try_fields
         from contexture_airflow.connections import fields
 
         # Covers its secrets in logs, and tells first what makes it unusable.

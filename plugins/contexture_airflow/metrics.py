@@ -14,7 +14,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 if TYPE_CHECKING:
-    from contexture.operations.verification.findings import Verification
+    from contexture.operations.verification.result import Verification
     from contexture.sending import ShardResult
     from contexture.storage.delivery import SendAttempts
     from contexture.storage.manifests import Manifest

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-# As in contexture.publications.connection_types, which is imported too slowly for here.
+# As in contexture.operations.actions.connection_check, which is imported too slowly for here.
 KAFKA = "contexture_kafka"
 CONTEXT_BROKER = "contexture_ngsi"
 STRUCTURE_REGISTRY = "contexture_sdmx"

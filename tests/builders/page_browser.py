@@ -17,8 +17,8 @@ from starlette.routing import Mount, Route
 from starlette.testclient import TestClient
 
 from builders.outboxes import NOON
-from contexture.operations.page.detail import StepTime
-from contexture.operations.page.standing import DagFacts, Question
+from contexture.operations.status.detail import StepTime
+from contexture.operations.status.health import DagFacts, Question
 from contexture_airflow.ui.application import application
 from contexture_airflow.ui.installation import Installation
 from contexture_airflow.ui.mount import Page

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from builders.outboxes import Record
 from contexture.kafka import ReplicaRecord
-from contexture.operations.verification.replica_topics import Cut
+from contexture.operations.verification.topics import Cut
 from contexture.sending import LedgerEntry
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from hypothesis import strategies as st
 
 from contexture.events import content_hash, parse_json
-from contexture.operations.verification.keyed import Found, Held, KeyedComparison
+from contexture.operations.verification.comparison import Found, Held, KeyedComparison
 
 TOPIC = "cars"
 

@@ -14,8 +14,8 @@ import pytest
 
 from contexture.java.runtime import find_java
 from contexture.kafka import ClientSettings
-from contexture.operations.verification.replica_topics import KafkaTopics
-from contexture.operations.verification.verifying import verify
+from contexture.operations.verification.topics import KafkaTopics
+from contexture.operations.verification.verify import verify
 from contexture.publications import Publication
 from contexture.sending.target import KafkaTarget, Target
 from contexture.storage.archive import Interval

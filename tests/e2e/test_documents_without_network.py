@@ -12,10 +12,10 @@ import pytest
 
 from builders.outboxes import NOON, outbox, publication, records
 from builders.quarantines import refused
-from contexture.operations.page.tables import Tables
-from contexture.operations.reports.documents import Period
-from contexture.operations.reports.page import page
-from contexture.operations.reports.telling import ReportSources, quality_report
+from contexture.operations.reports.build import ReportSources, quality_report
+from contexture.operations.reports.html import page
+from contexture.operations.reports.model import Period
+from contexture.operations.status.sources import Tables
 from contexture.publications import Publication
 from contexture.storage.home import Storage
 from contexture.storage.publication_store import PublicationFolder

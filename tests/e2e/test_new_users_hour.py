@@ -22,9 +22,8 @@ import pytest
 from builders.kafka_rights import allow, take
 from builders.pages import block
 from builders.terminal import Terminal
-from contexture.cli.airflow import Airflow
-from contexture.cli.airflow_access import AirflowAccess
 from contexture.errors import ConfigurationError
+from contexture.operations.airflow_client import Airflow, AirflowAccess
 from contexture_sandbox.kafka import EmbeddedKafka
 from contexture_sandbox.listeners import Security
 from contexture_sandbox.ports import free_port

@@ -10,8 +10,8 @@ import pytest
 
 from builders.outboxes import publication
 from contexture.kafka import ClientSettings, read_committed
-from contexture.operations.verification.replica_topics import KafkaTopics
-from contexture.operations.verification.verifying import verify
+from contexture.operations.verification.topics import KafkaTopics
+from contexture.operations.verification.verify import verify
 from contexture.publications import Publication
 from contexture.records.cloudevents import decode
 from contexture.sending.target import KafkaTarget, Target

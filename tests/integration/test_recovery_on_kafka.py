@@ -18,8 +18,8 @@ from builders.plain_kafka import remove_topics
 from builders.whole_runs import Lasting, WholeRuns, spark_session
 from contexture.cli import state
 from contexture.kafka import read_committed
-from contexture.operations.verification.replica_topics import KafkaTopics
-from contexture.operations.verification.verifying import verify
+from contexture.operations.verification.topics import KafkaTopics
+from contexture.operations.verification.verify import verify
 from contexture.sources.ngsi import BrokerConnection
 from contexture.storage.state import State
 from contexture_sandbox.context_broker import SeedEntity, TestBroker

@@ -16,12 +16,12 @@ from contexture.errors import ConfigurationError, RetriableError
 from contexture.kafka import ReplicaRecord, read_committed
 from contexture.operations.verification.against_source import verify_against_source
 from contexture.operations.verification.answerable import check_answerable
-from contexture.operations.verification.findings import Verification
-from contexture.operations.verification.keyed import BASELINE
+from contexture.operations.verification.comparison import BASELINE
 from contexture.operations.verification.registry_view import RegistryView, open_registry_view
-from contexture.operations.verification.replica_topics import KafkaTopics
+from contexture.operations.verification.result import Verification
+from contexture.operations.verification.source_comparison import BEHIND
 from contexture.operations.verification.source_view import Met
-from contexture.operations.verification.suspects import BEHIND
+from contexture.operations.verification.topics import KafkaTopics
 from contexture.publications import Publication
 from contexture.sources.sdmx.registry import RegistryConnection
 from contexture_sandbox.kafka import EmbeddedKafka

@@ -20,10 +20,10 @@ from contexture.errors import ConfigurationError, RetriableError
 from contexture.kafka import ReplicaRecord, read_committed
 from contexture.operations.verification.against_source import verify_against_source
 from contexture.operations.verification.broker_view import BrokerView, open_broker_view
-from contexture.operations.verification.findings import Verification
-from contexture.operations.verification.replica_topics import Cut, KafkaTopics
+from contexture.operations.verification.result import Verification
+from contexture.operations.verification.source_comparison import ABSENT, BEHIND, CHANGED, HELD_BACK
 from contexture.operations.verification.source_view import Met
-from contexture.operations.verification.suspects import ABSENT, BEHIND, CHANGED, HELD_BACK
+from contexture.operations.verification.topics import Cut, KafkaTopics
 from contexture.publications import Publication
 from contexture.sources.ngsi import BrokerConnection, Dialect, open_broker
 from contexture_sandbox.context_broker import SeedEntity, TestBroker

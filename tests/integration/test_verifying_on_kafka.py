@@ -22,9 +22,9 @@ from contexture.kafka import ClientSettings
 from contexture.kafka.admin import NewTopicOrder, TopicAdmin
 from contexture.kafka.broker_wait import Patience
 from contexture.monitoring import ProducerStore
-from contexture.operations.verification.findings import Verification
-from contexture.operations.verification.replica_topics import KafkaTopics
-from contexture.operations.verification.verifying import verify
+from contexture.operations.verification.result import Verification
+from contexture.operations.verification.topics import KafkaTopics
+from contexture.operations.verification.verify import verify
 from contexture.sending import Publisher, SenderNames
 from contexture.storage.conclusion import conclude
 from contexture.storage.home import Storage

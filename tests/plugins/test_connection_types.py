@@ -15,7 +15,7 @@ pytest.importorskip("airflow.sdk")
 from airflow.sdk import Connection  # noqa: E402
 
 from builders.registry import SEX_AND_FLOW  # noqa: E402
-from contexture.publications.connection_types import leads_to  # noqa: E402
+from contexture.operations.actions.connection_check import leads_to  # noqa: E402
 from contexture_airflow.connections import kafka_settings  # noqa: E402
 from contexture_airflow.hooks import ContextBrokerHook, KafkaClusterHook, StructureRegistryHook  # noqa: E402
 from contexture_airflow.provider import provider_info  # noqa: E402

@@ -23,7 +23,7 @@ from airflow.sdk.observability.metrics import stats_utils  # noqa: E402
 from builders.attempts import failed_send  # noqa: E402
 from builders.fake_target import FakeTarget  # noqa: E402
 from builders.outboxes import NOON, outbox, publication, records  # noqa: E402
-from contexture.operations.verification.findings import Verification  # noqa: E402
+from contexture.operations.verification.result import Verification  # noqa: E402
 from contexture.sending import ShardResult  # noqa: E402
 from contexture.storage.home import Storage  # noqa: E402
 from contexture.storage.manifests import Manifest  # noqa: E402

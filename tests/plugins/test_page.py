@@ -21,7 +21,7 @@ from builders.large_home import LARGEST_PAGES, NAMES, large_home  # noqa: E402
 from builders.outboxes import NOON, outbox, publication, records  # noqa: E402
 from builders.page_browser import Browser  # noqa: E402
 from contexture.monitoring import ProducerStore, TransactionRow, TransactionStatus, VerificationRow  # noqa: E402
-from contexture.operations.page.standing import Question  # noqa: E402
+from contexture.operations.status.health import Question  # noqa: E402
 from contexture.storage.delivery import (  # noqa: E402
     AttemptLog,
     DeadLettered,

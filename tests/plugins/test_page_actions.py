@@ -507,7 +507,7 @@ def test_a_connection_that_is_not_there_or_not_the_publication_s_is_told(browser
 def test_each_step_of_a_test_is_told_when_it_is_done(monkeypatch):
     from threading import Event
 
-    from contexture.cli.trial_outcome import Outcome, Step
+    from contexture.operations.actions.source_check import Outcome, Step
 
     first = Step(name="one", passed=True, detail="well", seconds=0.1)
     looked = Event()

@@ -23,7 +23,7 @@ PLACES = ("include", "plugins", "spark_jobs", "dags", "tools", "tests", "docs", 
 LEFT_OUT = ("docs/decisions/", "CHANGELOG.md", "tests/samples/", "tests/unit/test_dotted_names.py")
 # Topics, event types, metrics, options, codecs and loggers look like modules; files and members of test objects do too.
 NO_MODULES = re.compile(
-    r"contexture\.ledger(\.\w+)*|contexture\.(ngsi\.(entity|attribute)|sdmx\.structure)\.(upsert|delete)"
+    r"contexture\.ledger(\.\w+)*|contexture\.(ngsi(\.(entity|attribute))?|sdmx\.structure)(\.(upsert|delete))?"
     r"|contexture\.operations\.[a-z]+\.[a-z]+ed|contexture\.(profile|escaped|airflow|kafka\.client)"
     r"|contexture\.(bytes_sent|dead_letters|deletes|pending_outboxes|quarantined|read|records_sent|replica_differences)"
     r"|contexture\.(run_lag_seconds|runs_concluded|send_duration|send_failures|transactions_sent|upserts)"

@@ -74,7 +74,7 @@ def backfill(
     permission is wrong; 3 Airflow or the storage did not answer.
     """
     from contexture.cli import backfill_output
-    from contexture.cli.backfill_start import options_of, planned, start
+    from contexture.operations.actions.backfill import options_of, planned, start
 
     options = options_of(replay_from.value, incomplete.value, outdated.value, topic_prefix)
     plan = planned(name, first.replace(tzinfo=UTC), last.replace(tzinfo=UTC), options)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from contexture.cli.backfill_plan import BackfillPlan, PlannedInterval
+from contexture.operations.actions.backfill import BackfillPlan, PlannedInterval
 
 _TOPICS_SHOWN = 10
 

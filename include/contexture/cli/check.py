@@ -10,8 +10,8 @@ import typer
 from contexture.cli import exit_codes
 
 if TYPE_CHECKING:
-    from contexture.cli.checking import Checked
-    from contexture.cli.sizes import Measured
+    from contexture.operations.actions.check import Checked
+    from contexture.operations.actions.structure_sizes import Measured
 
 app = typer.Typer(add_completion=False)
 
@@ -54,11 +54,12 @@ def check_publications(
     """
     if sizes:
         _check_sizes(files or [], as_json=as_json)
-    from contexture.cli import check_output, checking
+    from contexture.cli import check_output
+    from contexture.operations.actions import check
 
     if sample is not None and source is not None:
         raise typer.BadParameter("give --sample or --source, not both")
-    checked = checking.check(files or [], checking.PreviewFrom(sample=sample, source=source, entities=entities))
+    checked = check.check(files or [], check.PreviewFrom(sample=sample, source=source, entities=entities))
     show = check_output.print_json if as_json else check_output.print_text
     show(checked)
     raise typer.Exit(_exit_code(checked))
@@ -72,10 +73,11 @@ def _exit_code(checked: list[Checked]) -> int:
 
 
 def _check_sizes(files: list[Path], *, as_json: bool) -> None:
-    from contexture.cli import sizes, sizes_output
+    from contexture.cli import sizes_output
+    from contexture.operations.actions import structure_sizes
 
     with sizes_output.progress_on_standard_error() as progress:
-        measured = sizes.measure_each(sizes.publications(files), progress)
+        measured = structure_sizes.measure_each(structure_sizes.publications(files), progress)
     (sizes_output.print_json if as_json else sizes_output.print_text)(measured)
     raise typer.Exit(_exit_code_of_sizes(measured))
 

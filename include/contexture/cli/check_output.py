@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.text import Text
 
-from contexture.cli.checking import Checked
+from contexture.operations.actions.check import Checked
 from contexture.publications import Problem, Publication, fingerprint
 from contexture.publications.resolved import CONTENTS, understood
 
 if TYPE_CHECKING:
-    from contexture.cli.preview import Preview
-    from contexture.cli.structure_check import StructurePreview
+    from contexture.operations.actions.preview import Preview
+    from contexture.operations.actions.structure_preview import StructurePreview
 
 _RECORDS_SHOWN = 40
 _REFUSED_SHOWN = 10

@@ -10,7 +10,7 @@ from contexture.cli import exit_codes
 from contexture.publications.source import SourceKind
 
 if TYPE_CHECKING:
-    from contexture.cli.trial_outcome import Outcome
+    from contexture.operations.actions.source_check import Outcome
 
 app = typer.Typer(add_completion=False, no_args_is_help=True)
 
@@ -52,7 +52,7 @@ def try_connection(
 
     Exit codes: 0 it works; 1 a step failed; 2 the connection isn't there or can't be used; 3 it could not be reached.
     """
-    from contexture.cli.connection_trial import try_by_kind
+    from contexture.operations.actions.connection_check import try_by_kind
 
     outcome = try_by_kind(
         connection_id,
@@ -84,8 +84,8 @@ def list_properties(
     Exit codes: 0 listed; 2 the connection isn't there or can't be used.
     """
     from contexture.cli import connection_properties
-    from contexture.cli.kafka_connections import settings_of
     from contexture.kafka.properties import client_properties
+    from contexture.operations.actions.connection_check import settings_of
 
     found = client_properties(settings_of(connection_id) if connection_id else None)
     if as_json:

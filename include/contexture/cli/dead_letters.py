@@ -38,7 +38,7 @@ def show_dead_letters(
     Exit codes: 0 done, whether there are any or not; 2 there is no such publication, connection or topic, or it may not
     be read; 3 brokers are away.
     """
-    from contexture.cli.refused import refused
+    from contexture.operations.actions.dead_letters import refused
 
     topic, found = refused(name, files, last=last, timeout_seconds=timeout_seconds)
     if as_json:

@@ -9,7 +9,7 @@ import typer
 from contexture.cli import exit_codes
 
 if TYPE_CHECKING:
-    from contexture.cli.examination import Examined
+    from contexture.operations.actions.doctor import Examined
 
 app = typer.Typer(add_completion=False)
 
@@ -43,9 +43,7 @@ def examine_installation(
 
     Exit codes: 0 nothing stops runs; 1 something does.
     """
-    from contexture.cli.examination import Examination, examine
-    from contexture.cli.installation_points import installation_points
-    from contexture.cli.machine_points import machine_points
+    from contexture.operations.actions.doctor import Examination, examine, installation_points, machine_points
 
     found: list[Examined] = []
     for point in (

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from contexture.cli.ledger_rebuilding import LostLedger
+    from contexture.operations.actions.rebuild import LostLedger
 
 app = typer.Typer(add_completion=False, no_args_is_help=True)
 
@@ -40,15 +40,15 @@ def rebuild_ledger(
 
     Exit codes: 0 done, or shown; 2 the ledger is not lost, or something isn't there; 3 brokers or storage are away.
     """
-    from contexture.cli import ledger_rebuilding
     from contexture.cli.waiting import say
+    from contexture.operations.actions import rebuild
 
-    lost = ledger_rebuilding.lost_ledger(publication, say, assume_sent=assume_sent)
+    lost = rebuild.lost_ledger(publication, say, assume_sent=assume_sent)
     if not as_json:
         _print(lost)
     writes = not dry_run and (yes or (not as_json and typer.confirm(f"Write {lost.topic}?")))
     if writes:
-        ledger_rebuilding.rebuild(lost, say)
+        rebuild.rebuild_ledger(lost, say)
     if as_json:
         typer.echo(json.dumps(_document(lost, written=writes), indent=2))
     elif writes:

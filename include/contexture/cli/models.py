@@ -29,7 +29,7 @@ def vendor_models(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document for scripts.")] = False,
 ) -> None:
     """Copy schemas and all they refer to, with an index and a notice of their licence. Nothing is downloaded."""
-    from contexture.ngsi.models.vendoring import vendor
+    from contexture.operations.actions.vendor_models import vendor
 
     done = vendor(chosen, source, target)
     if as_json:

@@ -45,13 +45,13 @@ def serve(
     Exit codes: 130 or 143 it was told to stop, by that signal; 2 no publication is notified, there is no token, or the
     address is taken.
     """
-    from contexture.cli import home
+    from contexture.operations import environment
     from contexture.reception.application import reception
     from contexture.reception.publications import Inboxes, target_of
     from contexture.reception.server import ReceptionServer
 
     access = _access(host, token_file, without_credentials=without_credentials)
-    inboxes = Inboxes(home.open_home())
+    inboxes = Inboxes(environment.open_home())
     targets = {each.name: target_of(each, access, inboxes) for each in _notified(files or [])}
     server = ReceptionServer(reception(targets), host, port)
     for name in targets:
@@ -79,8 +79,8 @@ def _access(host: str, token_file: Path | None, *, without_credentials: bool) ->
 
 
 def _notified(files: list[Path]) -> list[Publication]:
-    from contexture.cli.checking import DEFAULT_FOLDER, FOLDER_VARIABLE
     from contexture.errors import ConfigurationError
+    from contexture.operations.environment import DEFAULT_FOLDER, FOLDER_VARIABLE
     from contexture.publications import discover
     from contexture.reception.publications import is_notified
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from contexture.cli.home import Found
     from contexture.cli.outbox_output import OutboxLine
+    from contexture.operations.environment import Found
     from contexture.storage.outboxes import Outboxes, OutboxStatus
 
 app = typer.Typer(
@@ -31,9 +31,10 @@ def list_outboxes(
     as_json: AsJson = False,
 ) -> None:
     """List the outboxes that are pending (prepared or approved), oldest first."""
-    from contexture.cli import home, outbox_output
+    from contexture.cli import outbox_output
+    from contexture.operations import environment
 
-    owners = home.outboxes(home.open_home(), publication)
+    owners = environment.outboxes(environment.open_home(), publication)
     lines = [_line(owner, status) for owner in owners for status in (owner.all() if everything else owner.pending())]
     outbox_output.print_list(lines, as_json=as_json, everything=everything)
 
@@ -41,19 +42,21 @@ def list_outboxes(
 @app.command("show")
 def show_outbox(outbox: Id, *, as_json: AsJson = False) -> None:
     """Show the story of an outbox, its counts, topics and quarantine, its report, and what to do next."""
-    from contexture.cli import home, outbox_output, outbox_story
+    from contexture.cli import outbox_output
+    from contexture.operations import environment
+    from contexture.operations.actions import outboxes
 
-    outbox_output.print_story(outbox_story.tell(home.find_outbox(home.open_home(), outbox)), as_json=as_json)
+    outbox_output.print_story(outboxes.tell(environment.find_outbox(environment.open_home(), outbox)), as_json=as_json)
 
 
 @app.command("retry")
 def retry_outbox(outbox: Id, *, as_json: AsJson = False) -> None:
     """Forget the failed sends of an approved outbox, so that the next run sends it at once, with all attempts."""
-    from contexture.cli import home
-    from contexture.operations import interventions
+    from contexture.operations import environment
+    from contexture.operations.actions import interventions
     from contexture.storage.outboxes import is_of_backfill
 
-    found = home.find_outbox(home.open_home(), outbox)
+    found = environment.find_outbox(environment.open_home(), outbox)
     failed = interventions.forget_failed_sends(found.outboxes, found.status.outbox)
     dag = f"publish_{found.publication}"
     then = (
@@ -73,12 +76,12 @@ def abandon_outbox(
     as_json: AsJson = False,
 ) -> None:
     """Give an outbox up: the rest of it is never sent, and the publication's next run is a full one."""
-    from contexture.cli import home
-    from contexture.operations import interventions
+    from contexture.operations import environment
+    from contexture.operations.actions import interventions
 
     if not reason.strip():
         raise typer.BadParameter("say why", param_hint="--reason")
-    found = home.find_outbox(home.open_home(), outbox)
+    found = environment.find_outbox(environment.open_home(), outbox)
     moved, owes = interventions.abandon(found.outboxes, found.status.outbox, reason)
     _tell(found, reason)
     then = f"the next run of publish_{found.publication} sends everything" if owes else "nothing else is owed"

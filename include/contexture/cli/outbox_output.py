@@ -10,9 +10,9 @@ from pydantic import computed_field
 from rich.console import Console
 from rich.text import Text
 
-from contexture.cli.outbox_story import OutboxStory
 from contexture.cli.registry_lines import registry_lines
 from contexture.cli.text_table import text_table
+from contexture.operations.actions.outboxes import OutboxStory
 from contexture.storage.delivery import SendAttempts, most_urgent
 from contexture.storage.manifests import Document
 

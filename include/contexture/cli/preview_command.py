@@ -12,8 +12,8 @@ import typer
 from contexture.cli import exit_codes
 
 if TYPE_CHECKING:
-    from contexture.cli.name_preview import AskedName, ShownName
     from contexture.events import ContextIdentity
+    from contexture.operations.actions.preview import AskedName, ShownName
     from contexture.publications import Publication
 
 app = typer.Typer(add_completion=False)
@@ -41,7 +41,7 @@ def preview_names(
     Exit codes: 0 each has a topic; 1 the file is wrong, or an entity would go to quarantine; 2 the command line is
     wrong.
     """
-    from contexture.cli.name_preview import show_names
+    from contexture.operations.actions.preview import show_names
     from contexture.publications import load_file
 
     if not entity and sample is None:
@@ -64,7 +64,7 @@ def preview_names(
 
 
 def _asked(publication: Publication, entities: list[str], attributes: list[str], path: str | None) -> list[AskedName]:
-    from contexture.cli.name_preview import AskedName, asked_entity, tells_attributes
+    from contexture.operations.actions.preview import AskedName, asked_entity, tells_attributes
 
     if path is not None:
         path = _path_of_entities(path)
@@ -89,10 +89,10 @@ def _path_of_entities(path: str) -> str:
 
 
 def _of_sample(publication: Publication, path: Path | None) -> tuple[list[AskedName], list[str]]:
-    from contexture.cli import samples
-    from contexture.cli.name_preview import asked_of_sample
+    from contexture.operations.actions import preview
+    from contexture.operations.actions.preview import asked_of_sample
 
-    return ([], []) if path is None else asked_of_sample(publication, samples.from_file(path, publication))
+    return ([], []) if path is None else asked_of_sample(publication, preview.from_file(path, publication))
 
 
 def _print_json(shown: list[ShownName], refused: list[str]) -> None:

@@ -11,7 +11,7 @@ import typer
 from contexture.cli.terminal_text import printable
 
 if TYPE_CHECKING:
-    from contexture.cli.quarantine_rows import HeldBack
+    from contexture.operations.actions.quarantine import HeldBack
 
 app = typer.Typer(
     add_completion=False,
@@ -38,10 +38,10 @@ def show_quarantine(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document for scripts.")] = False,
 ) -> None:
     """Show which entities were refused, by which rule and why; counts by rule come first."""
-    from contexture.cli import quarantine_rows
-    from contexture.cli.quarantine_rows import Wanted
+    from contexture.operations.actions import quarantine
+    from contexture.operations.actions.quarantine import Wanted
 
-    held = quarantine_rows.read(publication, outbox, Wanted(rule, everything, bodies), limit=limit)
+    held = quarantine.read(publication, outbox, Wanted(rule, everything, bodies), limit=limit)
     if as_json:
         typer.echo(json.dumps(held.as_dict(), ensure_ascii=True, indent=2))
         return
@@ -64,9 +64,9 @@ def retry_quarantine(
     CONTEXTURE_AIRFLOW_PASSWORD; without an address the command to start the run is printed. What passes is published,
     unless the target holds something newer; what is refused again stays, with the new reason.
     """
-    from contexture.cli import quarantine_retry
+    from contexture.operations.actions import quarantine
 
-    told = quarantine_retry.start(outbox, tuple(rule or ()), reason)
+    told = quarantine.start(outbox, tuple(rule or ()), reason)
     if as_json:
         typer.echo(json.dumps(told.as_dict(), indent=2))
         return

@@ -47,7 +47,7 @@ def report_publication(
     Exit codes: 0 told; 2 there is no such publication or run, or the file can't be written; 3 the storage did not
     answer.
     """
-    from contexture.cli.reporting import rendered, written
+    from contexture.operations.reports.export import rendered, written
 
     since, until = time_span(since, until)
     written(rendered(name, since=since, until=until, last=last, run=run, form=form.value), out)

@@ -33,9 +33,8 @@ def resynchronise(
 
     Exit codes: 0 started; 2 a name, a variable or a permission is wrong; 3 Airflow did not answer.
     """
-    from contexture.cli.airflow import Airflow
-    from contexture.cli.airflow_access import AirflowAccess
-    from contexture.operations import interventions
+    from contexture.operations.actions import interventions
+    from contexture.operations.airflow_client import Airflow, AirflowAccess
 
     if not reason.strip():
         raise typer.BadParameter("say why", param_hint="--reason")

@@ -15,8 +15,7 @@ from rich.text import Text
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from contexture.cli.sizes import Measured
-    from contexture.cli.structure_sizes import Sizes
+    from contexture.operations.actions.structure_sizes import Measured, Sizes
 
 _SHOWN = 40
 

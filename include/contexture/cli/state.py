@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from contexture.operations.recovery.rebuilding import RebuiltState
+    from contexture.operations.recovery.state import RebuiltState
 
 app = typer.Typer(add_completion=False, no_args_is_help=True)
 
@@ -45,7 +45,7 @@ def rebuild_state(
     Exit codes: 0 done, or shown; 2 its records don't tell their identities, an outbox waits, or something isn't there;
     3 brokers or storage are away.
     """
-    from contexture.cli.state_rebuilding import opened
+    from contexture.operations.actions.rebuild import opened
 
     def tell(sentence: str) -> None:
         typer.echo(sentence, err=True)

@@ -11,10 +11,8 @@ import typer
 from contexture.cli import exit_codes
 
 if TYPE_CHECKING:
-    from contexture.cli.operations_status import Operations
-    from contexture.cli.publication_status import PublicationStatus
-    from contexture.operations.page.put_aside import DeadLetterStatus
-    from contexture.operations.page.status import Deletions
+    from contexture.operations.status.dead_letters import DeadLetterStatus
+    from contexture.operations.status.status import Deletions, Operations, PublicationStatus
 
 app = typer.Typer(add_completion=False)
 
@@ -33,13 +31,12 @@ def show_status(
     not detected, a topic was removed and no full run has filled it again, sending an outbox has failed, or the files of
     a publication are damaged; 2 there is no such publication; 3 the storage did not answer.
     """
-    from contexture.cli import home
-    from contexture.cli.operations_status import OperationsReader
-    from contexture.cli.publication_status import statuses
+    from contexture.operations import environment
+    from contexture.operations.status.status import OperationsReader, publication_statuses
 
-    storage = home.open_home()
+    storage = environment.open_home()
     tables = OperationsReader(storage)
-    found = statuses(storage, tables, publication)
+    found = publication_statuses(storage, tables, publication)
     if as_json:
         document = {
             "home": storage.root,

@@ -3,35 +3,13 @@
 from __future__ import annotations
 
 import re
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
 
-from contexture.errors import ConfigurationError
+from contexture.operations.actions.structure_preview import _not_usable
 from contexture.sources.sdmx import Artefact
 
 _SAFE = re.compile(r"[^A-Za-z0-9_@$.+-]+")
 _LONGEST = 150
-
-
-@contextmanager
-def opened(file: Path) -> Iterator[BinaryIO]:
-    """The message as a stream.
-
-    Raises:
-        ConfigurationError: there is no such file, or it can't be read.
-    """
-    if str(file) == "-":
-        yield sys.stdin.buffer
-        return
-    try:
-        stream = file.open("rb")
-    except OSError as error:
-        raise _not_usable(error) from None
-    with stream:
-        yield stream
 
 
 class Folder:
@@ -73,9 +51,3 @@ class Folder:
             name = f"{stem}-{number}{suffix}"
         self._given.add(name.lower())
         return name
-
-
-def _not_usable(error: OSError) -> ConfigurationError:
-    return ConfigurationError(
-        f"{error.filename or 'the file'}: {error.strerror}", next_step="check the path and its permissions"
-    )

@@ -37,8 +37,9 @@ def split_message(
     Exit codes: 0 the message was split to its end; 1 it is broken or no structure message; 2 there is no such file.
     """
     from contexture.cli import structure_files, structure_rows
+    from contexture.operations.actions.structure_preview import opened
 
-    with structure_files.opened(file) as stream:
+    with opened(file) as stream:
         shown = structure_rows.JsonDocument() if as_json else structure_rows.Lines()
         told = structure_rows.tell(
             stream, media_type, shown, structure_files.Folder(to) if to else None, validate=validate

@@ -29,7 +29,7 @@ def rebuild_tables(
 
     Exit codes: 0 done; 2 there is no such publication, connection or database; 3 brokers, database or storage are away.
     """
-    from contexture.cli.table_rebuilding import rebuilt
+    from contexture.operations.actions.rebuild import rebuilt
 
     found = [asdict(each) for each in rebuilt(publications or [])]
     if as_json:

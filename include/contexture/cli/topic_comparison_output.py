@@ -8,9 +8,7 @@ from collections.abc import Iterable, Sequence
 from rich.console import Console
 from rich.text import Text
 
-from contexture.cli.topic_comparison import Compared
-from contexture.importers.cygnus import Side
-from contexture.migration.comparison import Differing, Entity
+from contexture.operations.actions.topic_comparison import Compared, Differing, Entity, Side
 
 _SHOWN = 20
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import typer
 
-from contexture.cli.topic_plans import Planned
 from contexture.kafka.topics import TopicChange
+from contexture.operations.actions.topic_plan import Planned
 
 _SHOWN = 20
 

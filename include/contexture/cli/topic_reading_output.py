@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 import typer
 
 from contexture.cli.terminal_text import printable
-from contexture.cli.topic_reading import Newest
 from contexture.kafka import ReplicaRecord
+from contexture.operations.actions.topic_reading import Newest
 
 _SHOWN_CHARACTERS = 2_000
 

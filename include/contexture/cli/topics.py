@@ -32,10 +32,11 @@ def plan_topics(files: Annotated[list[Path] | None, _FILES] = None, *, as_json: 
 
     Exit codes: 0 none differs; 1 some do; 2 a file or connection can't be used; 3 brokers are away.
     """
-    from contexture.cli import topic_plans, topic_plans_output
+    from contexture.cli import topic_plans_output
     from contexture.cli.waiting import say
+    from contexture.operations.actions import topic_plan
 
-    planned = topic_plans.plans(files or [], say)
+    planned = topic_plan.plans(files or [], say)
     (topic_plans_output.print_json if as_json else topic_plans_output.print_text)(planned)
     raise typer.Exit(exit_codes.INVALID if any(each.plan.changes for each in planned) else exit_codes.OK)
 
@@ -55,10 +56,11 @@ def apply_topics(
     Exit codes: 0 all is as it should be now; 1 something is left to do by hand; 2 a file or connection can't be used,
     or keys would move; 3 brokers are away.
     """
-    from contexture.cli import topic_plans, topic_plans_output
+    from contexture.cli import topic_plans_output
     from contexture.cli.waiting import say
+    from contexture.operations.actions import topic_plan
 
-    planned = topic_plans.applied(files or [], say, grow_keyed=grow_keyed)
+    planned = topic_plan.applied(files or [], say, grow_keyed=grow_keyed)
     (topic_plans_output.print_json if as_json else topic_plans_output.print_text)(planned)
     left = any(len(each.made or ()) < len(each.plan.changes) for each in planned)
     raise typer.Exit(exit_codes.INVALID if left else exit_codes.OK)
@@ -84,7 +86,8 @@ def read_topics(
 
     Exit codes: 0 read; 2 a topic, a publication or a connection isn't there, or may not be read; 3 brokers are away.
     """
-    from contexture.cli import topic_reading, topic_reading_output
+    from contexture.cli import topic_reading_output
+    from contexture.operations.actions import topic_reading
 
     if not (names or publication):
         raise typer.BadParameter("name topics, or give --publication")
@@ -110,7 +113,8 @@ def compare_topics(
 
     Exit codes: 0 both sides tell the same; 1 they differ; 2 a connection or topic isn't there; 3 brokers are away.
     """
-    from contexture.cli import topic_comparison, topic_comparison_output
+    from contexture.cli import topic_comparison_output
+    from contexture.operations.actions import topic_comparison
 
     if bool(names) == bool(prefix):
         raise typer.BadParameter("name topics, or give --prefix")

@@ -54,8 +54,8 @@ def show_transactions(
     Exit codes: 0 told, whether there are any or not; 2 there is no such publication, or there are no tables; 3 the
     tables' database or the storage did not answer.
     """
-    from contexture.cli.transactions_kept import kept_transactions
     from contexture.cli.transactions_output import print_transactions
+    from contexture.operations.actions.transactions import kept_transactions
 
     which = TransactionFilter(status, outbox, shard, *time_span(since, until), registry_number)
     print_transactions(kept_transactions(publication, which, last=last), as_json=as_json)

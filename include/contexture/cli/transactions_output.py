@@ -10,8 +10,8 @@ from rich.console import Console
 
 from contexture.cli.terminal_text import printable
 from contexture.cli.text_table import text_table
-from contexture.cli.transactions_kept import KeptTransactions
 from contexture.monitoring import TransactionRow, TransactionStatus
+from contexture.operations.actions.transactions import KeptTransactions
 
 _ID_SHOWN = 12
 _HEAD = ("changed (UTC)", "publication", "status", "outbox", "shard", "number", "registry's", "records", "bytes", "")

@@ -39,7 +39,7 @@ def verify_publication(
     was not read completely, so that there is no verdict.
     """
     from contexture.cli import verify_output
-    from contexture.cli.verifying import verified
+    from contexture.operations.actions.verify import verified
 
     reported = verified(
         name, files, timeout_seconds=timeout_seconds, against=against, report=lambda text: typer.echo(text, err=True)

@@ -6,8 +6,8 @@ import json
 
 import typer
 
-from contexture.operations.verification.findings import WHAT_TO_DO
-from contexture.operations.verification.reporting import Reported
+from contexture.operations.verification.report import Reported
+from contexture.operations.verification.result import WHAT_TO_DO
 
 
 def print_json(reported: Reported) -> None:

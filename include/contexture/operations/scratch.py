@@ -1,4 +1,4 @@
-"""A database for one piece of work, so that memory does not grow with what is looked at."""
+"""A temporary database for one piece of work, so that memory does not grow with the data."""
 
 from __future__ import annotations
 

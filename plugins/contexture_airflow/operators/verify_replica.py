@@ -40,7 +40,7 @@ class VerifyReplicaOperator(BaseOperator):
 
     def execute(self, context: Context) -> Mapping[str, Any]:
         """Returns what was found, as counts."""
-        from contexture.operations.verification.reporting import verify_and_report
+        from contexture.operations.verification.report import verify_and_report
         from contexture_airflow.metrics import count_verified
         from contexture_airflow.steps.noting import open_journal
         from contexture_airflow.steps.open import open_storage

@@ -1,1 +1,1 @@
-"""The Contexture page in Airflow's UI: what `contexture.operations.page` tells, as HTML and as JSON."""
+"""The Contexture page in Airflow's UI: what `contexture.operations.status` tells, as HTML and as JSON."""

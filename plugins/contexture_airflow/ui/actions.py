@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from contexture.errors import ConfigurationError
-from contexture.operations import interventions
-from contexture.operations.interventions import dag_of
+from contexture.operations.actions import interventions
+from contexture.operations.actions.interventions import dag_of
 from contexture.storage.home import Storage
 from contexture.storage.outboxes import Outboxes, is_of_backfill
 from contexture_airflow.settings import VERIFY_DAG

@@ -18,8 +18,8 @@ from airflow.utils.state import DagRunState, TaskInstanceState
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from contexture.operations.page.detail import StepTime
-from contexture.operations.page.standing import DagFacts, Question
+from contexture.operations.status.detail import StepTime
+from contexture.operations.status.health import DagFacts, Question
 from contexture_airflow.settings import publication_dag_id
 
 _PREFIX = publication_dag_id("")

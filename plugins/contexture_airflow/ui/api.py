@@ -6,11 +6,11 @@ from typing import Any
 
 from fastapi import APIRouter
 
-from contexture.operations.page import detail
-from contexture.operations.page.held_back import quarantines
-from contexture.operations.page.put_aside import dead_letter_page
-from contexture.operations.page.quality import quality_over_time
-from contexture.operations.page.standing import Standing
+from contexture.operations.status import detail
+from contexture.operations.status.dead_letters import dead_letter_page
+from contexture.operations.status.health import Standing
+from contexture.operations.status.quality import quality_over_time
+from contexture.operations.status.quarantine import quarantines
 from contexture_airflow.ui.choosing_transactions import Asked
 from contexture_airflow.ui.reader import Number, Reading
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from threading import BoundedSemaphore
 from typing import Final
 
-from contexture.cli.topic_plans import wanted
 from contexture.errors import ContextureError
 from contexture.kafka.topics import TopicsPlan, plan_topics
-from contexture.operations.page.sources import Sources
+from contexture.operations.actions.topic_plan import wanted
+from contexture.operations.status.sources import Sources
 from contexture_airflow.connections import kafka_settings
 
 SHOWN: Final = 200

@@ -8,10 +8,10 @@ from urllib.parse import quote
 from fastapi import APIRouter, HTTPException, Query, Response
 
 from contexture.errors import ConfigurationError
-from contexture.operations.reports.choosing import LAST
-from contexture.operations.reports.documents import Period
-from contexture.operations.reports.page import page
-from contexture.operations.reports.telling import ReportSources, quality_report
+from contexture.operations.reports.build import ReportSources, quality_report
+from contexture.operations.reports.html import page
+from contexture.operations.reports.model import Period
+from contexture.operations.reports.selection import LAST
 from contexture_airflow.ui.answers import DOCUMENT_POLICY
 from contexture_airflow.ui.choosing_transactions import Moment
 from contexture_airflow.ui.reader import Reader, Reading

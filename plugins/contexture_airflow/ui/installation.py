@@ -13,8 +13,7 @@ from contexture.errors import ConfigurationError, RetriableError
 from contexture.monitoring import ProducerStore
 from contexture.monitoring.database import NO_TABLES
 from contexture.monitoring.rows import InterventionRow
-from contexture.operations.page.sources import Sources
-from contexture.operations.page.tables import Tables
+from contexture.operations.status.sources import Sources, Tables
 from contexture.publications import LoadedPublication, Publication, discover
 from contexture.storage.home import Storage
 from contexture_airflow.catalogue import stamps

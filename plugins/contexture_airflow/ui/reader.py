@@ -10,10 +10,10 @@ from airflow.api_fastapi.core_api.security import GetUserDep
 from fastapi import Depends, HTTPException, Query, Request
 
 from contexture.monitoring.rows import InterventionRow, RunRow
-from contexture.operations.page import detail
-from contexture.operations.page.overview import Overview, overview
-from contexture.operations.page.sources import Sources
-from contexture.operations.page.standing import Standing
+from contexture.operations.status import detail
+from contexture.operations.status.health import Standing
+from contexture.operations.status.overview import Overview, overview
+from contexture.operations.status.sources import Sources
 from contexture_airflow.ui.forms import ForbiddenError
 from contexture_airflow.ui.installation import Installation
 from contexture_airflow.ui.mount import PREFIX

@@ -11,10 +11,10 @@ from urllib.parse import quote, urlencode
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from contexture.monitoring import TransactionStatus, VerificationRow
-from contexture.operations.page.pictures import BARS, HEIGHT
-from contexture.operations.page.plots import COLUMN_WIDTH, COLUMNS
-from contexture.operations.page.plots import HEIGHT as HEIGHT_OF_PLOT
-from contexture.operations.page.standing import Question, Standing
+from contexture.operations.status.health import Question, Standing
+from contexture.operations.status.overview import BARS, HEIGHT
+from contexture.operations.status.quality import COLUMN_WIDTH, COLUMNS
+from contexture.operations.status.quality import HEIGHT as HEIGHT_OF_PLOT
 from contexture_airflow.settings import publication_dag_id
 from contexture_airflow.ui.mount import PREFIX
 

@@ -7,13 +7,19 @@ from dataclasses import dataclass
 
 import pyarrow.parquet as pq
 
-from contexture.cli.name_preview import ShownName, asked_of_sample, show_names
-from contexture.cli.preview import Preview, preview
-from contexture.cli.samples import SampleEntity, Samples
-from contexture.cli.structure_check import StructurePreview
-from contexture.cli.structure_check import preview as preview_structures
 from contexture.errors import ContextureError
-from contexture.operations.page.sources import Sources, manifest
+from contexture.operations.actions.preview import (
+    Preview,
+    SampleEntity,
+    Samples,
+    ShownName,
+    asked_of_sample,
+    preview,
+    show_names,
+)
+from contexture.operations.actions.structure_preview import StructurePreview
+from contexture.operations.actions.structure_preview import preview as preview_structures
+from contexture.operations.status.sources import Sources, manifest
 from contexture.publications import Publication
 from contexture.sources.ngsi.notifications import notified_form
 from contexture.storage.home import Storage

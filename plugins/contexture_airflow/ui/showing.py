@@ -8,8 +8,8 @@ from typing import Final
 
 from contexture.errors import ConfigurationError, DefectError
 from contexture.monitoring.rows import RunRow
-from contexture.operations.page.held_back import HeldBack, held_back
-from contexture.operations.page.sources import Sources
+from contexture.operations.status.quarantine import HeldBack, held_back
+from contexture.operations.status.sources import Sources
 from contexture.storage.delivery import AttemptLog
 from contexture.storage.outboxes import Outboxes
 from contexture.storage.shrink_report import Vanishing, kept_vanishing

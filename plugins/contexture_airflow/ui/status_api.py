@@ -6,7 +6,7 @@ from typing import Any
 
 from fastapi import APIRouter
 
-from contexture.operations.page.status import StatusReport, statuses
+from contexture.operations.status.status import StatusReport, statuses
 from contexture_airflow.ui.api import API
 from contexture_airflow.ui.reader import Reading
 

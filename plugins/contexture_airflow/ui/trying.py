@@ -11,10 +11,10 @@ from typing import Final
 from fastapi import APIRouter, HTTPException, Request
 from fastapi.responses import HTMLResponse, Response, StreamingResponse
 
-from contexture.cli.connection_trial import try_fields
-from contexture.cli.trial_outcome import Outcome, Step
 from contexture.errors import ContextureError
-from contexture.operations.page.detail import connections
+from contexture.operations.actions.connection_check import try_fields
+from contexture.operations.actions.source_check import Outcome, Step
+from contexture.operations.status.detail import connections
 from contexture.publications import Publication
 from contexture_airflow.connections import fields
 from contexture_airflow.ui.acting import STALE, Filled

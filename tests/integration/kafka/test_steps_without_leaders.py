@@ -24,7 +24,7 @@ from contexture.errors import RetriableError
 from contexture.kafka import TopicSpec, ensure_topics
 from contexture.kafka.admin import NewTopicOrder, TopicAdmin
 from contexture.kafka.broker_wait import Patience
-from contexture.operations.verification.replica_topics import KafkaTopics
+from contexture.operations.verification.topics import KafkaTopics
 from contexture.sending import Ledger, SenderNames
 from contexture_sandbox.kafka import EmbeddedKafka
 from tools.faults.reading import read_topics

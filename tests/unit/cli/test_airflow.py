@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import httpx
 
-from contexture.cli.airflow import Airflow
-from contexture.cli.airflow_access import AirflowAccess
+from contexture.operations.airflow_client import Airflow, AirflowAccess
 
 
 def test_answers_are_asked_for_unpacked() -> None:

@@ -12,11 +12,10 @@ import httpx
 import pytest
 
 from builders.outboxes import NOON, outbox, publication, records
-from contexture.cli.airflow import Airflow
-from contexture.cli.airflow_access import AirflowAccess
 from contexture.cli.backfill_output import print_text
-from contexture.cli.backfill_start import planned, start
 from contexture.errors import ConfigurationError, RetriableError
+from contexture.operations.actions.backfill import planned, start
+from contexture.operations.airflow_client import Airflow, AirflowAccess
 from contexture.storage.home import Storage
 from contexture.storage.orders import ReplayOptions
 from contexture.storage.outboxes import Outboxes

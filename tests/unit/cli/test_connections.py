@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from contexture.cli import connections
 from contexture.errors import ConfigurationError
+from contexture.operations import environment
 
 BEARER = {"Authorization": "Bearer a"}
 
@@ -36,7 +36,7 @@ BEARER = {"Authorization": "Bearer a"}
 )
 def test_json_and_uris_are_read(monkeypatch, text, address, headers):
     monkeypatch.setenv("AIRFLOW_CONN_CITY_BROKER", text)
-    found = connections.from_environment("city_broker")
+    found = environment.from_environment("city_broker")
     assert found is not None
     assert (found.address, dict(found.headers)) == (address, headers)
 
@@ -45,11 +45,11 @@ def test_json_and_uris_are_read(monkeypatch, text, address, headers):
 def test_what_can_not_be_read_is_never_shown(monkeypatch, text):
     monkeypatch.setenv("AIRFLOW_CONN_CITY_BROKER", text)
     with pytest.raises(ConfigurationError) as raised:
-        connections.from_environment("city_broker")
+        environment.from_environment("city_broker")
     assert "AIRFLOW_CONN_CITY_BROKER" in str(raised.value)
     assert "hunter2" not in f"{raised.value}{raised.value.__context__ if not raised.value.__suppress_context__ else ''}"
 
 
 def test_no_variable_is_no_connection(monkeypatch):
     monkeypatch.delenv("AIRFLOW_CONN_CITY_BROKER", raising=False)
-    assert connections.from_environment("city_broker") is None
+    assert environment.from_environment("city_broker") is None

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from contexture.cli.dead_letters import _document, _lines
-from contexture.cli.refused import latest
+from contexture.operations.actions.dead_letters import latest
 from contexture.sending.dead_letters import RefusedRecord
 
 FILE = "name: vehicles\nsource: {{kind: ngsi, connection: context_broker, service: a, service_path: /b}}\n{more}"

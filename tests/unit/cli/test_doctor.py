@@ -9,10 +9,10 @@ from pathlib import Path
 import httpx
 import pytest
 
-from contexture.cli import installation_points, machine_points
-from contexture.cli.airflow import Airflow
-from contexture.cli.examination import Found, Point, examine
 from contexture.errors import ConfigurationError
+from contexture.operations.actions import doctor
+from contexture.operations.actions.doctor import Found, Point, examine
+from contexture.operations.airflow_client import Airflow
 
 FILE = "name: vehicles\nsource: {kind: ngsi, connection: city, service: a, service_path: /b}\n"
 
@@ -84,7 +84,7 @@ def test_trying_the_storage_leaves_nothing_behind(contexture, tmp_path):
 
 
 def test_few_open_files_and_no_byte_code_are_doubtful(contexture, monkeypatch):
-    monkeypatch.setattr(machine_points.resource, "getrlimit", lambda which: (1024, resource.RLIM_INFINITY))
+    monkeypatch.setattr(doctor.resource, "getrlimit", lambda which: (1024, resource.RLIM_INFINITY))
     monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
     found = points(contexture)
     assert found["open files"]["verdict"] == "doubtful"
@@ -93,8 +93,8 @@ def test_few_open_files_and_no_byte_code_are_doubtful(contexture, monkeypatch):
 
 def test_missing_and_unfitting_packages_are_named(monkeypatch):
     needed = ["no-such-package>=1", "pytest<1", "never; python_version < '3'", "extra-only; extra == 'java'"]
-    monkeypatch.setattr(machine_points.metadata, "requires", lambda name: needed)
-    (found,) = examine([point for point in machine_points.machine_points() if point.name == "packages"])
+    monkeypatch.setattr(doctor.metadata, "requires", lambda name: needed)
+    (found,) = examine([point for point in doctor.machine_points() if point.name == "packages"])
     assert found.verdict == "bad"
     assert found.detail.startswith("no-such-package is missing; pytest is ")
     assert "never" not in found.detail
@@ -125,10 +125,8 @@ def test_airflow_is_asked_for_its_pools_and_the_first_dag(monkeypatch, pools, pa
 
     monkeypatch.setenv("CONTEXTURE_AIRFLOW_URL", "http://127.0.0.1:1")
     monkeypatch.setenv("CONTEXTURE_AIRFLOW_TOKEN", "t")
-    monkeypatch.setattr(
-        installation_points, "Airflow", lambda access: Airflow(access, transport=httpx.MockTransport(answer))
-    )
-    points = installation_points.installation_points(try_connections=False, timeout_seconds=1)
+    monkeypatch.setattr(doctor, "Airflow", lambda access: Airflow(access, transport=httpx.MockTransport(answer)))
+    points = doctor.installation_points(try_connections=False, timeout_seconds=1)
     (found,) = examine([point for point in points if point.name == "Airflow"])
     assert found.verdict == verdict
     assert words in found.detail

@@ -9,12 +9,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from contexture.cli import installation_points, machine_points
-from contexture.cli.examination import Examined, Point, examine
-from contexture.cli.installation_points import installation_points as of_installation
-from contexture.cli.machine_points import machine_points as of_machine
 from contexture.errors import ConfigurationError
 from contexture.java import runtime
+from contexture.operations.actions import doctor
+from contexture.operations.actions.doctor import Examined, Point, examine
+from contexture.operations.actions.doctor import installation_points as of_installation
+from contexture.operations.actions.doctor import machine_points as of_machine
 from contexture.storage.home import Storage
 
 Patch = pytest.MonkeyPatch
@@ -37,11 +37,11 @@ def looked(name: str, points: Iterable[Point] | None = None) -> Examined:
 
 
 def too_new(patch: Patch) -> None:
-    patch.setattr(machine_points, "_NEWEST", (3, 10))
+    patch.setattr(doctor, "_NEWEST", (3, 10))
 
 
 def in_the_way(patch: Patch) -> None:
-    patch.setattr(machine_points.metadata, "distributions", lambda: [SimpleNamespace(name="pyspark-connect")])
+    patch.setattr(doctor.metadata, "distributions", lambda: [SimpleNamespace(name="pyspark-connect")])
 
 
 def no_java(patch: Patch) -> None:
@@ -59,15 +59,15 @@ def no_loopback(patch: Patch) -> None:
     def refuse(*_: object, **__: object) -> None:
         raise OSError(1, "Operation not permitted")
 
-    patch.setattr(machine_points.socket, "create_connection", refuse)
+    patch.setattr(doctor.socket, "create_connection", refuse)
 
 
 def no_time_server(patch: Patch) -> None:
-    patch.setattr(machine_points, "clock_state", lambda: 5)
+    patch.setattr(doctor, "clock_state", lambda: 5)
 
 
 def full_disk(patch: Patch) -> None:
-    patch.setattr(installation_points.shutil, "disk_usage", lambda path: SimpleNamespace(free=1 << 20))
+    patch.setattr(doctor.shutil, "disk_usage", lambda path: SimpleNamespace(free=1 << 20))
 
 
 def slow_clock(patch: Patch) -> None:
@@ -131,14 +131,14 @@ def test_files_of_an_earlier_format_are_reported_with_what_to_do(monkeypatch: Pa
 def test_a_clock_that_is_right_or_unknown_stops_nothing(
     monkeypatch: Patch, state: int | None, verdict: str, detail: str
 ) -> None:
-    monkeypatch.setattr(machine_points, "clock_state", lambda: state)
+    monkeypatch.setattr(doctor, "clock_state", lambda: state)
     found = looked("clock")
     assert found.verdict == verdict
     assert detail in found.detail
 
 
 def test_the_clock_of_this_machine_can_be_asked_for() -> None:
-    assert machine_points.clock_state() in {None, *range(6)}
+    assert doctor.clock_state() in {None, *range(6)}
 
 
 def test_a_storage_without_times_is_no_storage_with_a_wrong_clock(monkeypatch: Patch, home: Path) -> None:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from builders.outboxes import publication
-from contexture.cli.examination import examine
-from contexture.cli.ledger_points import ledger_points
 from contexture.errors import RetriableError
+from contexture.operations.actions.doctor import examine, ledger_points
 from contexture.sending.ledger_copies import LedgerCopies
 
 CONNECTION = publication().publish.connection

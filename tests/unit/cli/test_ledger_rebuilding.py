@@ -8,8 +8,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from contexture.cli import ledger_rebuilding
 from contexture.errors import ConfigurationError, RetriableError
+from contexture.operations.actions import rebuild
 from contexture.sending.ledger_rebuild import RebuiltShard, settled_entry
 from contexture.storage.delivery import LedgerSeen, committed_shards, ledger_seen, note_ledger, note_rows
 from contexture.storage.home import Storage
@@ -44,8 +44,8 @@ def ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> OneTopic:
     entry = settled_entry("outbox1", 1, None)
     shards = (RebuiltShard(0, entry, "concluded"), RebuiltShard(1, entry, "concluded"))
     found = OneTopic()
-    monkeypatch.setattr(ledger_rebuilding, "_ledger", lambda publication, progress: found)
-    monkeypatch.setattr(ledger_rebuilding, "planned_rebuild", lambda *args, **options: shards)
+    monkeypatch.setattr(rebuild, "_ledger", lambda publication, progress: found)
+    monkeypatch.setattr(rebuild, "planned_rebuild", lambda *args, **options: shards)
     note_ledger(Storage(str(tmp_path / "home")), "vehicles", LedgerSeen(cluster="c", topic_id="id1"))
     return found
 
@@ -58,8 +58,8 @@ def written(ledger: OneTopic, monkeypatch: pytest.MonkeyPatch, rows: int) -> Non
         if rows < 2:
             raise RetriableError("the brokers are silent", next_step="start it again")
 
-    monkeypatch.setattr(ledger_rebuilding, "write_rows", write)
-    ledger_rebuilding.rebuild(ledger_rebuilding.lost_ledger("vehicles", print, assume_sent=False), print)
+    monkeypatch.setattr(rebuild, "write_rows", write)
+    rebuild.rebuild_ledger(rebuild.lost_ledger("vehicles", print, assume_sent=False), print)
 
 
 def test_it_is_rebuilt_again_after_it_was_cut_short(
@@ -78,11 +78,11 @@ def test_it_is_rebuilt_again_after_it_was_cut_short(
     assert ledger_seen(home, "vehicles") == LedgerSeen(cluster="c", topic_id="id1")
     assert committed_shards(home, "vehicles", "id1") == {0, 1}
     with pytest.raises(ConfigurationError, match="is not lost"):
-        ledger_rebuilding.lost_ledger("vehicles", print, assume_sent=False)
+        rebuild.lost_ledger("vehicles", print, assume_sent=False)
 
 
 def test_a_ledger_that_lost_the_row_of_one_shard_is_rebuilt(ledger: OneTopic, tmp_path: Path) -> None:
     note_rows(Storage(str(tmp_path / "home")), "vehicles", "id1", [0, 1])
     ledger.rows = 1
 
-    assert ledger_rebuilding.lost_ledger("vehicles", print, assume_sent=False).how == "holds nothing of shards 1"
+    assert rebuild.lost_ledger("vehicles", print, assume_sent=False).how == "holds nothing of shards 1"

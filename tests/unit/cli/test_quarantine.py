@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from builders.outboxes import outbox, publication
-from contexture.cli.airflow import Airflow
+from contexture.operations.airflow_client import Airflow
 from contexture.storage.home import Storage
 from contexture.storage.publication_store import PublicationFolder
 from contexture.storage.schemas import QUARANTINE

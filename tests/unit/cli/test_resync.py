@@ -10,9 +10,8 @@ from typing import ClassVar
 import httpx
 import pytest
 
-from contexture.cli.airflow import Airflow
-from contexture.cli.airflow_access import AirflowAccess
 from contexture.errors import ConfigurationError, RetriableError
+from contexture.operations.airflow_client import Airflow, AirflowAccess
 
 ACCESS = AirflowAccess(url="http://airflow:8080", user="ops", password="hunter2")
 

@@ -51,7 +51,7 @@ def written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 def connect_kafka(monkeypatch: pytest.MonkeyPatch, **extra: object) -> None:
     fields = {"conn_type": "kafka", "extra": {"bootstrap.servers": "127.0.0.1:9", **extra}}
     monkeypatch.setenv("AIRFLOW_CONN_KAFKA_DEFAULT", json.dumps(fields))
-    monkeypatch.setattr("contexture.cli.sizes.WAIT_SECONDS", 0.2)
+    monkeypatch.setattr("contexture.operations.actions.structure_sizes.WAIT_SECONDS", 0.2)
 
 
 def test_what_fits_is_told_with_the_largest(contexture, registry, written):

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from contexture.cli import state, state_rebuilding
-from contexture.operations.recovery.rebuilding import RebuiltState
+from contexture.cli import state
+from contexture.operations.actions import rebuild
+from contexture.operations.recovery.state import RebuiltState
 
 FILE = "name: vehicles\nsource: {kind: ngsi, connection: context_broker, service: a, service_path: /b}\n"
 KEYLESS = """name: keyless
@@ -52,7 +53,7 @@ def read(monkeypatch: pytest.MonkeyPatch) -> Written:
     def opened(name: str, pattern: str | None, **_: Any) -> Iterator[tuple[Written, RebuiltState]]:
         yield made, made.found
 
-    monkeypatch.setattr(state_rebuilding, "opened", opened)
+    monkeypatch.setattr(rebuild, "opened", opened)
     return made
 
 

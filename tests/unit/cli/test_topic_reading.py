@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from contexture.cli.named_publication import named_publication
-from contexture.cli.topic_reading import Newest
 from contexture.cli.topic_reading_output import print_text
 from contexture.kafka import ReplicaRecord
+from contexture.operations.actions.topic_reading import Newest
+from contexture.operations.environment import named_publication
 from contexture.publications import PublicationError
 
 

@@ -13,8 +13,8 @@ from typer.testing import CliRunner
 from contexture.cli import verify_output
 from contexture.cli.verify import app
 from contexture.errors import ConfigurationError
-from contexture.operations.verification.findings import Sample, Verification
-from contexture.operations.verification.reporting import Reported
+from contexture.operations.verification.report import Reported
+from contexture.operations.verification.result import Sample, Verification
 
 VEHICLES = """
 name: vehicles

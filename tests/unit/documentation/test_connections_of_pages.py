@@ -6,8 +6,8 @@ import pytest
 
 from builders.pages import block
 from builders.terminal import Terminal
-from contexture.cli import connections
-from contexture.cli.kafka_connections import settings_of
+from contexture.operations import environment
+from contexture.operations.actions.connection_check import settings_of
 
 
 def taken_over(terminal: Terminal, script: str, variable: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -19,7 +19,7 @@ def taken_over(terminal: Terminal, script: str, variable: str, monkeypatch: pyte
 def test_a_broker_that_wants_a_token(terminal, monkeypatch):
     script = block("how-to/authenticate-at-a-broker.md", "AIRFLOW_CONN_CITY_BROKER")
     taken_over(terminal, script, "AIRFLOW_CONN_CITY_BROKER", monkeypatch)
-    broker = connections.from_environment("city_broker")
+    broker = environment.from_environment("city_broker")
     assert broker is not None
     assert broker.base_url == "https://broker.example.org:443"
     assert broker.headers == {"Authorization": "Bearer ..."}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from contexture.importers.cygnus import Side, compare
+from contexture.operations.actions.topic_comparison import Side, compare
 from contexture.records.messages import ngsi_bodies
 
 CAR = ("s", "/p", "car1", "car")

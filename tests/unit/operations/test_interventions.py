@@ -11,7 +11,7 @@ from builders.outboxes import NOON
 from contexture.errors import ConfigurationError
 from contexture.monitoring import ProducerStore
 from contexture.monitoring.rows import InterventionRow
-from contexture.operations.interventions import resynchronise, run_now
+from contexture.operations.actions.interventions import resynchronise, run_now
 
 
 class FakeDags:

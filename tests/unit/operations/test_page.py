@@ -12,12 +12,11 @@ from builders.attempts import failed_send
 from builders.outboxes import NOON, outbox, publication, records
 from contexture.monitoring import ProducerStore, TransactionRow, TransactionStatus
 from contexture.monitoring.history import ALL_TRANSACTIONS, TransactionFilter, Volume
-from contexture.operations.page import detail
-from contexture.operations.page.detail import StepTime, TopicLine
-from contexture.operations.page.overview import overview
-from contexture.operations.page.sources import Sources
-from contexture.operations.page.standing import DagFacts, Standing
-from contexture.operations.page.tables import Tables
+from contexture.operations.status import detail
+from contexture.operations.status.detail import StepTime, TopicLine
+from contexture.operations.status.health import DagFacts, Standing
+from contexture.operations.status.overview import overview
+from contexture.operations.status.sources import Sources, Tables
 from contexture.publications.resolved import UnderstoodKey
 from contexture.storage.delivery import AttemptLog
 from contexture.storage.home import Storage

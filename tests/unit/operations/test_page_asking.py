@@ -9,11 +9,10 @@ import pytest
 
 from builders.outboxes import NOON, publication
 from contexture.monitoring import ProducerStore
-from contexture.operations.page.overview import overview
-from contexture.operations.page.sources import Sources
-from contexture.operations.page.standing import DagFacts, Question
-from contexture.operations.page.status import StatusReport, statuses
-from contexture.operations.page.tables import Tables
+from contexture.operations.status.health import DagFacts, Question
+from contexture.operations.status.overview import overview
+from contexture.operations.status.sources import Sources, Tables
+from contexture.operations.status.status import StatusReport, statuses
 from contexture.storage.home import Storage
 from contexture.storage.publication_store import PublicationFolder, run_name
 from contexture.storage.shrink_report import keep_vanishing

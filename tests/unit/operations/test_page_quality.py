@@ -12,11 +12,9 @@ import pytest
 from builders.outboxes import NOON, outbox, publication, records
 from builders.quarantines import refused
 from contexture.monitoring import ProducerStore
-from contexture.operations.page.held_back import SAMPLES, quarantines
-from contexture.operations.page.plots import COLUMN_WIDTH, COLUMNS, HEIGHT, plot
-from contexture.operations.page.quality import quality_over_time
-from contexture.operations.page.sources import Sources
-from contexture.operations.page.tables import Tables
+from contexture.operations.status.quality import COLUMN_WIDTH, COLUMNS, HEIGHT, plot, quality_over_time
+from contexture.operations.status.quarantine import SAMPLES, quarantines
+from contexture.operations.status.sources import Sources, Tables
 from contexture.storage.home import Storage
 from contexture.storage.publication_store import PublicationFolder
 

@@ -13,9 +13,9 @@ from builders.attempts import failed_send
 from builders.outboxes import NOON
 from contexture.monitoring import RunRow
 from contexture.monitoring.alerts import PendingSend
-from contexture.operations.page.paging import Paging
-from contexture.operations.page.pictures import BARS, HEIGHT, bars
-from contexture.operations.page.standing import DagFacts, Judged, Standing, judge
+from contexture.operations.status.health import DagFacts, Judged, Standing, judge
+from contexture.operations.status.overview import BARS, HEIGHT, bars
+from contexture.operations.status.sources import Paging
 from contexture.storage.incompleteness import Incompleteness
 from contexture.storage.state import StatePointer
 

@@ -11,10 +11,9 @@ import pytest
 from builders.attempts import failed_send
 from builders.outboxes import NOON, outbox, publication, records
 from contexture.monitoring import ProducerStore, TransactionRow, TransactionStatus
-from contexture.operations.page.sources import Sources
-from contexture.operations.page.standing import DagFacts
-from contexture.operations.page.status import StatusReport, statuses
-from contexture.operations.page.tables import Tables
+from contexture.operations.status.health import DagFacts
+from contexture.operations.status.sources import Sources, Tables
+from contexture.operations.status.status import StatusReport, statuses
 from contexture.storage.conclusion import conclude
 from contexture.storage.delivery import AttemptLog, DeadLettered, keep_dead_letters
 from contexture.storage.home import Storage

@@ -16,12 +16,11 @@ from builders.outboxes import NOON, outbox, publication, records
 from builders.quarantines import refused
 from contexture.errors import ConfigurationError
 from contexture.monitoring import ProducerStore
-from contexture.operations.page.plots import COLUMNS
-from contexture.operations.page.tables import Tables
-from contexture.operations.reports.charts import grouped
-from contexture.operations.reports.documents import Period, QualityReport
-from contexture.operations.reports.page import DETAILED, LATEST, page
-from contexture.operations.reports.telling import ReportSources, quality_report
+from contexture.operations.reports.build import ReportSources, quality_report
+from contexture.operations.reports.html import DETAILED, LATEST, grouped, page
+from contexture.operations.reports.model import Period, QualityReport
+from contexture.operations.status.quality import COLUMNS
+from contexture.operations.status.sources import Tables
 from contexture.records.changes.attribute_types import AttributeTypes, Seen
 from contexture.storage.delivery import DeadLettered, keep_dead_letters
 from contexture.storage.home import Storage

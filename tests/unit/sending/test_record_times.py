@@ -6,7 +6,7 @@ import pytest
 
 from builders.outboxes import publication
 from contexture.kafka import ClientSettings, ReplicaRecord
-from contexture.operations.verification.headers import event_time_ms, record_time_ms
+from contexture.operations.verification.contents import event_time_ms, record_time_ms
 from contexture.sending import SenderNames, timed_by_sending
 from contexture.sending.target import KafkaTarget, Sending
 from contexture.sending.testing import MemoryShard, OutboxRow, record_batch

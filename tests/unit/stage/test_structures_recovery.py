@@ -12,8 +12,8 @@ from builders.registry import urn
 from builders.replica_world import World
 from contexture.errors import ConfigurationError
 from contexture.kafka import ReplicaRecord
-from contexture.operations.recovery.rebuilding import RebuiltState, rebuilding
-from contexture.operations.verification.replica_topics import Cut
+from contexture.operations.recovery.state import RebuiltState, rebuilding
+from contexture.operations.verification.topics import Cut
 from contexture.sending import SenderNames
 from contexture.storage.state import State
 from fakes.kafka_cluster import FakeLedger

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from contexture.kafka import ReplicaRecord
-from contexture.operations.recovery.ownership import owner_of
-from contexture.operations.recovery.values import value_reader
+from contexture.operations.recovery.ownership import owner_of, value_reader
 from contexture.publications import Publication
 from tools.fuzz.target import Target, request, taken_apart
 from tools.fuzz.targets.broker import ENTITY

@@ -6,19 +6,15 @@ from contexture.importers.cygnus.differences import DIFFERENCES, Difference
 from contexture.importers.cygnus.flume import JavaProperty, parse_properties, read_agents
 from contexture.importers.cygnus.parameters import Explained
 from contexture.importers.cygnus.publications import Draft, Files, Migration, migrate
-from contexture.migration.comparison import Comparison, Side, compare
 
 __all__ = [
     "DIFFERENCES",
-    "Comparison",
     "Difference",
     "Draft",
     "Explained",
     "Files",
     "JavaProperty",
     "Migration",
-    "Side",
-    "compare",
     "migrate",
     "parse_properties",
     "read_agents",

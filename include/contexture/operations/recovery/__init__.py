@@ -1,1 +1,1 @@
-"""Making state again from the topics, where the storage that held it is lost."""
+"""Recovery: state made again from the topics, where the storage that had it is lost."""

@@ -1,4 +1,4 @@
-"""Whose record it is: the identity that a record tells, if this publication can have sent it.
+"""Whose record it is: the identity in a record, if this publication can have sent it.
 
 What is taken for the publication's own gets a tombstone once the source lacks it. So a record counts only if its key
 tells an identity that the publication selects, and if the publication would send that identity to that very topic.
@@ -6,17 +6,20 @@ tells an identity that the publication selects, and if the publication would sen
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Callable, Sequence
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import NamedTuple, Protocol
+from itertools import groupby
+from typing import Any, Final, NamedTuple, Protocol
 
 import orjson
 
 from contexture.errors import ContextureError
-from contexture.events import AttributeName, ContextIdentity, identity_hash, identity_key
+from contexture.events import AttributeName, ContextIdentity, identity_hash, identity_key, parse_json
 from contexture.kafka import ReplicaRecord
-from contexture.operations.recovery.values import EntityReader, entity_reader
+from contexture.operations.verification.contents import content_reader, place_of, told_structure
 from contexture.publications import Publication
 from contexture.publications.delivery import KEY_IDENTITY
 from contexture.publications.fields import covers
@@ -24,6 +27,57 @@ from contexture.records.topics import TopicNamer
 from contexture.records.topics.structure_routes import Router, router
 from contexture.sources.ngsi.attributes import instance_key
 from contexture.sources.sdmx import Selector, Urn
+
+EntityReader = Callable[[bytes | None], Mapping[str, Any]]
+"""Gives the entity in a value, or nothing of it where it can't be read."""
+
+
+class Told(NamedTuple):
+    """What a value tells.
+
+    Attributes:
+        content: the content hash, as state has it; None where nobody can tell it.
+        references: URNs of the structures that a structure refers to.
+    """
+
+    content: bytes | None
+    references: tuple[str, ...] = ()
+
+
+ValueReader = Callable[[bytes], Told]
+
+
+def value_reader(publication: Publication) -> ValueReader:
+    """What tells the values of a publication."""
+    structured = publication.message.envelope == "cloudevents-structured"
+    if publication.message.format == "sdmx":
+
+        def read(value: bytes) -> Told:
+            content, references = told_structure(value, structured=structured)
+            return Told(content or None, references)
+
+        return read
+    content_of = content_reader(publication)
+    if content_of is None:
+        return lambda value: Told(None)
+    return lambda value: Told(content_of(value) or None)
+
+
+def entity_reader(publication: Publication) -> EntityReader:
+    """What gives the entities in the values of a publication whose format is ngsiv2."""
+    structured = publication.message.envelope == "cloudevents-structured"
+
+    def read(value: bytes | None) -> Mapping[str, Any]:
+        try:
+            found = parse_json(value or b"")
+        except (ValueError, TypeError, RecursionError):
+            return {}
+        if structured and isinstance(found, dict):
+            found = found.get("data")
+        return found if isinstance(found, dict) else {}
+
+    return read
+
 
 _URNS_KEPT = 10_000
 _ENTITY_MEMBERS = 4
@@ -188,3 +242,102 @@ def _selection(publication: Publication) -> Callable[[ContextIdentity], bool]:
         )
 
     return selects
+
+
+_SCHEMA: Final = """
+CREATE TABLE found (place BLOB, partition INT, topic TEXT, key BLOB, identity BLOB, entity_hash BLOB, content BLOB,
+    refers TEXT, left_alone TEXT, PRIMARY KEY (place, partition)) WITHOUT ROWID;
+CREATE TABLE known (identity_hash BLOB PRIMARY KEY) WITHOUT ROWID;
+"""
+_FOUND: Final = "INSERT OR REPLACE INTO found VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_ROWS: Final = (
+    "SELECT identity, entity_hash, topic, key, content, refers FROM found WHERE left_alone IS NULL "
+    "ORDER BY identity, topic, partition"
+)
+
+_Row = tuple[bytes, bytes, str, bytes | None, bytes | None, str]
+
+FOREIGN = "of another publication, or of what this one does not select"
+SHARED = "of several publications alike, so that nobody can tell whose they are"
+
+
+class Gathered(NamedTuple):
+    """What the topics hold of one identity.
+
+    Attributes:
+        identity, entity_hash: as state has them.
+        topics: where it is.
+        key: of its records.
+        content: its content hash; None where topics differ, or where no value tells it.
+        references: of a structure.
+    """
+
+    identity: bytes
+    entity_hash: bytes
+    topics: tuple[str, ...]
+    key: bytes | None
+    content: bytes | None
+    references: tuple[str, ...]
+
+
+class Gathering:
+    """Takes records, each partition in its order, then gives what is there of each identity.
+
+    Args:
+        database: an empty one.
+        owner: tells the publication's own records.
+        others: tell those of publications that may send to the same topics.
+        read: tells what values hold.
+    """
+
+    def __init__(self, database: sqlite3.Connection, owner: Owner, others: Sequence[Owner], read: ValueReader) -> None:
+        self._database, self._owner, self._others, self._read = database, owner, others, read
+        self._database.executescript(_SCHEMA)
+
+    def know(self, identity_hashes: Iterable[bytes]) -> None:
+        """Identities that state holds already: nothing is made of them."""
+        self._database.executemany("INSERT OR IGNORE INTO known VALUES (?)", ((each,) for each in identity_hashes))
+
+    def take(self, record: ReplicaRecord) -> None:
+        """One record."""
+        place = place_of(record.topic, record.key)
+        if record.value is None:
+            self._database.execute("DELETE FROM found WHERE place = ? AND partition = ?", (place, record.partition))
+            return
+        owned = self._owner.of(record)
+        if owned is None or any(other.of(record) is not None for other in self._others):
+            why = FOREIGN if owned is None else SHARED
+            self._database.execute(_FOUND, (place, record.partition, *(None,) * 6, why))
+            return
+        told = self._read(record.value)
+        row = (record.topic, record.key, *owned, told.content, json.dumps(told.references), None)
+        self._database.execute(_FOUND, (place, record.partition, *row))
+
+    def left_alone(self) -> dict[str, int]:
+        """How many keys were left alone, by reason."""
+        rows = self._database.execute(
+            "SELECT left_alone, COUNT(*) FROM found WHERE left_alone IS NOT NULL GROUP BY 1 ORDER BY 1"
+        )
+        return {str(why): int(count) for why, count in rows}
+
+    def known(self) -> int:
+        """How many identities state holds already."""
+        return int(self._database.execute("SELECT COUNT(*) FROM known").fetchone()[0])
+
+    def identities(self) -> Iterator[Gathered]:
+        """What the topics hold of each identity that state does not know, in order."""
+        for identity, rows in groupby(self._database.execute(_ROWS), key=lambda row: bytes(row[0])):
+            if not self._is_known(identity_hash(identity)):
+                yield self._gathered(identity, list(rows))
+
+    def _is_known(self, hashed: bytes) -> bool:
+        return self._database.execute("SELECT 1 FROM known WHERE identity_hash = ?", (hashed,)).fetchone() is not None
+
+    def _gathered(self, identity: bytes, rows: Sequence[_Row]) -> Gathered:
+        topics = dict.fromkeys(row[2] for row in rows)
+        fixed = tuple(topic for topic in self._owner.topics if topic in topics)
+        contents = {row[4] for row in rows}
+        # What one topic lacks has to be sent to all of them.
+        told = contents.pop() if len(contents) == 1 and len(fixed) == len(self._owner.topics) else None
+        *_, (_, entity_hash, _, key, _, refers) = rows
+        return Gathered(identity, entity_hash, fixed or tuple(topics), key, told, tuple(json.loads(refers)))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
 from typing import Final
 
@@ -17,27 +17,56 @@ from contexture.errors import ConfigurationError, DefectError, RetriableError
 from contexture.kafka import ReplicaRecord
 from contexture.operations.scratch import scratch_database
 from contexture.operations.verification.answerable import check_answerable
-from contexture.operations.verification.archive import Archive
-from contexture.operations.verification.findings import Kind, Verification
-from contexture.operations.verification.keyed import BASELINE, ELSEWHERE, MOVING, REMOVED, WITHHELD
-from contexture.operations.verification.known_keys import known_keys, published_since
-from contexture.operations.verification.replica_topics import Cut, ReplicaTopics
-from contexture.operations.verification.source_comparison import EXTRA, MISSING, SourceComparison, Suspect
-from contexture.operations.verification.source_view import Met, SourceView
-from contexture.operations.verification.suspects import (
+from contexture.operations.verification.broker_view import open_broker_view
+from contexture.operations.verification.comparison import BASELINE, ELSEWHERE, MOVING, REMOVED, WITHHELD
+from contexture.operations.verification.expected import Archive
+from contexture.operations.verification.registry_view import open_registry_view
+from contexture.operations.verification.result import Kind, Verification
+from contexture.operations.verification.source_comparison import (
     ABSENT,
     BEHIND,
     CHANGED,
+    EXTRA,
     HELD_BACK,
+    MISSING,
+    SourceComparison,
+    Suspect,
     count_kinds,
     kind_of,
+    known_keys,
+    published_since,
     sample_suspects,
 )
-from contexture.operations.verification.verifying import BACKFILLED, Report
+from contexture.operations.verification.source_view import Met, SourceView
+from contexture.operations.verification.topics import Cut, ReplicaTopics
+from contexture.operations.verification.verify import BACKFILLED, Report
 from contexture.publications import Publication
+from contexture.sources.ngsi import BrokerConnection
+from contexture.sources.sdmx.registry import RegistryConnection
 from contexture.storage.home import Storage
 from contexture.storage.replay import BACKFILL_HEADER
 from contexture.storage.state import StatePointer
+
+
+def open_source_view(
+    publication: Publication, connection: BrokerConnection | RegistryConnection
+) -> AbstractContextManager[SourceView]:
+    """Returns what opens the source of a publication, and closes it.
+
+    Args:
+        publication: whose source.
+        connection: the broker's or the registry's, as `source.kind` says.
+
+    Raises:
+        ConfigurationError: the publication cannot be compared with its source.
+    """
+    check_answerable(publication)
+    if publication.source.kind == "sdmx" and isinstance(connection, RegistryConnection):
+        return open_registry_view(publication, connection)
+    if publication.source.kind == "ngsi" and isinstance(connection, BrokerConnection):
+        return open_broker_view(publication, connection)
+    raise DefectError("the connection is not of the source's kind", next_step="report this")
+
 
 _REPORT_EVERY: Final = 100_000
 _TRIES: Final = 3

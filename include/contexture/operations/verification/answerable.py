@@ -1,9 +1,9 @@
-"""Which publications can be compared with their source at all."""
+"""Which publications can be compared with their source."""
 
 from __future__ import annotations
 
 from contexture.errors import ConfigurationError
-from contexture.operations.verification.verifying import basis_of
+from contexture.operations.verification.verify import basis_of
 from contexture.publications import Publication
 from contexture.sources.sdmx.registry import splittable
 

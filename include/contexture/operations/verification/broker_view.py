@@ -15,10 +15,9 @@ import orjson
 from contexture.errors import RejectedError
 from contexture.events import AttributeName, ContextIdentity, content_hash, identity_key
 from contexture.kafka import ReplicaRecord
-from contexture.operations.verification.broker_queries import queries_of
-from contexture.operations.verification.contents import canonical_hash
-from contexture.operations.verification.headers import (
+from contexture.operations.verification.contents import (
     OWN_HEADERS,
+    canonical_hash,
     event_time_ms,
     foreign_headers,
     parse_time,
@@ -45,6 +44,29 @@ from contexture.sources.ngsi.broker import Page
 from contexture.sources.ngsi.entity_head import moment
 from contexture.sources.ngsi.rules import RuleOptions, check_entity, unreadable
 from contexture.sources.ngsi.rules.values import with_numbers
+
+
+def queries_of(publication: Publication) -> Iterator[EntityQuery]:
+    """Gives a query for each service path, along the time of creation, which never moves."""
+    source = publication.source
+    # Scopes of NGSI-LD are selected at once, because an entity may have several.
+    paths = (",".join(source.service_path),) if source.api == "ngsi-ld" else source.service_path
+    for path in paths:
+        yield EntityQuery(
+            service_path=path,
+            types=source.types,
+            ids=source.ids,
+            id_pattern=source.id_pattern,
+            type_pattern=source.type_pattern,
+            q=source.query,
+            mq=source.metadata_query,
+            attributes=source.attributes,
+            georel=source.georel,
+            geometry=source.geometry,
+            coords=source.coords,
+            page_size=source.page_size,
+        )
+
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)

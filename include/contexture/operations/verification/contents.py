@@ -1,15 +1,18 @@
-"""The content hash of a record's value, in the forms that hold the whole content: equal to that of state."""
+"""The content hash of a record's value, in the forms that have the whole content; Contexture's own headers."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import UTC, datetime
 from hashlib import blake2b, sha256
 from io import BytesIO
 from itertools import islice
 from typing import Final
 
 from contexture.events import content_hash, parse_json
+from contexture.kafka import ReplicaRecord
 from contexture.publications import Publication
+from contexture.storage.schemas import EVENT_TIME_HEADER
 
 ContentReader = Callable[[bytes], bytes]
 """Gives the content hash of a value; what can't be read is equal to nothing."""
@@ -99,3 +102,31 @@ def _structure_in_event(value: bytes) -> bytes:
 
 def _structure(value: bytes) -> bytes:
     return told_structure(value)[0]
+
+
+OWN_HEADERS: Final = ("contexture-", "contexture_")
+"""What names of Contexture's own marks begin with, such as that of a backfill: a source says nothing of them."""
+
+
+def foreign_headers(record: ReplicaRecord) -> bool:
+    """Returns whether a record has a header that is no mark of Contexture's own."""
+    return any(not name.startswith(OWN_HEADERS) for name, _ in record.headers)
+
+
+def parse_time(text: str | None) -> datetime | None:
+    """Returns a moment in UTC; None where a text is none."""
+    try:
+        return datetime.fromisoformat(text).astimezone(UTC) if text else None
+    except ValueError:
+        return None
+
+
+def record_time_ms(record: ReplicaRecord) -> int | None:
+    """Returns a record's own time, in milliseconds since 1970."""
+    return record.timestamp_ms
+
+
+def event_time_ms(record: ReplicaRecord) -> int | None:
+    """Returns the time in the header of a history's record, in milliseconds since 1970; None where it has none."""
+    text = dict(record.headers).get(EVENT_TIME_HEADER) or b""
+    return int(text) if text.isdigit() else None

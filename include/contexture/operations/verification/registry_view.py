@@ -12,8 +12,7 @@ from typing import Final
 
 from contexture.errors import RejectedError, RetriableError
 from contexture.kafka import ReplicaRecord
-from contexture.operations.verification.contents import told_structure
-from contexture.operations.verification.headers import OWN_HEADERS, foreign_headers, parse_time
+from contexture.operations.verification.contents import OWN_HEADERS, foreign_headers, parse_time, told_structure
 from contexture.operations.verification.source_view import Difference, ExpectedRecord, HeldBack, Met, SourceHealth
 from contexture.publications import Publication
 from contexture.records.cloudevents.change_events import Occasion

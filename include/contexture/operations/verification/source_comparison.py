@@ -6,12 +6,16 @@ Both sides lie in one SQLite database of a temporary file, hashes instead of bod
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Collection, Iterable, Iterator
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
 
 from contexture.kafka import ReplicaRecord
 from contexture.operations.verification.contents import place_of
+from contexture.operations.verification.result import SAMPLES, Kind, Sample, shown_name
 from contexture.operations.verification.source_view import ExpectedRecord, HeldBack, Met, SourceView
+from contexture.storage.home import Storage
+from contexture.storage.state import State, StatePointer
 
 _SCHEMA: Final = """
 CREATE TABLE met (walk INT, entity BLOB, PRIMARY KEY (walk, entity)) WITHOUT ROWID;
@@ -201,3 +205,80 @@ FROM live LEFT JOIN expected USING (place) LEFT JOIN known USING (place)
 WHERE expected.place IS NULL
 ORDER BY 3, 1
 """
+
+
+CHANGED: Final = "changed while it was read: a second look found it equal, or changed again"
+BEHIND: Final = "changed in the source after the last concluded run, which the next run publishes"
+ABSENT: Final = "absent from the source in one run: its tombstone follows when a second run finds it absent"
+HELD_BACK: Final = "quarantined: topics keep what they had of it"
+
+_DETAILS: Final[Mapping[str, str]] = {
+    MISSING: "the source holds it, and no record or a tombstone is the last of its key",
+    SCATTERED: "its key has values in several partitions",
+    "body": "the source holds another body",
+    "headers": "its headers are not those of the source's content",
+    "time": "its time is not the source's time of change",
+}
+_STRANGE: Final = "neither the source nor state has it: its tombstone is missing, or another writer made it"
+_UNDELETED: Final = "the source no longer has it; state holds it until two runs have found it absent"
+
+
+def kind_of(suspect: Suspect) -> Kind:
+    """Returns the kind of a difference, in the words of `Verification`."""
+    match suspect.verdict:
+        case "missing":
+            return "missing"
+        case "extra":
+            return "extra"
+        case "scattered":
+            return "order"
+        case _:
+            return "different"
+
+
+def count_kinds(suspects: list[Suspect], more: Counter[Kind]) -> dict[Kind, int]:
+    """Returns how many differences there are of each kind, with those of which only the number is known."""
+    counted = Counter(map(kind_of, suspects)) + more
+    kinds: tuple[Kind, ...] = ("missing", "extra", "different", "order")
+    return {kind: counted[kind] for kind in kinds}
+
+
+def sample_suspects(suspects: list[Suspect]) -> Iterator[Sample]:
+    """Gives the first few differences of each kind, with what each means."""
+    shown: Counter[Kind] = Counter()
+    for suspect in suspects:
+        kind = kind_of(suspect)
+        shown[kind] += 1
+        if shown[kind] <= SAMPLES:
+            strange = _STRANGE if suspect.entity is None else _UNDELETED
+            detail = _DETAILS.get(suspect.verdict, strange)
+            name = shown_name(suspect.name if suspect.name is not None else suspect.key)
+            yield Sample(kind=kind, topic=suspect.topic, partition=suspect.partition, name=name, detail=detail)
+
+
+KnownKey = tuple[str, bytes | None, bytes, bytes | None, bool]
+"""Topic, key, identity key, the entity's identity key, and whether the last run has found it absent."""
+
+
+def known_keys(storage: Storage, publication: str, pointer: StatePointer, view: SourceView) -> Iterator[KnownKey]:
+    """Gives every key of a generation of state.
+
+    Raises:
+        RetriableError: its files are no longer there, because runs have moved on.
+    """
+    columns = ["identity", "topics", "key", "missing_since"]
+    for piece in State(storage, publication).reader(pointer).pieces(columns):
+        for name, topics, key, since in zip(*(piece.column(each).to_pylist() for each in columns), strict=True):
+            entity = view.entity_of(name)
+            yield from ((topic, key, name, entity, since is not None) for topic in topics)
+
+
+def published_since(storage: Storage, publication: str, before: StatePointer, now: StatePointer) -> Iterator[bytes]:
+    """Gives what stands for the keys that runs have published between two generations; errors as `known_keys`."""
+    if now.generation == before.generation:
+        return
+    columns = ["topics", "key", "sequence"]
+    for piece in State(storage, publication).reader(now).pieces(columns):
+        for topics, key, sequence in zip(*(piece.column(each).to_pylist() for each in columns), strict=True):
+            if sequence > before.sequence:
+                yield from (place_of(topic, key) for topic in topics)

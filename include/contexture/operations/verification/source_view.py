@@ -1,4 +1,4 @@
-"""What a source holds, as the records that topics should hold of it."""
+"""A source as the records that topics should hold of it: which publications have one, and opening it."""
 
 from __future__ import annotations
 

@@ -16,10 +16,9 @@ from builders.replica_topics import MemoryTopics
 from builders.states import Held, state_table, write_files
 from contexture.errors import ConfigurationError
 from contexture.events import ContextIdentity, content_hash, identity_hash, identity_key, parse_json
-from contexture.operations.recovery import rebuilding as recovery
-from contexture.operations.recovery.gathering import FOREIGN, SHARED
-from contexture.operations.recovery.rebuilding import RebuiltState, rebuilding
-from contexture.operations.recovery.rows import UNTOLD, write_rows
+from contexture.operations.recovery import state as recovery
+from contexture.operations.recovery.ownership import FOREIGN, SHARED
+from contexture.operations.recovery.state import UNTOLD, RebuiltState, rebuilding, write_rows
 from contexture.publications import Publication
 from contexture.sending import LedgerEntry
 from contexture.storage.home import Storage

@@ -18,9 +18,9 @@ from contexture.errors import ConfigurationError, RetriableError
 from contexture.kafka import ReplicaRecord
 from contexture.operations.verification.against_source import verify_against_source
 from contexture.operations.verification.answerable import check_answerable
-from contexture.operations.verification.findings import Verification
+from contexture.operations.verification.result import Verification
+from contexture.operations.verification.source_comparison import BEHIND, CHANGED, HELD_BACK
 from contexture.operations.verification.source_view import Difference, ExpectedRecord, HeldBack, Met, SourceHealth
-from contexture.operations.verification.suspects import BEHIND, CHANGED, HELD_BACK
 from contexture.storage.conclusion import conclude
 from contexture.storage.home import Storage
 from contexture.storage.outboxes import Outboxes

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders.replicas import TOPIC, Change, compared, content_of, held, histories, records, value
-from contexture.operations.verification.findings import Sample
-from contexture.operations.verification.keyed import (
+from contexture.operations.verification.comparison import (
     BASELINE,
     ELSEWHERE,
     MOVING,
@@ -20,6 +19,7 @@ from contexture.operations.verification.keyed import (
     KeyedComparison,
     Outcome,
 )
+from contexture.operations.verification.result import Sample
 
 NOTHING = {"missing": 0, "extra": 0, "different": 0, "order": 0}
 CARS = [Change("a", "1", 1), Change("b", "1", 1), Change("a", "2", 2), Change("c", "3", 2), Change("c", None, 3)]

@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contexture.operations.verification.keyed import MOVING, REMOVED, Found, Outcome
-from contexture.operations.verification.recorded import OLDER, RecordComparison, Sent
+from contexture.operations.verification.comparison import MOVING, OLDER, REMOVED, Found, Outcome, RecordComparison, Sent
 
 NOTHING = {"missing": 0, "extra": 0, "different": 0, "order": 0}
 LINES = [Sent("cars", None, f"line{number}".encode(), 1 + number // 4, number % 2) for number in range(8)]

@@ -17,10 +17,9 @@ from contexture.errors import ConfigurationError, RetriableError
 from contexture.events import content_hash, parse_json
 from contexture.monitoring import Journal, ProducerStore
 from contexture.monitoring.alerts import AlertKind, kind_of
-from contexture.operations.verification import report
-from contexture.operations.verification.keyed import MOVING, REMOVED, WITHHELD
-from contexture.operations.verification.reporting import verify_and_report
-from contexture.operations.verification.verifying import BACKFILLED, basis_of, verify
+from contexture.operations.verification.comparison import MOVING, REMOVED, WITHHELD
+from contexture.operations.verification.report import verify_and_report
+from contexture.operations.verification.verify import BACKFILLED, basis_of, verify
 from contexture.publications import Publication
 from contexture.sending import LedgerEntry
 from contexture.storage.conclusion import conclude
@@ -299,7 +298,7 @@ def test_the_outcome_is_kept_as_report_and_row(city: City) -> None:
     assert "<script" not in page
     assert "http:" not in page.replace("http-equiv", "")
     assert "https:" not in page, "it needs no network"
-    assert report.last(city.storage, "vehicles") == reported.found
+    assert verify.last(city.storage, "vehicles") == reported.found
     row = store.last_verification("vehicles")
     assert row is not None
     assert (row.equal, row.missing, row.held, row.told) == (False, 1, 2, reported.found.told)
@@ -316,7 +315,7 @@ def test_the_oldest_reports_go(city: City) -> None:
     found = city.verified()
 
     for minute in range(35):
-        report.write(city.storage, found.model_copy(update={"verified_at": NOW.replace(minute=minute)}))
+        verify.write(city.storage, found.model_copy(update={"verified_at": NOW.replace(minute=minute)}))
 
     kept = city.storage.folders("vehicles/verification")
     assert len(kept) == 30
@@ -324,4 +323,4 @@ def test_the_oldest_reports_go(city: City) -> None:
 
 
 def test_without_a_report_there_is_no_last_one(city: City) -> None:
-    assert report.last(city.storage, "vehicles") is None
+    assert verify.last(city.storage, "vehicles") is None

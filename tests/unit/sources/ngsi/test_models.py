@@ -11,7 +11,7 @@ import pytest
 
 from contexture.errors import ConfigurationError
 from contexture.events import parse_json
-from contexture.ngsi.models.vendoring import vendor
+from contexture.operations.actions.vendor_models import vendor
 from contexture.publications.loading import discover, load_publication_file
 from contexture.sources.ngsi import parse_entity
 from contexture.sources.ngsi.json_schema import ModelSchemas, key_values

@@ -14,9 +14,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from builders.outboxes import outbox, publication, records
-from contexture.cli.airflow_access import AirflowAccess
 from contexture.errors import ConfigurationError, ContextureError, DefectError, RetriableError
 from contexture.kafka.keytool import Keytool
+from contexture.operations.airflow_client import AirflowAccess
 from contexture.publications.cygnus_names import GroupingRules, NameMappings
 from contexture.publications.problems import without_secrets
 from contexture.records.cloudevents import CloudEventError, decode

@@ -1,0 +1,125 @@
+"""One outbox for people: its history, its counts, what it quarantined, and what to do next."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow.parquet as pq
+from pydantic import ValidationError
+
+from contexture.operations.environment import Found
+from contexture.storage.delivery import AttemptLog, SendAttempts
+from contexture.storage.home import Storage
+from contexture.storage.manifests import Document, ExpectationResult, Manifest, Verdict
+from contexture.storage.outboxes import Outboxes
+
+SAMPLES_OF_A_RULE = 3
+_IDENTITY = ("path", "id", "type")
+
+
+class RefusedRule(Document):
+    """What one rule holds back: how many rows, and a few identities (service path, id, type), never bodies."""
+
+    rule: str
+    severity: str
+    rows: int
+    samples: tuple[str, ...]
+
+
+class OutboxStory(Document):
+    """Everything a person needs to decide about an outbox."""
+
+    publication: str
+    outbox: str
+    status: str
+    sequence: int
+    sends: tuple[SendAttempts, ...]
+    steps: tuple[Mapping[str, str], ...]
+    manifest: Manifest
+    topics: Mapping[str, int]
+    refused: tuple[RefusedRule, ...]
+    failed: tuple[ExpectationResult, ...]
+    report: str | None
+    next_step: str
+
+
+def tell(found: Found) -> OutboxStory:
+    """The story of an outbox, read from its files."""
+    owner, status = found.outboxes, found.status
+    storage, folder = owner.storage, owner.folder
+    manifest = owner.manifest(status.outbox)
+    page = f"{folder.report(status.outbox)}/index.html"
+    return OutboxStory(
+        publication=found.publication,
+        outbox=status.outbox,
+        status=status.status,
+        sequence=status.sequence,
+        sends=AttemptLog(storage, found.publication).of_outbox(status.outbox),
+        steps=tuple(
+            {"at": step.at.isoformat(timespec="seconds"), "status": step.status, "reason": step.reason}
+            for step in status.steps
+        ),
+        manifest=manifest,
+        topics=_topics(owner, status.outbox),
+        refused=_refused(storage, folder.quarantine(status.outbox)),
+        failed=_failed(owner, status.outbox),
+        report=storage.uri(page) if storage.exists(page) else None,
+        next_step=next_step(found, backfill=manifest.mode == "backfill", baseline=manifest.baseline),
+    )
+
+
+def next_step(found: Found, *, backfill: bool, baseline: bool = False) -> str:
+    """What a person can do about an outbox where it stands."""
+    outbox, dag = found.status.outbox, f"publish_{found.publication}"
+    if found.status.status == "prepared":
+        return f"wait for the quality gate of its run; if that run has ended, start {dag}: it rejects it and reads anew"
+    if found.status.status == "approved":
+        again = "clear the backfill's publish task" if backfill else f"start {dag}: it sends this outbox first"
+        return (
+            f"correct what its tasks report and {again}; to give it up: contexture outbox abandon {outbox} --reason …"
+        )
+    if found.status.status == "rejected":
+        return f"see the report, correct the source or the publication's quality section, and start {dag}"
+    if found.status.status == "abandoned":
+        return "nothing: abandoned outboxes are never sent"
+    if baseline:
+        return f"nothing: it goes on with the registry's next change; to send all there is, start {dag} in mode full"
+    return "nothing: all of it is in Kafka"
+
+
+def _topics(owner: Outboxes, outbox: str) -> dict[str, int]:
+    path = owner.folder.topics(outbox)
+    if not owner.storage.exists(path):
+        return {}
+    rows = _table(owner.storage, path, ["topic", "records"]).to_pylist()
+    return {row["topic"]: row["records"] for row in sorted(rows, key=lambda row: (-row["records"], row["topic"]))}
+
+
+def _refused(storage: Storage, folder: str) -> tuple[RefusedRule, ...]:
+    rows: Counter[tuple[str, str]] = Counter()
+    samples: dict[tuple[str, str], dict[str, None]] = {}
+    for name in storage.files(folder, ".parquet"):
+        for row in _table(storage, f"{folder}/{name}", [*_IDENTITY, "rule", "severity"]).to_pylist():
+            key = (row["rule"], row["severity"])
+            rows[key] += 1
+            shown = samples.setdefault(key, {})
+            if len(shown) < SAMPLES_OF_A_RULE:
+                shown[" ".join(str(row[part] or "?") for part in _IDENTITY)] = None
+    return tuple(
+        RefusedRule(rule=rule, severity=severity, rows=rows[rule, severity], samples=tuple(samples[rule, severity]))
+        for rule, severity in sorted(rows)
+    )
+
+
+def _failed(owner: Outboxes, outbox: str) -> tuple[ExpectationResult, ...]:
+    try:
+        return Verdict.model_validate_json(owner.storage.read(owner.folder.verdict(outbox))).failures
+    except (FileNotFoundError, ValidationError):
+        # No verdict, no failures: the outbox was not judged yet, or its report is gone.
+        return ()
+
+
+def _table(storage: Storage, path: str, columns: list[str]) -> Any:
+    return pq.read_table(storage.path(path), columns=columns, filesystem=storage.filesystem, partitioning=None)

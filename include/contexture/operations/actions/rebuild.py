@@ -1,0 +1,286 @@
+"""Rebuilding what was lost: a ledger, the state, or the operational tables of publications."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from contexture.errors import ConfigurationError
+from contexture.kafka import TopicFilter
+from contexture.kafka.admin import TopicAdmin
+from contexture.kafka.broker_wait import Patience
+from contexture.monitoring import ProducerStore
+from contexture.monitoring.rows import TransactionRow, TransactionStatus
+from contexture.operations import environment
+from contexture.operations.actions.connection_check import settings_of
+from contexture.operations.environment import DEFAULT_FOLDER, FOLDER_VARIABLE, named_publication
+from contexture.operations.recovery.checks import candidates, check_differences, check_rebuildable
+from contexture.operations.recovery.state import Rebuilding, RebuiltState, rebuilding
+from contexture.operations.verification.topics import KafkaTopics
+from contexture.publications import Publication, discover, load_publications
+from contexture.sending import Ledger, LedgerEntry, SenderNames
+from contexture.sending.ledger import ledger_history
+from contexture.sending.ledger_rebuild import RebuiltShard, planned_rebuild, write_rows
+from contexture.storage.delivery import AttemptLog, LedgerSeen, committed_shards, ledger_seen, note_ledger, note_rows
+from contexture.storage.home import Storage
+from contexture.storage.manifests import ShardManifest
+from contexture.storage.outboxes import Outboxes
+
+_WAIT_SECONDS = 60.0
+_HALF = "being rebuilt"
+
+
+@dataclass(frozen=True, slots=True)
+class LostLedger:
+    """A ledger that is to be rebuilt.
+
+    Attributes:
+        publication: whose.
+        storage: the home.
+        how: in which way it is lost.
+        shards: what it will say.
+    """
+
+    publication: Publication
+    storage: Storage
+    how: str
+    shards: tuple[RebuiltShard, ...]
+
+    @property
+    def topic(self) -> str:
+        """Its name in Kafka."""
+        return _names(self.publication).ledger_topic
+
+
+def lost_ledger(name: str, progress: Callable[[str], None], *, assume_sent: bool) -> LostLedger:
+    """Looks at a publication's ledger, and finds what it should say.
+
+    Raises:
+        ConfigurationError: no such publication or connection, or the ledger is not lost.
+        BrokersAwayError: the brokers are silent.
+    """
+    publication, storage = named_publication(name, None), environment.open_home()
+    settings = settings_of(publication.publish.connection)
+    how = _how_lost(_ledger(publication, progress), storage, name)
+    return LostLedger(publication, storage, how, planned_rebuild(settings, storage, name, assume_sent=assume_sent))
+
+
+def rebuild_ledger(lost: LostLedger, progress: Callable[[str], None]) -> None:
+    """Writes it, and notes that it is the publication's ledger from now on."""
+    publication, ledger = lost.publication, _ledger(lost.publication, progress)
+    rows = {each.shard: each.entry for each in lost.shards if each.entry is not None}
+    settings, patience = settings_of(publication.publish.connection), Patience(_WAIT_SECONDS, progress)
+    seen = ledger_seen(lost.storage, publication.name)
+    if seen is not None:
+        # Until every row is there it stays lost, for runs and for this command: a shard without one would be sent anew.
+        note_ledger(lost.storage, publication.name, seen.model_copy(update={"topic_id": _HALF}))
+    write_rows(settings, _names(publication), ledger, rows, shards=len(lost.shards), patience=patience)
+    topic_id = ledger.topic_id()
+    if seen is not None and topic_id is not None:
+        note_rows(lost.storage, publication.name, topic_id, rows)
+        note_ledger(lost.storage, publication.name, LedgerSeen(cluster=seen.cluster, topic_id=topic_id))
+
+
+def _how_lost(ledger: Ledger, storage: Storage, publication: str) -> str:
+    seen = ledger_seen(storage, publication)
+    committed = frozenset[int]() if seen is None else committed_shards(storage, publication, seen.topic_id)
+    standing = ledger.standing()
+    if standing.topic_id is None:
+        return "is not there"
+    if seen is not None and seen.topic_id != standing.topic_id:
+        return "was removed and made again"
+    if not standing.shards:
+        return "holds nothing"
+    missing = committed - standing.shards
+    if missing:
+        return f"holds nothing of shards {', '.join(map(str, sorted(missing)))}"
+    raise ConfigurationError(
+        f"the ledger {ledger.topic} is not lost: it says how far {len(standing.shards)} shards got",
+        next_step="nothing: runs go on by it",
+    )
+
+
+def _names(publication: Publication) -> SenderNames:
+    return SenderNames(publication.name, publication.publish.transactional_id_prefix)
+
+
+def _ledger(publication: Publication, progress: Callable[[str], None]) -> Ledger:
+    patience = Patience(_WAIT_SECONDS, progress)
+    return Ledger(settings_of(publication.publish.connection), _names(publication), patience=patience)
+
+
+@contextmanager
+def opened(
+    name: str, pattern: str | None, *, only_differences: bool, report: Callable[[str], None]
+) -> Iterator[tuple[Rebuilding, RebuiltState]]:
+    """The topics of a publication, read, and the state that can be made of them; raises as `rebuilding`.
+
+    Args:
+        name: of the publication.
+        pattern: of the topics to read; None for those that may hold its records.
+        only_differences: the run that follows is to send only what differs.
+        report: gets a sentence now and then.
+
+    Raises:
+        ConfigurationError: there is no such publication or connection, or its state can't be made from topics.
+    """
+    known = _publications()
+    if name not in known:
+        raise ConfigurationError(
+            f"there is no publication {name}",
+            next_step=f"choose among: {', '.join(sorted(known))}, or set {FOLDER_VARIABLE} as Airflow has it",
+        )
+    publication = known[name]
+    check_rebuildable(publication)
+    if only_differences:
+        check_differences(publication)
+    settings = settings_of(publication.publish.connection)
+    listed = TopicAdmin(settings, Patience(_WAIT_SECONDS)).listed()
+    names = TopicFilter(pattern).chosen(listed) if pattern else candidates(publication, listed)
+    topics, others = KafkaTopics(settings, publication), [each for each in known.values() if each.name != name]
+    with rebuilding(environment.open_home(), publication, topics, names, others=others, report=report) as made:
+        yield made
+
+
+def _publications() -> dict[str, Publication]:
+    folder = Path(os.environ.get(FOLDER_VARIABLE) or DEFAULT_FOLDER)
+    return {publication.name: publication for publication in load_publications(folder)}
+
+
+_CLAIM = -1
+
+Shard = tuple[str, int]
+"""An outbox and its shard."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rebuilt:
+    """What stands in the tables again.
+
+    Attributes:
+        sent: transactions that the ledger tells.
+        pending: transactions of approved outboxes that are still to be sent, as far as is known.
+        attempts: shards of which a send has failed.
+    """
+
+    publication: str
+    sent: int
+    pending: int
+    attempts: int
+
+
+def rebuild_tables(
+    store: ProducerStore, storage: Storage, publication: str, ledger: Iterable[tuple[int, LedgerEntry]]
+) -> Rebuilt:
+    """Writes what ledger and storage tell of a publication into the tables; a second time changes nothing.
+
+    Rows that are there already and that neither tells stay. Runs are not told again: Airflow has them, and neither
+    ledger nor storage keep what they were called.
+
+    Args:
+        store: the tables.
+        storage: the home.
+        publication: its name.
+        ledger: shards and rows, those of a shard in order.
+
+    Raises:
+        RetriableError: the database or the storage did not answer.
+    """
+    pending = _begun(store, storage, publication)
+    last: dict[Shard, LedgerEntry] = {}
+    sent = 0
+    for shard, entry in ledger:
+        if entry.transaction == _CLAIM:
+            continue
+        store.transaction_is(_sent(publication, shard, entry), put_aside=len(entry.dead_letters))
+        last[entry.outbox, shard] = entry
+        sent += 1
+    left = sum(_left(store, publication, place, part, last.get(place)) for place, part in pending.items())
+    return Rebuilt(publication, sent, left, _attempts(store, storage, publication))
+
+
+def _begun(store: ProducerStore, storage: Storage, publication: str) -> dict[Shard, ShardManifest]:
+    """The shards of approved outboxes; all that they tell of a registry is pending for now."""
+    found: dict[Shard, ShardManifest] = {}
+    outboxes = Outboxes(storage, publication)
+    for status in outboxes.pending():
+        if status.status == "approved":
+            parts = {(status.outbox, each.shard): each for each in outboxes.manifest(status.outbox).shards}
+            found |= {place: part for place, part in parts.items() if part.records}
+    for (outbox, shard), part in found.items():
+        if part.registry:
+            store.shard_begins(publication, outbox, shard, part.registry)
+    return found
+
+
+def _left(store: ProducerStore, publication: str, place: Shard, part: ShardManifest, last: LedgerEntry | None) -> int:
+    """How many transactions of a shard are still to be sent, as far as is known; the next one is noted."""
+    done = last.transaction + 1 if last else 0
+    if part.registry:
+        return max(0, len(part.registry) - done)
+    if last is not None and last.position >= part.records:
+        return 0
+    outbox, shard = place
+    now = datetime.now(UTC)
+    row = TransactionRow(publication, outbox, shard, done, TransactionStatus.PENDING, 0, 0, 0, None, None, now)
+    store.transaction_is(row)
+    return 1
+
+
+def _sent(publication: str, shard: int, entry: LedgerEntry) -> TransactionRow:
+    return TransactionRow(
+        publication=publication,
+        outbox=entry.outbox,
+        shard=shard,
+        number=entry.transaction,
+        status=TransactionStatus.SENT,
+        records=entry.records,
+        bytes=entry.bytes,
+        position=entry.position,
+        source_transaction=entry.source_transaction,
+        message=None,
+        updated_at=entry.at,
+        source_deletions=entry.source_deletions,
+    )
+
+
+def _attempts(store: ProducerStore, storage: Storage, publication: str) -> int:
+    log, outboxes = AttemptLog(storage, publication), Outboxes(storage, publication)
+    found = [send for outbox in storage.folders(outboxes.folder.outboxes()) for send in log.of_outbox(outbox)]
+    for send in found:
+        store.attempt_is(publication, send)
+    return len(found)
+
+
+def rebuilt(names: Sequence[str]) -> Iterator[Rebuilt]:
+    """Rebuilds the rows of each of the publications; of all that have a good file when none is named.
+
+    Raises:
+        ConfigurationError: there is no such publication, connection or database.
+        RetriableError: brokers, database or storage did not answer.
+    """
+    storage = environment.open_home()
+    store = ProducerStore.of_home(storage.root)
+    if store is None:
+        raise ConfigurationError(
+            "there are no operational tables", next_step="set CONTEXTURE_DATABASE to the URL of a database"
+        )
+    for publication in _chosen(names):
+        history = ledger_history(settings_of(publication.publish.connection), publication.name)
+        yield rebuild_tables(store, storage, publication.name, history)
+    store.close()
+
+
+def _chosen(names: Sequence[str]) -> list[Publication]:
+    folder = Path(os.environ.get(FOLDER_VARIABLE) or DEFAULT_FOLDER)
+    known = {each.publication.name: each.publication for each in discover(folder) if each.publication is not None}
+    if missing := [name for name in names if name not in known]:
+        raise ConfigurationError(
+            f"there is no good publication file for {', '.join(missing)}",
+            next_step=f"name some of {', '.join(sorted(known))}" if known else f"see the files in {folder}",
+        )
+    return [known[name] for name in names or sorted(known)]

@@ -1,0 +1,133 @@
+"""Previewing the topics of structures, from a registry, a file or standard input."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO, Literal, cast
+
+from contexture.errors import ConfigurationError
+from contexture.publications import LoadedPublication, Publication, PublicationError
+from contexture.publications.loading import place
+from contexture.publications.problems import Finding
+
+if TYPE_CHECKING:
+    from contexture.sources.sdmx.registry import RegistryConnection
+
+_STRUCTURES_SHOWN = 20
+
+
+@dataclass(frozen=True, slots=True)
+class StructurePreview:
+    """Where the structures of a registry, or of a message, would go.
+
+    Attributes:
+        origin: what was asked.
+        held: structures in it.
+        selected: those that `source.select` selects.
+        topics: how many of these go to each topic.
+        structures: the first of them with their topics.
+        unrouted: selected, and selected by no route.
+        refused: those whose topic would be illegal, with the reason.
+        clashes: topics that Kafka takes for one name.
+    """
+
+    origin: str
+    held: int
+    selected: int
+    topics: dict[str, int]
+    structures: dict[str, tuple[str, ...]]
+    unrouted: tuple[str, ...]
+    refused: dict[str, str]
+    clashes: tuple[tuple[str, ...], ...]
+
+
+def with_whole_selectors(loaded: LoadedPublication) -> LoadedPublication:
+    """The file as it was loaded, or with the errors of its selectors; the model sees no more than their shape."""
+    publication = loaded.publication
+    if publication is None or publication.source.kind != "sdmx":
+        return loaded
+    from contexture.sources.sdmx.selectors import unreadable
+
+    found = [Finding(where, error.message, error.next_step) for where, error in unreadable(publication)]
+    if not found:
+        return loaded
+    problems = [place(loaded.path, finding) for finding in found]
+    return replace(loaded, publication=None, error=PublicationError(loaded.path, problems))
+
+
+def preview_of_file(publication: Publication, path: Path) -> StructurePreview:
+    """Where the structures of a message would go.
+
+    Raises:
+        ConfigurationError: the file can't be read.
+        StructureMessageError: it holds no structure message that can be split.
+    """
+    from contexture.sources.sdmx import split
+
+    with opened(path) as stream:
+        urns = [artefact.urn for artefact in split(stream) if artefact.urn is not None]
+    return preview(publication, str(path), urns)
+
+
+def preview_of_registry(publication: Publication, connection: RegistryConnection) -> StructurePreview:
+    """Where the structures that a registry holds would go.
+
+    Raises:
+        ContextureError: the registry can't be reached, or refuses.
+    """
+    from contexture.sources.sdmx.registry import open_registry
+
+    # The model leaves a registry no flavour of a broker.
+    flavour = cast("Literal['auto', 'fmr', 'generic']", publication.source.flavour)
+    with open_registry(connection, flavour=flavour) as registry:
+        held = registry.held(publication.source.media_type)
+    return preview(publication, connection.address, list(held.urns))
+
+
+def preview(publication: Publication, origin: str, held: list[str]) -> StructurePreview:
+    """Where these structures would go."""
+    from contexture.records.topics.structure_routes import router
+    from contexture.sources.sdmx import Selector, choose
+
+    selected = choose([Selector.parse(text) for text in publication.source.select], held)
+    routing = router(publication.topics).route(selected, held=held)
+    counted = Counter(topic for topics in routing.topics.values() for topic in topics)
+    return StructurePreview(
+        origin=origin,
+        held=len(held),
+        selected=len(selected),
+        topics=dict(sorted(counted.items())),
+        structures={urn: routing.topics[urn] for urn in list(routing.topics)[:_STRUCTURES_SHOWN]},
+        unrouted=routing.unrouted,
+        refused={urn: str(error) for urn, error in routing.refused.items()},
+        clashes=routing.clashes,
+    )
+
+
+@contextmanager
+def opened(file: Path) -> Iterator[BinaryIO]:
+    """The message as a stream.
+
+    Raises:
+        ConfigurationError: there is no such file, or it can't be read.
+    """
+    if str(file) == "-":
+        yield sys.stdin.buffer
+        return
+    try:
+        stream = file.open("rb")
+    except OSError as error:
+        raise _not_usable(error) from None
+    with stream:
+        yield stream
+
+
+def _not_usable(error: OSError) -> ConfigurationError:
+    return ConfigurationError(
+        f"{error.filename or 'the file'}: {error.strerror}", next_step="check the path and its permissions"
+    )

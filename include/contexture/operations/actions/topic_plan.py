@@ -1,0 +1,101 @@
+"""The topics of publications, as their files and their state name them, compared with those of their clusters."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from contexture.errors import ConfigurationError
+from contexture.kafka import TopicSpec
+from contexture.kafka.topics import TopicChange, TopicsPlan, apply_plan, plan_topics
+from contexture.operations import environment
+from contexture.operations.actions.connection_check import settings_of
+from contexture.operations.environment import DEFAULT_FOLDER, FOLDER_VARIABLE
+from contexture.publications import Publication, load_publications
+from contexture.publications.delivery import KEY_NONE
+from contexture.sending.topics import dead_letter_spec, topic_spec
+from contexture.storage.home import Storage
+from contexture.storage.state import State
+
+_MADE_NAME = "{"
+
+
+@dataclass(slots=True)
+class Wanted:
+    """What the publications of one connection want: their topics, and those whose records have keys."""
+
+    specs: list[TopicSpec] = field(default_factory=list)
+    keyed: set[str] = field(default_factory=set)
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """The plan for one connection; `made`: what was changed, None where only a plan was asked for."""
+
+    connection: str
+    plan: TopicsPlan
+    made: tuple[TopicChange, ...] | None = None
+
+
+def plans(paths: Sequence[Path], progress: Callable[[str], None]) -> list[Planned]:
+    """Compares the topics of publications with those of their clusters.
+
+    Args:
+        paths: publication files or folders; the folder of publications when empty.
+        progress: receives a sentence while brokers are waited for.
+
+    Raises:
+        ConfigurationError: no such file, a file that can't be used, or a connection that isn't there.
+        BrokersAwayError: a cluster did not answer.
+    """
+    found = _wanted(paths).items()
+    return [
+        Planned(each, plan_topics(settings_of(each), want.specs, frozenset(want.keyed), progress=progress))
+        for each, want in found
+    ]
+
+
+def applied(paths: Sequence[Path], progress: Callable[[str], None], *, grow_keyed: bool) -> list[Planned]:
+    """The same, and then makes the changes that can be made. Raises as `plans`, and as `apply_plan`."""
+    return [
+        Planned(each.connection, each.plan, apply_plan(settings_of(each.connection), each.plan, grow_keyed=grow_keyed))
+        for each in plans(paths, progress)
+    ]
+
+
+def _wanted(paths: Sequence[Path]) -> dict[str, Wanted]:
+    given = paths or [Path(os.environ.get(FOLDER_VARIABLE) or DEFAULT_FOLDER)]
+    return wanted(environment.open_home(), _publications(given))
+
+
+def wanted(storage: Storage, publications: Iterable[Publication]) -> dict[str, Wanted]:
+    """What publications want, by the id of their connection: the topics that they name, and those that were sent to."""
+    found: dict[str, Wanted] = {}
+    for publication in publications:
+        want = found.setdefault(publication.publish.connection, Wanted())
+        for topic in topics_of(storage, publication):
+            want.specs.append(topic_spec(publication, topic))
+            if publication.message.key != KEY_NONE:
+                want.keyed.add(topic)
+        want.specs.extend(filter(None, [dead_letter_spec(publication)]))
+    return found
+
+
+def _publications(paths: Iterable[Path]) -> list[Publication]:
+    found = [publication for path in paths for publication in load_publications(path)]
+    if not found:
+        raise ConfigurationError("there is no publication file", next_step="name a folder with .yaml files")
+    return found
+
+
+def topics_of(storage: Storage, publication: Publication) -> list[str]:
+    """The topics that a publication's file names, and those that it has sent to."""
+    wanted = publication.topics
+    routed = (topic for route in wanted.routes for topic in route.topics if _MADE_NAME not in topic)
+    named = set(wanted.topics) | set(routed)
+    state = State(storage, publication.name)
+    for piece in state.reader(state.pointer()).pieces(["topics"]):
+        named.update(piece.column("topics").combine_chunks().flatten().unique().to_pylist())
+    return sorted(named)

@@ -1,0 +1,247 @@
+"""State made again from the topics: what the next runs compare the source with.
+
+Nothing is believed to be gone by it. It says what is there, so that a run that reads the source whole can tell what has
+vanished, under the guards of every run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, Final
+from uuid import uuid4
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from contexture.errors import ConfigurationError
+from contexture.events import identity_hash
+from contexture.operations.recovery.checks import check_differences, check_rebuildable, check_settled, nothing_sent
+from contexture.operations.recovery.ownership import Gathered, Gathering, may_share, owner_of, value_reader
+from contexture.operations.scratch import scratch_database
+from contexture.operations.verification.result import shown_name
+from contexture.operations.verification.topics import Cut, ReplicaTopics
+from contexture.publications import Publication
+from contexture.sending import LedgerEntry
+from contexture.storage.home import Storage
+from contexture.storage.replay import BACKFILL_HEADER
+from contexture.storage.schemas import STATE
+from contexture.storage.state import FORMAT, State, StatePointer
+from contexture.storage.state_updates import advance
+
+UNTOLD: Final = b"\1" * 32
+"""The content hash of what no value tells: no content has it, so that it is sent when it is read again."""
+
+_ROWS_AT_ONCE: Final = 50_000
+
+
+def write_rows(storage: Storage, folder: str, found: Iterable[Gathered], sequence: int) -> None:
+    """Writes what was found as changes of state, into a folder that is not there yet."""
+    rows = (_row(each, sequence) for each in found)
+    with (
+        storage.replacing(f"{folder}/rows.parquet") as path,
+        pq.ParquetWriter(path, STATE, filesystem=storage.filesystem, compression="zstd") as writer,
+    ):
+        while some := list(islice(rows, _ROWS_AT_ONCE)):
+            writer.write_table(pa.Table.from_pylist(some, schema=STATE))
+
+
+def _row(each: Gathered, sequence: int) -> dict[str, Any]:
+    return {
+        "identity_hash": identity_hash(each.identity),
+        "entity_hash": each.entity_hash,
+        "identity": each.identity,
+        "content_hash": each.content or UNTOLD,
+        "topics": each.topics,
+        "key": each.key,
+        # Nobody knows when it was changed: a record's time may be that of its arrival.
+        "modified_at": None,
+        "missing_since": None,
+        "withheld": False,
+        "sequence": sequence,
+        "removed": False,
+        "expires_at": None,
+        "references": each.references or None,
+        "is_final": None,
+    }
+
+
+Report = Callable[[str], None]
+
+_OWES: Final = "state was rebuilt from the topics"
+_SHOWN: Final = 10
+_TELL_EVERY: Final = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class RebuiltState:
+    """What state will hold that it does not hold yet.
+
+    Attributes:
+        publication: its name.
+        topics: how many were read; `missing`: those of the named that are not there, or may not be seen.
+        records: how many were read.
+        held: identities that state holds already.
+        found: identities that are in the topics and that state does not know; `told`: those of them whose content is
+            known too.
+        samples: the first of them, fit to be shown.
+        left_alone: keys of which nothing is made, by reason.
+        sequence: the number that state has then: the greatest that Kafka has seen, or state itself.
+    """
+
+    publication: str
+    topics: int
+    missing: tuple[str, ...]
+    records: int
+    held: int
+    found: int
+    told: int
+    samples: tuple[str, ...]
+    left_alone: dict[str, int]
+    sequence: int
+
+
+class Rebuilding:
+    """Topics that were read, and the state that can be made of them.
+
+    Args:
+        storage: the home.
+        publication: whose state.
+        gathering: what was read.
+        last: the row of the ledger with the greatest sequence.
+    """
+
+    def __init__(self, storage: Storage, publication: Publication, gathering: Gathering, last: LedgerEntry) -> None:
+        self._state = State(storage, publication.name)
+        self._publication = publication
+        self._gathering = gathering
+        self._last = last
+        self._pointer = self._state.pointer()
+        # No number of its own: a number without an outbox is a run whose archive is lost.
+        self.sequence = max(self._pointer.sequence, last.sequence)
+
+    def found(self, cut: Cut, records: int) -> RebuiltState:
+        """What there is, in numbers."""
+        count = told = 0
+        samples: list[str] = []
+        for each in self._gathering.identities():
+            count, told = count + 1, told + (each.content is not None)
+            if count <= _SHOWN:
+                samples.append(shown_name(each.identity))
+        return RebuiltState(
+            publication=self._publication.name,
+            topics=len({topic for topic, _ in cut.ends}),
+            missing=cut.missing,
+            records=records,
+            held=self._gathering.known(),
+            found=count,
+            told=told,
+            samples=tuple(samples),
+            left_alone=self._gathering.left_alone(),
+            sequence=self.sequence,
+        )
+
+    def write(self, *, only_differences: bool = False) -> StatePointer:
+        """Makes it the state. The next run reads the source whole.
+
+        Args:
+            only_differences: it sends only what differs; otherwise everything, as every first run does.
+
+        Raises:
+            ConfigurationError: differences can't be told, or would not be sent.
+            RetriableError: the storage failed; state is as it was.
+        """
+        if only_differences:
+            check_differences(self._publication)
+        self._check_unmoved()
+        generation = self._pointer.generation + 1
+        # A folder of its own: another rebuilding at the same time would take the rows away.
+        folder = self._state.folder.work(f"rebuild-{generation}-{uuid4().hex[:12]}")
+        try:
+            write_rows(self._state.storage, folder, self._gathering.identities(), self.sequence)
+            written = advance(self._state, self._pointer, folder, self.sequence, suffix=f"-rebuilt-{generation}")
+        finally:
+            self._state.storage.remove(folder)
+        pointer = self._pointer.model_copy(
+            update={
+                "generation": generation,
+                "sequence": self.sequence,
+                "outbox": self._pointer.outbox or self._last.outbox,
+                "files": written.files,
+                "rows": written.rows,
+                "identities": written.identities,
+                # A broker is read whole then; a registry's log goes on where it was, for a full run reads all anyway.
+                "watermark": self._pointer.watermark if self._publication.source.kind == "sdmx" else None,
+                "owes_full": self._pointer.owes_full if only_differences else _OWES,
+                "format": FORMAT,
+            }
+        )
+        # Reading and writing took their time.
+        self._check_unmoved()
+        self._state.point(pointer)
+        return pointer
+
+    def _check_unmoved(self) -> None:
+        if self._state.pointer() != self._pointer:
+            raise ConfigurationError(
+                f"the state of {self._publication.name} has moved on meanwhile: a run was concluded, or it was rebuilt",
+                next_step="pause its DAG, wait until nothing of it runs, and rebuild again",
+            )
+
+
+@contextmanager
+def rebuilding(
+    storage: Storage,
+    publication: Publication,
+    topics: ReplicaTopics,
+    names: Sequence[str],
+    *,
+    others: Sequence[Publication] = (),
+    report: Report = lambda sentence: None,
+) -> Iterator[tuple[Rebuilding, RebuiltState]]:
+    """Reads topics, and says what state they make; nothing is written until `Rebuilding.write`.
+
+    Args:
+        storage: the home.
+        publication: whose state is lost, or holds less than the topics.
+        topics: where they are read.
+        names: of the topics that may hold its records.
+        others: publications that may send to the same topics: what they may have sent is left alone.
+        report: gets a sentence now and then.
+
+    Raises:
+        ConfigurationError: its records don't tell their identities, an outbox waits, the ledger says that nothing was
+            ever sent, or a topic may not be read.
+        BrokersAwayError: the brokers are silent.
+    """
+    check_rebuildable(publication)
+    check_settled(storage, publication.name)
+    cut = topics.cut(names)
+    last = max(cut.ledger.values(), key=lambda entry: entry.sequence, default=None)
+    if last is None:
+        raise nothing_sent(publication.name)
+    with scratch_database("contexture-rebuild-") as database:
+        alike = [owner_of(other) for other in others if may_share(publication, other)]
+        gathering = Gathering(database, owner_of(publication), alike, value_reader(publication))
+        state = State(storage, publication.name)
+        for piece in state.reader(state.pointer()).pieces(["identity_hash"]):
+            gathering.know(piece.column("identity_hash").to_pylist())
+        report(f"reading {len(cut.ends)} partitions of {len(names)} topics")
+        made = Rebuilding(storage, publication, gathering, last)
+        records = _gather(gathering, publication, topics, cut, report)
+        yield made, made.found(cut, records)
+
+
+def _gather(gathering: Gathering, publication: Publication, topics: ReplicaTopics, cut: Cut, report: Report) -> int:
+    keeps_history = publication.topics.keep == "history"
+    count = 0
+    for record in topics.records(cut):
+        count += 1
+        if count % _TELL_EVERY == 0:
+            report(f"{count} records are read")
+        # On a history a backfill's records are old values beside what is there.
+        if not (keeps_history and any(name == BACKFILL_HEADER for name, _ in record.headers)):
+            gathering.take(record)
+    return count

@@ -1,0 +1,307 @@
+"""Builds a publication's data quality report from its home and the operational tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+import msgspec
+from pydantic import ValidationError
+
+from contexture.monitoring.history import History
+from contexture.operations.reports.model import (
+    ExpectationOverTime,
+    JudgedExpectation,
+    NewType,
+    Period,
+    QualityReport,
+    RuleFound,
+    RuleOverTime,
+    RunReport,
+    StoppedRun,
+)
+from contexture.operations.reports.selection import KeptOutbox, KeptRun, chosen, kept_outboxes, last_runs
+from contexture.operations.status.dead_letters import of_outbox
+from contexture.operations.status.sources import Tables
+from contexture.publications import Publication
+from contexture.records.changes.attribute_types import AttributeTypes
+from contexture.storage.home import Storage
+from contexture.storage.manifests import LandingManifest, Manifest, Verdict
+from contexture.storage.orders import StageOrder
+from contexture.storage.outboxes import Outboxes
+from contexture.storage.publication_store import PublicationFolder
+from contexture.storage.quarantine import Samples, kept_samples, quarantine_samples
+
+
+@dataclass(frozen=True, slots=True)
+class TypesOfRun:
+    """How many attributes a run saw, and which of their types were new."""
+
+    attributes: int
+    new: tuple[NewType, ...]
+
+
+def type_drift(storage: Storage, runs: Sequence[KeptRun]) -> dict[str, TypesOfRun]:
+    """What each of the runs, which are given oldest first, saw, by outbox; runs that noted no types are left out.
+
+    The first run that is kept has nothing to differ from. Backfills send the past, and are left out.
+
+    Raises:
+        RetriableError: the storage did not answer.
+    """
+    known, found = AttributeTypes(), {}
+    for run in runs:
+        seen = None if run.manifest.mode == "backfill" else _seen(storage, run)
+        if seen is None:
+            continue
+        found[run.manifest.outbox] = TypesOfRun(len(seen.types), _new(known, seen))
+        # What was refused as a whole becomes no state, so a later run differs from what was before it.
+        if run.status.status not in {"rejected", "abandoned"}:
+            known = known.after(seen, whole=run.manifest.mode == "full")
+    return found
+
+
+def _new(known: AttributeTypes, seen: AttributeTypes) -> tuple[NewType, ...]:
+    return tuple(
+        NewType(entity_type=entity, attribute=name, type=kind, before=tuple(sorted(known.types[entity, name])))
+        for entity, name, kind in known.new_in(seen)
+    )
+
+
+def _seen(storage: Storage, run: KeptRun) -> AttributeTypes | None:
+    path = PublicationFolder(run.manifest.publication).seen_types(run.manifest.outbox)
+    try:
+        return AttributeTypes.from_json(storage.read(path))
+    except (FileNotFoundError, msgspec.DecodeError):
+        return None
+
+
+def run_report(storage: Storage, run: KeptRun, run_id: str | None, types: TypesOfRun | None) -> RunReport:
+    """The report of one run; how its volume changed is not known here.
+
+    Raises:
+        RetriableError: the storage did not answer.
+    """
+    manifest = run.manifest
+    verdict, samples = _verdict(storage, manifest), _samples(storage, manifest)
+    return RunReport(
+        outbox=manifest.outbox,
+        sequence=manifest.sequence,
+        run=manifest.run,
+        run_id=run_id,
+        mode=manifest.mode,
+        status=run.status.status,
+        prepared_at=run.prepared_at,
+        received_from=manifest.received_from,
+        received_to=manifest.received_to,
+        in_source=_in_source(storage, manifest),
+        in_source_change=None,
+        read=manifest.read,
+        accepted=manifest.accepted,
+        unchanged=manifest.unchanged,
+        repeated=manifest.repeated,
+        quarantined=manifest.quarantined_entities,
+        upserts=manifest.upserts,
+        deletes=manifest.deletes,
+        records=manifest.records,
+        bytes=sum(shard.bytes for shard in manifest.shards),
+        topics=manifest.topics,
+        dead_letters=of_outbox(storage, manifest) or 0,
+        attributes=types.attributes if types else None,
+        new_types=types.new if types else (),
+        approved=verdict.approved if verdict else None,
+        expectations=tuple(_judged(verdict, samples)) if verdict else (),
+        rules=tuple(_rules(manifest, samples)),
+    )
+
+
+def _judged(verdict: Verdict, samples: Samples) -> Iterator[JudgedExpectation]:
+    for result in verdict.results:
+        yield JudgedExpectation(**result.model_dump(), examples=samples.expectations.get(result.name, ()))
+
+
+def _rules(manifest: Manifest, samples: Samples) -> Iterator[RuleFound]:
+    for severity, counts in (("error", manifest.quarantined), ("warning", manifest.warnings)):
+        for rule, count in sorted(counts.items(), key=lambda each: (-each[1], each[0])):
+            found = {"rule": rule, "severity": severity, "count": count, "samples": samples.rules.get(rule, ())}
+            yield RuleFound.model_validate(found)
+
+
+def _samples(storage: Storage, manifest: Manifest) -> Samples:
+    kept = kept_samples(storage, manifest.publication, manifest.outbox)
+    if kept is not None:
+        return kept
+    # Of an earlier version, or judged by nobody: what was refused is in quarantine all the same.
+    refused = quarantine_samples(storage, manifest.publication, manifest.outbox, manifest.quarantined)
+    return Samples(outbox=manifest.outbox, rules=refused)
+
+
+def _verdict(storage: Storage, manifest: Manifest) -> Verdict | None:
+    try:
+        return Verdict.model_validate_json(
+            storage.read(PublicationFolder(manifest.publication).verdict(manifest.outbox))
+        )
+    except (FileNotFoundError, ValidationError):
+        return None
+
+
+def _in_source(storage: Storage, manifest: Manifest) -> int | None:
+    path = PublicationFolder(manifest.publication).landing_manifest(manifest.run)
+    try:
+        landing = LandingManifest.model_validate_json(storage.read(path))
+    except (FileNotFoundError, ValidationError):
+        return None
+    # A registry's log tells what changed, and not how much there is.
+    counted = landing.knows_source and (landing.complete or landing.registry_transaction is None)
+    return landing.source_count if counted else None
+
+
+TOTALS: Final = ("read", "accepted", "quarantined", "upserts", "deletes", "records", "bytes", "dead_letters")
+"""The members of `RunReport` that are summed up."""
+
+
+def totals(runs: Sequence[RunReport]) -> dict[str, int]:
+    """Sums over the runs."""
+    return {name: sum(getattr(run, name) for run in runs) for name in TOTALS}
+
+
+def rules(runs: Sequence[RunReport]) -> tuple[RuleOverTime, ...]:
+    """Each rule that was broken: errors first, those that were broken most before the others."""
+    found: dict[tuple[str, str], RuleOverTime] = {}
+    for run in runs:
+        for each in run.rules:
+            before = found.get((each.rule, each.severity))
+            found[each.rule, each.severity] = RuleOverTime(
+                rule=each.rule,
+                severity=each.severity,
+                runs=(before.runs if before else 0) + 1,
+                count=(before.count if before else 0) + each.count,
+                last_at=run.prepared_at,
+            )
+    return tuple(sorted(found.values(), key=lambda each: (each.severity, -each.count, each.rule)))
+
+
+def expectations(runs: Sequence[RunReport]) -> tuple[ExpectationOverTime, ...]:
+    """Each expectation that was judged: those that failed most often first, else as the last run has them."""
+    judged: dict[str, list[tuple[RunReport, JudgedExpectation]]] = {}
+    for run in reversed(runs):
+        for each in run.expectations:
+            judged.setdefault(each.name, []).append((run, each))
+    found = [_expectation(name, each) for name, each in judged.items()]
+    return tuple(sorted(found, key=lambda each: -each.failed))
+
+
+def _expectation(name: str, judged: Sequence[tuple[RunReport, JudgedExpectation]]) -> ExpectationOverTime:
+    """`judged`: the latest first."""
+    latest = judged[0][1]
+    failed = [run.prepared_at for run, each in judged if not each.success]
+    return ExpectationOverTime(
+        name=name,
+        severity=latest.severity,
+        on=latest.on,
+        description=latest.description,
+        judged=len(judged),
+        failed=len(failed),
+        last_failed_at=failed[0] if failed else None,
+        observed=latest.observed,
+    )
+
+
+_READERS: Final = 8
+_COMPARED: Final = 200
+_STOPPED: Final = 100
+_MANY: Final = {"ngsi": "entities", "sdmx": "structures", "operations": "events"}
+
+
+@dataclass(frozen=True, slots=True)
+class ReportSources:
+    """Where a report comes from: the home, the operational tables, and the time of making it."""
+
+    storage: Storage
+    tables: Tables
+    now: datetime
+
+
+def quality_report(sources: ReportSources, publication: str, period: Period) -> QualityReport:
+    """The report of a publication about the runs of a period that are kept.
+
+    Raises:
+        ConfigurationError: it is about one run, and that is not kept.
+        RetriableError: the storage did not answer.
+    """
+    outboxes = Outboxes(sources.storage, publication)
+    kept = kept_outboxes(outboxes)
+    wanted = chosen(outboxes, kept, period)
+    names = {run.manifest.run for run in wanted}
+    rows = sources.tables.ask(lambda history: history.runs_named(publication, names), ())
+    runs = _told(outboxes, kept, wanted, {row.run: row.run_id for row in rows})
+    owner = _publication(sources.storage, wanted)
+    return QualityReport.model_validate(
+        {
+            "publication": publication,
+            "description": owner.description if owner else "",
+            "many": _MANY[owner.source.kind if owner else "ngsi"],
+            "made_at": sources.now,
+            "period": period,
+            "totals": totals(runs),
+            "runs": runs,
+            "rules": rules(runs),
+            "expectations": expectations(runs),
+            "stopped": sources.tables.ask(lambda history: _stopped(history, publication, wanted, period), ()),
+            "tables_problem": sources.tables.problem,
+        }
+    )
+
+
+def _told(
+    outboxes: Outboxes, kept: Sequence[KeptOutbox], wanted: Sequence[KeptRun], run_ids: Mapping[str, str]
+) -> tuple[RunReport, ...]:
+    if not wanted:
+        return ()
+    first = wanted[0]
+    earlier = [each for each in kept if (each.prepared_at, each.sequence) < (first.prepared_at, first.status.sequence)]
+    types = type_drift(outboxes.storage, [*last_runs(outboxes, earlier, _COMPARED), *wanted])
+
+    def tell(run: KeptRun) -> RunReport:
+        found: TypesOfRun | None = types.get(run.manifest.outbox)
+        return run_report(outboxes.storage, run, run_ids.get(run.manifest.run), found)
+
+    with ThreadPoolExecutor(_READERS) as readers:
+        told = list(readers.map(tell, wanted))
+    return tuple(_with_changes(told))
+
+
+def _with_changes(runs: Sequence[RunReport]) -> Sequence[RunReport]:
+    known: int | None = None
+    told = []
+    for run in runs:
+        change = (run.in_source - known) / known if known and run.in_source is not None else None
+        told.append(run.model_copy(update={"in_source_change": change}))
+        known = known if run.in_source is None else run.in_source
+    return told
+
+
+def _stopped(history: History, publication: str, wanted: Sequence[KeptRun], period: Period) -> tuple[StoppedRun, ...]:
+    if period.run is not None:
+        return ()
+    since = period.since or (wanted[0].prepared_at if wanted and len(wanted) == period.last else None)
+    failed = history.failed_runs(publication, since=since, until=period.until, limit=_STOPPED)
+    return tuple(
+        StoppedRun(run_id=row.run_id, started_at=row.started_at, failed_task=row.failed_task, message=row.message)
+        for row in failed
+    )
+
+
+def _publication(storage: Storage, wanted: Sequence[KeptRun]) -> Publication | None:
+    """As it was when the last of the runs was planned."""
+    if not wanted:
+        return None
+    manifest = wanted[-1].manifest
+    try:
+        content = storage.read(PublicationFolder(manifest.publication).order(manifest.run))
+        return StageOrder.model_validate_json(content).publication
+    except (FileNotFoundError, ValidationError):
+        return None

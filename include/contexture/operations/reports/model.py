@@ -1,0 +1,156 @@
+"""The content of a report: of one run, and of many over time. Its JSON form is documented and has a version."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Final, Literal
+
+from contexture.storage.manifests import Document, ExpectationResult, Mode
+from contexture.storage.outboxes import Status
+from contexture.storage.quarantine import Sample
+
+FORMAT_VERSION: Final = 1
+"""Of the JSON form: it grows when a member is renamed, removed or means something else; not when one is added."""
+
+
+class JudgedExpectation(ExpectationResult):
+    """An expectation with what was observed; `examples`: a few of the rows that broke it."""
+
+    examples: tuple[str, ...] = ()
+
+
+class RuleFound(Document):
+    """How often a rule was broken in a run: `error` refused, `warning` was let pass."""
+
+    rule: str
+    severity: Literal["error", "warning"]
+    count: int
+    samples: tuple[Sample, ...] = ()
+
+
+class NewType(Document):
+    """An attribute had a type that no earlier run saw; `before`: those that were seen."""
+
+    entity_type: str
+    attribute: str
+    type: str
+    before: tuple[str, ...]
+
+
+class RunReport(Document):
+    """What one run read, refused and judged.
+
+    Attributes:
+        run: what the files call the run; `run_id`: what Airflow does, None where the tables don't tell.
+        status: what became of its outbox.
+        dead_letters: records that can never be sent, and went to the dead-letter topic; 0 until it is concluded.
+        in_source: how many entities or structures the source said it holds; None where the run could not know.
+        in_source_change: against the last run before it that knew, as a share (-0.5: half is gone).
+        attributes: how many attributes of entity types were seen; None of structures, and where types are not judged.
+        approved: whether the quality gate let it pass; None when its verdict is no longer kept.
+    """
+
+    outbox: str
+    sequence: int
+    run: str
+    run_id: str | None
+    mode: Mode
+    status: Status
+    prepared_at: datetime
+    received_from: datetime | None
+    received_to: datetime | None
+    in_source: int | None
+    in_source_change: float | None
+    read: int
+    accepted: int
+    unchanged: int
+    repeated: int
+    quarantined: int
+    upserts: int
+    deletes: int
+    records: int
+    bytes: int
+    topics: int
+    dead_letters: int = 0
+    attributes: int | None
+    new_types: tuple[NewType, ...]
+    approved: bool | None
+    expectations: tuple[JudgedExpectation, ...]
+    rules: tuple[RuleFound, ...]
+
+    @property
+    def failures(self) -> tuple[JudgedExpectation, ...]:
+        """The expectations that do not hold, the critical ones first."""
+        failed = (each for each in self.expectations if not each.success)
+        return tuple(sorted(failed, key=lambda each: ("critical", "warning", "info").index(each.severity)))
+
+    @property
+    def warnings(self) -> int:
+        """How often rules were broken that refuse nothing."""
+        return sum(each.count for each in self.rules if each.severity == "warning")
+
+
+class RuleOverTime(Document):
+    """How often a rule was broken in all runs of a report, and when last."""
+
+    rule: str
+    severity: Literal["error", "warning"]
+    runs: int
+    count: int
+    last_at: datetime
+
+
+class ExpectationOverTime(Document):
+    """How often an expectation was judged and failed; `observed`: what the last of these runs saw."""
+
+    name: str
+    severity: str
+    on: str
+    description: str
+    judged: int
+    failed: int
+    last_failed_at: datetime | None
+    observed: str
+
+
+class StoppedRun(Document):
+    """A run that failed before or after it had an outbox, as the operational tables tell it."""
+
+    run_id: str
+    started_at: datetime
+    failed_task: str | None
+    message: str | None
+
+
+class Period(Document):
+    """Which runs a report is about: the `last` so many, of those between two times, or one (`run`)."""
+
+    since: datetime | None = None
+    until: datetime | None = None
+    last: int | None = None
+    run: str | None = None
+
+
+class QualityReport(Document):
+    """The report of a publication.
+
+    Attributes:
+        many: what its source tells: entities, structures, or events of Contexture itself.
+        runs: the oldest first.
+        totals: sums over the runs, by the members of `RunReport` that they are of.
+        tables_problem: why nothing is told by the operational tables, if something is wrong.
+    """
+
+    format_version: int = FORMAT_VERSION
+    publication: str
+    description: str
+    many: Literal["entities", "structures", "events"]
+    made_at: datetime
+    period: Period
+    totals: Mapping[str, int]
+    runs: tuple[RunReport, ...]
+    rules: tuple[RuleOverTime, ...]
+    expectations: tuple[ExpectationOverTime, ...]
+    stopped: tuple[StoppedRun, ...]
+    tables_problem: str | None = None

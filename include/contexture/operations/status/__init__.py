@@ -1,0 +1,1 @@
+"""Status: what the page in Airflow and `contexture status` show, as plain data without HTML, HTTP or Airflow."""

@@ -1,0 +1,109 @@
+"""The dead letters of a publication."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from pydantic import ValidationError
+
+from contexture.errors import ConfigurationError, DefectError
+from contexture.monitoring.history import NOTHING_PUT_ASIDE, PutAside
+from contexture.monitoring.rows import TransactionRow
+from contexture.operations.status.sources import Paging, Sources
+from contexture.storage.delivery import dead_letters_of
+from contexture.storage.home import Storage
+from contexture.storage.manifests import Document, Manifest
+
+
+class DeadLetterStatus(Document):
+    """Records that can never be sent, and lie in the dead-letter topic instead.
+
+    Attributes:
+        topic: where they are put; None where the file has them stop the sending, or there is no good file.
+        last_run: how many the last concluded run put there; None where its files are no longer kept.
+        kept: how many all runs put there whose transactions are kept; None where the operational tables tell nothing.
+        last_at: when the last of these was.
+        outstanding: whether no full run has tried them again since.
+    """
+
+    topic: str | None = None
+    last_run: int | None = None
+    kept: int | None = None
+    last_at: datetime | None = None
+    outstanding: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetterPage:
+    """A page of the transactions that put records aside, the latest first.
+
+    Attributes:
+        topic: where records are put aside by the file as it is now; None where they stop the sending.
+        connection: id of the connection to Kafka; None without a good file.
+        told: all that the operational tables tell.
+    """
+
+    topic: str | None
+    connection: str | None
+    told: PutAside
+    rows: tuple[TransactionRow, ...]
+    paging: Paging
+    tables_problem: str | None
+
+
+def dead_letter_topic(sources: Sources, name: str) -> str | None:
+    """Where a publication puts records aside by its file; None where they stop the sending."""
+    configured = sources.publications.get(name)
+    return configured.dead_letter_topic if configured else None
+
+
+def put_aside(sources: Sources, name: str) -> PutAside | None:
+    """What the tables tell; None where they tell nothing."""
+    return sources.tables.ask(lambda history: history.put_aside(name), None)
+
+
+def dead_letter_status(sources: Sources, name: str, last: Manifest | None) -> DeadLetterStatus:
+    """What monitoring should know; `last` is the manifest of what was concluded last.
+
+    Raises:
+        RetriableError: the storage did not answer.
+    """
+    told = put_aside(sources, name)
+    return DeadLetterStatus(
+        topic=dead_letter_topic(sources, name),
+        last_run=of_outbox(sources.storage, last) if last else None,
+        kept=told.letters if told else None,
+        last_at=told.last_at if told else None,
+        outstanding=bool(told and told.outstanding),
+    )
+
+
+def of_outbox(storage: Storage, manifest: Manifest) -> int | None:
+    """How many records of a concluded outbox were put aside; None where what tells it is damaged.
+
+    Raises:
+        RetriableError: the storage did not answer.
+    """
+    try:
+        return dead_letters_of(storage, manifest).count
+    except (ConfigurationError, DefectError, ValidationError):
+        return None
+
+
+def dead_letter_page(sources: Sources, name: str, *, page: int) -> DeadLetterPage:
+    """The transactions of a publication that put records aside."""
+    configured = sources.publications.get(name)
+    told = put_aside(sources, name) or NOTHING_PUT_ASIDE
+    paging = Paging.of(page, told.transactions)
+    rows = sources.tables.ask(
+        lambda history: history.transactions(name, with_dead_letters=True, limit=paging.size, offset=paging.offset), ()
+    )
+    return DeadLetterPage(
+        topic=dead_letter_topic(sources, name),
+        connection=configured.publish.connection if configured else None,
+        told=told,
+        rows=tuple(rows),
+        paging=paging,
+        tables_problem=sources.tables.problem,
+    )

@@ -1,0 +1,184 @@
+"""The health of a publication, and what a waiting run requires of a person."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from contexture.monitoring.alerts import PendingSend
+from contexture.monitoring.rows import RunRow
+from contexture.publications import Publication
+from contexture.storage.delivery import SendAttempts, most_urgent
+from contexture.storage.home import Storage
+from contexture.storage.publication_store import PublicationFolder, run_name
+from contexture.storage.shrink_report import Vanishing, kept_vanishing
+from contexture.storage.state import StatePointer
+
+_NO_END = "the latest run is over in Airflow, but said neither that it concluded nor why not: see its tasks"
+_HELD = "its DAG is paused: the tasks that run now end, and the rest of the run waits until somebody resumes it"
+_WAITS = "an approved outbox waits: the next run sends it before it reads anything new"
+_BACKFILL_WAITS = (
+    "an approved outbox of a backfill waits, and its own run alone sends it: clear its publish task, or abandon the "
+    "outbox"
+)
+
+
+class Standing(StrEnum):
+    """What a publication does, or why it does nothing."""
+
+    STOPPED = "stopped"
+    ASKING = "waiting for an answer"
+    OWING = "owing a resync"
+    INCOMPLETE = "deletions not detected"
+    WAITING = "waiting to send"
+    RUNNING = "running"
+    NEVER_RUN = "never run"
+    IDLE = "idle"
+
+
+URGENCY = {standing: place for place, standing in enumerate(Standing)}
+"""The order in which people should hear of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """Where a run waits for a person's answer.
+
+    Attributes:
+        run_id, task: Airflow's.
+        until: when it is too late; None when that is not known.
+    """
+
+    run_id: str
+    task: str
+    until: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DagFacts:
+    """What Airflow knows of a publication's DAG.
+
+    Attributes:
+        paused: whether it is suspended.
+        active: whether a run of it is queued or running.
+        next_run_at: when the next scheduled run may begin; None when none is planned.
+        question: what a run of it waits for; None when none does.
+    """
+
+    paused: bool
+    active: bool
+    next_run_at: datetime | None
+    question: Question | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """Where a publication stands, and why; `reason` is empty where the word says it all."""
+
+    standing: Standing
+    reason: str = ""
+
+
+def judge(
+    pointer: StatePointer,
+    latest: RunRow | None,
+    pending: Sequence[PendingSend],
+    dag: DagFacts | None,
+    asked: str | None = None,
+) -> Judged:
+    """Where a publication stands.
+
+    Args:
+        pointer: its state on storage.
+        latest: the run that began last; None when the operational tables tell none.
+        pending: its outboxes that are not at their end.
+        dag: what Airflow knows; None when it knows nothing, and the tables are believed.
+        asked: what a run of it waits to be told; None when none waits so.
+    """
+    if asked is not None:
+        return Judged(Standing.ASKING, asked)
+    urgent = most_urgent([send for outbox in pending for send in outbox.sends])
+    # Airflow goes on with no run of a paused DAG: what is wrong must not hide behind one that stands still.
+    held = dag is not None and dag.paused and dag.active
+    if not held and (dag.active if dag else latest is not None and latest.state == "running"):
+        return Judged(Standing.RUNNING, _attempts(urgent))
+    if urgent is not None and urgent.state != "waiting":
+        return Judged(Standing.STOPPED, f"{_attempts(urgent)}: {urgent.message}")
+    if latest is not None and (latest.state == "failed" or (latest.state == "running" and not held)):
+        failed = f"{latest.failed_task or 'a task'}: {latest.message or 'no message'}"
+        return Judged(Standing.STOPPED, failed if latest.state == "failed" else _NO_END)
+    if held:
+        return Judged(Standing.RUNNING, _HELD)
+    approved = [each for each in pending if each.status == "approved"]
+    if approved:
+        waits = _BACKFILL_WAITS if all(each.of_backfill for each in approved) else _WAITS
+        return Judged(Standing.WAITING, _attempts(urgent) or waits)
+    if pointer.owes_full:
+        return Judged(Standing.OWING, pointer.owes_full)
+    if pointer.incomplete is not None and pointer.incomplete.is_lasting:
+        return Judged(Standing.INCOMPLETE, pointer.incomplete.sentence)
+    is_new = latest is None and pointer.concluded_at is None
+    return Judged(Standing.NEVER_RUN if is_new else Standing.IDLE)
+
+
+def _attempts(send: SendAttempts | None) -> str:
+    return f"shard {send.shard}, {send.told()}" if send else ""
+
+
+_TASK = "stage"
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question: whether what is gone from the source may be deleted.
+
+    Attributes:
+        question: where it is put.
+        vanishing: what would be deleted; None when that is no longer kept.
+    """
+
+    question: Question
+    vanishing: Vanishing | None
+
+    @property
+    def told(self) -> str:
+        """It in one sentence."""
+        found, until = self.vanishing, self.question.until
+        what = f"{found.count} of {found.held} identities" if found else "more than source.shrink_limit allows"
+        when = f" until {until:%Y-%m-%d %H:%M} UTC" if until else ""
+        return f"{what} would be deleted, if somebody says so{when}"
+
+
+def asked(
+    storage: Storage, name: str, publication: Publication | None, dag: DagFacts | None, latest: RunRow | None
+) -> Asked | None:
+    """What a run of a publication asks; None when none does.
+
+    Args:
+        storage: the home.
+        name: the publication's.
+        publication: its file, if there is a good one.
+        dag: what Airflow knows; without it, the run's own files are believed.
+        latest: the run that began last.
+
+    Raises:
+        RetriableError: the storage did not answer.
+    """
+    if dag is None:
+        return _by_files(storage, name, publication, latest)
+    if dag.question is None:
+        return None
+    return Asked(dag.question, kept_vanishing(storage, name, run_name(dag.question.run_id)))
+
+
+def _by_files(storage: Storage, name: str, publication: Publication | None, latest: RunRow | None) -> Asked | None:
+    if publication is None or publication.source.shrink_limit.beyond != "ask":
+        return None
+    if latest is None or latest.state != "running":
+        return None
+    found = kept_vanishing(storage, name, latest.run)
+    if found is None or storage.exists(PublicationFolder(name).shrink_decision(latest.run)):
+        return None
+    return Asked(Question(latest.run_id, _TASK), found)

@@ -1,0 +1,243 @@
+"""The overview: every publication on a line, those that need a person first."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from contexture.monitoring.history import NOTHING_PUT_ASIDE, History, PutAside, Volume
+from contexture.monitoring.rows import RunRow, TransactionRow, VerificationRow
+from contexture.operations.status.dead_letters import dead_letter_topic
+from contexture.operations.status.health import URGENCY, Asked, Standing
+from contexture.operations.status.sources import Paging, Sources, Surveyed, manifests, survey
+from contexture.storage.delivery import most_urgent
+from contexture.storage.manifests import Manifest
+
+BARS = 20
+HEIGHT = 24
+_LOWEST = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """One run in the picture.
+
+    Attributes:
+        x: its place, from 0.
+        height: of `HEIGHT`.
+        state: of the run.
+        label: what a person reads when pointing at it.
+    """
+
+    x: int
+    height: float
+    state: str
+    label: str
+
+
+def bars(runs: Sequence[RunRow], now: datetime) -> tuple[Bar, ...]:
+    """The bars of runs that are given latest first; the latest is at the right.
+
+    Heights grow with the logarithm of the time, so that a long run does not hide the others.
+    """
+    shown = list(reversed(runs[:BARS]))
+    seconds = [duration_seconds(run, now) for run in shown]
+    longest = max(map(math.log1p, seconds), default=0.0) or 1.0
+    return tuple(
+        Bar(
+            x=BARS - len(shown) + place,
+            height=round(_LOWEST + (HEIGHT - _LOWEST) * math.log1p(took) / longest, 1),
+            state=run.state,
+            label=f"{run.run_id}: {run.state}, {took:.0f} s",
+        )
+        for place, (run, took) in enumerate(zip(shown, seconds, strict=True))
+    )
+
+
+def duration_seconds(run: RunRow, now: datetime) -> float:
+    """How long a run took, or has taken until now."""
+    return max(0.0, ((run.ended_at or now) - run.started_at).total_seconds())
+
+
+@dataclass(frozen=True, slots=True)
+class PendingLine:
+    """An outbox that waits.
+
+    Attributes:
+        told: `attempt 3 of 11, next at 12:40:05Z`; empty when no send of it has failed.
+    """
+
+    outbox: str
+    sequence: int
+    status: str
+    told: str
+    next_at: datetime | None
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class PublicationLine:
+    """One publication in the overview.
+
+    Attributes:
+        is_configured: whether a good file of this name is there.
+        paused: whether its DAG is suspended; None when Airflow does not know it.
+        reason: why it stands where it stands; empty when the word says it all.
+        source_transaction: the registry's id of the last transaction that was sent.
+        quarantined: entities or structures that the last concluded run held back; None when it is no longer kept.
+        owes_full: why the next run sends everything.
+        incomplete: since when and why deletions in the source are not detected, if that lasts; empty otherwise.
+        today: what was sent since midnight, UTC; None while the operational tables are away.
+        asked: what its run waits to be told.
+        dead_letters: what can never be sent and was put aside, in all runs that are kept.
+        dead_letter_topic: where it is put; None where it would stop the sending.
+    """
+
+    name: str
+    description: str
+    is_configured: bool
+    standing: Standing
+    reason: str
+    paused: bool | None
+    next_run_at: datetime | None
+    last_run: RunRow | None
+    last_sent: TransactionRow | None
+    source_transaction: int | None
+    pending: tuple[PendingLine, ...]
+    quarantined: int | None
+    owes_full: str | None
+    concluded_at: datetime | None
+    identities: int
+    watermark: str | None
+    today: Volume | None
+    picture: tuple[Bar, ...]
+    last_verification: VerificationRow | None = None
+    dead_letters: PutAside = NOTHING_PUT_ASIDE
+    dead_letter_topic: str | None = None
+    asked: Asked | None = None
+    incomplete: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TableSums:
+    """By publication: what was sent today, what the last verification found, what was put aside."""
+
+    today: Mapping[str, Volume]
+    verified: Mapping[str, VerificationRow]
+    aside: Mapping[str, PutAside]
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """A page of publications.
+
+    Attributes:
+        counts: how many publications stand where, over all pages.
+        suspended: how many are suspended, wherever they stand.
+        bad_files: files that are no good publication, by name.
+        tables_problem: why the operational tables tell nothing, if something is wrong.
+    """
+
+    lines: tuple[PublicationLine, ...]
+    paging: Paging
+    counts: dict[str, int]
+    suspended: int
+    bad_files: tuple[str, ...]
+    tables_problem: str | None
+
+
+def overview(
+    sources: Sources,
+    *,
+    page: int = 1,
+    standing: Standing | None = None,
+    suspended: bool = False,
+    bad_files: tuple[str, ...] = (),
+) -> Overview:
+    """The publications that Airflow's DAGs name, those that need a person first.
+
+    Of one standing if given; only those that are suspended if that is asked for.
+
+    Raises:
+        RetriableError: the storage did not answer.
+    """
+    found = sorted(survey(sources, sources.dags), key=lambda each: (URGENCY[each.judged.standing], each.name))
+    wanted = [each for each in found if standing in {None, each.judged.standing}]
+    shown = [each for each in wanted if not suspended or _is_suspended(each)]
+    paging = Paging.of(page, len(shown))
+    on_page = shown[paging.offset : paging.end]
+    last = manifests(sources.storage, on_page)
+    with sources.tables.one_connection():
+        sums = sums_of(sources, [each.name for each in on_page])
+        lines = tuple(line(sources, each, concluded, sums) for each, concluded in zip(on_page, last, strict=True))
+    counts = Counter(each.judged.standing.value for each in found)
+    return Overview(lines, paging, dict(counts), sum(map(_is_suspended, found)), bad_files, sources.tables.problem)
+
+
+def sums_of(sources: Sources, names: Sequence[str]) -> TableSums:
+    """Of these publications what the tables tell of many at once; nothing where they do not answer."""
+    midnight = sources.now.replace(hour=0, minute=0, second=0, microsecond=0)
+
+    def asked(history: History) -> TableSums:
+        return TableSums(
+            history.sent_since(midnight, names), history.last_verifications(names), history.put_aside_of(names)
+        )
+
+    return sources.tables.ask(asked, TableSums({}, {}, {}))
+
+
+def line(sources: Sources, found: Surveyed, last: Manifest | None, sums: TableSums) -> PublicationLine:
+    """Everything the overview says about one publication; `last` is the manifest of what it concluded last."""
+    name, pointer = found.name, found.stored.pointer
+    configured = sources.publications.get(name)
+    runs = sources.tables.ask(lambda history: history.runs(name, limit=BARS), ())
+    sent = sources.tables.ask(lambda history: history.last_sent(name), None)
+    return PublicationLine(
+        name=name,
+        description=configured.description if configured else "",
+        is_configured=configured is not None,
+        standing=found.judged.standing,
+        reason=found.judged.reason,
+        paused=found.dag.paused if found.dag else None,
+        next_run_at=found.dag.next_run_at if found.dag and configured and not found.dag.paused else None,
+        last_run=found.latest,
+        last_sent=sent,
+        source_transaction=sent.source_transaction if sent else None,
+        pending=_pending(found),
+        quarantined=last.quarantined_entities if last else None,
+        owes_full=pointer.owes_full,
+        concluded_at=pointer.concluded_at,
+        identities=pointer.identities,
+        watermark=pointer.watermark,
+        today=None if sources.tables.problem else sums.today.get(name, Volume()),
+        picture=bars(runs, sources.now),
+        last_verification=sums.verified.get(name),
+        dead_letters=sums.aside.get(name, NOTHING_PUT_ASIDE),
+        dead_letter_topic=dead_letter_topic(sources, name),
+        asked=found.asked,
+        incomplete=pointer.incomplete.sentence if pointer.incomplete and pointer.incomplete.is_lasting else "",
+    )
+
+
+def _is_suspended(found: Surveyed) -> bool:
+    return found.dag is not None and found.dag.paused
+
+
+def _pending(found: Surveyed) -> tuple[PendingLine, ...]:
+    lines = []
+    for each in found.stored.pending:
+        urgent = most_urgent(each.sends)
+        lines.append(
+            PendingLine(
+                outbox=each.outbox,
+                sequence=each.sequence,
+                status=each.status,
+                told=f"shard {urgent.shard}: {urgent.told()}" if urgent else "",
+                next_at=urgent.next_at if urgent else None,
+                message=urgent.message if urgent else "",
+            )
+        )
+    return tuple(lines)

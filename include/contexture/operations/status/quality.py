@@ -1,0 +1,160 @@
+"""Data quality over time: what each of the last runs read, refused and checked, as numbers and plots."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import datetime
+
+from pydantic import ValidationError
+
+from contexture.monitoring.rows import RunRow
+from contexture.operations.status.sources import Sources, manifest
+from contexture.storage.home import Storage
+from contexture.storage.manifests import Manifest, Verdict
+from contexture.storage.publication_store import PublicationFolder
+
+COLUMNS = 40
+COLUMN_WIDTH = 14
+HEIGHT = 90
+_LOWEST = 1.5
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One run in a plot.
+
+    Attributes:
+        x: its left side.
+        height: of `HEIGHT`; something is drawn where the number is 0 too, so that the run shows.
+        state: what gives it its colour.
+        label: what a person reads when pointing at it.
+    """
+
+    x: int
+    height: float
+    state: str
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class Plot:
+    """A number over runs; `top` is the greatest, as high as the plot."""
+
+    title: str
+    top: int
+    columns: tuple[Column, ...]
+
+
+def plot(title: str, values: Sequence[tuple[str, int, str]]) -> Plot:
+    """The plot of values (label, number, state), oldest first; the latest are at the right."""
+    shown = values[-COLUMNS:]
+    top = max((number for _, number, _ in shown), default=0)
+    return Plot(
+        title,
+        top,
+        tuple(
+            Column(
+                x=(COLUMNS - len(shown) + place) * COLUMN_WIDTH,
+                height=round(max(_LOWEST, HEIGHT * number / top if top else 0.0), 1),
+                state=state if number else "never",
+                label=label,
+            )
+            for place, (label, number, state) in enumerate(shown)
+        ),
+    )
+
+
+RUNS = 40
+_READERS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class RunQuality:
+    """What one run found.
+
+    Attributes:
+        read, accepted, quarantined: events that it read, let pass, and entities or structures that it held back.
+        warnings: how often rules were broken that hold nothing back.
+        failed: expectations that failed, by name; None when its report is no longer kept.
+        critical: whether one of them stopped the run.
+    """
+
+    outbox: str
+    sequence: int
+    at: datetime
+    read: int
+    accepted: int
+    quarantined: int
+    warnings: int
+    failed: tuple[str, ...] | None
+    critical: bool
+
+
+@dataclass(frozen=True, slots=True)
+class QualityOverTime:
+    """The last runs with an outbox, the latest first, and their plots, the latest at the right."""
+
+    runs: tuple[RunQuality, ...]
+    plots: tuple[Plot, ...]
+    tables_problem: str | None
+
+
+def quality_over_time(sources: Sources, name: str) -> QualityOverTime:
+    """How the data of a publication's last runs were, as far as their outboxes are kept.
+
+    Raises:
+        RetriableError: the storage did not answer.
+    """
+    rows = sources.tables.ask(lambda history: history.runs(name, limit=RUNS), ())
+    with ThreadPoolExecutor(_READERS) as readers:
+        found = readers.map(lambda row: _quality(sources.storage, name, row), rows)
+        runs = tuple(each for each in found if each is not None)
+    return QualityOverTime(runs, _plots(runs[::-1]), sources.tables.problem)
+
+
+def _plots(runs: Sequence[RunQuality]) -> tuple[Plot, ...]:
+    return (
+        plot("Events read", [(_said(run, run.read), run.read, "pending") for run in runs]),
+        plot("Held back by rules", [(_said(run, run.quarantined), run.quarantined, "failed") for run in runs]),
+        plot("Warnings of rules", [(_said(run, run.warnings), run.warnings, "waiting") for run in runs]),
+        plot(
+            "Failed expectations",
+            [
+                (_said(run, len(run.failed)), len(run.failed), "failed" if run.critical else "waiting")
+                for run in runs
+                if run.failed is not None
+            ],
+        ),
+    )
+
+
+def _said(run: RunQuality, value: int) -> str:
+    return f"run {run.sequence}, {run.at:%Y-%m-%d %H:%M}: {value:,}"
+
+
+def _quality(storage: Storage, name: str, row: RunRow) -> RunQuality | None:
+    found: Manifest | None = manifest(storage, name, row.outbox)
+    if found is None:
+        return None
+    verdict = _verdict(storage, name, found.outbox)
+    failures = verdict.failures if verdict else ()
+    return RunQuality(
+        outbox=found.outbox,
+        sequence=found.sequence,
+        at=row.started_at,
+        read=found.read,
+        accepted=found.accepted,
+        quarantined=found.quarantined_entities,
+        warnings=sum(found.warnings.values()),
+        failed=tuple(each.name for each in failures) if verdict else None,
+        critical=any(each.severity == "critical" for each in failures),
+    )
+
+
+def _verdict(storage: Storage, name: str, outbox: str) -> Verdict | None:
+    try:
+        return Verdict.model_validate_json(storage.read(PublicationFolder(name).verdict(outbox)))
+    except (FileNotFoundError, ValidationError):
+        return None

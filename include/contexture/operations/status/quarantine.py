@@ -1,0 +1,136 @@
+"""What the row rules quarantined, by outbox and rule, with a few identities each: never a body."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import datetime
+from functools import lru_cache
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from contexture.errors import ConfigurationError, DefectError
+from contexture.operations.status.sources import Paging, Sources
+from contexture.storage.home import Storage
+from contexture.storage.outboxes import Outboxes, OutboxStatus
+from contexture.storage.publication_store import PublicationFolder
+from contexture.storage.quarantine import Quarantine
+
+SAMPLES = 5
+_PAGE_SIZE = 10
+_READERS = 8
+_IDENTITY = ("path", "id", "type")
+
+
+@dataclass(frozen=True, slots=True)
+class HeldRule:
+    """What one rule holds back of an outbox's run.
+
+    Attributes:
+        rows: how often it is broken by what is still held back.
+        samples: identities of some of it: service path, id and type, or a structure's URN; with the rule's message.
+    """
+
+    rule: str
+    severity: str
+    rows: int
+    samples: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class HeldBack:
+    """What one run holds back; `events` are those that were not tried again."""
+
+    outbox: str
+    sequence: int
+    status: str
+    prepared_at: datetime
+    events: int
+    rules: tuple[HeldRule, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Quarantines:
+    """A page of what runs hold back, the latest first."""
+
+    lines: tuple[HeldBack, ...]
+    paging: Paging
+
+
+def quarantines(sources: Sources, name: str, *, page: int) -> Quarantines:
+    """What the runs of a publication hold back, as far as it is kept.
+
+    Raises:
+        RetriableError: the storage did not answer.
+    """
+    storage, outboxes = sources.storage, Outboxes(sources.storage, name)
+    folders = storage.folders(f"{name}/quarantine")
+    with ThreadPoolExecutor(_READERS) as readers:
+        sequences = list(readers.map(lambda each: _known_sequence(storage, name, each), folders))
+    known = sorted(((at, each) for at, each in zip(sequences, folders, strict=True) if at is not None), reverse=True)
+    paging = Paging.of(page, len(known), _PAGE_SIZE)
+    shown = [_status(outboxes, each) for _, each in known[paging.offset : paging.end]]
+    return Quarantines(tuple(held_back(storage, name, each) for each in shown if each), paging)
+
+
+def held_back(storage: Storage, name: str, status: OutboxStatus) -> HeldBack:
+    """What one outbox's run holds back.
+
+    Raises:
+        RetriableError: the storage did not answer.
+    """
+    quarantine = Quarantine(storage, PublicationFolder(name), status.outbox)
+    retried = pa.array(list(quarantine.retried()), pa.int64())
+    columns = ["ordinal", *_IDENTITY, "rule", "severity", "message"]
+    tables = [quarantine.table(path, columns) for path in quarantine.files]
+    parts = [each.filter(pc.invert(pc.is_in(each.column("ordinal"), value_set=retried))) for each in tables]
+    table = pa.concat_tables(parts) if parts else None
+    return HeldBack(
+        outbox=status.outbox,
+        sequence=status.sequence,
+        status=status.status,
+        prepared_at=status.steps[0].at,
+        events=0 if table is None else pc.count_distinct(table.column("ordinal")).as_py(),
+        rules=() if table is None else _rules(table),
+    )
+
+
+def _rules(table: Any) -> tuple[HeldRule, ...]:
+    counts = table.group_by(["rule", "severity"]).aggregate([("ordinal", "count")]).to_pylist()
+    ordered = sorted(counts, key=lambda each: (-each["ordinal_count"], each["rule"]))
+    return tuple(_rule(table, each["rule"], each["severity"], each["ordinal_count"]) for each in ordered)
+
+
+def _rule(table: Any, rule: str, severity: str, rows: int) -> HeldRule:
+    wanted = pc.and_(pc.equal(table.column("rule"), rule), pc.equal(table.column("severity"), severity))
+    samples = table.filter(wanted).slice(0, SAMPLES).to_pylist()
+    return HeldRule(rule, severity, rows, tuple((_identity(row), row["message"]) for row in samples))
+
+
+def _identity(row: dict[str, Any]) -> str:
+    # A structure has no path, but a URN for its id.
+    names: Sequence[str] = ("id", "type") if row["path"] == "" else _IDENTITY
+    return " ".join(str(row[name] or "?") for name in names)
+
+
+def _known_sequence(storage: Storage, name: str, outbox: str) -> int | None:
+    try:
+        return _sequence(storage, name, outbox)
+    except (ConfigurationError, DefectError):
+        return None
+
+
+@lru_cache(maxsize=100_000)
+def _sequence(storage: Storage, name: str, outbox: str) -> int:
+    # It never changes, and an archive of a month has thousands.
+    return Outboxes(storage, name).status(outbox).sequence
+
+
+def _status(outboxes: Outboxes, outbox: str) -> OutboxStatus | None:
+    try:
+        return outboxes.status(outbox)
+    except (ConfigurationError, DefectError):
+        return None

@@ -1,0 +1,197 @@
+"""What the page reads: files of the home and operational tables, a page of rows at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TypeVar
+
+from pydantic import ValidationError
+
+from contexture.errors import ConfigurationError, DefectError, RetriableError
+from contexture.monitoring.alerts import PendingSend, pending_sends
+from contexture.monitoring.history import History
+from contexture.monitoring.rows import RunRow
+from contexture.operations.status.health import Asked, DagFacts, Judged, Standing, asked, judge
+from contexture.publications import Publication
+from contexture.storage.home import Storage
+from contexture.storage.manifests import Manifest
+from contexture.storage.outboxes import Outboxes
+from contexture.storage.state import State, StatePointer
+
+PAGE_SIZE = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Paging:
+    """Which page of a list.
+
+    Attributes:
+        number: from 1.
+        size: entries on a page.
+        total: entries of the list.
+    """
+
+    number: int
+    total: int
+    size: int = PAGE_SIZE
+
+    @classmethod
+    def of(cls, asked: int, total: int, size: int = PAGE_SIZE) -> Paging:
+        """The page that was asked for, or the nearest one there is."""
+        last = max(1, -(-total // size))
+        return cls(number=min(max(asked, 1), last), total=total, size=size)
+
+    @property
+    def pages(self) -> int:
+        """How many pages there are: at least one."""
+        return max(1, -(-self.total // self.size))
+
+    @property
+    def offset(self) -> int:
+        """How many entries stand before the page."""
+        return (self.number - 1) * self.size
+
+    @property
+    def end(self) -> int:
+        """How many entries stand before the next page."""
+        return min(self.offset + self.size, self.total)
+
+
+_Answer = TypeVar("_Answer")
+_Otherwise = TypeVar("_Otherwise")
+
+
+class Tables:
+    """Asks the tables until they fail once; `problem` says then what is wrong.
+
+    Args:
+        history: the tables; None when there are none.
+        problem: why there are none, if something is wrong.
+    """
+
+    def __init__(self, history: History | None, problem: str | None = None) -> None:
+        self._history = history if history is not None and history.is_there else None
+        self.problem = problem
+
+    def ask(self, question: Callable[[History], _Answer], otherwise: _Otherwise) -> _Answer | _Otherwise:
+        """The answer, or `otherwise` when there is nobody to ask."""
+        if self._history is None:
+            return otherwise
+        try:
+            return question(self._history)
+        except (RetriableError, ConfigurationError) as error:
+            self._history, self.problem = None, str(error)
+            return otherwise
+
+    @contextmanager
+    def one_connection(self) -> Iterator[None]:
+        """Within the block, this thread's questions share a connection: for pages that ask much."""
+        with ExitStack() as stack:
+            self.ask(lambda history: stack.enter_context(history.one_connection()), None)
+            yield
+
+
+# Object stores answer slowly, and to many at once.
+_READERS = 8
+_UNREADABLE = "its files can not be read. Next: restore them from a backup, or see the how-to on recovering"
+_UNKNOWN = "whether its last run failed is not known without the operational tables"
+_SAYS_THAT_ALL_IS_WELL = {Standing.OWING, Standing.INCOMPLETE, Standing.WAITING, Standing.NEVER_RUN, Standing.IDLE}
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """Where the page's data come from.
+
+    Attributes:
+        storage: the home.
+        tables: the operational tables.
+        publications: the good publication files, by name.
+        dags: what Airflow knows of the publications that the reader may see, by name.
+        now: the time of reading.
+    """
+
+    storage: Storage
+    tables: Tables
+    publications: Mapping[str, Publication]
+    dags: Mapping[str, DagFacts]
+    now: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """What the files of one publication say; `damage`: why they say nothing, and what to do."""
+
+    pointer: StatePointer = field(default_factory=StatePointer)
+    pending: tuple[PendingSend, ...] = ()
+    damage: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Surveyed:
+    """A publication as far as its place in the overview depends on it."""
+
+    name: str
+    stored: Stored
+    latest: RunRow | None
+    dag: DagFacts | None
+    judged: Judged
+    asked: Asked | None = None
+
+
+def survey(sources: Sources, names: Iterable[str]) -> list[Surveyed]:
+    """Looks at each of the publications, several at a time.
+
+    Raises:
+        RetriableError: the storage did not answer.
+    """
+    latest = sources.tables.ask(lambda history: history.latest_runs(), {})
+    wanted = list(names)
+    with ThreadPoolExecutor(_READERS) as readers:
+        found = list(readers.map(lambda name: stored(sources.storage, name), wanted))
+    return [_surveyed(sources, name, each, latest.get(name)) for name, each in zip(wanted, found, strict=True)]
+
+
+def stored(storage: Storage, name: str) -> Stored:
+    """What the files of a publication say; a damaged one hides neither the others nor itself."""
+    try:
+        return Stored(State(storage, name).pointer(), pending_sends(storage, name))
+    except (ConfigurationError, DefectError) as error:
+        return Stored(damage=str(error))
+    except ValidationError:  # which would quote the file
+        return Stored(damage=_UNREADABLE)
+
+
+def manifests(storage: Storage, surveyed: Iterable[Surveyed]) -> list[Manifest | None]:
+    """The manifest of what each publication concluded last, several read at a time."""
+    with ThreadPoolExecutor(_READERS) as readers:
+        return list(readers.map(lambda each: manifest(storage, each.name, each.stored.pointer.outbox), surveyed))
+
+
+def manifest(storage: Storage, name: str, outbox: str | None) -> Manifest | None:
+    """The manifest of an outbox; None when retention has taken it, or it can't be read."""
+    if outbox is None:
+        return None
+    try:
+        return Outboxes(storage, name).manifest(outbox)
+    except (ConfigurationError, DefectError):
+        return None
+
+
+def _surveyed(sources: Sources, name: str, found: Stored, latest: RunRow | None) -> Surveyed:
+    dag = sources.dags.get(name)
+    if found.damage:
+        return Surveyed(name, found, latest, dag, Judged(Standing.STOPPED, found.damage))
+    question = asked(sources.storage, name, sources.publications.get(name), dag, latest)
+    judged = judge(found.pointer, latest, found.pending, dag, question.told if question else None)
+    return Surveyed(name, found, latest, dag, _as_far_as_known(judged, sources.tables.problem), question)
+
+
+def _as_far_as_known(judged: Judged, problem: str | None) -> Judged:
+    """A run that failed shows in the tables alone: while they are away, files say no more than that nothing waits."""
+    if problem is None or judged.standing not in _SAYS_THAT_ALL_IS_WELL:
+        return judged
+    return Judged(judged.standing, f"{judged.reason}; {_UNKNOWN}" if judged.reason else _UNKNOWN)

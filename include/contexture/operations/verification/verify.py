@@ -1,0 +1,225 @@
+"""Verifies the topics of one publication against state.
+
+The topics are read up to the ends that the last committed transactions made. What an outbox that is being sent may have
+changed already, or not yet, is told by that outbox and is not judged.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from typing import Final
+
+from contexture.errors import ConfigurationError, RetriableError
+from contexture.operations.scratch import scratch_database
+from contexture.operations.verification.comparison import Found, KeyedComparison, Outcome, RecordComparison
+from contexture.operations.verification.contents import content_reader
+from contexture.operations.verification.expected import Archive, Archived
+from contexture.operations.verification.result import Basis, Verification
+from contexture.operations.verification.topics import Cut, ReplicaTopics
+from contexture.publications import Publication
+from contexture.publications.delivery import KEY_NONE
+from contexture.storage.home import Storage
+from contexture.storage.replay import BACKFILL_HEADER
+from contexture.storage.state import StatePointer
+
+Report = Callable[[str], None]
+
+_TRIES: Final = 5
+_TELL_EVERY: Final = 100_000
+BACKFILLED: Final = "sent by a backfill"
+
+
+def basis_of(publication: Publication) -> Basis:
+    """By what topics can be compared: records that join lines, or have no key of their own, one by one."""
+    is_of_events = publication.source.kind == "operations"
+    joins_lines = publication.message.format == "cygnus-lines" and publication.batches.batch_size > 1
+    return "records" if is_of_events or joins_lines or publication.message.key == KEY_NONE else "keys"
+
+
+def verify(
+    storage: Storage,
+    publication: Publication,
+    topics: ReplicaTopics,
+    *,
+    report: Report = lambda sentence: None,
+    clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+) -> Verification:
+    """How the topics differ from what was sent. Nothing is written, neither to Kafka nor to storage.
+
+    Args:
+        storage: the home.
+        publication: whose topics.
+        topics: where they are read.
+        report: gets a sentence now and then.
+        clock: for tests.
+
+    Raises:
+        ConfigurationError: nothing was published yet, or the topics may not be read.
+        RetriableError: the publication moves on faster than it can be looked at, another instance is ahead of this
+            home, or Kafka or the storage did not answer.
+    """
+    return _Verifying(storage, publication, topics, report).run(clock())
+
+
+class _Verifying:
+    """One verification."""
+
+    def __init__(self, storage: Storage, publication: Publication, topics: ReplicaTopics, report: Report) -> None:
+        self._storage = storage
+        self._publication = publication
+        self._archive = Archive(storage, publication.name)
+        self._topics = topics
+        self._report = report
+        self._basis = basis_of(publication)
+        self._keeps_history = publication.topics.keep == "history"
+        self._records = 0
+        self._backfilled = 0
+
+    def run(self, now: datetime) -> Verification:
+        started = time.monotonic()
+        for _ in range(_TRIES):
+            with scratch_database("contexture-verify-") as database:
+                try:
+                    looked = self._once(database)
+                except FileNotFoundError:
+                    # The files of two generations ago are removed.
+                    continue
+            if looked is not None:
+                return self._document(*looked, now=now, seconds=time.monotonic() - started)
+        raise RetriableError(
+            f"publication {self._publication.name} concludes runs faster than its state can be read",
+            next_step="verify it when it has less to do",
+        )
+
+    def _once(self, database: sqlite3.Connection) -> tuple[StatePointer, Cut, Outcome] | None:
+        """One look; None when a run was concluded between what is compared."""
+        pointer = self._archive.pointer()
+        if pointer.outbox is None:
+            raise ConfigurationError(
+                f"nothing of publication {self._publication.name} was published yet, so there is nothing to verify",
+                next_step="let it run first",
+            )
+        look = self._by_keys if self._basis == "keys" else self._by_records
+        return look(database, pointer)
+
+    def _by_keys(self, database: sqlite3.Connection, pointer: StatePointer) -> tuple[StatePointer, Cut, Outcome] | None:
+        compared = KeyedComparison(database, content_reader(self._publication))
+        compared.hold(self._archive.held(pointer))
+        compared.withhold(self._archive.withheld(pointer))
+        archived = {each.sequence: each for each in self._archive.concluded(pointer.sequence)}
+        sequences = compared.sequences()
+        for sequence in sequences:
+            if sequence in archived:
+                compared.sent(sequence, self._archive.records(archived[sequence]))
+        cut = self._cut(compared.topics())
+        moving = self._moving(pointer, cut)
+        if moving is None:
+            return None
+        for each in moving:
+            compared.move((topic, key) for topic, key, _ in self._archive.records(each))
+        compared.find(self._found(cut))
+        if compared.has_extra():
+            self._excuse_others(compared)
+        first = sequences[-1] if sequences else None
+        return pointer, cut, compared.outcome(removed=self._removed(cut), baseline=self._baseline(first, archived))
+
+    def _by_records(
+        self, database: sqlite3.Connection, pointer: StatePointer
+    ) -> tuple[StatePointer, Cut, Outcome] | None:
+        archived = self._archive.concluded(pointer.sequence)
+        complete = bool(archived) and archived[0].sequence == 1
+        compared = RecordComparison(database, complete=complete)
+        for each in archived:
+            compared.sent(self._archive.sent(each))
+        cut = self._cut(compared.topics())
+        moving = self._moving(pointer, cut)
+        if moving is None:
+            return None
+        for each in moving:
+            compared.sent(self._archive.sent(each, moves=True))
+        compared.find(self._found(cut))
+        return pointer, cut, compared.outcome(removed=self._removed(cut))
+
+    def _cut(self, topics: list[str]) -> Cut:
+        cut = self._topics.cut(topics)
+        self._report(f"reading {len(cut.ends)} partitions of {len(topics)} topics")
+        return cut
+
+    def _moving(self, pointer: StatePointer, cut: Cut) -> list[Archived] | None:
+        """The outboxes of which something may be in the cut; None when a run was concluded meanwhile."""
+        moving = self._archive.moving(pointer.sequence)
+        if self._archive.pointer().generation != pointer.generation:
+            return None
+        self._check_own(pointer, cut)
+        return moving
+
+    def _check_own(self, pointer: StatePointer, cut: Cut) -> None:
+        """Another instance of a registry's publication may have told more than this home knows."""
+        told = [entry.source_transaction for entry in cut.ledger.values() if not self._archive.knows(entry.outbox)]
+        known = pointer.watermark or ""
+        if known.isdecimal() and any(each is not None and each > int(known) for each in told):
+            raise RetriableError(
+                "another instance has sent more than this one's state knows, so the topics can't be compared with it",
+                next_step="verify where that instance runs, or here after the next run of this one",
+                publication=self._publication.name,
+            )
+
+    def _found(self, cut: Cut) -> Iterator[Found]:
+        self._records = self._backfilled = 0
+        for record in self._topics.records(cut):
+            self._records += 1
+            if self._records % _TELL_EVERY == 0:
+                self._report(f"{self._records} records are read")
+            # On a compacted topic a backfill sends again what is the newest, and nothing else.
+            if self._keeps_history and any(name == BACKFILL_HEADER for name, _ in record.headers):
+                self._backfilled += 1
+            else:
+                yield Found(record.topic, record.partition, record.key, record.value)
+
+    def _removed(self, cut: Cut) -> frozenset[str]:
+        """Topics that may have lost records: on a compacted one nothing is ever removed from the beginning."""
+        return cut.removed if self._keeps_history else frozenset()
+
+    def _excuse_others(self, compared: KeyedComparison) -> None:
+        topics = set(compared.topics())
+        for name in self._storage.folders(""):
+            if name != self._publication.name:
+                other = Archive(self._storage, name)
+                held = other.held(other.pointer())
+                compared.belong_elsewhere((each.topic, each.key) for each in held if each.topic in topics)
+
+    def _baseline(self, first: int | None, archived: dict[int, Archived]) -> int | None:
+        """The first run of a registry's publication may have noted what the registry holds, and sent nothing."""
+        if first is None or self._publication.source.kind != "sdmx":
+            return None
+        return first if first not in archived or archived[first].manifest.baseline else None
+
+    def _document(
+        self, pointer: StatePointer, cut: Cut, outcome: Outcome, *, now: datetime, seconds: float
+    ) -> Verification:
+        unjudged = Counter(outcome.unjudged)
+        if self._backfilled:
+            unjudged[BACKFILLED] = self._backfilled
+        return Verification(
+            publication=self._publication.name,
+            verified_at=now,
+            seconds=round(seconds, 3),
+            basis=self._basis,
+            generation=pointer.generation,
+            sequence=pointer.sequence,
+            outbox=pointer.outbox,
+            ledger={shard: entry.sequence for shard, entry in sorted(cut.ledger.items())},
+            topics=len({topic for topic, _ in cut.ends}) + len(cut.missing),
+            partitions=len(cut.ends),
+            missing_topics=cut.missing,
+            held=outcome.held,
+            records=self._records,
+            compared=outcome.compared,
+            unjudged=dict(unjudged),
+            differences=outcome.differences,
+            samples=outcome.samples,
+        )
