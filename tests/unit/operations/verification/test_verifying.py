@@ -18,6 +18,7 @@ from contexture.events import content_hash, parse_json
 from contexture.monitoring import Journal, ProducerStore
 from contexture.monitoring.alerts import AlertKind, kind_of
 from contexture.operations.verification.comparison import MOVING, REMOVED, WITHHELD
+from contexture.operations.verification import report as report_module
 from contexture.operations.verification.report import verify_and_report
 from contexture.operations.verification.verify import BACKFILLED, basis_of, verify
 from contexture.publications import Publication
@@ -298,7 +299,7 @@ def test_the_outcome_is_kept_as_report_and_row(city: City) -> None:
     assert "<script" not in page
     assert "http:" not in page.replace("http-equiv", "")
     assert "https:" not in page, "it needs no network"
-    assert verify.last(city.storage, "vehicles") == reported.found
+    assert report_module.last(city.storage, "vehicles") == reported.found
     row = store.last_verification("vehicles")
     assert row is not None
     assert (row.equal, row.missing, row.held, row.told) == (False, 1, 2, reported.found.told)
@@ -315,7 +316,7 @@ def test_the_oldest_reports_go(city: City) -> None:
     found = city.verified()
 
     for minute in range(35):
-        verify.write(city.storage, found.model_copy(update={"verified_at": NOW.replace(minute=minute)}))
+        report_module.write(city.storage, found.model_copy(update={"verified_at": NOW.replace(minute=minute)}))
 
     kept = city.storage.folders("vehicles/verification")
     assert len(kept) == 30
@@ -323,4 +324,4 @@ def test_the_oldest_reports_go(city: City) -> None:
 
 
 def test_without_a_report_there_is_no_last_one(city: City) -> None:
-    assert verify.last(city.storage, "vehicles") is None
+    assert report_module.last(city.storage, "vehicles") is None
