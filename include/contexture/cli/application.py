@@ -10,13 +10,13 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
-from contexture.cli import exit_codes, standard_output
+from contexture.cli import exit_codes, output
 from contexture.errors import ContextureError, RetriableError
 
 # Name of the command: its module, which has a Typer app called `app`, and its line in the help.
 COMMANDS = {
     "check": ("contexture.cli.check", "Check publication files, and preview the topics and batches of their entities."),
-    "preview": ("contexture.cli.preview_command", "Show the topics that entities would get, name by name."),
+    "preview": ("contexture.cli.preview", "Show the topics that entities would get, name by name."),
     "status": ("contexture.cli.status", "Show where each publication stands: last run, identities, what is pending."),
     "doctor": ("contexture.cli.doctor", "Look whether everything is here that runs need."),
     "notify": ("contexture.cli.notify", "Take notifications of context brokers, without Airflow."),
@@ -37,7 +37,7 @@ COMMANDS = {
     "ledger": ("contexture.cli.ledger", "Rebuild a lost ledger, the topic that says what was sent."),
     "report": ("contexture.cli.report", "Tell the data quality of a publication's runs, as one HTML or JSON file."),
     "structures": ("contexture.cli.structures", "Show what structure messages of SDMX hold."),
-    "import": ("contexture.cli.importing", "Turn a Cygnus agent's configuration into publications."),
+    "import": ("contexture.cli.import_cygnus", "Turn a Cygnus agent's configuration into publications."),
     "connection": (
         "contexture.cli.connection",
         "Test a connection to Kafka, a broker or a registry; list the properties of one to Kafka.",
@@ -87,7 +87,7 @@ def contexture() -> None:
 
 def main() -> None:
     """Runs the command line of this process; what is wrong is told in one sentence and an exit code."""
-    standard_output.show_every_text()
+    output.show_every_text()
     try:
         _run()
     except ContextureError as error:
@@ -105,11 +105,11 @@ def main() -> None:
 
 def _run() -> None:
     try:
-        app(color=standard_output.colour())
+        app(color=output.colour())
     finally:
-        standard_output.flush()
+        output.flush()
 
 
 def _end(told: str, code: int) -> None:
-    typer.secho(f"error: {told}", err=True, fg=typer.colors.RED, color=standard_output.colour())
+    typer.secho(f"error: {told}", err=True, fg=typer.colors.RED, color=output.colour())
     sys.exit(code)

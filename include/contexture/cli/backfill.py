@@ -1,15 +1,20 @@
-"""`contexture backfill`."""
+"""`contexture backfill`: the plan of a backfill, and its start."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from contexture.cli import exit_codes
-from contexture.cli.time_span import FORMATS
+from contexture.cli.output import FORMATS
+
+if TYPE_CHECKING:
+    from contexture.operations.actions.backfill import BackfillPlan, PlannedInterval
 
 app = typer.Typer(add_completion=False)
 
@@ -73,7 +78,6 @@ def backfill(
     ended, or is not there at all, and with --dry-run off nothing was started; 2 a name, a date, a variable or a
     permission is wrong; 3 Airflow or the storage did not answer.
     """
-    from contexture.cli import backfill_output
     from contexture.operations.actions.backfill import options_of, planned, start
 
     options = options_of(replay_from.value, incomplete.value, outdated.value, topic_prefix)
@@ -81,6 +85,54 @@ def backfill(
     started = None
     if plan.can_start and not dry_run:
         plan, started = start(plan)
-    (backfill_output.print_json if as_json else backfill_output.print_text)(plan, started)
+    (print_json if as_json else print_text)(plan, started)
     is_told = plan.sends_all if dry_run else plan.can_start
     raise typer.Exit(exit_codes.OK if is_told else exit_codes.INVALID)
+
+
+_TOPICS_SHOWN = 10
+
+
+def print_json(plan: BackfillPlan, started: int | None) -> None:
+    """One JSON document."""
+    document = {**plan.model_dump(mode="json"), "overwrites": plan.overwrites, "backfill": started}
+    print(json.dumps(document, ensure_ascii=False, indent=2))
+
+
+def print_text(plan: BackfillPlan, started: int | None) -> None:
+    """A line for each interval, with its topics and what is missing below it."""
+    for line in _lines(plan):
+        print(line)
+    if started is not None:
+        print(f"started: backfill {started} of publish_{plan.publication}")
+
+
+def _lines(plan: BackfillPlan) -> Iterator[str]:
+    for each in plan.intervals:
+        yield f"{each.start:%Y-%m-%d %H:%M} to {each.end:%Y-%m-%d %H:%M}: {_told(each)}"
+        for topic, records in list(each.topics.items())[:_TOPICS_SHOWN]:
+            yield f"  {topic}: {records}"
+        if len(each.topics) > _TOPICS_SHOWN:
+            yield f"  and {len(each.topics) - _TOPICS_SHOWN} more topics (--json lists them)"
+        for missing in each.missing:
+            yield f"  missing: {missing}"
+    if plan.overwrites:
+        yield "warning: old values will come to lie on top of newer ones on compacted topics"
+    elif plan.replica and not plan.options.sends_outdated:
+        yield "on compacted topics, what the target holds newer is left out: fewer records than these may be sent"
+
+
+def _told(each: PlannedInterval) -> str:
+    match each.outcome:
+        case "archive" | "part of the archive":
+            return f"{each.outcome}, {each.runs} runs, {each.records} records"
+        case "source":
+            return "asked of the source, which is told when it runs"
+        case "refused":
+            return "refused, for it can't be sent whole"
+        case "nothing":
+            return "nothing of it is archived"
+        case "not over":
+            return "not over yet, and Airflow leaves it out"
+        case "running":
+            return "its run has not ended, and Airflow leaves it out: wait for that, then start the backfill again"

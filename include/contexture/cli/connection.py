@@ -1,7 +1,10 @@
-"""`contexture connection`: does a connection work, with the rights that publications need, and what does it set?"""
+"""`contexture connection`: checks of connections, and the properties of one to Kafka."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -10,6 +13,7 @@ from contexture.cli import exit_codes
 from contexture.publications.source import SourceKind
 
 if TYPE_CHECKING:
+    from contexture.kafka.properties import ClientProperty
     from contexture.operations.actions.source_check import Outcome
 
 app = typer.Typer(add_completion=False, no_args_is_help=True)
@@ -83,15 +87,14 @@ def list_properties(
 
     Exit codes: 0 listed; 2 the connection isn't there or can't be used.
     """
-    from contexture.cli import connection_properties
     from contexture.kafka.properties import client_properties
     from contexture.operations.actions.connection_check import settings_of
 
     found = client_properties(settings_of(connection_id) if connection_id else None)
     if as_json:
-        connection_properties.print_json(connection_id, found)
+        print_json(connection_id, found)
     else:
-        connection_properties.print_text(found)
+        print_text(found)
 
 
 def _show(outcome: Outcome) -> None:
@@ -107,3 +110,31 @@ def _exit_code(outcome: Outcome) -> int:
     if outcome.passed:
         return exit_codes.OK
     return exit_codes.UNREACHABLE if outcome.unreachable else exit_codes.INVALID
+
+
+_LONGEST = 32
+
+
+def print_json(connection_id: str | None, properties: Sequence[ClientProperty]) -> None:
+    """One JSON document with every property."""
+    document = {"connection": connection_id, "properties": [asdict(each) for each in properties]}
+    typer.echo(json.dumps(document, ensure_ascii=False, indent=2))
+
+
+def print_text(properties: Sequence[ClientProperty]) -> None:
+    """A line each: name, value, the client's default, and who says so."""
+    rows = [("property", "value", "client's default", "from")]
+    rows += [(each.name, _cut(each.value), _cut(each.default), _origin(each)) for each in properties]
+    widths = [max(len(row[column]) for row in rows) for column in range(3)]
+    for row in rows:
+        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
+        typer.echo("  ".join([*cells, row[3]]).rstrip())
+
+
+def _origin(each: ClientProperty) -> str:
+    word = {"client": "", "contexture": "Contexture", "connection": "connection"}[each.origin]
+    return f"{word}, as {each.given_as}" if each.given_as else word
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"

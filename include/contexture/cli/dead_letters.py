@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from contexture.cli.terminal_text import printable
+from contexture.cli.output import printable
 
 if TYPE_CHECKING:
     from contexture.sending.dead_letters import RefusedRecord

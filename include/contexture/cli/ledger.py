@@ -40,7 +40,7 @@ def rebuild_ledger(
 
     Exit codes: 0 done, or shown; 2 the ledger is not lost, or something isn't there; 3 brokers or storage are away.
     """
-    from contexture.cli.waiting import say
+    from contexture.cli.output import say
     from contexture.operations.actions import rebuild
 
     lost = rebuild.lost_ledger(publication, say, assume_sent=assume_sent)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from contexture.cli.terminal_text import printable
+from contexture.cli.output import printable
 
 if TYPE_CHECKING:
     from contexture.operations.actions.quarantine import HeldBack

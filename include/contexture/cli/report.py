@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from contexture.cli.time_span import FORMATS, time_span
+from contexture.cli.output import FORMATS, time_span
 
 app = typer.Typer(add_completion=False)
 

@@ -1,13 +1,17 @@
-"""`contexture verify`: reads the topics of a publication back and compares them with what was sent, or the source."""
+"""`contexture verify`: verifies the topics of a publication."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from contexture.cli import exit_codes
+
+if TYPE_CHECKING:
+    from contexture.operations.verification.report import Reported
 
 app = typer.Typer(add_completion=False)
 
@@ -38,11 +42,40 @@ def verify_publication(
     yet, or the publication can't be compared with its source; 3 Kafka, the source or the storage is away, or the source
     was not read completely, so that there is no verdict.
     """
-    from contexture.cli import verify_output
     from contexture.operations.actions.verify import verified
 
     reported = verified(
         name, files, timeout_seconds=timeout_seconds, against=against, report=lambda text: typer.echo(text, err=True)
     )
-    (verify_output.print_json if as_json else verify_output.print_text)(reported)
+    (print_json if as_json else print_text)(reported)
     raise typer.Exit(exit_codes.OK if reported.found.is_equal else exit_codes.INVALID)
+
+
+def print_json(reported: Reported) -> None:
+    """One JSON document with everything."""
+    found = reported.found
+    document = found.model_dump(mode="json") | {"equal": found.is_equal, "report": reported.uri}
+    typer.echo(json.dumps(document, ensure_ascii=False, indent=2))
+
+
+def print_text(reported: Reported) -> None:
+    """The outcome, how it was compared, a line for each sample, and what to do."""
+    found = reported.found
+    typer.echo(f"{found.publication}: {found.told}")
+    typer.echo(f"  read {found.records} records of {found.partitions} partitions, run {found.sequence}")
+    if found.against == "source":
+        typer.echo("  compared with what the source holds")
+    for how, count in found.compared.items():
+        typer.echo(f"  compared by {how}: {count}")
+    for reason, count in found.unjudged.items():
+        typer.echo(f"  not judged, {reason}: {count}")
+    for topic in found.missing_topics:
+        typer.echo(f"  topic {topic} is not there, or may not be seen")
+    for each in found.samples:
+        place = each.topic if each.partition is None else f"{each.topic}[{each.partition}]"
+        typer.echo(f"  {each.kind}: {place} {each.name}: {each.detail}")
+    typer.echo(f"  report: {reported.uri}")
+    if not found.is_equal:
+        from contexture.operations.verification.result import WHAT_TO_DO
+
+        typer.echo(f"next: {WHAT_TO_DO}")

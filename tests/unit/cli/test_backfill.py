@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from builders.outboxes import NOON, outbox, publication, records
-from contexture.cli.backfill_output import print_text
+from contexture.cli.backfill import print_text
 from contexture.errors import ConfigurationError, RetriableError
 from contexture.operations.actions.backfill import planned, start
 from contexture.operations.airflow_client import Airflow, AirflowAccess

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from contexture.cli.topic_reading_output import print_text
+from contexture.cli.topics import print_records_text
 from contexture.kafka import ReplicaRecord
 from contexture.operations.actions.topic_reading import Newest
 from contexture.operations.environment import named_publication
@@ -16,7 +16,9 @@ def record(key: bytes | None, value: bytes | None, *headers: tuple[str, bytes | 
 
 
 def test_records_are_shown_with_place_time_key_value_and_headers(capsys):
-    print_text(Newest("city_kafka", ("bikes",), (record(b"k", b'{"id":"s1"}', ("h", b"1")), record(None, None))))
+    print_records_text(
+        Newest("city_kafka", ("bikes",), (record(b"k", b'{"id":"s1"}', ("h", b"1")), record(None, None)))
+    )
 
     assert capsys.readouterr().out.splitlines() == [
         "bikes[0] at offset 7, 2023-11-14T22:13:20.000+00:00",
@@ -31,7 +33,7 @@ def test_records_are_shown_with_place_time_key_value_and_headers(capsys):
 
 
 def test_what_a_record_holds_does_nothing_to_the_terminal(capsys):
-    print_text(Newest("k", ("bikes",), (record(b"\x1b[2J", b"\xff\xfe", ("\x07", b"\x1b")),)))
+    print_records_text(Newest("k", ("bikes",), (record(b"\x1b[2J", b"\xff\xfe", ("\x07", b"\x1b")),)))
     shown = capsys.readouterr().out
 
     assert "\x1b[2J" not in shown
@@ -40,7 +42,7 @@ def test_what_a_record_holds_does_nothing_to_the_terminal(capsys):
 
 
 def test_a_long_value_is_cut_and_says_so(capsys):
-    print_text(Newest("k", ("bikes",), (record(b"k", b"x" * 5000),)))
+    print_records_text(Newest("k", ("bikes",), (record(b"k", b"x" * 5000),)))
     (line,) = [each for each in capsys.readouterr().out.splitlines() if each.startswith("  value")]
 
     assert line.endswith("… (5000 bytes; --json has all)")

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from contexture.cli import verify_output
+from contexture.cli import verify
 from contexture.cli.verify import app
 from contexture.errors import ConfigurationError
 from contexture.operations.verification.report import Reported
@@ -55,7 +55,7 @@ DIFFERENT = reported(
 
 
 def test_what_is_equal_is_told_in_a_few_lines(capsys: pytest.CaptureFixture[str]) -> None:
-    verify_output.print_text(reported())
+    verify.print_text(reported())
 
     assert capsys.readouterr().out.splitlines() == [
         "vehicles: 9 keys in 1 topics are as they should be",
@@ -66,7 +66,7 @@ def test_what_is_equal_is_told_in_a_few_lines(capsys: pytest.CaptureFixture[str]
 
 
 def test_differences_are_told_with_what_to_do(capsys: pytest.CaptureFixture[str]) -> None:
-    verify_output.print_text(DIFFERENT)
+    verify.print_text(DIFFERENT)
 
     told = capsys.readouterr().out
     assert "the topics differ from what was sent: 1 missing, of 9 keys" in told
@@ -78,7 +78,7 @@ def test_differences_are_told_with_what_to_do(capsys: pytest.CaptureFixture[str]
 
 
 def test_scripts_get_one_document(capsys: pytest.CaptureFixture[str]) -> None:
-    verify_output.print_json(DIFFERENT)
+    verify.print_json(DIFFERENT)
 
     document = json.loads(capsys.readouterr().out)
     assert document["equal"] is False

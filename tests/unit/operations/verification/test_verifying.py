@@ -17,8 +17,8 @@ from contexture.errors import ConfigurationError, RetriableError
 from contexture.events import content_hash, parse_json
 from contexture.monitoring import Journal, ProducerStore
 from contexture.monitoring.alerts import AlertKind, kind_of
-from contexture.operations.verification.comparison import MOVING, REMOVED, WITHHELD
 from contexture.operations.verification import report as report_module
+from contexture.operations.verification.comparison import MOVING, REMOVED, WITHHELD
 from contexture.operations.verification.report import verify_and_report
 from contexture.operations.verification.verify import BACKFILLED, basis_of, verify
 from contexture.publications import Publication
