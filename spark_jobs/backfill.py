@@ -1,4 +1,4 @@
-"""What a backfill sends: the archive of its interval, or what the source keeps of that time."""
+"""What a backfill sends: the archive of its interval, or the source's own history of that time."""
 
 from __future__ import annotations
 

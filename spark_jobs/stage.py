@@ -1,4 +1,4 @@
-"""The stage job: `spark-submit stage.py --order URI`. Pull, prepare, judge; one JSON line as its answer.
+"""The stage job: `spark-submit stage.py --order URI`. Reads, prepares, judges; prints one line of JSON.
 
 The order is a file, so nothing but its address is on the command line; the source's connection comes by the
 environment variable CONTEXTURE_SOURCE_CONNECTION. The answer is printed and also written beside the order.
@@ -17,9 +17,9 @@ from contexture.storage.orders import StageOrder, StageResult
 from contexture.storage.publication_store import PublicationFolder
 from spark_jobs import quality
 from spark_jobs.backfill import backfill
-from spark_jobs.failures import intended
-from spark_jobs.judgement import stored_verdict
-from spark_jobs.preparation.phase import Stopwatch
+from spark_jobs.session import intended
+from spark_jobs.shared.outbox import Stopwatch
+from spark_jobs.shared.verdict import stored_verdict
 
 
 def stage(order: StageOrder) -> StageResult:
@@ -46,7 +46,7 @@ def stage(order: StageOrder) -> StageResult:
 
 
 def _pull_and_prepare(order: StageOrder, watch: Stopwatch) -> Manifest:
-    from spark_jobs.phases import pull_and_prepare
+    from spark_jobs.pipeline import pull_and_prepare
 
     return pull_and_prepare(order, watch)
 

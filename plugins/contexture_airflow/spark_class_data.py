@@ -89,7 +89,7 @@ def _record(java: Java, archive: Path) -> None:
     job = find_spec("spark_jobs")
     if job is None or not job.submodule_search_locations:
         return
-    script = Path(next(iter(job.submodule_search_locations))) / "recording.py"
+    script = Path(next(iter(job.submodule_search_locations))) / "record_classes.py"
     draft = archive.with_suffix(f".{os.getpid()}.draft")
     with tempfile.TemporaryDirectory(prefix="contexture-recording-") as folder:
         try:

@@ -1,4 +1,4 @@
-"""Whether a run's data may be sent: expectations, the checkpoint that judges them, and the report.
+"""Data quality: expectations, the checkpoint that evaluates them, and the report.
 
 `great_expectations` is imported nowhere else and never when a module is imported: it takes 7 seconds, which `preload`
 spends while the Spark session starts.

@@ -1,4 +1,4 @@
-"""The checkpoint of a run: expectations judged, documents written, and the verdict last."""
+"""The checkpoint of a run: expectations evaluated, documents written, and the verdict last."""
 
 from __future__ import annotations
 
@@ -12,12 +12,10 @@ from contexture.storage.home import Storage
 from contexture.storage.manifests import Verdict
 from contexture.storage.quarantine import Sample, Samples
 from spark_jobs.quality.data_docs import copy
-from spark_jobs.quality.expected import Expected
 from spark_jobs.quality.frames import AcceptedFrames
-from spark_jobs.quality.observations import Finding, finding
-from spark_jobs.quality.project import ATTRIBUTES, Outcome, Project, project, without_rows
-from spark_jobs.quality.report import Report, page
-from spark_jobs.quality.suite import suite
+from spark_jobs.quality.great_expectations_project import ATTRIBUTES, Outcome, Project, project, without_rows
+from spark_jobs.quality.report import Finding, Report, finding, page
+from spark_jobs.quality.suite import Expected, suite
 from spark_jobs.quality.summary import RunSummary, StructureSummary
 
 

@@ -1,17 +1,118 @@
-"""Great Expectations' own documents: made safe to open, and put beside the report."""
+"""Great Expectations' own documents, made safe to open and written beside the report.
+
+Great Expectations writes pages that load a dozen styles, scripts and fonts from other hosts, and a picture whose
+address tells its makers who reads. Without a network they have no shape at all. Everything of that is left out here,
+and a small style of ours stands in each page instead; what needs a script (filters, plots by vega) goes with it.
+"""
 
 from __future__ import annotations
 
 import html
 import json
+import re
 from dataclasses import dataclass
+from functools import cache
+from html import escape
+from html.parser import HTMLParser
+from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from contexture.storage.home import Storage
-from spark_jobs.quality.self_contained import head, self_contained
+
+POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'"
+
+_DROPPED: Final = frozenset({"script", "style", "iframe", "object", "form", "footer", "noscript", "template", "button"})
+_DROPPED_VOID: Final = frozenset({"link", "img", "base", "embed", "meta", "input"})
+_VOID: Final = frozenset({"area", "br", "col", "hr", "source", "track", "wbr"})
+# Whatever an address can stand in; those of `a` are looked at.
+_ADDRESSES: Final = frozenset({"src", "srcset", "action", "formaction", "background", "poster", "data", "xlink:href"})
+_LOCAL: Final = re.compile(r"(?:#|\.{0,2}/?[\w.-]+)[\w./# =%+:-]*", re.ASCII)
+_SCHEME: Final = re.compile(r"[\w+.-]*:|//", re.ASCII)
+
+
+def self_contained(page: str) -> str:
+    """The page, whatever it loaded before."""
+    rewriter = _Rewriter()
+    rewriter.feed(page)
+    rewriter.close()
+    return "".join(rewriter.parts)
+
+
+def head(title: str) -> str:
+    """What stands in the head of each page."""
+    return (
+        '<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
+        f'<meta name="color-scheme" content="light dark"><meta http-equiv="Content-Security-Policy" content="{POLICY}">'
+        f"<title>{escape(title)}</title><style>\n{_style()}</style>"
+    )
+
+
+@cache
+def _style() -> str:
+    return files("spark_jobs.quality").joinpath("templates/data_docs.css").read_text(encoding="utf-8")
+
+
+class _Rewriter(HTMLParser):
+    """Copies a document, piece by piece, without what it must not hold."""
+
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=False)
+        self.parts: list[str] = ["<!doctype html>\n"]
+        self._dropped: list[str] = []
+        self._in_title = False
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag in _DROPPED:
+            self._dropped.append(tag)
+        elif tag == "title":
+            self._in_title = True
+        elif not self._dropped and tag not in _DROPPED_VOID:
+            self.parts.append(f"<{tag}{''.join(_attribute(tag, *each) for each in attrs)}>")
+            if tag == "head":
+                self.parts.append(head("Data Docs"))
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag not in _DROPPED:
+            self.handle_starttag(tag, attrs)
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag in _DROPPED:
+            if tag in self._dropped:
+                del self._dropped[self._dropped.index(tag) :]
+        elif tag == "title":
+            self._in_title = False
+        elif not self._dropped and tag not in _DROPPED_VOID | _VOID:
+            self.parts.append(f"</{tag}>")
+
+    def handle_data(self, data: str) -> None:
+        # Only text may come here, and it is text again: a lone `<` is no tag.
+        self._text(data.replace("<", "&lt;"))
+
+    def handle_entityref(self, name: str) -> None:
+        self._text(f"&{name};")
+
+    def handle_charref(self, name: str) -> None:
+        self._text(f"&#{name};")
+
+    def _text(self, text: str) -> None:
+        if not self._dropped and not self._in_title:
+            self.parts.append(text)
+
+
+def _attribute(tag: str, name: str, value: str | None) -> str:
+    if name.startswith("on") or name in _ADDRESSES or (name == "style" and "url(" in (value or "").casefold()):
+        return ""
+    if name == "href" and not (tag == "a" and _is_local(value or "")):
+        return ""
+    return f" {name}" if value is None else f' {name}="{escape(value)}"'
+
+
+def _is_local(address: str) -> bool:
+    return _SCHEME.match(address) is None and _LOCAL.fullmatch(address) is not None
+
 
 # What comes from data; the rest of a stored result is written by the publication's author and by us.
 _FROM_DATA = ("result", "exception_info")

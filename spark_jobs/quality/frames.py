@@ -1,4 +1,4 @@
-"""What was accepted, as the checkpoint reads it: in memory where they are few, in Spark where they are many.
+"""Accepted events as the checkpoint reads them: in memory if they are few, in Spark if they are many.
 
 A few thousand rows cost Spark a second for every question (plans, code, tasks), and pandas some milliseconds. What
 people wrote themselves is always judged in Spark, for their conditions are SQL.

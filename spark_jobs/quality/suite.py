@@ -1,13 +1,255 @@
-"""Which expectations a publication has, as data; nothing here needs Great Expectations."""
+"""The expectations of a publication as data: those of every run, of entities, of structures, and its own."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, cast
+
+from pydantic import JsonValue
+
 from contexture.publications import Publication
-from spark_jobs.quality.entity_suite import about_attributes, about_entities
-from spark_jobs.quality.expected import UNIQUE, Expected
-from spark_jobs.quality.own_expectations import own_expectations
-from spark_jobs.quality.run_suite import about_the_run
-from spark_jobs.quality.structure_suite import about_structures
+from contexture.publications.checks.quality import COLUMN_ARGUMENTS
+from contexture.publications.quality import class_name
+from contexture.sources.sdmx.selectors import Selector
+from contexture.sources.sdmx.urn import CLASSES, PACKAGES
+from spark_jobs.quality.columns import column, column_names, condition
+from spark_jobs.quality.summary import STRUCTURES, subject_of
+
+Severity = Literal["critical", "warning", "info"]
+Frame = Literal["entities", "attributes", "structures", "summary"]
+
+UNIQUE = "ExpectColumnValuesToBeUnique"
+NOT_NULL = "ExpectColumnValuesToNotBeNull"
+IN_SET = "ExpectColumnValuesToBeInSet"
+BETWEEN = "ExpectColumnValuesToBeBetween"
+REGEX = "ExpectColumnValuesToMatchRegex"
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """An expectation of a publication.
+
+    Attributes:
+        name: what people and documents call it, unique in its suite.
+        severity: critical: nothing is sent when it fails; warning: sent and marked; info: shown.
+        on: the frame it is checked on.
+        kind: class name in `great_expectations.expectations`.
+        kwargs: the class's arguments.
+        description: the sentence that must be true, for people.
+        where: SQL condition that selects rows of the frame.
+        own: written by the publication's author, so it may be wrong in itself.
+    """
+
+    name: str
+    severity: Severity
+    on: Frame
+    kind: str
+    kwargs: Mapping[str, JsonValue] = field(default_factory=dict)
+    description: str = ""
+    where: str | None = None
+    own: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """Makes expectations about single columns of one frame."""
+
+    frame: Frame
+
+    def critical(self, name: str, kind: str, column: str, description: str, **kwargs: JsonValue) -> Expected:
+        """One that stops a run."""
+        return self.expected("critical", name, kind, column, description, **kwargs)
+
+    def warning(self, name: str, kind: str, column: str, description: str, **kwargs: JsonValue) -> Expected:
+        """One that marks a run."""
+        return self.expected("warning", name, kind, column, description, **kwargs)
+
+    def expected(
+        self, severity: Severity, name: str, kind: str, column: str, description: str, **kwargs: JsonValue
+    ) -> Expected:
+        """One of any severity."""
+        return Expected(name, severity, self.frame, kind, {"column": column, **kwargs}, description)
+
+
+def limits(minimum: float | None, maximum: float | None) -> dict[str, JsonValue]:
+    """The arguments of a range; open ends are left out."""
+    ends: Iterable[tuple[str, JsonValue]] = (("min_value", minimum), ("max_value", maximum))
+    return {name: value for name, value in ends if value is not None}
+
+
+def in_words(ends: Mapping[str, JsonValue]) -> str:
+    """The arguments of a range, as people say it."""
+    match _plain(ends.get("min_value")), _plain(ends.get("max_value")):
+        case None, maximum:
+            return f"at most {maximum}"
+        case minimum, None:
+            return f"at least {minimum}"
+        case minimum, maximum:
+            return f"between {minimum} and {maximum}"
+
+
+def _plain(number: JsonValue) -> JsonValue:
+    return int(number) if isinstance(number, float) and number.is_integer() else number
+
+
+# The two names that are folders to a file system are not legal either.
+TOPIC_NAME = r"(?!\.{1,2}(?:,|$))[A-Za-z0-9._-]{1,249}"
+
+
+# Clocks of brokers and of this machine differ; less than this is no sign of a shadowed or wrong dateModified.
+CLOCK_TOLERANCE_SECONDS = 60
+
+# Orion's rule: at most 10 levels of 1 to 50 letters, digits and underscores.
+SERVICE_PATH = r"^/([A-Za-z0-9_]{1,50}(/[A-Za-z0-9_]{1,50}){0,9})?$"
+
+_ENTITIES = Columns("entities")
+
+
+def about_entities(publication: Publication) -> Iterator[Expected]:
+    """What holds of entities whatever their attributes are."""
+    yield _ENTITIES.critical("unique-identity", UNIQUE, "identity", "no two rows are the same entity")
+    yield _ENTITIES.critical("id-present", NOT_NULL, "id", "every entity has an id")
+    yield _ENTITIES.critical("type-present", NOT_NULL, "type", "every entity has a type")
+    if types := publication.source.types:
+        sentence = f"every entity is of type {' or '.join(types)}"
+        yield _ENTITIES.critical("known-type", IN_SET, "type", sentence, value_set=list(types))
+    sentence = "every service path follows the broker's syntax"
+    yield _ENTITIES.critical("service-path", REGEX, "service_path", sentence, regex=SERVICE_PATH)
+    sentence = "every topic name is legal in Kafka"
+    yield _ENTITIES.critical("topic-name", REGEX, "topic", sentence, regex=f"^{TOPIC_NAME}$")
+    sentence = f"no entity was modified more than {CLOCK_TOLERANCE_SECONDS} s after it was read"
+    yield _ENTITIES.warning("not-in-the-future", BETWEEN, "seconds_ahead", sentence, max_value=CLOCK_TOLERANCE_SECONDS)
+
+
+def about_attributes(publication: Publication) -> Iterator[Expected]:
+    """What the publication says of single attributes."""
+    safe, quality = column_names(publication), publication.quality
+    for name in quality.required_attributes:
+        sentence = f"every entity has the attribute {name}"
+        yield _ENTITIES.critical(f"required-attribute:{name}", NOT_NULL, f"type_{safe[name]}", sentence)
+    for name, ngsi_type in quality.attribute_types.items():
+        sentence = f"the NGSI type of {name} is {ngsi_type}"
+        yield _ENTITIES.warning(f"attribute-type:{name}", IN_SET, f"type_{safe[name]}", sentence, value_set=[ngsi_type])
+    for name, numbers in quality.ranges.items():
+        ends = limits(numbers.minimum, numbers.maximum)
+        sentence = f"the number in {name} is {in_words(ends)}"
+        yield _ENTITIES.warning(f"range:{name}", BETWEEN, f"value_{safe[name]}", sentence, **ends)
+
+
+def own_expectations(publication: Publication) -> Iterator[Expected]:
+    """The items of `quality.expectations`; `severity` is one of the arguments, as in Great Expectations (critical)."""
+    of_entities = column_names(publication)
+    for number, item in enumerate(publication.quality.expectations, start=1):
+        # The other frames have no columns that are named after data.
+        safe = of_entities if item.on == "entities" else {}
+        kwargs = {name: _translated(name, value, safe) for name, value in item.kwargs.items() if name != "severity"}
+        yield Expected(
+            name=f"own-{number}:{item.name}",
+            severity=cast("Severity", item.kwargs.get("severity", "critical")),
+            on=cast("Frame", item.on),
+            kind=class_name(item.name),
+            kwargs=kwargs,
+            description=_sentence(item.name, item.kwargs, item.where),
+            where=None if item.where is None else condition(item.where, safe),
+            own=True,
+        )
+
+
+def _translated(name: str, value: JsonValue, safe: Mapping[str, str]) -> JsonValue:
+    if name not in COLUMN_ARGUMENTS:
+        return value
+    if isinstance(value, list):
+        return [column(each, safe) if isinstance(each, str) else each for each in value]
+    return column(value, safe) if isinstance(value, str) else value
+
+
+def _sentence(name: str, kwargs: Mapping[str, JsonValue], where: str | None) -> str:
+    arguments = ", ".join(f"{key}: {value}" for key, value in kwargs.items() if key != "severity")
+    selected = f" where {where}" if where else ""
+    return f"{name}({arguments}){selected}"
+
+
+DANGLING_SHARE = 0.01
+"""Registries resolve references when they take a structure, but for those to what another registry keeps."""
+
+_SUMMARY = Columns("summary")
+
+
+def about_the_run(publication: Publication) -> Iterator[Expected]:
+    """Volume, shares, rules about all that is held, and age."""
+    quality, many = publication.quality, subject_of(publication).frame
+    volume = limits(quality.minimum_entities, quality.maximum_entities)
+    share, age = quality.max_quarantined_share, quality.fresh_within_seconds
+    sentence = f"the number of {many} in the source is {in_words(volume)}"
+    yield _SUMMARY.critical("volume", BETWEEN, "in_source", sentence, **volume)
+    sentence = f"row rules refuse at most {share:.4g} of the {many}"
+    yield _SUMMARY.critical("quarantined-share", BETWEEN, "quarantined_share", sentence, max_value=share)
+    if subject_of(publication) is STRUCTURES:
+        sentence = f"at least {1 - share:.4g} of the structures that were asked for are accepted"
+        yield _SUMMARY.warning("accepted-share", BETWEEN, "accepted_share", sentence, min_value=1 - share)
+    yield from _of_rules(publication)
+    if age is not None:
+        sentence = f"the newest change of the source is at most {age} s old"
+        yield _SUMMARY.warning("freshness", BETWEEN, "newest_age_seconds", sentence, max_value=age)
+
+
+def _of_rules(publication: Publication) -> Iterator[Expected]:
+    subject = subject_of(publication)
+    severities = subject.severities(publication.quality.rules)
+    for rule in subject.rules:
+        severity = severities.get(rule.name) if rule.name in subject.rejecting else None
+        if severity == "error":
+            yield _SUMMARY.critical(rule.name, BETWEEN, rule.name, rule.description, max_value=0)
+        elif severity == "warning" and rule.name == "dangling-reference":
+            sentence = f"at most {DANGLING_SHARE:.4g} of the structures refer to something that isn't held"
+            yield _SUMMARY.warning(rule.name, BETWEEN, "dangling_share", sentence, max_value=DANGLING_SHARE)
+        elif severity == "warning" and subject is STRUCTURES:
+            yield _SUMMARY.warning(rule.name, BETWEEN, rule.name, rule.description, max_value=0)
+
+
+# One or more numbers; of three there may be an extension (SDMX 3.0, semantic versions; 2.1, VersionType).
+VERSION = r"^[0-9]+(?:\.[0-9]+)*$|^[0-9]+(?:\.[0-9]+){2}-[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*$"
+
+# Several of them with commas; nothing where no route selects the structure.
+TOPICS = rf"^(?:{TOPIC_NAME}(?:,{TOPIC_NAME})*)?$"
+
+_STRUCTURES = Columns("structures")
+
+
+def about_structures(publication: Publication) -> Iterator[Expected]:
+    """What holds of structures, whatever they are about."""
+    yield _STRUCTURES.critical("unique-urn", UNIQUE, "urn", "no two rows are the same structure")
+    yield _STRUCTURES.critical("urn-present", NOT_NULL, "urn", "every structure has a URN")
+    yield _STRUCTURES.critical("kind-present", NOT_NULL, "kind", "every structure has a kind")
+    selectors = [Selector.parse(text) for text in publication.source.select]
+    yield from _selected(selectors)
+    sentence = "every kind is one of SDMX's information model"
+    yield _STRUCTURES.expected("info", "known-kind", IN_SET, "kind", sentence, value_set=sorted(PACKAGES))
+    sentence = "every version is made of numbers, such as 1.0 or 2.3.1-draft"
+    yield _STRUCTURES.warning("version-syntax", REGEX, "version", sentence, regex=VERSION)
+    sentence = "every topic name is legal in Kafka"
+    yield _STRUCTURES.critical("topic-name", REGEX, "topics", sentence, regex=TOPICS)
+
+
+def _selected(selectors: Sequence[Selector]) -> Iterator[Expected]:
+    if selectors and all(selector.agencies for selector in selectors):
+        agencies = sorted({agency for selector in selectors for agency in selector.agencies})
+        sentence = f"every structure is one of {' or '.join(agencies)}"
+        pattern = f"^(?:{'|'.join(map(_agency_pattern, agencies))})$"
+        yield _STRUCTURES.critical("selected-agency", REGEX, "agency", sentence, regex=pattern)
+    if selectors and all(selector.kinds for selector in selectors):
+        classes = {kind.rpartition(".")[2] for selector in selectors for kind in selector.kinds}
+        kinds = classes | {kind for kind, class_name in CLASSES.items() if class_name in classes}
+        sentence = f"every structure is of the kind {' or '.join(sorted(classes))}"
+        yield _STRUCTURES.critical("selected-kind", IN_SET, "kind", sentence, value_set=sorted(kinds))
+
+
+def _agency_pattern(agency: str) -> str:
+    # `ECB.*` are the agencies below ECB, without ECB itself.
+    below = agency.removesuffix(".*")
+    return re.escape(agency) if below == agency else rf"{re.escape(below)}\..+"
 
 
 def suite(publication: Publication, *, of_snapshot: bool = True, in_turn: bool = False) -> tuple[Expected, ...]:

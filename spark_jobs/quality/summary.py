@@ -1,14 +1,86 @@
-"""What is known of a run as a whole, in one row beside those of what it read."""
+"""A run as one row: counts, samples and facts that expectations evaluate beside the rows."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import ClassVar
+from typing import Any, ClassVar, Final, Literal
 
+import pyarrow.dataset as ds
+
+from contexture.events.rules import Rule, Setting, Severity
+from contexture.publications import Publication
+from contexture.sources.ngsi.rules import catalogue as of_entities
+from contexture.sources.sdmx.rules import catalogue as of_structures
+from contexture.storage.quarantine import SAMPLES, Sample, identity_text
 from contexture.storage.quarantine import Sample as Broken
-from spark_jobs.quality.subjects import ENTITIES, STRUCTURES, Subject
+
+ENTITY: Final = ("service_path", "id", "type")
+STRUCTURE: Final = ("urn", "kind")
+
+_LOOKED_AT: Final = 100_000
+
+
+def warned(rows: Any, counts: Mapping[str, int], named: Sequence[str]) -> dict[str, tuple[Sample, ...]]:
+    """The first few of what each rule warned of, as far as single rows tell it.
+
+    Args:
+        rows: the dataset of what was evaluated, with the column `warnings`: names of rules, with commas.
+        counts: how often each rule warned.
+        named: the columns by which people know a row.
+    """
+    # A dictionary for its order: by attribute, an entity has a row for each of them.
+    found: dict[str, dict[str, None]] = {rule: {} for rule in counts}
+    for rule, who in _warnings(rows, named) if counts else ():
+        if rule in found and len(found[rule]) < SAMPLES:
+            found[rule][who] = None
+            if all(len(names) >= min(SAMPLES, counts[each]) for each, names in found.items()):
+                break
+    return {rule: tuple(Sample(identity=who) for who in names) for rule, names in found.items() if names}
+
+
+def _warnings(rows: Any, named: Sequence[str]) -> Iterator[tuple[str, str]]:
+    looked_at = 0
+    for batch in rows.to_batches(columns=["warnings", *named], filter=ds.field("warnings").is_valid()):
+        for row in batch.to_pylist():
+            who = identity_text(*([""] if len(named) == 2 else []), *(row[name] for name in named))
+            yield from ((rule, who) for rule in row["warnings"].split(","))
+        looked_at += batch.num_rows
+        # Rules about a whole snapshot are no row's: who looks for them among rows looks at all.
+        if looked_at >= _LOOKED_AT:
+            return
+
+
+SubjectFrame = Literal["entities", "structures"]
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What rows are about.
+
+    Attributes:
+        frame: the name of the frame that has a row for each of them, which is also their name.
+        key: the column that tells which one it is.
+        rules: the row rules about them.
+        rejecting: those of the rules whose error is that of none of them, so that it rejects the run.
+        severities: gives the severity of each rule by a publication's settings.
+    """
+
+    frame: SubjectFrame
+    key: str
+    rules: tuple[Rule, ...]
+    rejecting: tuple[str, ...]
+    severities: Callable[[Mapping[str, Setting]], Mapping[str, Severity]]
+
+
+ENTITIES = Subject("entities", "identity", of_entities.RULES, of_entities.REJECTING, of_entities.severities)
+STRUCTURES = Subject("structures", "urn", of_structures.RULES, of_structures.REJECTING, of_structures.severities)
+
+
+def subject_of(publication: Publication) -> Subject:
+    """What the source of a publication holds."""
+    return STRUCTURES if publication.source.kind == "sdmx" else ENTITIES
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +104,7 @@ class TranscodedStructure:
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class ObservedSample:
     """A structure that breaks a rule about all that is held, and how."""
 
     rule: str
@@ -142,7 +214,7 @@ class StructureSummary(RunSummary):
     registry_transaction: int | None = None
     transcoded: int = 0
     conversions: Sequence[TranscodedStructure] = ()
-    samples: Sequence[Sample] = ()
+    samples: Sequence[ObservedSample] = ()
     missing: Sequence[str] = ()
 
     @property

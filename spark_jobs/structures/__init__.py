@@ -1,1 +1,1 @@
-"""Structures of a registry in a run."""
+"""The pipeline of structures: read, prepare, judge."""

@@ -20,7 +20,8 @@ from contexture.storage.outboxes import Outboxes
 from contexture.storage.publication_store import PublicationFolder
 from contexture.storage.quarantine import land_quarantined
 from contexture.storage.state import State
-from spark_jobs.preparation.phase import Stopwatch, prepare
+from spark_jobs.entities.prepare import prepare
+from spark_jobs.shared.outbox import Stopwatch
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

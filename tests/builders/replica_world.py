@@ -32,13 +32,12 @@ from contexture.storage.quarantine import Quarantine
 from contexture.storage.state import State
 from fakes.kafka_cluster import FakeCluster, FakeHidden, FakeLedger
 from fakes.structure_registry import MEDIA_TYPE, FakeRegistry
-from spark_jobs.preparation.phase import Stopwatch
-from spark_jobs.structures.intake import Intake
-from spark_jobs.structures.outcome import Outcome
-from spark_jobs.structures.past import land_past
-from spark_jobs.structures.phase import prepare_structures
-from spark_jobs.structures.pull import land
-from spark_jobs.structures.reader import Reading
+from spark_jobs.shared.outbox import Stopwatch
+from spark_jobs.structures.prepare import prepare_structures
+from spark_jobs.structures.read import land
+from spark_jobs.structures.read_context import Intake, Outcome
+from spark_jobs.structures.read_past import land_past
+from spark_jobs.structures.read_tasks import Reading
 
 SETTINGS = ClientSettings.from_extra({"bootstrap.servers": "nowhere:1"})
 

@@ -19,9 +19,8 @@ from contexture.sources.sdmx.registry import RegistryConnection, splittable
 from contexture.storage.manifests import Mode
 from contexture.storage.orders import StageOrder
 from fakes.structure_registry import MEDIA_TYPE, FakeRegistry
-from spark_jobs.structures.intake import Intake
-from spark_jobs.structures.questions import Share, Told
-from spark_jobs.structures.reader import Reading, read_share
+from spark_jobs.structures.read_context import Intake
+from spark_jobs.structures.read_tasks import Reading, Share, Told, read_share
 
 FOLDER = "codes/landing/r1"
 

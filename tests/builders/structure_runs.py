@@ -18,8 +18,8 @@ from contexture.storage.manifests import LandingManifest, Manifest
 from contexture.storage.orders import StageOrder
 from contexture.storage.publication_store import PublicationFolder
 from contexture.storage.schemas import LANDING
-from spark_jobs.preparation.phase import Stopwatch
-from spark_jobs.structures.phase import prepare_structures
+from spark_jobs.shared.outbox import Stopwatch
+from spark_jobs.structures.prepare import prepare_structures
 
 NOON = datetime(2026, 11, 1, 12, 0, tzinfo=UTC)
 LANDED = ("complete", "registry_transaction", "source_count", "watermark", "rows_in_group")

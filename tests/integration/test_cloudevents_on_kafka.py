@@ -20,7 +20,7 @@ from contexture.records.cloudevents import Record, decode, encode
 from contexture.sources.ngsi import BrokerConnection
 from contexture_sandbox.context_broker import SeedEntity, TestBroker
 from contexture_sandbox.kafka import EmbeddedKafka
-from spark_jobs import phases
+from spark_jobs import pipeline
 
 pytestmark = pytest.mark.integration
 
@@ -142,7 +142,7 @@ def car(number: int, speed: float, *, delete: bool = False) -> SeedEntity:
 def test_a_publication_in_an_envelope_keeps_a_replica_of_events(
     kind: str, tmp_path: Path, eager: EmbeddedKafka, spark: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(phases, "start_session", lambda _name: Lasting(spark))
+    monkeypatch.setattr(pipeline, "start_session", lambda _name: Lasting(spark))
     with TestBroker() as broker:
         connection = BrokerConnection(broker.url, timeout_seconds=60)
         monkeypatch.setenv("CONTEXTURE_SOURCE_CONNECTION", connection.to_json())

@@ -22,7 +22,7 @@ from contexture.kafka import read_committed
 from contexture.sources.sdmx.registry import RegistryConnection
 from contexture.storage.orders import StageResult
 from contexture_sandbox.kafka import EmbeddedKafka
-from spark_jobs import phases
+from spark_jobs import pipeline
 
 pytestmark = [
     pytest.mark.integration,
@@ -111,7 +111,7 @@ def test_one_structure_of_190_megabytes_goes_from_a_registry_to_kafka(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     (tmp_path / "large.xml").write_bytes(large(SIZE))
-    monkeypatch.setattr(phases, "start_session", lambda _name: Lasting(spark))
+    monkeypatch.setattr(pipeline, "start_session", lambda _name: Lasting(spark))
     runs = WholeRuns(tmp_path / "home", kafka)
     owner = registry_publication(name=runs.name, topics={"topics": [runs.topic]}, resync={"on_startup": "full"})
     with registry_of(tmp_path / "large.xml") as url:

@@ -17,7 +17,7 @@ from contexture.sources.ngsi import BrokerConnection
 from contexture_sandbox.context_broker import TestBroker
 from contexture_sandbox.context_broker.linked_data import LinkedDataFace
 from contexture_sandbox.kafka import EmbeddedKafka
-from spark_jobs import phases
+from spark_jobs import pipeline
 
 pytestmark = pytest.mark.integration
 
@@ -64,7 +64,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
 @pytest.fixture
 def city(tmp_path: Path, kafka: EmbeddedKafka, spark: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[City]:
-    monkeypatch.setattr(phases, "start_session", lambda _name: Lasting(spark))
+    monkeypatch.setattr(pipeline, "start_session", lambda _name: Lasting(spark))
     with TestBroker() as broker:
         face = broker.speak_linked_data("scorpio")
         face.load([CAR], tenant="City", at="2026-01-01T00:00:00Z")

@@ -24,7 +24,7 @@ from contexture.sources.ngsi import BrokerConnection
 from contexture.storage.state import State
 from contexture_sandbox.context_broker import SeedEntity, TestBroker
 from contexture_sandbox.kafka import EmbeddedKafka
-from spark_jobs import phases
+from spark_jobs import pipeline
 
 pytestmark = pytest.mark.integration
 
@@ -82,7 +82,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
 @pytest.fixture
 def city(tmp_path: Path, kafka: EmbeddedKafka, spark: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[City]:
-    monkeypatch.setattr(phases, "start_session", lambda _name: Lasting(spark))
+    monkeypatch.setattr(pipeline, "start_session", lambda _name: Lasting(spark))
     with TestBroker() as broker:
         broker.load(car(number) for number in range(3))
         connection = BrokerConnection(broker.url, timeout_seconds=60)

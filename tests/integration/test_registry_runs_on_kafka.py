@@ -21,7 +21,7 @@ from contexture.sources.sdmx.registry import RegistryConnection
 from contexture.storage.manifests import Manifest
 from contexture_sandbox.kafka import EmbeddedKafka
 from contexture_sandbox.registry import TestRegistry, seed_codelist, seed_message
-from spark_jobs import phases
+from spark_jobs import pipeline
 
 pytestmark = pytest.mark.integration
 
@@ -77,7 +77,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 def office(
     request: pytest.FixtureRequest, tmp_path: Path, kafka: EmbeddedKafka, spark: Any, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Office]:
-    monkeypatch.setattr(phases, "start_session", lambda _name: Lasting(spark))
+    monkeypatch.setattr(pipeline, "start_session", lambda _name: Lasting(spark))
     with TestRegistry(request.param) as registry:
         registry.submit(seed_message(STRUCTURES))
         root = ROOTS[request.param]

@@ -32,7 +32,7 @@ from contexture_airflow.steps.settling import settle
 from contexture_airflow.steps.staging import answer, place_order
 from contexture_sandbox.context_broker import SeedEntity, TestBroker
 from contexture_sandbox.kafka import EmbeddedKafka
-from spark_jobs import phases, stage
+from spark_jobs import pipeline, stage
 
 pytestmark = pytest.mark.integration
 
@@ -113,7 +113,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
 @pytest.fixture
 def city(tmp_path: Path, kafka: EmbeddedKafka, spark: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[City]:
-    monkeypatch.setattr(phases, "start_session", lambda _name: Lasting(spark))
+    monkeypatch.setattr(pipeline, "start_session", lambda _name: Lasting(spark))
     with TestBroker() as broker:
         broker.load(car(number) for number in range(CARS))
         connection = BrokerConnection(broker.url, timeout_seconds=60)

@@ -20,7 +20,7 @@ from contexture.storage.quarantine import Quarantine
 from contexture.storage.state import State
 from contexture_sandbox.context_broker import SeedEntity, TestBroker
 from contexture_sandbox.kafka import EmbeddedKafka
-from spark_jobs import phases
+from spark_jobs import pipeline
 
 pytestmark = pytest.mark.integration
 
@@ -50,7 +50,7 @@ class City(WholeRuns):
 
 @pytest.fixture
 def city(tmp_path: Path, kafka: EmbeddedKafka, spark: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[City]:
-    monkeypatch.setattr(phases, "start_session", lambda _name: Lasting(spark))
+    monkeypatch.setattr(pipeline, "start_session", lambda _name: Lasting(spark))
     with TestBroker() as broker:
         broker.load(car(number, speed) for number, speed in enumerate([10, "11", 12]))
         connection = BrokerConnection(broker.url, timeout_seconds=60)

@@ -20,7 +20,7 @@ from contexture.sources.sdmx.registry import RegistryConnection
 from contexture_airflow.steps import concluding
 from contexture_sandbox.kafka import EmbeddedKafka
 from contexture_sandbox.registry import TestRegistry
-from spark_jobs import phases
+from spark_jobs import pipeline
 
 pytestmark = [pytest.mark.integration, pytest.mark.slow]
 
@@ -69,7 +69,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
 @pytest.fixture
 def runs(tmp_path: Path, kafka: EmbeddedKafka, spark: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Structures]:
-    monkeypatch.setattr(phases, "start_session", lambda _name: Lasting(spark))
+    monkeypatch.setattr(pipeline, "start_session", lambda _name: Lasting(spark))
     with TestRegistry() as registry:
         monkeypatch.setenv("CONTEXTURE_SOURCE_CONNECTION", RegistryConnection(registry.url).to_json())
         yield Structures(tmp_path, kafka, registry)

@@ -26,7 +26,7 @@ from contexture.publications import Publication
 from contexture.sources.sdmx.registry import RegistryConnection
 from contexture_sandbox.kafka import EmbeddedKafka
 from contexture_sandbox.registry import TestRegistry
-from spark_jobs import phases
+from spark_jobs import pipeline
 
 pytestmark = pytest.mark.integration
 
@@ -94,7 +94,7 @@ def flavour(request: pytest.FixtureRequest) -> str:
 def city(
     tmp_path: Path, kafka: EmbeddedKafka, spark: Any, monkeypatch: pytest.MonkeyPatch, flavour: str
 ) -> Iterator[Structures]:
-    monkeypatch.setattr(phases, "start_session", lambda _name: Lasting(spark))
+    monkeypatch.setattr(pipeline, "start_session", lambda _name: Lasting(spark))
     with TestRegistry() if flavour == "fmr" else TestRegistry("plain") as registry:
         url = registry.url if flavour == "fmr" else f"{registry.url}/rest"
         monkeypatch.setenv("CONTEXTURE_SOURCE_CONNECTION", RegistryConnection(url, timeout_seconds=60).to_json())

@@ -20,8 +20,8 @@ from contexture.sources.ngsi import BrokerConnection
 from contexture.storage.manifests import LandingManifest, Manifest, Verdict
 from contexture.storage.orders import StageOrder
 from contexture_sandbox.context_broker import Churn, SeedEntity, TestBroker
-from spark_jobs.judgement import judge_outbox
-from spark_jobs.pull import pull
+from spark_jobs.entities.judge import judge_outbox
+from spark_jobs.entities.read import pull
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -18,8 +18,9 @@ from contexture.records.cloudevents import decode
 from contexture.sources.ngsi import BrokerConnection
 from contexture.storage.manifests import Manifest
 from contexture.storage.orders import StageOrder
-from spark_jobs.preparation.phase import Stopwatch, prepare
-from spark_jobs.pull import pull
+from spark_jobs.entities.prepare import prepare
+from spark_jobs.entities.read import pull
+from spark_jobs.shared.outbox import Stopwatch
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

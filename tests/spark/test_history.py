@@ -19,8 +19,8 @@ from contexture.storage.manifests import Manifest
 from contexture.storage.orders import ReplayOptions, StageOrder
 from contexture_sandbox.context_broker import TestBroker
 from contexture_sandbox.context_broker.linked_data import LinkedDataFace
-from spark_jobs.history import land_history
-from spark_jobs.pull import pull
+from spark_jobs.entities.history import land_history
+from spark_jobs.entities.read import pull
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

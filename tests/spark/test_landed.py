@@ -11,8 +11,8 @@ import pytest
 from contexture.sources.ngsi.broker import Page
 from contexture.sources.ngsi.entity_head import Sighting
 from contexture.storage.home import Storage
-from spark_jobs.landed import Landed
-from spark_jobs.sources.landing_rows import landing_rows
+from spark_jobs.data_sources.ngsi import landing_rows
+from spark_jobs.entities.landing import Landed
 
 pytestmark = pytest.mark.spark
 

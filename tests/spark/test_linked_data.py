@@ -20,7 +20,7 @@ from contexture.storage.orders import StageOrder
 from contexture.storage.outboxes import Outboxes
 from contexture_sandbox.context_broker import TestBroker
 from contexture_sandbox.context_broker.linked_data import LinkedDataFace
-from spark_jobs.pull import pull
+from spark_jobs.entities.read import pull
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

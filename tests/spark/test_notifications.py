@@ -24,9 +24,10 @@ from contexture.storage.publication_store import PublicationFolder
 from contexture.storage.quarantine import land_quarantined
 from contexture.storage.state import State
 from contexture_sandbox.context_broker import SeedEntity, TestBroker
-from spark_jobs.judgement import judge_outbox
-from spark_jobs.preparation.phase import Stopwatch, prepare
-from spark_jobs.pull import pull
+from spark_jobs.entities.judge import judge_outbox
+from spark_jobs.entities.prepare import prepare
+from spark_jobs.entities.read import pull
+from spark_jobs.shared.outbox import Stopwatch
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -19,9 +19,9 @@ from contexture.storage.delivery import DeadLettered
 from contexture.storage.manifests import Manifest
 from contexture.storage.outboxes import Outboxes
 from contexture.storage.shrink_report import kept_vanishing
-from spark_jobs.preparation import phase
-from spark_jobs.preparation.rendered import rendered_folder
-from spark_jobs.preparation.settings import Preparation
+from spark_jobs.entities import prepare
+from spark_jobs.entities.rows import rendered_folder
+from spark_jobs.shared.context import Preparation
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -610,15 +610,15 @@ def test_what_only_the_whole_snapshot_breaks_is_counted_or_rejects(preparer: Pre
 def test_an_event_that_a_storage_does_not_list_yet_is_not_left_unsent(
     preparer: Prepare, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    runs, assembled = preparer(publish={"shards": 1}), phase.assemble
+    runs, assembled = preparer(publish={"shards": 1}), prepare.assemble
 
     def listed_late(spark: SparkSession, preparation: Preparation) -> Any:
         folder = rendered_folder(preparation.work, 0)
         runs.storage.remove(f"{folder}/{runs.storage.files(folder, '.parquet')[0]}")
         return assembled(spark, preparation)
 
-    monkeypatch.setattr(phase, "assemble", listed_late)
+    monkeypatch.setattr(prepare, "assemble", listed_late)
     with pytest.raises(RetriableError, match="0 of 2 rendered events are seen"):
         runs.prepare([car(1, 10), car(2, 20)])
-    monkeypatch.setattr(phase, "assemble", assembled)
+    monkeypatch.setattr(prepare, "assemble", assembled)
     assert told(runs.again("run1"), runs) == [("car1", 10), ("car2", 20)]

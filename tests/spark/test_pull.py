@@ -22,7 +22,7 @@ from contexture.storage.publication_store import PublicationFolder
 from contexture.storage.schemas import LANDING
 from contexture_sandbox.context_broker import Churn, SeedEntity, TestBroker
 from contexture_sandbox.context_broker.loading import load
-from spark_jobs.pull import pull, selection_of
+from spark_jobs.entities.read import pull, selection_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -438,7 +438,7 @@ def test_no_file_holds_the_secret(spark: SparkSession, broker: TestBroker, tmp_p
 
 
 def test_the_source_can_be_read_by_anyone(spark: SparkSession, broker: TestBroker) -> None:
-    from spark_jobs.sources.ngsi import NgsiDataSource
+    from spark_jobs.data_sources.ngsi import NgsiDataSource
 
     broker.load([car(1), car(2)])
     spark.dataSource.register(NgsiDataSource)

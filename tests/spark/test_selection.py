@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from contexture.errors import ConfigurationError
-from spark_jobs.sources.selection import Selection
+from spark_jobs.data_sources.walks import Selection
 
 pytestmark = pytest.mark.spark
 

@@ -10,8 +10,7 @@ import pytest
 
 from contexture.errors import RetriableError
 from contexture.sources.ngsi.query import EntityQuery
-from spark_jobs.sources.selection import Selection, Share, Walk
-from spark_jobs.sources.sharing import counted, shared
+from spark_jobs.data_sources.walks import Selection, Share, Walk, counted, shared
 
 pytestmark = pytest.mark.spark
 

@@ -21,7 +21,7 @@ from contexture.storage.orders import StageOrder, StageResult
 from contexture.storage.outboxes import Outboxes
 from contexture.storage.publication_store import PublicationFolder
 from contexture_sandbox.context_broker import SeedEntity, TestBroker
-from spark_jobs import phases, stage
+from spark_jobs import pipeline, stage
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -102,7 +102,7 @@ def broker(monkeypatch: pytest.MonkeyPatch) -> Iterator[TestBroker]:
 def job(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Stage:
-    monkeypatch.setattr(phases, "start_session", lambda _name: Lasting(spark))
+    monkeypatch.setattr(pipeline, "start_session", lambda _name: Lasting(spark))
     return Stage(tmp_path / "home", capsys)
 
 

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from contexture.storage.home import Storage
-from spark_jobs.stored_rows import read_rows, write_rows
+from spark_jobs.shared.parquet_rows import read_rows, write_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -27,7 +27,7 @@ from contexture.storage.publication_store import PublicationFolder
 from contexture.storage.schemas import LANDING
 from contexture.storage.state import State
 from contexture_sandbox.registry import TestRegistry, seed_codelist, seed_message
-from spark_jobs.structures.pull import pull_structures
+from spark_jobs.structures.read import pull_structures
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -26,9 +26,9 @@ from contexture.storage.home import Storage
 from contexture.storage.orders import StageOrder
 from contexture.storage.publication_store import PublicationFolder
 from contexture.storage.schemas import LANDING
-from spark_jobs.pull import read_source, selection_of
-from spark_jobs.sources.landing_rows import SLICE_BITS, landing_rows
-from spark_jobs.sources.selection import Selection, Share
+from spark_jobs.data_sources.ngsi import SLICE_BITS, landing_rows
+from spark_jobs.data_sources.walks import Selection, Share
+from spark_jobs.entities.read import read_source, selection_of
 
 pytestmark = pytest.mark.spark
 

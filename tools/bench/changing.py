@@ -19,7 +19,8 @@ from contexture.storage.manifests import LandingManifest
 from contexture.storage.orders import StageOrder
 from contexture.storage.outboxes import Outboxes
 from contexture.storage.state import State, StatePointer
-from spark_jobs.preparation.phase import Stopwatch, prepare
+from spark_jobs.entities.prepare import prepare
+from spark_jobs.shared.outbox import Stopwatch
 from tools.bench.held_states import car_hashes, hold_cars
 from tools.bench.landing_files import write_landing, write_sightings
 from tools.bench.measures import Measure, Target

@@ -17,9 +17,9 @@ from contexture.storage.orders import StageOrder
 from contexture.storage.outboxes import Outboxes
 from contexture.storage.publication_store import PublicationFolder
 from contexture.storage.state import State
-from spark_jobs.judgement import judge_outbox
-from spark_jobs.preparation.phase import Stopwatch
-from spark_jobs.preparation.phase import prepare as prepare_outbox
+from spark_jobs.entities.judge import judge_outbox
+from spark_jobs.entities.prepare import prepare as prepare_outbox
+from spark_jobs.shared.outbox import Stopwatch
 from tools.bench.landing_files import write_landing
 from tools.bench.measures import Measure, Target, alternate
 from tools.bench.settings import Setting

@@ -13,10 +13,10 @@ from contexture.publications import Publication
 from contexture.sources.sdmx.registry import RegistryConnection
 from contexture.storage.manifests import LandingManifest, Manifest, Verdict
 from contexture.storage.orders import StageOrder
-from spark_jobs.preparation.phase import Stopwatch
-from spark_jobs.structures.judgement import judge_structures
-from spark_jobs.structures.phase import prepare_structures
-from spark_jobs.structures.pull import pull_structures
+from spark_jobs.shared.outbox import Stopwatch
+from spark_jobs.structures.judge import judge_structures
+from spark_jobs.structures.prepare import prepare_structures
+from spark_jobs.structures.read import pull_structures
 from tools.bench.measures import Measure
 from tools.bench.outbox_files import PUBLICATION
 from tools.bench.senders import bench_kafka

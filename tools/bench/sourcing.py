@@ -22,9 +22,10 @@ from contexture.storage.outboxes import Outboxes
 from contexture_airflow.steps.sending import topic_counts
 from contexture_sandbox.demo.comparison import compare
 from contexture_sandbox.kafka import EmbeddedKafka
-from spark_jobs.judgement import judge_outbox
-from spark_jobs.preparation.phase import Stopwatch, prepare
-from spark_jobs.pull import pull
+from spark_jobs.entities.judge import judge_outbox
+from spark_jobs.entities.prepare import prepare
+from spark_jobs.entities.read import pull
+from spark_jobs.shared.outbox import Stopwatch
 from tools.bench.measures import Measure
 from tools.bench.outbox_files import PUBLICATION
 from tools.bench.peak_memory import PeakMemory

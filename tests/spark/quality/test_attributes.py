@@ -12,7 +12,7 @@ from builders.preparing import Preparer
 from contexture.publications import Publication, fingerprint
 from contexture.storage.manifests import LandingManifest, Verdict
 from contexture.storage.orders import StageOrder
-from spark_jobs.judgement import accepted_attributes, judge_outbox
+from spark_jobs.entities.judge import accepted_attributes, judge_outbox
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

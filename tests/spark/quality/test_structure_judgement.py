@@ -20,7 +20,7 @@ from builders.structure_runs import (
 from contexture.publications.checks.quality import STRUCTURE_COLUMNS
 from contexture.storage.manifests import LandingManifest, Manifest, Verdict
 from contexture.storage.orders import StageOrder
-from spark_jobs.structures.judgement import accepted_rows, accepted_structures, judge_structures
+from spark_jobs.structures.judge import accepted_rows, accepted_structures, judge_structures
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 
 from contexture.storage.quarantine import SAMPLES, Sample
-from spark_jobs.quality.broken import ENTITY, STRUCTURE, warned
+from spark_jobs.quality.summary import ENTITY, STRUCTURE, warned
 
 
 def evaluated(*warnings: str | None) -> Any:

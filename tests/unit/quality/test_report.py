@@ -7,9 +7,8 @@ from html.parser import HTMLParser
 from contexture.publications import Publication
 from contexture.storage.manifests import ExpectationResult, Verdict
 from contexture.storage.quarantine import Sample as Broken
-from spark_jobs.quality.observations import Finding
-from spark_jobs.quality.report import Report, page
-from spark_jobs.quality.summary import RunSummary, Sample, SharedTopic, StructureSummary, TranscodedStructure
+from spark_jobs.quality.report import Finding, Report, page
+from spark_jobs.quality.summary import ObservedSample, RunSummary, SharedTopic, StructureSummary, TranscodedStructure
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 HOSTILE = "</code><script>alert('car')</script>&amp;"
@@ -130,7 +129,7 @@ def test_a_registry_has_structures_and_no_entities() -> None:
         inexpressible=1,
         unrouted=7,
         registry_transaction=12345,
-        samples=[Sample("dangling-reference", "urn:a<b>", "'urn:c' isn't held")],
+        samples=[ObservedSample("dangling-reference", "urn:a<b>", "'urn:c' isn't held")],
     )
     verdict = Verdict(outbox="000000000007-abc", approved=True, results=(result,))
     text = page(Report(publication, "manual__1", summary, verdict, [Finding(result)], NOON, 2.34)).decode()

@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contexture.storage.home import Storage
-from spark_jobs.quality.data_docs import copy
-from spark_jobs.quality.self_contained import self_contained
+from spark_jobs.quality.data_docs import copy, self_contained
 
 PAGE = """<!DOCTYPE html>
 <html>

@@ -9,8 +9,7 @@ import pytest
 
 from builders.registry_publication import registry_publication
 from spark_jobs.quality.columns import column_names
-from spark_jobs.quality.structure_suite import TOPICS, VERSION
-from spark_jobs.quality.suite import suite
+from spark_jobs.quality.suite import TOPICS, VERSION, suite
 from spark_jobs.quality.summary import StructureSummary
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)

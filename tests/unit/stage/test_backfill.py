@@ -19,7 +19,7 @@ from contexture.storage.outboxes import Outboxes
 from contexture.storage.publication_store import PublicationFolder
 from contexture.storage.replay import NoLogError, NothingArchivedError, PartlyArchivedError
 from spark_jobs.backfill import backfill
-from spark_jobs.judgement import stored_verdict
+from spark_jobs.shared.verdict import stored_verdict
 
 LINKED = {"kind": "ngsi", "connection": "broker", "service": "city", "api": "ngsi-ld"}
 

@@ -12,7 +12,7 @@ from contexture.events import ContextIdentity, identity_hash, identity_key
 from contexture.storage.home import Storage
 from contexture.storage.schemas import STATE
 from contexture.storage.state import State, StateReader
-from spark_jobs.preparation.dangling import count_dangling
+from spark_jobs.entities.snapshot_rules import count_dangling
 
 
 def key(name: str) -> bytes:

@@ -8,7 +8,7 @@ from contexture.errors import ConfigurationError, ContextureError, DefectError, 
 from contexture.records.messages import MessageError
 from contexture.records.topics import TopicNameError
 from contexture.sources.ngsi.entity import EntityError
-from spark_jobs.failures import intended
+from spark_jobs.session import intended
 
 WRAPPED = """An exception was thrown from the Python worker. Please see the stack trace below.
 Traceback (most recent call last):

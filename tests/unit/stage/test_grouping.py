@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from spark_jobs.preparation.grouping import LineGrouper, SingleRecords, tombstones
+from spark_jobs.entities.assemble import LineGrouper, SingleRecords, tombstones
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 

@@ -14,9 +14,8 @@ from contexture.publications import fingerprint
 from contexture.storage.home import Storage
 from contexture.storage.orders import StageOrder
 from contexture.storage.state import StatePointer
-from spark_jobs.preparation.evaluated import evaluated_folder, evaluated_schema
-from spark_jobs.preparation.narrow_rows import NARROW, narrow_rows
-from spark_jobs.preparation.settings import Preparation, event_number
+from spark_jobs.entities.rows import NARROW, evaluated_folder, evaluated_schema, narrow_rows
+from spark_jobs.shared.context import Preparation, event_number
 
 
 @pytest.fixture

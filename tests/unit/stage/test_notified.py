@@ -20,7 +20,7 @@ from contexture.storage.inbox_writer import InboxWriter
 from contexture.storage.manifests import LandingManifest
 from contexture.storage.orders import StageOrder
 from fakes.failing_storage import FailingStorage, KilledError
-from spark_jobs.notified import nothing_read, with_notified
+from spark_jobs.entities.notifications import nothing_read, with_notified
 
 FIRST = -(1 << 36)
 CARS = publication()

@@ -19,8 +19,8 @@ from contexture.sources.ngsi.notifications import NotifiedEntity
 from contexture.storage.home import Storage
 from contexture.storage.inbox_reader import Claim
 from contexture.storage.orders import StageOrder
-from spark_jobs.notified import nothing_read, with_notified
-from spark_jobs.notified_order import NotifiedOrder
+from spark_jobs.entities.notifications import nothing_read, with_notified
+from spark_jobs.entities.sequence import NotifiedOrder
 
 CARS = publication()
 NUMBER = {"type": "Number", "value": 1, "metadata": {"dateModified": {"type": "DateTime", "value": "2026-01-01"}}}

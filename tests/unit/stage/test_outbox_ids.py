@@ -10,7 +10,7 @@ from builders.outboxes import NOON, publication
 from contexture.publications import fingerprint
 from contexture.storage.manifests import LandingManifest
 from contexture.storage.orders import StageOrder
-from spark_jobs.preparation.phase import preparation_of
+from spark_jobs.shared.outbox import preparation_of
 
 
 def outbox_of(home: Path, run: str, *, rows: int) -> str:

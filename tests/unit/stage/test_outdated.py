@@ -12,7 +12,7 @@ from builders.states import NOON, Held, state_table, write_files
 from contexture.events import identity_hash
 from contexture.storage.home import Storage
 from contexture.storage.state import State
-from spark_jobs.preparation.outdated import outdated
+from spark_jobs.entities.rows import outdated
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from spark_jobs.preparation.snapshot_rules import across_paths, drifting, mismatch
+from spark_jobs.entities.snapshot_rules import across_paths, drifting, mismatch
 
 
 def table(columns: list[str], *rows: tuple[str | None, ...]) -> Any:

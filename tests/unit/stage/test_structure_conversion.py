@@ -19,7 +19,7 @@ from builders.transcoding import FREQUENCIES, LOST, MAPPINGS, message
 from contexture.errors import ConfigurationError, RetriableError
 from contexture.sources.sdmx import Format
 from fakes.structure_registry import FakeRegistry
-from spark_jobs.structures.snapshot import land_snapshot
+from spark_jobs.structures.read_snapshot import land_snapshot
 
 JSON = Format.SDMX_JSON_2_0.media_type
 ML = Format.SDMX_ML_2_1.media_type

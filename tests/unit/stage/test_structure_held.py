@@ -19,7 +19,7 @@ from contexture.records.changes.structure_plan import StructurePlan, StructureRu
 from contexture.records.topics.structure_routes import Router
 from contexture.storage.schemas import STATE
 from contexture.storage.state_files import completed
-from spark_jobs.structures.held import changed_rows, held_structures
+from spark_jobs.structures.plan import changed_rows, held_structures
 
 # All of one kind and agency, so that nothing but references tells an order.
 FLOWS = [f"urn:sdmx:org.sdmx.infomodel.datastructure.Dataflow=X:F{number}(1.0)" for number in range(8)]

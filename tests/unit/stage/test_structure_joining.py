@@ -8,7 +8,7 @@ from builders.registry import urn
 from contexture.errors import RetriableError
 from contexture.sources.sdmx import Selector
 from fakes.structure_registry import FakeRegistry
-from spark_jobs.structures.joining import check_nothing_pends
+from spark_jobs.structures.read_log import check_nothing_pends
 
 A, B, C = (urn(name) for name in "ABC")
 

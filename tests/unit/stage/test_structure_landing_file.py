@@ -11,7 +11,7 @@ import pytest
 
 from contexture.storage.home import Storage
 from contexture.storage.schemas import LANDING
-from spark_jobs.structures.landing_file import Row, landing_file
+from spark_jobs.structures.landing import Row, landing_file
 
 NOON = datetime(2026, 11, 1, 12, tzinfo=UTC)
 

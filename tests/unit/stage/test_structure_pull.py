@@ -13,8 +13,8 @@ from builders.structure_intake import intake, structure_order, told
 from contexture.errors import DefectError
 from contexture.storage.manifests import Mode
 from fakes.structure_registry import FakeRegistry
-from spark_jobs.structures.outcome import Outcome
-from spark_jobs.structures.pull import land
+from spark_jobs.structures.read import land
+from spark_jobs.structures.read_context import Outcome
 
 A, B, C, D = (urn(name) for name in "ABCD")
 NOON = datetime(2026, 11, 1, 12, tzinfo=UTC)

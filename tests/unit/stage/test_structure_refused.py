@@ -11,8 +11,8 @@ from builders.registry import urn
 from builders.structure_intake import intake, landed, told
 from contexture.errors import ConfigurationError, RetriableError
 from fakes.structure_registry import FakeRegistry
-from spark_jobs.structures.outcome import Outcome
-from spark_jobs.structures.refused import land_refused
+from spark_jobs.structures.read_context import Outcome
+from spark_jobs.structures.read_log import land_refused
 
 A, A2, B, C = urn("A"), urn("A", "2.0"), urn("B"), urn("C")
 

@@ -11,7 +11,7 @@ import pytest
 from builders import structures
 from builders.registry import ECB_EXR1, EXR, STRUCTURE_OF_EXR, codelist, codelists
 from builders.structure_runs import InProcess, Row, StructurePreparer, only, registry_publication, told
-from spark_jobs.structures.snapshot_rules import samples_file
+from spark_jobs.structures.plan import samples_file
 
 FLOW = structures.ml("2.1", ("Dataflows", structures.DATAFLOW_2_1)).encode()
 STRUCTURE = structures.ml("2.1", ("DataStructures", STRUCTURE_OF_EXR)).encode()

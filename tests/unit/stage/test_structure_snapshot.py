@@ -10,8 +10,8 @@ from builders.registry import urn
 from builders.structure_intake import intake, landed, told
 from contexture.errors import RetriableError
 from fakes.structure_registry import FakeRegistry
-from spark_jobs.structures.intake import Intake
-from spark_jobs.structures.snapshot import land_snapshot
+from spark_jobs.structures.read_context import Intake
+from spark_jobs.structures.read_snapshot import land_snapshot
 
 A, B, C = urn("A"), urn("B"), urn("C", agency="Y")
 

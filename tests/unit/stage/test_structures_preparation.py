@@ -29,9 +29,9 @@ from contexture.storage.home import Storage
 from contexture.storage.manifests import RegistryPart
 from contexture.storage.outboxes import Outboxes
 from contexture.storage.shrink_report import kept_vanishing
-from spark_jobs.preparation.settings import Preparation
-from spark_jobs.structures import phase
-from spark_jobs.structures.evaluation import looked_at_folder
+from spark_jobs.shared.context import Preparation
+from spark_jobs.structures import prepare
+from spark_jobs.structures.evaluate import looked_at_folder
 
 A, B = urn("CL_A"), urn("CL_B")
 Prepare = Callable[..., StructurePreparer]
@@ -145,13 +145,13 @@ def test_a_registry_without_a_log_is_compared_with_state(preparer: Prepare) -> N
 def test_what_a_storage_does_not_list_yet_is_not_deleted(preparer: Prepare, monkeypatch: pytest.MonkeyPatch) -> None:
     runs = preparer()
     runs.concluded(told(lists(a="X", b="Y")), complete=True)
-    evaluated = phase.evaluate
+    evaluated = prepare.evaluate
 
     def listed_late(spark: Any, preparation: Preparation, units: Any) -> None:
         evaluated(spark, preparation, units)
         Storage(preparation.home).remove(f"{looked_at_folder(preparation.work)}/000000.parquet")
 
-    monkeypatch.setattr(phase, "evaluate", listed_late)
+    monkeypatch.setattr(prepare, "evaluate", listed_late)
     with pytest.raises(RetriableError, match="0 of 2 landed structures are seen"):
         runs.prepare(told(lists(a="X", b="Y")), complete=True)
 

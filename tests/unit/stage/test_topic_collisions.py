@@ -19,7 +19,7 @@ from contexture.records.topics.collisions import Meanings
 from contexture.storage.home import Storage
 from contexture.storage.schemas import STATE
 from contexture.storage.state import State, StateReader
-from spark_jobs.preparation.collisions import find_collisions, refusing
+from spark_jobs.entities.collisions import find_collisions, refusing
 
 Event = tuple[str, str, str] | tuple[str, str, str, AttributeName]
 GROUPING = (

@@ -14,7 +14,7 @@ from builders.structure_intake import intake, landed, structure_order
 from builders.unreliable_registry import UnreliableRegistry
 from contexture.errors import RetriableError
 from contexture.sources.sdmx.reading.steps import transaction_of
-from spark_jobs.structures.pull import land
+from spark_jobs.structures.read import land
 
 STARTED = datetime(2026, 11, 2, tzinfo=UTC)
 PULLS = 200

@@ -1,0 +1,1 @@
+"""The pipeline of entities: read, prepare, judge."""

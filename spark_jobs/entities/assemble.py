@@ -1,0 +1,361 @@
+"""Assembling shards: rendered events in, records in sending order out.
+
+One task per shard reads its rendered files one after the other, leaves out what planning dropped, gives each record its
+position, transaction, batch and sub-batch, and writes the shard's Parquet file and its part of the next state.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from contexture.records.messages.envelopes import envelope
+from contexture.records.messages.ngsi_bodies import join
+from contexture.storage.home import Storage
+from contexture.storage.publication_store import SHARD_FILE
+from contexture.storage.schemas import HEADER_PREFIX, IDENTITIES, OUTBOX, STATE, with_headers
+from contexture.storage.state_files import completed
+from contexture.storage.topic_order import group_by_topics, needs_groups
+from spark_jobs.entities.plan import EventPlan
+from spark_jobs.entities.render import with_tombstone_headers
+from spark_jobs.entities.rows import rendered_folder
+from spark_jobs.entities.sequence import PLACED, ToldDeletions
+from spark_jobs.shared.context import Preparation
+
+_RECORD = pa.schema(
+    [
+        pa.field("topic", pa.string()),
+        pa.field("key", pa.binary()),
+        pa.field("value", pa.binary()),
+        pa.field("timestamp", pa.timestamp("ms", tz="UTC")),
+        pa.field("batch", pa.int64()),
+        pa.field("sub_batch", pa.int64()),
+        pa.field("events", pa.int32()),
+        IDENTITIES,
+    ]
+)
+
+
+class _Line(NamedTuple):
+    """What a record needs of one of its events."""
+
+    key: bytes | None
+    value: bytes | None
+    timestamp: datetime | None
+    identity_hash: bytes
+
+
+class SingleRecords:
+    """Each event is a record of its own, once for each of its topics.
+
+    Args:
+        headers: those that vary; placed events hold a column for each.
+    """
+
+    def __init__(self, headers: Sequence[str] = ()) -> None:
+        self._headers = headers
+
+    def records(self, placed: Any) -> Any:
+        """The records of placed events, in order."""
+        topics, parents, sub_batches = _destined(placed)
+        rows = placed.take(parents)
+        return _table(
+            topic=topics,
+            key=rows.column("key"),
+            value=rows.column("value"),
+            timestamp=rows.column("timestamp"),
+            batch=rows.column("batch"),
+            sub_batch=sub_batches,
+            events=pa.array(np.ones(len(topics), dtype=np.int32)),
+            identities=rows.column("identity_hash"),
+            **_header_columns(rows, self._headers),
+        )
+
+    def rest(self) -> Any:
+        """Nothing is held back."""
+        return None
+
+
+class LineGrouper:
+    """The events of a sub-batch are the lines of one record, or of several where Kafka would refuse one so large.
+
+    Args:
+        maximum_bytes: what the key and value of one record may have together.
+    """
+
+    def __init__(self, maximum_bytes: int) -> None:
+        self._maximum_bytes = maximum_bytes
+        self._batch = -1
+        self._lines: dict[tuple[int, str], list[_Line]] = {}
+        self._done: list[dict[str, object]] = []
+
+    def records(self, placed: Any) -> Any:
+        """The records of all batches that are complete so far."""
+        topics, parents, sub_batches = _destined(placed)
+        rows = placed.take(parents)
+        columns = [rows.column("batch"), sub_batches, topics]
+        lines = map(_Line, *(rows.column(name).to_pylist() for name in _Line._fields))
+        for batch, sub_batch, topic, line in zip(*(column.to_pylist() for column in columns), lines, strict=True):
+            if batch != self._batch:
+                self._close()
+                self._batch = batch
+            self._lines.setdefault((sub_batch, topic), []).append(line)
+        return self._take()
+
+    def rest(self) -> Any:
+        """The records of the last batch."""
+        self._close()
+        return self._take()
+
+    def _close(self) -> None:
+        for (sub_batch, topic), lines in sorted(self._lines.items()):
+            for part in self._parts(lines):
+                last = part[-1]
+                # A tombstone stands in a batch of its own.
+                value = None if last.value is None else join(line.value for line in part if line.value is not None)
+                record = {"topic": topic, "key": last.key, "value": value, "timestamp": last.timestamp}
+                record |= {"batch": self._batch, "sub_batch": sub_batch, "events": len(part)}
+                self._done.append({**record, "identities": b"".join(line.identity_hash for line in part)})
+        self._lines = {}
+
+    def _parts(self, lines: list[_Line]) -> Iterator[list[_Line]]:
+        part: list[_Line] = []
+        size = 0
+        for line in lines:
+            # One byte joins a line to the one before.
+            line_size = len(line.value or b"") + 1
+            size += line_size
+            if part and size - 1 + len(line.key or b"") > self._maximum_bytes:
+                yield part
+                part, size = [], line_size
+            part.append(line)
+        yield part
+
+    def _take(self) -> Any:
+        done, self._done = self._done, []
+        return pa.Table.from_pylist(done, schema=_RECORD)
+
+
+def tombstones(gone: Any, moment: datetime, first_batch: int, headers: Sequence[str] = ()) -> Any:
+    """The tombstones of state rows, one for each of their topics, each in a batch of its own.
+
+    Args:
+        gone: the rows, with a column for each of `headers`.
+        moment: what the records' time is.
+        first_batch: number of the first one's batch.
+        headers: those that vary.
+    """
+    topics = gone.column("topics").combine_chunks()
+    rows = gone.take(pc.list_parent_indices(topics))
+    count = rows.num_rows
+    stamp = pa.array([moment] * count, pa.timestamp("us", tz="UTC"))
+    return _table(
+        topic=pc.list_flatten(topics),
+        key=rows.column("key"),
+        value=pa.nulls(count, pa.binary()),
+        timestamp=pc.cast(stamp, pa.timestamp("ms", tz="UTC"), safe=False),
+        batch=pa.array(np.arange(first_batch, first_batch + count)),
+        sub_batch=pa.array(np.zeros(count, dtype=np.int64)),
+        events=pa.array(np.ones(count, dtype=np.int32)),
+        identities=rows.column("identity_hash"),
+        **_header_columns(rows, headers),
+    )
+
+
+def _header_columns(rows: Any, headers: Sequence[str]) -> dict[str, Any]:
+    return {name: rows.column(name) for name in (f"{HEADER_PREFIX}{header}" for header in headers)}
+
+
+def _destined(placed: Any) -> tuple[Any, Any, Any]:
+    """For each topic of each event: the topic, the event's row, and the sub-batch.
+
+    Events with several topics all have the same ones, so the n-th topic of a sub-batch is a sub-batch of its own.
+    """
+    topics = placed.column("topics").combine_chunks()
+    parents = pc.list_parent_indices(topics)
+    rows = parents.to_numpy()
+    starts, lengths = topics.offsets.to_numpy()[:-1] - topics.offsets[0].as_py(), topics.value_lengths().to_numpy()
+    sub_batches = placed.column("sub_batch").to_numpy()[rows] * lengths[rows] + np.arange(len(rows)) - starts[rows]
+    return pc.list_flatten(topics), parents, pa.array(sub_batches, pa.int64())
+
+
+def _table(**columns: Any) -> Any:
+    headers = [name.removeprefix(HEADER_PREFIX) for name in columns if name.startswith(HEADER_PREFIX)]
+    schema = with_headers(_RECORD, headers)
+    return pa.table([columns[name] for name in schema.names], names=schema.names).cast(schema)
+
+
+ROWS = 20_000
+ROW_GROUP = 100_000
+
+SUMMARY = pa.schema(
+    [
+        pa.field("shard", pa.int32()),
+        pa.field("records", pa.int64()),
+        pa.field("bytes", pa.int64()),
+        pa.field("transactions", pa.int64()),
+        pa.field("upserts", pa.int64()),
+    ]
+)
+
+
+def assembly(preparation: Preparation) -> Callable[[Iterator[Any]], Iterator[Any]]:
+    """The function for `mapInArrow` over shard numbers; yields one row of SUMMARY for each."""
+
+    def assemble(batches: Iterator[Any]) -> Iterator[Any]:
+        for batch in batches:
+            for shard in batch.column(0).to_pylist():
+                summary = ShardAssembler(preparation, shard).run()
+                yield pa.record_batch([pa.array([value]) for value in summary], names=SUMMARY.names).cast(SUMMARY)
+
+    return assemble
+
+
+def _grouper(preparation: Preparation) -> LineGrouper | SingleRecords:
+    if preparation.joins_lines:
+        return LineGrouper(preparation.maximum_record_bytes)
+    return SingleRecords(preparation.headers)
+
+
+def _columns(preparation: Preparation) -> Any:
+    """The columns of records; where these may go to a dead-letter topic, each says whom it tells."""
+    aside = preparation.publication.publish.on_failure == "dead-letter"
+    return pa.schema([*OUTBOX, IDENTITIES]) if aside else OUTBOX
+
+
+def _readdressed(table: Any, prefix: str) -> Any:
+    """Records for other topics: those of a backfill whose names begin with something."""
+    if not prefix:
+        return table
+    topics = pc.binary_join_element_wise(prefix, table.column("topic").cast(pa.string()), "")
+    return table.set_column(table.schema.get_field_index("topic"), "topic", topics)
+
+
+class ShardAssembler:
+    """Assembles one shard."""
+
+    def __init__(self, preparation: Preparation, shard: int) -> None:
+        self._preparation = preparation
+        self._shard = shard
+        self._storage = Storage(preparation.home)
+        self._plan = EventPlan.load(self._storage, preparation.work)
+        self._envelope = envelope(preparation.publication)
+        self._headers = preparation.headers
+        self._schema = with_headers(_columns(preparation), self._headers)
+        self._told = ToldDeletions(self._storage, preparation.work, shard, self._envelope)
+        self._grouper = _grouper(preparation)
+        self._position = 0
+        self._upserts = 0
+        self._bytes = 0
+        self._topics: Counter[str] = Counter()
+
+    def run(self) -> tuple[int, int, int, int, int]:
+        """Writes the shard; returns shard, records, bytes of keys and values, transactions, events with a value."""
+        folder = self._preparation.folder.shard(self._preparation.outbox, self._shard)
+        with (
+            self._storage.replacing(f"{folder}/{SHARD_FILE}") as records_path,
+            self._writer(records_path, self._schema) as records,
+            self._delta() as delta_path,
+            self._writer(delta_path, STATE) as delta,
+        ):
+            self._write_upserts(records, delta)
+            self._write_deletes(records, delta)
+        self._write_topics()
+        transactions = self._transactions(f"{folder}/{SHARD_FILE}")
+        return self._shard, self._position, self._bytes, transactions, self._upserts
+
+    def _write_upserts(self, records: Any, delta: Any) -> None:
+        for table in self._rendered():
+            self._write_events(records, delta, self._told.merged(table))
+        self._write_events(records, delta, self._told.rest(with_headers(PLACED, self._headers)))
+        self._append(records, self._grouper.rest())
+
+    def _write_events(self, records: Any, delta: Any, table: Any) -> None:
+        if table.num_rows:
+            delta.write_table(self._state_rows(table).filter(table.column("final")))
+            self._append(records, self._grouper.records(table))
+
+    def _rendered(self) -> Iterator[Any]:
+        folder = rendered_folder(self._preparation.work, self._shard)
+        for name in self._storage.files(folder, ".parquet"):
+            path = self._storage.path(f"{folder}/{name}")
+            with pq.ParquetFile(path, filesystem=self._storage.filesystem) as file:
+                for batch in file.iter_batches(batch_size=ROWS):
+                    placed = self._plan.placed(pa.Table.from_batches([batch]))
+                    if placed.num_rows:
+                        self._upserts += placed.num_rows
+                        yield placed
+
+    def _write_deletes(self, records: Any, delta: Any) -> None:
+        path = self._storage.path(f"{self._preparation.work}/deletions.parquet")
+        table = pq.read_table(path, filesystem=self._storage.filesystem, filters=[("shard", "==", self._shard)])
+        if table.num_rows:
+            gone = table.select(STATE.names)
+            place = STATE.get_field_index("removed")
+            delta.write_table(gone.set_column(place, STATE.field(place), pa.array([True] * gone.num_rows)).cast(STATE))
+            first_batch = max(self._plan.batches, self._told.batches)
+            headed = with_tombstone_headers(table, self._envelope)
+            moment = self._preparation.reference_time
+            self._append(records, tombstones(headed, moment, first_batch, self._headers))
+
+    def _append(self, records: Any, table: Any) -> None:
+        if table is None or not table.num_rows:
+            return
+        positions = np.arange(self._position, self._position + table.num_rows)
+        transactions = positions // self._preparation.publication.publish.transaction_records
+        table = _readdressed(table, self._preparation.order.replay.topic_prefix)
+        table = table.append_column("position", pa.array(positions))
+        table = table.append_column("transaction", pa.array(transactions))
+        table = table.append_column("partition", pa.nulls(table.num_rows, pa.int32()))
+        self._position += table.num_rows
+        self._count(table)
+        records.write_table(table.select(self._schema.names).cast(self._schema), row_group_size=ROW_GROUP)
+
+    def _count(self, table: Any) -> None:
+        for name in ("key", "value"):
+            self._bytes += pc.sum(pc.binary_length(table.column(name))).as_py() or 0
+        for item in pc.value_counts(table.column("topic").cast(pa.string())).to_pylist():
+            self._topics[item["values"]] += item["counts"]
+
+    def _transactions(self, file: str) -> int:
+        """How many there are; records for very many topics are put into groups first."""
+        size = self._preparation.publication.publish.transaction_records
+        if needs_groups(self._topics):
+            return group_by_topics(self._storage, file, self._topics, transaction_records=size)
+        return -(-self._position // size)
+
+    def _state_rows(self, table: Any) -> Any:
+        rows = table.num_rows
+        columns = {name: table.column(name) for name in STATE.names if name in table.schema.names}
+        columns["withheld"] = pa.array([False] * rows)
+        columns["sequence"] = pa.array(np.full(rows, self._preparation.order.sequence))
+        return completed(pa.table(columns), STATE.names).cast(STATE)
+
+    def _write_topics(self) -> None:
+        table = pa.table(
+            {"topic": sorted(self._topics), "records": [self._topics[name] for name in sorted(self._topics)]}
+        )
+        table = table.cast(pa.schema([("topic", pa.string()), ("records", pa.int64())]))
+        with self._storage.replacing(f"{self._preparation.work}/topics/{self._shard:05d}.parquet") as path:
+            pq.write_table(table, path, filesystem=self._storage.filesystem)
+
+    def _delta(self) -> Any:
+        folder = self._preparation.folder.state_delta(self._preparation.outbox)
+        return self._storage.replacing(f"{folder}/shard-{self._shard:05d}.parquet")
+
+    def _writer(self, path: str, schema: Any) -> Any:
+        return pq.ParquetWriter(
+            path,
+            schema,
+            filesystem=self._storage.filesystem,
+            compression="zstd",
+            compression_level=1,
+            write_page_checksum=True,
+        )

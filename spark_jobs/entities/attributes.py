@@ -1,0 +1,143 @@
+"""The attributes of a run: their NGSI types, collected by tasks, and the columns that are judged."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+import orjson
+import pyarrow as pa
+
+from contexture.events import AttributeName
+from contexture.publications import Publication
+from contexture.records.changes.attribute_types import MOST, AttributeTypes, Seen
+from contexture.sources.ngsi.entity import ParsedEntity
+from contexture.storage.home import Storage
+from contexture.storage.state import State, StatePointer
+from spark_jobs.entities.render import Candidate
+from spark_jobs.quality.columns import column_names
+from spark_jobs.shared.context import Preparation, event_number
+
+Values = tuple[str | float | None, ...]
+
+
+class JudgedAttributes:
+    """Type and number of each attribute that a publication's quality names, in the order of their columns.
+
+    Attributes:
+        nothing: the values of an event that is not judged.
+    """
+
+    def __init__(self, publication: Publication) -> None:
+        self._names = tuple(column_names(publication))
+        self.nothing: Values = (None,) * (2 * len(self._names))
+
+    def of(self, parsed: ParsedEntity) -> Values:
+        """The values of one entity."""
+        if not self._names:
+            return self.nothing
+        return tuple(value for name in self._names for value in type_and_number(parsed.attributes.get(name)))
+
+
+def type_and_number(attribute: object) -> tuple[str | None, float | None]:
+    """The NGSI type of an attribute, and its value where it is a number; both None where there is no attribute."""
+    if not isinstance(attribute, dict):
+        return None, None
+    kind, value = attribute.get("type"), attribute.get("value")
+    if isinstance(value, orjson.Fragment):
+        value = float(orjson.dumps(value))
+    number = float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+    return (kind if isinstance(kind, str) else ""), number
+
+
+ATTRIBUTES_FOLDER = "attributes"
+"""Where they lie, below the folder of a preparation."""
+
+LONGEST_TEXT = 1000
+"""Of a value; what a run is judged by should not be as large as the run."""
+
+ATTRIBUTE_ROWS = pa.schema(
+    [
+        pa.field("event", pa.int64(), nullable=False),
+        pa.field("identity", pa.string(), nullable=False),
+        pa.field("service_path", pa.string(), nullable=False),
+        pa.field("id", pa.string(), nullable=False),
+        pa.field("type", pa.string(), nullable=False),
+        pa.field("attribute", pa.string(), nullable=False),
+        pa.field("dataset_id", pa.string()),
+        pa.field("attribute_type", pa.string()),
+        pa.field("number", pa.float64()),
+        pa.field("text", pa.string()),
+        pa.field("modified_at", pa.timestamp("us", tz="UTC")),
+        pa.field("received_at", pa.timestamp("us", tz="UTC"), nullable=False),
+    ]
+)
+"""`quality_combinations.ATTRIBUTE_COLUMNS` without the service, which is the same for all."""
+
+
+def judges_attributes(publication: Publication) -> bool:
+    """Whether something is expected of attributes."""
+    return any(each.on == "attributes" for each in publication.quality.expectations)
+
+
+def attribute_rows(candidate: Candidate) -> Iterator[tuple[object, ...]]:
+    """The attributes of an event: all of an entity, or the one that the event is."""
+    parsed, row = candidate.parsed, candidate.row
+    identity, times = parsed.identity, (candidate.modified_at, row.received_at)
+    for key, attribute in parsed.attributes.items():
+        name = parsed.attribute_name(key)
+        if candidate.attribute in {None, name}:
+            who = (candidate.key.decode(), identity.service_path, identity.id, identity.type)
+            event = event_number(row.ordinal, candidate.part)
+            yield (event, *who, *_described(name, attribute), *times)
+
+
+def _described(name: AttributeName, attribute: object) -> tuple[str | float | None, ...]:
+    kind, number = type_and_number(attribute)
+    return name.name, name.dataset_id, kind, number, _text(attribute)
+
+
+def _text(attribute: object) -> str | None:
+    value: Any = attribute.get("value") if isinstance(attribute, dict) else None
+    return value[:LONGEST_TEXT] if isinstance(value, str) else None
+
+
+_LOGGED = 5
+_log = logging.getLogger(__name__)
+
+
+class SeenTypes:
+    """What one task sees."""
+
+    def __init__(self) -> None:
+        self._seen: set[Seen] = set()
+
+    def note(self, parsed: ParsedEntity) -> None:
+        """The types of one entity's attributes."""
+        entity_type, seen = parsed.identity.type, self._seen
+        for name, attribute in parsed.attributes.items():
+            if isinstance(attribute, dict):
+                kind = attribute.get("type")
+                if isinstance(kind, str):
+                    seen.add((entity_type, name if parsed.datasets is None else parsed.attribute_name(name).name, kind))
+
+    def save(self, storage: Storage, work: str, first_ordinal: int) -> None:
+        """Leaves them where `drift` finds them; a task that is repeated writes the same again."""
+        if self._seen:
+            kept = sorted(self._seen)[: MOST + 1]
+            storage.write(f"{work}/types/{first_ordinal:020d}.json", msgspec.json.encode(kept))
+
+
+def drift(storage: Storage, preparation: Preparation) -> list[Seen]:
+    """The types that attributes have now and had in no run before; what was seen is left for conclude."""
+    folder = f"{preparation.work}/types"
+    files = [storage.read(f"{folder}/{name}") for name in storage.files(folder, ".json")]
+    seen = AttributeTypes.of(each for file in files for each in msgspec.json.decode(file, type=list[Seen]))
+    storage.write(preparation.folder.seen_types(preparation.outbox), seen.to_json())
+    state = State(storage, preparation.publication.name)
+    new = state.attribute_types(StatePointer.model_validate_json(preparation.pointer_json)).new_in(seen)
+    for entity_type, name, kind in new[:_LOGGED]:
+        _log.warning("the attribute %s of %s has the type %s, which it did not have before", name, entity_type, kind)
+    return new

@@ -1,0 +1,310 @@
+"""Events whose topic belongs to another identity, found in the run and against state.
+
+One look at the topics of what is sent, all narrow columns on the driver. State is asked only for the entities that are
+sent; its other topics are looked through only when something gets a topic that it did not have before.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+
+from contexture.publications import Publication
+from contexture.records.changes import Verdict
+from contexture.records.changes.identity_hashes import hash_words
+from contexture.records.topics.collisions import Meanings, colliding
+from contexture.storage.home import Storage
+from contexture.storage.schemas import COLLISIONS, QUARANTINE
+from contexture.storage.state import StateReader
+from spark_jobs.shared.context import PART_BITS, Preparation
+
+
+class SentTopics:
+    """The events of a snapshot that are to be sent.
+
+    Args:
+        snapshot: in order of events, with `verdict`, `identity_hash`, `entity_hash`, `topic` and `meaning`.
+
+    Attributes:
+        rows: their rows in the snapshot.
+        written: their topics.
+        names: the different topics, as brokers compare them.
+        topics: the number of each event's topic among them.
+    """
+
+    def __init__(self, snapshot: Any) -> None:
+        self.rows = np.flatnonzero(np.asarray(pc.equal(snapshot.column("verdict"), Verdict.SEND)))
+        self._sent = snapshot.take(pa.array(self.rows))
+        self.written = self._sent.column("topic").combine_chunks()
+        encoded = as_compared(self.written).dictionary_encode()
+        self.names = encoded.dictionary
+        self.topics = encoded.indices.to_numpy().astype(np.int64)
+
+    @property
+    def identities(self) -> Any:
+        """The hash of each event's identity."""
+        return self._sent.column("identity_hash")
+
+    @property
+    def entities(self) -> Any:
+        """The hash of each event's entity."""
+        return self._sent.column("entity_hash")
+
+    @cached_property
+    def meanings(self) -> Any:
+        """What each event's topic stands for; its own identity where nothing else is said."""
+        own = pa.array(hash_words(self.identities)[0].view(np.int64))
+        return pc.coalesce(self._sent.column("meaning").combine_chunks(), own).to_numpy()
+
+
+def as_compared(topics: Any) -> Any:
+    """Topics in the form that brokers compare (`contexture.records.topics.collisions.as_brokers_compare`)."""
+    compared = pc.replace_substring(topics, ".", "_")
+    return compared.combine_chunks() if isinstance(compared, pa.ChunkedArray) else compared
+
+
+_TOLD = ["identity_hash", "entity_hash", "topics"]
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """An identity (a JSON array, as in keys) that state has at a topic, and the topic as it is written."""
+
+    identity: str
+    topic: str
+
+
+class Holders:
+    """What state says about the topics of one run.
+
+    Args:
+        reader: the state.
+        meanings: of the publication.
+        sent: the events that are to be sent.
+
+    Attributes:
+        holds: for each event whether its identity had its topic before.
+        known: by the number of a topic the meanings of newcomers that others of state have there too.
+        foreign: by the number of a topic somebody who has it, and whom the run does not send to it; only of topics
+            that get a new meaning.
+    """
+
+    def __init__(self, reader: StateReader, meanings: Meanings, sent: SentTopics) -> None:
+        self._reader, self._meanings, self._sent = reader, meanings, sent
+        self.holds = np.zeros(len(sent.rows), dtype=np.bool_) if reader.is_empty else self._held()
+        self.known: dict[int, set[int]] = {}
+        self.foreign: dict[int, Holder] = {}
+        self._newcomers = {} if reader.is_empty else self._new_meanings()
+        if self._newcomers:
+            self._look_through()
+            self.foreign = {topic: holder for topic, holder in self.foreign.items() if self._is_open(topic)}
+
+    def _held(self) -> Any:
+        self._words, self._first, self._of = np.unique(
+            hash_words(self._sent.identities)[0], return_index=True, return_inverse=True
+        )
+        held = np.zeros(len(self._words), dtype=np.bool_)
+        for table in self._of_sent():
+            is_sent, places = self._places(table)
+            topics = pc.list_element(table.column("topics").filter(pa.array(is_sent)), 0)
+            same = pc.equal(topics.combine_chunks(), self._sent.written.take(pa.array(self._first[places])))
+            held[places] |= np.asarray(same)
+        return held[self._of]
+
+    def _of_sent(self) -> Iterator[Any]:
+        """The state's rows of what is sent, and perhaps others."""
+        entities = self._sent.entities
+        if self._reader.groups_of(entities) < self._reader.groups:
+            yield self._reader.of_entities(entities, _TOLD)
+        else:
+            yield from self._reader.pieces(_TOLD)
+
+    def _places(self, table: Any) -> tuple[Any, Any]:
+        """Which rows of state are of identities that are sent, and their places among those."""
+        words = hash_words(table.column("identity_hash"))[0]
+        places = np.minimum(np.searchsorted(self._words, words), len(self._words) - 1)
+        is_sent = self._words[places] == words
+        return is_sent, places[is_sent]
+
+    def _new_meanings(self) -> dict[int, set[int]]:
+        found: dict[int, set[int]] = {}
+        new = np.flatnonzero(~self.holds)
+        for topic, meaning in zip(self._sent.topics[new].tolist(), self._sent.meanings[new].tolist(), strict=True):
+            found.setdefault(topic, set()).add(meaning)
+        return found
+
+    def _is_open(self, topic: int) -> bool:
+        return not self._newcomers[topic] <= self.known.get(topic, set())
+
+    def _look_through(self) -> None:
+        """One pass over the topics of state; whose they are is read of few rows."""
+        numbers = list(self._newcomers)
+        names = self._sent.names.take(pa.array(numbers))
+        for table in self._reader.pieces(_TOLD):
+            found = pc.index_in(as_compared(pc.list_element(table.column("topics"), 0)), value_set=names)
+            is_sent, _ = self._places(table)
+            rows = np.flatnonzero(np.asarray(found.is_valid()) & ~is_sent)
+            if not len(rows):
+                continue
+            topics = np.array(numbers, dtype=np.int64)[found.take(pa.array(rows)).to_numpy()]
+            # Many may share a topic on purpose; as a rule the first one of each shows that.
+            first = np.unique(topics, return_index=True)[1]
+            for chosen in (first, np.delete(np.arange(len(rows)), first)):
+                open_rows = [place for place in chosen.tolist() if self._is_open(int(topics[place]))]
+                self._note(table.take(pa.array(rows[open_rows], pa.int64())), topics[open_rows].tolist())
+
+    def _note(self, rows: Any, topics: list[int]) -> None:
+        if not topics:
+            return
+        told = self._reader.of_entities(rows.column("entity_hash"), ["identity_hash", "identity", "topics"])
+        whose = {row["identity_hash"]: row for row in told.to_pylist()}
+        for topic, hashed in zip(topics, rows.column("identity_hash").to_pylist(), strict=True):
+            row = whose[hashed]
+            meaning = self._meanings.of_key(row["identity"], row["topics"])
+            if meaning in self._newcomers[topic]:
+                self.known.setdefault(topic, set()).add(meaning)
+            elif meaning is not None:
+                self.foreign.setdefault(topic, Holder(row["identity"].decode(), row["topics"][0]))
+
+
+RULE = "topic-collision"
+_LOGGED = 5
+_SHOWN_CHARACTERS = 120
+_log = logging.getLogger(__name__)
+
+IdentitiesOf = Callable[[Sequence[int]], Sequence[str]]
+
+
+class Collision(NamedTuple):
+    """An event (its row in the snapshot) whose topic is the holder's (an identity, or a row likewise)."""
+
+    row: int
+    topic: str
+    holder: str | int
+    refused: bool
+
+
+def find_collisions(publication: Publication, snapshot: Any, reader: StateReader) -> list[Collision]:
+    """The events of a snapshot that are to be sent to another identity's topic, by topic.
+
+    Of the identities that share a topic those that state has there hold it; else the one that came first does. Where
+    brokers would refuse the topic beside the holder's, the newcomer is refused whatever `topics.collision` says.
+
+    Args:
+        publication: whose.
+        snapshot: its rows in order of events; verdicts, hashes, topics and meanings.
+        reader: the state that it is compared with.
+    """
+    meanings = Meanings(publication.topics)
+    if not meanings.can_collide:
+        return []
+    sent = SentTopics(snapshot)
+    if not len(sent.rows):
+        return []
+    holders = Holders(reader, meanings, sent)
+    shared = np.isin(sent.topics, list(holders.foreign))
+    if len(sent.names) < len(sent.rows):
+        shared |= colliding(sent.topics, sent.meanings)
+    by_topic: dict[int, list[int]] = {}
+    for place in np.flatnonzero(shared).tolist():
+        by_topic.setdefault(int(sent.topics[place]), []).append(place)
+    refuses = publication.topics.collision == "quarantine"
+    return [found for topic, places in by_topic.items() for found in _of_topic(topic, places, sent, holders, refuses)]
+
+
+def _of_topic(
+    topic: int, places: Sequence[int], sent: SentTopics, holders: Holders, refuses: bool
+) -> Iterator[Collision]:
+    meanings = [int(sent.meanings[place]) for place in places]
+    held = {meaning for place, meaning in zip(places, meanings, strict=True) if holders.holds[place]}
+    held |= holders.known.get(topic, set())
+    leading = next((place for place, meaning in zip(places, meanings, strict=True) if meaning in held), None)
+    foreign = holders.foreign.get(topic) if leading is None else None
+    if leading is None and foreign is None:
+        leading = places[0]
+    name = foreign.topic if foreign is not None else sent.written[leading].as_py()
+    for place, meaning in zip(places, meanings, strict=True):
+        if leading is not None and meaning == int(sent.meanings[leading]):
+            continue
+        written = sent.written[place].as_py()
+        holder = foreign.identity if foreign is not None else int(sent.rows[leading])
+        yield Collision(int(sent.rows[place]), written, holder, meaning not in held and (refuses or written != name))
+
+
+def refusing(snapshot: Any, rows: Any) -> Any:
+    """The snapshot with these rows as quarantined ones."""
+    if not len(rows):
+        return snapshot
+    verdicts = np.asarray(snapshot.column("verdict")).copy()
+    verdicts[rows] = Verdict.QUARANTINED
+    refused = np.zeros(snapshot.num_rows, dtype=np.bool_)
+    refused[rows] = True
+    content = snapshot.column("content_hash")
+    content = pc.if_else(pa.array(refused), pa.scalar(None, content.type), content)
+    for name, values in (("verdict", pa.array(verdicts)), ("content_hash", content)):
+        snapshot = snapshot.set_column(snapshot.schema.get_field_index(name), name, values)
+    return snapshot
+
+
+def note_collisions(storage: Storage, preparation: Preparation, snapshot: Any, found: Sequence[Collision]) -> None:
+    """Writes what collides beside the outbox, and the refused events to quarantine; tells of the first few."""
+    if not found:
+        return
+    events = snapshot.column("event").to_numpy()
+    names = _identities(storage, preparation, events, found)
+    rows = [(one.topic, names[one.row], _named(one.holder, names), one.refused) for one in found]
+    table = pa.table(dict(zip(COLLISIONS.names, map(list, zip(*rows, strict=True)), strict=True)), schema=COLLISIONS)
+    with storage.replacing(preparation.folder.collisions(preparation.outbox)) as path:
+        pq.write_table(table, path, filesystem=storage.filesystem)
+    for topic, identity, holder, refused in rows[:_LOGGED]:
+        _log.warning("%s and %s share the topic %s%s", identity, holder, topic, ": refused" if refused else "")
+    refused_rows = [(int(events[one.row]), row) for one, row in zip(found, rows, strict=True) if one.refused]
+    if refused_rows:
+        _quarantine(storage, preparation, refused_rows)
+
+
+def _named(holder: str | int, names: dict[int, str]) -> str:
+    return holder if isinstance(holder, str) else names[holder]
+
+
+def _identities(storage: Storage, preparation: Preparation, events: Any, found: Sequence[Collision]) -> dict[int, str]:
+    """The identities of the rows that take part."""
+    rows = sorted({one.row for one in found} | {one.holder for one in found if isinstance(one.holder, int)})
+    dataset = ds.dataset(storage.path(f"{preparation.work}/evaluated"), filesystem=storage.filesystem, format="parquet")
+    chosen = ds.field("event").isin(pa.array(events[rows]))
+    table = dataset.to_table(columns=["event", "identity"], filter=chosen)
+    by_event = dict(zip(*(column.to_pylist() for column in table.columns), strict=True))
+    return {row: by_event[int(events[row])] for row in rows}
+
+
+def _quarantine(
+    storage: Storage, preparation: Preparation, refused: Sequence[tuple[int, tuple[str, str, str, bool]]]
+) -> None:
+    ordinals = pa.array([event >> PART_BITS for event, _ in refused], pa.int64())
+    folder = storage.path(preparation.folder.landing(preparation.order.run))
+    dataset = ds.dataset(folder, filesystem=storage.filesystem, format="parquet", exclude_invalid_files=True)
+    landed = dataset.to_table(filter=ds.field("ordinal").isin(ordinals))
+    rows = landed.take(pc.index_in(ordinals, value_set=landed.column("ordinal")))
+    columns = {
+        "rule": [RULE] * len(refused),
+        "severity": ["error"] * len(refused),
+        "message": [f"the topic {topic} is that of {_short(holder)}" for _, (topic, _, holder, _) in refused],
+    }
+    for name, values in columns.items():
+        rows = rows.append_column(name, pa.array(values))
+    target = f"{preparation.folder.quarantine(preparation.outbox)}/collisions.parquet"
+    with storage.replacing(target) as path:
+        pq.write_table(rows.select(QUARANTINE.names).cast(QUARANTINE), path, filesystem=storage.filesystem)
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _SHOWN_CHARACTERS else f"{text[: _SHOWN_CHARACTERS - 1]}…"

@@ -1,0 +1,352 @@
+"""Checking and rendering what was read: the one pass over the data.
+
+`evaluation(preparation)` gives the function for `mapInArrow`. It reads landing rows, and writes what is to be sent (see
+`rendered`), what is refused, and one narrow row per event for planning and for the checkpoint (see `evaluated`).
+
+Works on many rows at a time, so that state is asked once for all of them.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from contexture.events import ContextIdentity, identity_hash, identity_key
+from contexture.records.changes import Verdict
+from contexture.records.messages.rendering import type_of
+from contexture.records.topics.collisions import Meanings
+from contexture.sources.ngsi.entity import EntityError, ParsedEntity, parse_entity, targets
+from contexture.sources.ngsi.notifications import notified_form
+from contexture.sources.ngsi.notifications.parsing import parse_notified
+from contexture.sources.ngsi.rules import RuleOptions, Violation, check_entity, unreadable
+from contexture.sources.ngsi.rules.values import with_numbers
+from contexture.storage.home import Storage
+from contexture.storage.schemas import QUARANTINE
+from contexture.storage.state import StateLookup, load_lookup
+from spark_jobs.entities.attributes import (
+    ATTRIBUTES_FOLDER,
+    JudgedAttributes,
+    SeenTypes,
+    attribute_rows,
+    judges_attributes,
+)
+from spark_jobs.entities.render import Candidate, LandedRow, RecordMaker, landed_rows, parts, whole
+from spark_jobs.entities.rows import EvaluatedRows, Refusal, evaluated_folder, evaluated_schema, write_rendered
+from spark_jobs.shared.context import MAXIMUM_PARTS, Preparation, RunFiles, event_number
+
+
+class Holding:
+    """Asks state once for many events.
+
+    Args:
+        preparation: what is prepared.
+        lookup: of its state; with times, where what was written again without a change is to be sent.
+    """
+
+    def __init__(self, preparation: Preparation, lookup: StateLookup) -> None:
+        self._everything = preparation.everything
+        self._suppresses = preparation.publication.source.suppress_unchanged
+        self._lookup = lookup
+
+    def has(self, candidates: Sequence[Candidate]) -> list[bool]:
+        """Whether the target has each of them as it is; where everything is sent, nobody asks."""
+        if self._everything or not candidates:
+            return [False] * len(candidates)
+        identities = pa.array([candidate.identity_hash for candidate in candidates], pa.binary(16))
+        entities = pa.array([candidate.entity_hash for candidate in candidates], pa.binary(16))
+        if self._suppresses:
+            contents = self._lookup.contents(identities, entities)
+            return [one.content_hash == held for one, held in zip(candidates, contents, strict=True)]
+        held = self._lookup.contents_and_times(identities, entities)
+        return [
+            one.content_hash == content and not _is_later(one.modified_at, time)
+            for one, (content, time) in zip(candidates, held, strict=True)
+        ]
+
+
+def _is_later(time: int | None, held: int | None) -> bool:
+    """Whether something was written after what the target has."""
+    return time is not None and (held is None or time > held)
+
+
+NUMBER_STRING = "number-string"
+ROWS_AT_ONCE = 1000
+"""State is asked once for as many rows, whose parsed entities are in memory at once."""
+
+
+class EntityEvaluator:
+    """Evaluates landing rows of one publication against one state."""
+
+    def __init__(self, preparation: Preparation, lookup: StateLookup) -> None:
+        publication = preparation.publication
+        self._service = publication.source.service
+        self._form = publication.source.api
+        self._in_turn = preparation.in_turn
+        self._by_attribute = preparation.by_attribute
+        self._holding = Holding(preparation, lookup)
+        self._make = RecordMaker(preparation)
+        self._meanings = Meanings(publication.topics)
+        self._coerces_numbers = publication.quality.coerce_numbers
+        self._judges_targets, self._types = preparation.judges_targets, frozenset(publication.source.types)
+        self.seen_types = SeenTypes() if "type-drift" in preparation.judged_rules else None
+        self._options = RuleOptions.for_publication(publication, preparation.reference_time)
+        self._judged = JudgedAttributes(publication)
+        self._judges_attributes = judges_attributes(publication)
+
+    def evaluate(self, run: Any) -> EvaluatedRows:
+        """Evaluates a record batch of landing rows."""
+        rows = EvaluatedRows()
+        for first in range(0, run.num_rows, ROWS_AT_ONCE):
+            self._evaluate(landed_rows(run.slice(first, ROWS_AT_ONCE), first), rows)
+        return rows
+
+    def _evaluate(self, landed: Iterator[LandedRow], rows: EvaluatedRows) -> None:
+        candidates = [candidate for row in landed for candidate in self._candidates(row, rows)]
+        for candidate, is_held in zip(candidates, self._holding.has(candidates), strict=True):
+            verdict = Verdict.UNCHANGED if is_held else Verdict.SEND
+            # Where events are told in turn, one that equals state may follow on another that does not.
+            if verdict == Verdict.SEND or self._in_turn:
+                self._send(rows, candidate, verdict)
+            else:
+                self._tell(rows, candidate, verdict)
+
+    def _candidates(self, row: LandedRow, rows: EvaluatedRows) -> Iterator[Candidate]:
+        if row.operation == "present":
+            self._note(rows, row, Verdict.PRESENT, self._shown_identity(row))
+            return
+        if row.operation == "delete":
+            self._note(rows, row, Verdict.DELETE, self._shown_identity(row))
+            return
+        try:
+            row, parsed = self._parsed(row)
+        except EntityError as error:
+            self._refuse(rows, row, self._shown_identity(row), unreadable(error, self._options))
+            return
+        parsed, read = with_numbers(parsed) if self._coerces_numbers else parsed, parsed
+        violations = check_entity(parsed, self._options)
+        errors = [violation for violation in violations if violation.severity == "error"]
+        if self._by_attribute and len(parsed.attributes) > MAXIMUM_PARTS:
+            errors.append(_too_many(parsed))
+        if errors:
+            # As it landed: an id that is no text would else name another entity than the one seen.
+            self._refuse(rows, row, self._shown_identity(row), errors)
+            return
+        coerced = [NUMBER_STRING] if parsed is not read and NUMBER_STRING in self._options.severities else []
+        warnings = ",".join([*coerced, *(item.rule for item in violations)]) or None
+        if self.seen_types is not None:
+            self.seen_types.note(parsed)
+        if not self._by_attribute:
+            yield whole(row, parsed, warnings)
+        elif parsed.attributes:
+            yield from parts(row, parsed, warnings)
+        else:
+            # Nothing to send, but it was read whole: what state holds of its attributes is gone.
+            self._note(rows, row, Verdict.UNCHANGED, parsed.identity, warnings=warnings)
+
+    def _parsed(self, row: LandedRow) -> tuple[LandedRow, ParsedEntity]:
+        form = notified_form(row.media_type)
+        if form is None:
+            return row, parse_entity(
+                row.body,
+                service=self._service,
+                service_path_hint=row.path,
+                form=self._form,
+                # Every page of NGSIv2 is requested with these times; they distinguish users' attributes from builtins.
+                attribute_times=self._by_attribute or self._form == "ngsiv2",
+            )
+        parsed = parse_notified(row.body, form, self._service, row.path, attribute_times=self._by_attribute)
+        if parsed.modified_at is None:
+            return row, parsed
+        # A pull takes the time from each page as a whole; here it is known only now, and only if it was asked for.
+        return msgspec.structs.replace(row, modified_at=round(parsed.modified_at.timestamp() * 1_000_000)), parsed
+
+    def _send(self, rows: EvaluatedRows, candidate: Candidate, verdict: Verdict) -> None:
+        made = self._make(candidate)
+        if isinstance(made, Violation):
+            rows.refusals.append(Refusal(candidate.row.number, made.rule, made.severity, made.message))
+            self._tell(rows, candidate, Verdict.QUARANTINED, rule=made.rule)
+            return
+        row = candidate.row
+        moment = candidate.modified_at if candidate.modified_at is not None else row.received_at
+        self._tell(rows, candidate, verdict, topic=made.topics[0], meaning=self._meaning(candidate))
+        rows.rendered_rows.append(
+            (
+                event_number(row.ordinal, candidate.part),
+                made.topics,
+                made.key,
+                made.value,
+                moment // 1000,
+                candidate.key,
+                candidate.identity_hash,
+                candidate.entity_hash,
+                candidate.content_hash,
+                candidate.modified_at,
+                candidate.parsed.expires_at,
+                *made.headers,
+            )
+        )
+
+    def _meaning(self, candidate: Candidate) -> int | None:
+        identity, attribute = candidate.parsed.identity, candidate.attribute
+        kind = type_of(candidate.parsed.entity, attribute) if attribute is not None else ""
+        return self._meanings.of_event(identity, attribute, kind)
+
+    def _tell(
+        self,
+        rows: EvaluatedRows,
+        candidate: Candidate,
+        verdict: Verdict,
+        *,
+        topic: str | None = None,
+        meaning: int | None = None,
+        rule: str | None = None,
+    ) -> None:
+        row, part, identity = candidate.row, candidate.part, candidate.parsed.identity
+        if self._judges_attributes and rule is None:
+            rows.attribute_rows += attribute_rows(candidate)
+        rows.narrow_rows.append(
+            (
+                event_number(row.ordinal, part),
+                part,
+                verdict.value,
+                candidate.identity_hash,
+                candidate.entity_hash,
+                candidate.content_hash if rule is None else None,
+                candidate.modified_at,
+                row.modified_at,
+                candidate.parsed.expires_at,
+                row.received_at,
+                notified_form(row.media_type) is not None,
+                bool(identity.id),
+                rule,
+                candidate.warnings if part == 0 else None,
+                candidate.key.decode(),
+                identity.service_path,
+                identity.id,
+                identity.type,
+                topic,
+                meaning,
+                (targets(candidate.parsed, self._types) or None) if self._judges_targets and part == 0 else None,
+                *self._judged.of(candidate.parsed),
+            )
+        )
+
+    def _refuse(self, rows: EvaluatedRows, row: LandedRow, identity: ContextIdentity, errors: list[Violation]) -> None:
+        rows.refusals += [Refusal(row.number, item.rule, item.severity, item.message) for item in errors]
+        rules = ",".join(dict.fromkeys(item.rule for item in errors))
+        self._note(rows, row, Verdict.QUARANTINED, identity, rules=rules)
+
+    def _note(
+        self,
+        rows: EvaluatedRows,
+        row: LandedRow,
+        verdict: Verdict,
+        identity: ContextIdentity,
+        *,
+        rules: str | None = None,
+        warnings: str | None = None,
+    ) -> None:
+        """Takes down an entity without content to send: a sighting, a deletion, a refusal, one without attributes."""
+        key = identity_key(identity)
+        hashed = identity_hash(key)
+        event = (event_number(row.ordinal, 0), 0, verdict.value, hashed, hashed, None)
+        times = (row.modified_at, row.modified_at, None, row.received_at)
+        found = (*times, notified_form(row.media_type) is not None, bool(identity.id), rules, warnings)
+        names = (key.decode(), identity.service_path, identity.id, identity.type, None, None, None)
+        rows.narrow_rows.append((*event, *found, *names, *self._judged.nothing))
+
+    def _shown_identity(self, row: LandedRow) -> ContextIdentity:
+        return ContextIdentity(self._service, row.path, row.id, row.type)
+
+
+def _too_many(parsed: ParsedEntity) -> Violation:
+    message = f"the entity has {len(parsed.attributes)} attributes; dm-by-attribute can send {MAXIMUM_PARTS}"
+    return Violation("body", "error", message)
+
+
+Evaluation = Callable[[Iterator[Any]], Iterator[Any]]
+
+EVALUATED = pa.schema([pa.field("events", pa.int64())])
+"""What Spark gets of each record batch: how many events it was."""
+
+
+def evaluation(preparation: Preparation) -> Evaluation:
+    """The function that evaluates landing record batches under one preparation; yields a row of EVALUATED for each."""
+
+    def evaluate(batches: Iterator[Any]) -> Iterator[Any]:
+        storage = Storage(preparation.home)
+        rewritten = not preparation.publication.source.suppress_unchanged
+        name, pointer = preparation.publication.name, preparation.pointer_json
+        lookup = load_lookup(preparation.home, name, pointer, times=rewritten)
+        evaluator = EntityEvaluator(preparation, lookup)
+        with RunFiles(storage) as files:
+            began: int | None = None
+            following: int | None = None
+            for batch in batches:
+                for run in consecutive_runs(batch):
+                    first, last = run.column("ordinal")[0].as_py(), run.column("ordinal")[run.num_rows - 1].as_py()
+                    if first != following:
+                        files.begin_run()
+                    began, following = first if began is None else began, last + 1
+                    with cycles_uncollected():
+                        rows = evaluator.evaluate(run)
+                        _store(rows, run, files, preparation)
+                    yield pa.record_batch([[len(rows.narrow_rows)]], schema=EVALUATED)
+        if evaluator.seen_types is not None and began is not None:
+            evaluator.seen_types.save(storage, preparation.work, began)
+
+    return evaluate
+
+
+def consecutive_runs(batch: Any) -> Iterator[Any]:
+    """The batch, cut where an ordinal does not follow on the one before."""
+    if not batch.num_rows:
+        return
+    ordinals = batch.column("ordinal").to_numpy()
+    start = 0
+    for gap in ((ordinals[1:] - ordinals[:-1]) != 1).nonzero()[0] + 1:
+        yield batch.slice(start, int(gap) - start)
+        start = int(gap)
+    yield batch.slice(start)
+
+
+@contextmanager
+def cycles_uncollected() -> Iterator[None]:
+    """Python's search for cycles waits for the end of the block.
+
+    Parsed entities hold none and are many: the search, which looks through all of them over and over, took a quarter of
+    the evaluation, and more the more rows a batch has.
+    """
+    searched = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if searched:
+            gc.enable()
+
+
+def _store(rows: EvaluatedRows, run: Any, files: RunFiles, preparation: Preparation) -> None:
+    files.write(evaluated_folder(preparation), rows.narrow(evaluated_schema(preparation)))
+    write_rendered(files, preparation.work, rows.rendered(preparation))
+    files.write(f"{preparation.work}/{ATTRIBUTES_FOLDER}", rows.attributes())
+    if rows.refusals:
+        _write_quarantine(rows, run, preparation)
+
+
+def _write_quarantine(rows: EvaluatedRows, run: Any, preparation: Preparation) -> None:
+    refused = pa.Table.from_batches([run]).take(pa.array([refusal.row for refusal in rows.refusals]))
+    for name in ("rule", "severity", "message"):
+        refused = refused.append_column(
+            name, pa.array([getattr(refusal, name) for refusal in rows.refusals], pa.string())
+        )
+    ordinal = run.column("ordinal")[0].as_py()
+    folder, storage = preparation.folder.quarantine(preparation.outbox), Storage(preparation.home)
+    with storage.replacing(f"{folder}/{ordinal:020d}.parquet") as path:
+        pq.write_table(refused.select(QUARANTINE.names).cast(QUARANTINE), path, filesystem=storage.filesystem)

@@ -1,0 +1,114 @@
+"""Landing the history of an NGSI-LD broker: a row for each change of an interval, in their order.
+
+They are told one after the other, as notifications are, and land as such: nothing is inferred from what one lacks.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from datetime import UTC
+
+from contexture.errors import DefectError
+from contexture.sources.http.connection import BrokerConnection
+from contexture.sources.ngsi.broker import Page
+from contexture.sources.ngsi.connect import open_history
+from contexture.sources.ngsi.entity_head import moment
+from contexture.sources.ngsi.history import TEMPORAL_ENTITIES, Stretch, whole_millisecond
+from contexture.sources.ngsi.notifications import media_type_of
+from contexture.storage.home import Storage
+from contexture.storage.manifests import LandingManifest
+from contexture.storage.orders import StageOrder
+from contexture.storage.publication_store import PublicationFolder
+from spark_jobs.entities.landing import Landed
+from spark_jobs.entities.notifications import FIRST_ORDINAL, Row, write_rows
+from spark_jobs.entities.read import whole_selection
+
+FILE = "part-history.parquet"
+
+
+def land_history(order: StageOrder, connection: BrokerConnection) -> LandingManifest:
+    """Reads what changed in the order's interval; a run that has its manifest already doesn't read again.
+
+    Raises:
+        NotOfferedError: the broker shows no history.
+        ContextureError: as `HistoryBroker.history`.
+    """
+    storage, folder = Storage(order.home), PublicationFolder(order.publication.name)
+    try:
+        return LandingManifest.from_file(storage, folder.landing_manifest(order.run))
+    except FileNotFoundError:
+        storage.remove(folder.landing(order.run))
+    interval = _interval(order)
+    query = _land(storage, order, connection, interval)
+    landed = Landed.look(storage, folder.landing(order.run))
+    manifest = _manifest(order, connection, interval, query, landed)
+    storage.write(folder.landing_manifest(order.run), manifest.to_json())
+    return manifest
+
+
+def _land(storage: Storage, order: StageOrder, connection: BrokerConnection, interval: Stretch) -> str:
+    """Writes the rows; gives what was asked, in one line."""
+    selection = whole_selection(order.publication)
+    query = next(walk.query for walk in selection.walks() if walk.bodies)
+    file = f"{PublicationFolder(order.publication.name).landing(order.run)}/{FILE}"
+    with open_history(connection, selection.service, selection.dialect, patience=selection.patience) as broker:
+        pages = broker.history(
+            query,
+            interval,
+            whole=order.publication.topics.data_model != "dm-by-attribute",
+            deadline_seconds=float(selection.walk_deadline_seconds),
+        )
+        write_rows(storage, file, _rows(pages, selection.service))
+        return f"{TEMPORAL_ENTITIES} {broker.describe(query)}"
+
+
+def _rows(pages: Iterable[Page], service: str) -> Iterator[Row]:
+    ordinal = FIRST_ORDINAL
+    for page in pages:
+        for body, sighting in zip(page.entities, page.sightings, strict=True):
+            yield {
+                "ordinal": ordinal,
+                "operation": "upsert",
+                "scope": service,
+                "path": sighting.path,
+                "id": sighting.id,
+                "type": sighting.type,
+                "version": sighting.modified,
+                "body": body,
+                "media_type": media_type_of("ngsi-ld"),
+                "modified_at": moment(sighting.modified),
+                "received_at": page.received_at,
+            }
+            ordinal += 1
+
+
+def _interval(order: StageOrder) -> Stretch:
+    if order.interval is None:
+        raise DefectError("a backfill without an interval reads no history", next_step="report this", run=order.run)
+    start, end = (whole_millisecond(time.astimezone(UTC)) for time in order.interval)
+    return Stretch(start, end)
+
+
+def _manifest(
+    order: StageOrder, connection: BrokerConnection, interval: Stretch, query: str, landed: Landed
+) -> LandingManifest:
+    # Its times are those of the interval: rules about age mean the time that is sent again, not today.
+    return LandingManifest(
+        run=order.run,
+        mode=order.mode,
+        source=connection.address,
+        queries=(query,),
+        watermark_from=None,
+        watermark_to=None,
+        rows=landed.rows,
+        present=0,
+        source_count=0,
+        complete=False,
+        started_at=interval.start,
+        finished_at=interval.end,
+        broker_time=None,
+        files=landed.files,
+        digest=hashlib.sha256(f"{landed.digest} {order.run}".encode()).hexdigest(),
+        notified=landed.rows,
+    )

@@ -1,0 +1,132 @@
+"""The frames of prepared entities that the checkpoint evaluates."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+
+from contexture.publications.checks.quality import ATTRIBUTE_COLUMNS
+from contexture.records.changes import Verdict as EventVerdict
+from contexture.storage.home import Storage
+from contexture.storage.manifests import LandingManifest, Manifest, Verdict
+from contexture.storage.orders import StageOrder
+from contexture.storage.publication_store import PublicationFolder
+from contexture.storage.quarantine import Sample, quarantine_samples
+from spark_jobs.entities.attributes import ATTRIBUTE_ROWS, ATTRIBUTES_FOLDER, judges_attributes
+from spark_jobs.entities.manifest import newest_modification
+from spark_jobs.entities.superseded import SUPERSEDED, current_rows, is_current, superseded_events
+from spark_jobs.quality.columns import column_names
+from spark_jobs.quality.frames import ROWS_IN_MEMORY, AcceptedFrames
+from spark_jobs.quality.summary import ENTITY, RunSummary, SharedTopic, warned
+from spark_jobs.shared.parquet_rows import read_rows
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+from spark_jobs.shared.verdict import judged_once
+
+COLLISIONS_SHOWN = 50
+ENTITY_COLUMNS = ("identity", "service_path", "id", "type", "modified_at", "received_at", "topic")
+
+
+def judge_outbox(spark: SparkSession, order: StageOrder, landing: LandingManifest, manifest: Manifest) -> Verdict:
+    """The checkpoint's verdict on one outbox; a verdict that is there already stands."""
+    frames = AcceptedFrames(
+        lambda: accepted_entities(spark, order),
+        (lambda: accepted_rows(order)) if manifest.accepted <= ROWS_IN_MEMORY else None,
+    )
+    is_judged = judges_attributes(order.publication)
+    attributes = AcceptedFrames(lambda: accepted_attributes(spark, order)) if is_judged else None
+    summary = partial(_summary, Storage(order.home), order, landing, manifest)
+    return judged_once(order, manifest, frames, summary, attributes)
+
+
+def accepted_entities(spark: SparkSession, order: StageOrder) -> DataFrame:
+    """The accepted entities, one row each, with the attributes that the publication's quality names."""
+    from pyspark.sql.functions import lit
+
+    stored = _evaluated(order).schema
+    columns = pa.schema([stored.field(name) for name in (*_columns(order), "verdict", "part", "event")])
+    rows = _current(spark, order, read_rows(spark, Storage(order.home), f"{_work(order)}/evaluated", columns))
+    is_accepted = f"verdict <= {int(EventVerdict.UNCHANGED)} AND part = 0"
+    service = lit(order.publication.source.service)
+    return rows.where(is_accepted).select(*_columns(order)).withColumn("service", service)
+
+
+def accepted_attributes(spark: SparkSession, order: StageOrder) -> DataFrame:
+    """The attributes of the accepted entities, one row each."""
+    from pyspark.sql.functions import lit
+
+    rows = read_rows(spark, Storage(order.home), f"{_work(order)}/{ATTRIBUTES_FOLDER}", ATTRIBUTE_ROWS)
+    rows = _current(spark, order, rows)
+    service = lit(order.publication.source.service)
+    return rows.withColumn("service", service).select(*ATTRIBUTE_COLUMNS)
+
+
+def accepted_rows(order: StageOrder) -> pa.Table:
+    """The rows of `accepted_entities`, read without Spark."""
+    is_accepted = (ds.field("verdict") <= int(EventVerdict.UNCHANGED)) & (ds.field("part") == 0)
+    table = current_rows(Storage(order.home), _work(order), _columns(order), is_accepted)
+    return table.append_column("service", pa.repeat(order.publication.source.service, table.num_rows))
+
+
+def _current(spark: SparkSession, order: StageOrder, rows: DataFrame) -> DataFrame:
+    """The rows whose event no newer version supersedes."""
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    events = superseded_events(Storage(order.home), _work(order))
+    if not len(events):
+        return rows
+    superseded = spark.createDataFrame([(event,) for event in events.to_pylist()], from_arrow_schema(SUPERSEDED))
+    return rows.join(superseded, "event", "left_anti")
+
+
+def _evaluated(order: StageOrder) -> Any:
+    storage = Storage(order.home)
+    return ds.dataset(storage.path(f"{_work(order)}/evaluated"), filesystem=storage.filesystem, format="parquet")
+
+
+def _work(order: StageOrder) -> str:
+    return PublicationFolder(order.publication.name).work(order.run)
+
+
+def _columns(order: StageOrder) -> list[str]:
+    judged = [f"{kind}_{safe}" for safe in column_names(order.publication).values() for kind in ("type", "value")]
+    return [*ENTITY_COLUMNS, *judged]
+
+
+def _summary(storage: Storage, order: StageOrder, landing: LandingManifest, manifest: Manifest) -> RunSummary:
+    return RunSummary(
+        read=manifest.read,
+        accepted=manifest.accepted,
+        quarantined=manifest.quarantined_entities,
+        in_source=landing.source_count if landing.knows_source else None,
+        unchanged=manifest.unchanged,
+        newest_modified_at=newest_modification(storage, PublicationFolder(order.publication.name).work(order.run)),
+        reference_time=landing.finished_at,
+        quarantined_by_rule=dict(manifest.quarantined),
+        warnings_by_rule=dict(manifest.warnings),
+        of_snapshot=dict(manifest.of_snapshot),
+        retried=landing.retried is not None or landing.mode == "backfill",
+        collisions=manifest.collisions,
+        collided=_collided(storage, manifest) if manifest.collisions else (),
+        notified=landing.notified,
+        broken=_broken(storage, order, manifest),
+    )
+
+
+def _broken(storage: Storage, order: StageOrder, manifest: Manifest) -> dict[str, tuple[Sample, ...]]:
+    refused = quarantine_samples(storage, manifest.publication, manifest.outbox, manifest.quarantined)
+    rows = _evaluated(order).filter(is_current(storage, _work(order)))
+    return warned(rows, manifest.warnings, ENTITY) | refused
+
+
+def _collided(storage: Storage, manifest: Manifest) -> tuple[SharedTopic, ...]:
+    path = PublicationFolder(manifest.publication).collisions(manifest.outbox)
+    with storage.translating(path):
+        table = pq.read_table(storage.path(path), filesystem=storage.filesystem, partitioning=None)
+    return tuple(SharedTopic(**row) for row in table.slice(0, COLLISIONS_SHOWN).to_pylist())

@@ -1,0 +1,164 @@
+"""The manifest of a prepared outbox: its records, and what was counted on the way."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+
+from contexture.records.changes import Verdict
+from contexture.records.messages.envelopes import envelope
+from contexture.sources.ngsi.rules.catalogue import REJECTING, severities
+from contexture.storage.home import Storage
+from contexture.storage.manifests import LandingManifest, Manifest, ShardManifest
+from contexture.storage.orders import StageOrder
+from contexture.storage.publication_store import SHARD_FILE
+from contexture.storage.replay import backfill_headers, check_topics
+from spark_jobs.entities.collisions import RULE as COLLISION
+from spark_jobs.entities.plan import RULE as DUPLICATE
+from spark_jobs.entities.plan import Plan
+from spark_jobs.entities.superseded import current_rows
+from spark_jobs.shared.context import Preparation
+from spark_jobs.shared.outbox import run_facts
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """Events by verdict, refusals and warnings by rule; `quarantined_entities` counts each event once.
+
+    Events that a newer version supersedes are in none of them.
+    """
+
+    accepted: int
+    unchanged: int
+    quarantined: dict[str, int]
+    quarantined_entities: int
+    warnings: dict[str, int]
+
+
+def count(storage: Storage, preparation: Preparation, planned: Plan) -> Counts:
+    """Counts the narrow rows of a preparation, by the verdicts that planning has left them."""
+    table = current_rows(storage, preparation.work, ["event", "verdict", "rules", "warnings"])
+    verdicts, numbers = np.asarray(table.column("verdict")).copy(), table.column("event").to_numpy()
+    verdicts[np.isin(numbers, planned.told)] = Verdict.SEND
+    verdicts[np.isin(numbers, planned.told_before) & (verdicts <= Verdict.UNCHANGED)] = Verdict.UNCHANGED
+    by_planning = {DUPLICATE: planned.conflicting, COLLISION: planned.collided}
+    for events in by_planning.values():
+        verdicts[np.isin(numbers, events)] = Verdict.QUARANTINED
+    refused = _by_rule(table.column("rules"))
+    refused |= {rule: len(events) for rule, events in by_planning.items() if len(events)}
+    return Counts(
+        accepted=int((verdicts <= Verdict.UNCHANGED).sum()),
+        unchanged=int((verdicts == Verdict.UNCHANGED).sum()),
+        quarantined=refused,
+        quarantined_entities=int((verdicts == Verdict.QUARANTINED).sum()),
+        warnings=_by_rule(table.column("warnings")),
+    )
+
+
+def newest_modification(storage: Storage, work: str) -> datetime | None:
+    """The newest time of change among accepted events, UTC; None where none was told."""
+    rows = current_rows(storage, work, ["modified_at"], ds.field("verdict") <= int(Verdict.UNCHANGED))
+    newest: datetime | None = pc.max(rows["modified_at"]).as_py()
+    return newest
+
+
+def _by_rule(column: Any) -> dict[str, int]:
+    rules: Counter[str] = Counter()
+    for item in pc.value_counts(column.drop_null()).to_pylist():
+        for rule in item["values"].split(","):
+            rules[rule] += item["counts"]
+    return dict(sorted(rules.items()))
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """What the steps of a preparation found.
+
+    Attributes:
+        shards: the rows of `assembly.SUMMARY`, by shard.
+        of_snapshot: how often each rule about the whole snapshot is broken.
+    """
+
+    planned: Plan
+    counts: Counts
+    shards: list[dict[str, int]]
+    of_snapshot: dict[str, int]
+
+
+def described(preparation: Preparation, landing: LandingManifest, findings: Findings) -> Manifest:
+    """The manifest of the outbox whose shards lie on storage; writes its list of topics."""
+    planned, counts = findings.planned, findings.counts
+    storage = Storage(preparation.home)
+    warned, rejecting = _by_severity(preparation, findings.of_snapshot)
+    return Manifest(
+        **run_facts(preparation, landing),
+        shards=tuple(_shard(storage, preparation, row) for row in findings.shards),
+        topics=_merge_topics(storage, preparation),
+        accepted=counts.accepted,
+        unchanged=counts.unchanged,
+        quarantined=counts.quarantined,
+        quarantined_entities=counts.quarantined_entities,
+        warnings=dict(sorted({**counts.warnings, **warned, **_collisions(planned)}.items())),
+        repeated=planned.repeated,
+        upserts=planned.upserts,
+        deletes=planned.deletes,
+        absent=planned.absent,
+        collisions=planned.collisions,
+        skipped_newer=planned.skipped_newer,
+        of_snapshot=rejecting,
+        headers=_headers(preparation.order),
+    )
+
+
+def _headers(order: StageOrder) -> tuple[tuple[str, str], ...]:
+    """What every record says of its envelope, and what those of a backfill are marked by, as those of a replay are."""
+    made = envelope(order.publication)
+    return backfill_headers(order, made.constant if made is not None else ())
+
+
+def _collisions(planned: Plan) -> dict[str, int]:
+    """Collisions that are sent all the same."""
+    sent = planned.collisions - len(planned.collided)
+    return {COLLISION: sent} if sent else {}
+
+
+def _by_severity(preparation: Preparation, of_snapshot: dict[str, int]) -> tuple[dict[str, int], dict[str, int]]:
+    """What is broken and only counted, and what rejects the run."""
+    wanted = severities(preparation.publication.quality.rules)
+    broken = {rule: number for rule, number in of_snapshot.items() if number}
+    warned = {rule: number for rule, number in broken.items() if wanted.get(rule) == "warning"}
+    return warned, {rule: broken[rule] for rule in REJECTING if rule in broken and wanted.get(rule) == "error"}
+
+
+def _shard(storage: Storage, preparation: Preparation, row: dict[str, int]) -> ShardManifest:
+    path = f"{preparation.folder.shard(preparation.outbox, row['shard'])}/{SHARD_FILE}"
+    return ShardManifest(
+        **row,
+        file=SHARD_FILE if row["records"] else None,
+        sha256=storage.sha256(path) if row["records"] else None,
+    )
+
+
+def _merge_topics(storage: Storage, preparation: Preparation) -> int:
+    """Writes the topics of all shards with their records, sorted; gives their number."""
+    folder = f"{preparation.work}/topics"
+    parts = [
+        pq.read_table(storage.path(f"{folder}/{name}"), filesystem=storage.filesystem)
+        for name in storage.files(folder, ".parquet")
+    ]
+    merged = pa.concat_tables(parts).group_by("topic", use_threads=False).aggregate([("records", "sum")])
+    merged = merged.rename_columns(["topic", "records"]).sort_by("topic")
+    prefix = preparation.order.replay.topic_prefix
+    if prefix:
+        check_topics(storage, preparation.publication.name, prefix, merged.column("topic").to_pylist())
+    with storage.replacing(preparation.folder.topics(preparation.outbox)) as path:
+        pq.write_table(merged, path, filesystem=storage.filesystem)
+    return int(merged.num_rows)

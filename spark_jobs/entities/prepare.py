@@ -1,0 +1,101 @@
+"""Preparing entities: landing in, outbox out.
+
+    evaluate (all tasks) ──► plan (driver, narrow rows) ──► assemble (a task per shard)
+        │                                                        │
+     quarantine/                                          outbox/, state_delta/
+        └──────────────► judge (one checkpoint) ──► report/
+
+Its manifest is written last; when that is there already, nothing is done again.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow.parquet as pq
+
+from contexture.storage.home import Storage
+from contexture.storage.inbox_reader import hand_over
+from contexture.storage.manifests import LandingManifest, Manifest
+from contexture.storage.orders import StageOrder
+from contexture.storage.schemas import LANDING
+from spark_jobs.entities.assemble import SUMMARY, assembly
+from spark_jobs.entities.attributes import ATTRIBUTE_ROWS, ATTRIBUTES_FOLDER, judges_attributes
+from spark_jobs.entities.evaluate import EVALUATED, evaluation
+from spark_jobs.entities.manifest import Findings, count, described
+from spark_jobs.entities.plan import RULE as DUPLICATE
+from spark_jobs.entities.plan import plan, quarantine_conflicts
+from spark_jobs.entities.rows import evaluated_folder, evaluated_schema
+from spark_jobs.entities.snapshot_rules import snapshot_violations
+from spark_jobs.shared.context import Preparation, check_seen
+from spark_jobs.shared.outbox import Stopwatch, made_once, preparation_of
+from spark_jobs.shared.parquet_rows import read_rows
+
+
+def prepare(spark: Any, order: StageOrder, landing: LandingManifest, watch: Stopwatch) -> Manifest:
+    """Makes the outbox of one pull.
+
+    Args:
+        spark: the session.
+        order: what the scheduler asked for.
+        landing: what was pulled.
+        watch: gets the seconds of each step.
+
+    Returns:
+        The outbox's manifest; the outbox is `prepared`.
+
+    Raises:
+        ConfigurationError: more identities vanish than may.
+        RetriableError: the storage failed.
+    """
+    preparation = preparation_of(order, landing, landing.digest)
+    return made_once(preparation, lambda: _prepared(spark, preparation, landing, watch))
+
+
+def _prepared(spark: Any, preparation: Preparation, landing: LandingManifest, watch: Stopwatch) -> Manifest:
+    storage = Storage(preparation.home)
+    hand_over(storage, preparation.publication.name, preparation.order.run, preparation.outbox)
+    with watch.step("evaluate"):
+        evaluate(spark, preparation)
+    with watch.step("plan"):
+        confirmed = preparation.order.confirm_shrink
+        planned = plan(
+            preparation,
+            landed=landing.rows,
+            tells_absence=landing.complete,
+            confirmed_shrink=confirmed,
+            as_of=landing.broker_time,
+        )
+        quarantine_conflicts(storage, preparation, planned.conflicting)
+    with watch.step("assemble"):
+        shards = assemble(spark, preparation)
+        check_seen(sum(shard.pop("upserts") for shard in shards), planned.upserts, "rendered events")
+    counts = count(storage, preparation, planned)
+    with watch.step("snapshot"):
+        broken = snapshot_violations(storage, preparation, landing)
+        broken |= {"count-drop": planned.dropped, DUPLICATE: planned.contradictions}
+    return described(preparation, landing, Findings(planned, counts, shards, broken))
+
+
+def evaluate(spark: Any, preparation: Preparation) -> None:
+    """Runs the one pass over the landing rows."""
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    storage = Storage(preparation.home)
+    # So that a landing without rows has narrow columns too.
+    with storage.replacing(f"{evaluated_folder(preparation)}/empty.parquet") as path:
+        pq.write_table(evaluated_schema(preparation).empty_table(), path, filesystem=storage.filesystem)
+    if judges_attributes(preparation.publication):
+        with storage.replacing(f"{preparation.work}/{ATTRIBUTES_FOLDER}/empty.parquet") as path:
+            pq.write_table(ATTRIBUTE_ROWS.empty_table(), path, filesystem=storage.filesystem)
+    landed = read_rows(spark, storage, preparation.folder.landing(preparation.order.run), LANDING)
+    landed.mapInArrow(evaluation(preparation), from_arrow_schema(EVALUATED)).collect()
+
+
+def assemble(spark: Any, preparation: Preparation) -> list[dict[str, int]]:
+    """Runs one task per shard; gives a row of SUMMARY for each, by shard."""
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    shards = preparation.publication.publish.shards
+    frame = spark.range(0, shards, 1, shards).mapInArrow(assembly(preparation), from_arrow_schema(SUMMARY))
+    return sorted((row.asDict() for row in frame.collect()), key=lambda row: row["shard"])

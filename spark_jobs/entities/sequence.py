@@ -1,0 +1,309 @@
+"""The order of notifications, also of those that were swapped on their way, and deletions among them.
+
+A broker sends each notification on a connection of its own, so two that it sends shortly after each other can arrive in
+the other order (a real Orion: 1 of 173 pairs of a creation and its deletion). Where both say when their entity was
+changed, that decides, and not the arrival.
+
+A deletion that was notified is told where it happened, between what was told of its identity before and after. Its
+topics and key are those that were used last: by an earlier event of the same run, or else by state.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from array import array
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+
+from contexture.errors import RejectedError
+from contexture.events import parse_json
+from contexture.kafka.partitioner import shards_for
+from contexture.records.changes import Deletion, Succession, follow, overtaken
+from contexture.records.messages.envelopes import Envelope
+from contexture.sources.ngsi.entity import broker_time, system_time
+from contexture.sources.ngsi.notifications import Form, NotifiedEntity
+from contexture.sources.ngsi.notifications.parsing import parse_notified
+from contexture.storage.home import Storage
+from contexture.storage.schemas import STATE
+from contexture.storage.state import StateReader
+from contexture.storage.state_files import completed
+from spark_jobs.entities.render import with_tombstone_headers
+from spark_jobs.entities.rows import RENDERED
+from spark_jobs.shared.context import Preparation
+
+_FILE = "told_deletions.parquet"
+_HELD = ["identity_hash", "entity_hash", "content_hash"]
+_OF_RENDERED = [
+    *("event", "topics", "key", "identity", "identity_hash", "entity_hash", "content_hash"),
+    *("modified_at", "expires_at"),
+]
+
+TOLD = pa.schema(
+    [
+        *STATE,
+        pa.field("event", pa.int64(), nullable=False),
+        pa.field("shard", pa.int32(), nullable=False),
+        pa.field("timestamp", pa.timestamp("ms", tz="UTC"), nullable=False),
+        pa.field("batch", pa.int64(), nullable=False),
+        pa.field("final", pa.bool_(), nullable=False),
+    ]
+)
+"""A deletion among other events: the state row it ends, its place, and whether it is the last word on its identity."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Turns:
+    """What planning knows of events that are told in turn.
+
+    Attributes:
+        succession: which of them are sent; row numbers into the snapshot.
+        at_end: state rows whose deletion shows only in the end.
+        told: state rows whose deletion was notified, in order; one may be among them again.
+        told_by: the row of the snapshot that told each.
+    """
+
+    succession: Succession
+    at_end: Any
+    told: Any
+    told_by: Any
+
+    @classmethod
+    def of(cls, preparation: Preparation, reader: StateReader, snapshot: Any, left_out: Any) -> Turns:
+        """Judges the notified entities of a snapshot; `left_out` as in `contexture.records.changes.follow`."""
+        notified = snapshot.column("entity_hash").filter(snapshot.column("notified"))
+        held = reader.of_entities(notified.combine_chunks(), _HELD)
+        repeats = not preparation.publication.source.suppress_unchanged
+        succession = follow(
+            snapshot,
+            held,
+            left_out=left_out,
+            deletes=preparation.publication.source.detect_deletions and preparation.order.retry is None,
+            resend=preparation.everything or repeats,
+            resend_notified=preparation.order.republish or preparation.is_backfill or repeats,
+        )
+        rows = _ended_rows(preparation, reader, snapshot, held, succession.deletions)
+        told_by = [deletion.row for deletion in succession.deletions]
+        is_told = pa.array([row is not None for row in told_by], pa.bool_())
+        by = np.array([row for row in told_by if row is not None], dtype=np.int64)
+        return cls(succession, rows.filter(pc.invert(is_told)), rows.filter(is_told), by)
+
+    @property
+    def ended(self) -> Any:
+        """The identity hashes of all that is deleted here."""
+        return pa.concat_tables([self.at_end, self.told]).column("identity_hash")
+
+    def save(self, storage: Storage, preparation: Preparation, snapshot: Any, batches: Any) -> None:
+        """Writes the deletions that stand among other events, each with its batch, where the shards find them."""
+        events = snapshot.column("event").to_numpy()
+        kept = pc.unique(snapshot.column("identity_hash").take(pa.array(self.succession.final)))
+        arrived = snapshot.column("received_at").take(pa.array(self.told_by))
+        table = self.told.append_column("event", pa.array(events[self.told_by]))
+        table = table.append_column("shard", pa.array(shards_of(self.told, preparation), pa.int32()))
+        table = table.append_column("timestamp", pc.cast(arrived, TOLD.field("timestamp").type, safe=False))
+        table = table.append_column("batch", pa.array(np.asarray(batches, dtype=np.int64)))
+        table = table.append_column("final", pc.invert(pc.is_in(self.told.column("identity_hash"), value_set=kept)))
+        with storage.replacing(f"{preparation.work}/{_FILE}") as path:
+            pq.write_table(table.cast(TOLD), path, filesystem=storage.filesystem)
+
+
+def latest_rows(snapshot: Any) -> Any:
+    """The rows of a snapshot with only the last notified one of each identity."""
+    return np.delete(np.arange(snapshot.num_rows), overtaken(snapshot))
+
+
+def shards_of(ended: Any, preparation: Preparation) -> Any:
+    """The shard of each ended state row: by key, or by topic where lines are joined or keys lack."""
+    topics, keys = ended.column("topics").to_pylist(), ended.column("key").to_pylist()
+    by = [
+        names[0].encode() if key is None or preparation.joins_lines else key
+        for names, key in zip(topics, keys, strict=True)
+    ]
+    return shards_for(by, preparation.publication.publish.shards)
+
+
+class ToldDeletions:
+    """The deletions that stand among the events of one shard, taken one after the other."""
+
+    def __init__(self, storage: Storage, work: str, shard: int, envelope: Envelope | None = None) -> None:
+        path = f"{work}/{_FILE}"
+        table = TOLD.empty_table()
+        if storage.exists(path):
+            table = pq.read_table(storage.path(path), filesystem=storage.filesystem)
+        self.batches = 1 + max(table.column("batch").to_pylist(), default=-1)
+        self._rest = with_tombstone_headers(table.filter(pc.equal(table.column("shard"), shard)), envelope)
+
+    def merged(self, placed: Any) -> Any:
+        """Placed events with the deletions up to the last of them, in order; column `removed` tells them apart."""
+        upserts = placed.append_column("removed", pa.repeat(pa.scalar(False), placed.num_rows))
+        last = placed.column("event")[placed.num_rows - 1]
+        due = pc.sum(pc.less_equal(self._rest.column("event"), last)).as_py() or 0
+        if not due:
+            return upserts
+        table = pa.concat_tables([upserts, _as_events(self._taken(due), upserts.schema)])
+        return table.sort_by("event")
+
+    def rest(self, schema: Any) -> Any:
+        """Those behind the last event, as events of this schema."""
+        return _as_events(self._taken(self._rest.num_rows), schema)
+
+    def _taken(self, count: int) -> Any:
+        taken, self._rest = self._rest.slice(0, count), self._rest.slice(count)
+        return taken
+
+
+PLACED = pa.schema(
+    [
+        *RENDERED,
+        pa.field("batch", pa.int64()),
+        pa.field("sub_batch", pa.int64()),
+        pa.field("final", pa.bool_()),
+        pa.field("removed", pa.bool_()),
+    ]
+)
+"""An event on its way into a shard; one that is `removed` has no value. Headers that vary follow."""
+
+
+def _as_events(deletions: Any, schema: Any) -> Any:
+    count = deletions.num_rows
+    known = {name: deletions.column(name) for name in schema.names if name in deletions.column_names}
+    made = {
+        "value": pa.nulls(count, pa.binary()),
+        "sub_batch": pa.array(np.zeros(count, dtype=np.int64)),
+        "removed": pa.repeat(pa.scalar(True), count),
+    }
+    columns = known | made
+    return pa.table([columns[name] for name in schema.names], names=schema.names).cast(schema)
+
+
+def _ended_rows(
+    preparation: Preparation, reader: StateReader, snapshot: Any, held: Any, deletions: Sequence[Deletion]
+) -> Any:
+    """The state row that each deletion ends, as it is then."""
+    by_state = [number for number, deletion in enumerate(deletions) if deletion.before.held is not None]
+    by_event = [number for number, deletion in enumerate(deletions) if deletion.before.held is None]
+    of_state = _held_rows(reader, held, [deletions[number].before.held for number in by_state])
+    of_events = _rendered_rows(preparation, snapshot, [deletions[number].before.row for number in by_event])
+    order = np.argsort(np.array([*by_state, *by_event], dtype=np.int64), kind="stable")
+    return pa.concat_tables([of_state, of_events]).take(pa.array(order))
+
+
+def _held_rows(reader: StateReader, held: Any, numbers: Sequence[int | None]) -> Any:
+    wanted = held.take(pa.array(numbers, pa.int64()))
+    whole = reader.of_entities(wanted.column("entity_hash").combine_chunks(), STATE.names)
+    return whole.take(pc.index_in(wanted.column("identity_hash"), value_set=whole.column("identity_hash"))).cast(STATE)
+
+
+def _rendered_rows(preparation: Preparation, snapshot: Any, rows: Sequence[int | None]) -> Any:
+    if not rows:
+        return STATE.empty_table()
+    storage = Storage(preparation.home)
+    events = snapshot.column("event").take(pa.array(rows, pa.int64()))
+    rendered = ds.dataset(storage.path(f"{preparation.work}/rendered"), filesystem=storage.filesystem, format="parquet")
+    found = rendered.to_table(columns=_OF_RENDERED, filter=ds.field("event").isin(pc.unique(events)))
+    found = found.take(pc.index_in(events, value_set=found.column("event")))
+    count = found.num_rows
+    columns = {name: found.column(name) for name in _OF_RENDERED if name != "event"}
+    columns["withheld"] = columns["removed"] = pa.repeat(pa.scalar(False), count)
+    columns["sequence"] = pa.repeat(pa.scalar(preparation.order.sequence, pa.int64()), count)
+    return completed(pa.table(columns), STATE.names).cast(STATE)
+
+
+_EPOCH, _MICROSECOND = datetime(1970, 1, 1, tzinfo=UTC), timedelta(microseconds=1)
+_UNKNOWN = -(1 << 62)
+_TIMES = (b'"dateModified"', b'"modifiedAt"', b'"deletedAt"')
+
+
+class NotifiedOrder:
+    """The notified entities of one claim, as they arrived; 17 bytes of memory for each."""
+
+    def __init__(self) -> None:
+        self._identities = array("q")
+        self._times = array("q")
+        self._deletes = array("b")
+
+    def add(self, entity: NotifiedEntity, form: Form) -> None:
+        """Adds the entity that arrived next."""
+        key = f"{entity.service_path}\0{entity.id}\0{entity.type}".encode()
+        self._identities.append(int.from_bytes(hashlib.blake2b(key, digest_size=8).digest(), "big", signed=True))
+        time = change_time(entity, form)
+        self._times.append(_UNKNOWN if time is None else (time - _EPOCH) // _MICROSECOND)
+        self._deletes.append(entity.operation == "delete")
+
+    def add_unreadable(self) -> None:
+        """Adds what arrived next and is no notification: it keeps its place."""
+        self._identities.append(0)
+        self._times.append(_UNKNOWN)
+        self._deletes.append(0)
+
+    def moves(self) -> dict[int, int]:
+        """Returns the new place of each entity that has to move, by its place of arrival, both counted from 0.
+
+        Only places of one entity are exchanged. An entity without a time keeps its place, and nothing moves past it.
+        """
+        if not self._times:
+            return {}
+        identities = np.frombuffer(self._identities, dtype=np.int64)
+        times = np.frombuffer(self._times, dtype=np.int64)[by_identity := np.argsort(identities, kind="stable")]
+        deletes = np.frombuffer(self._deletes, dtype=np.int8)[by_identity]
+        follows = (np.diff(identities[by_identity]) == 0) & (times[1:] != _UNKNOWN) & (times[:-1] != _UNKNOWN)
+        late = (times[:-1] > times[1:]) | ((times[:-1] == times[1:]) & (deletes[:-1] > deletes[1:]))
+        moved: dict[int, int] = {}
+        for start, end in _stretches(follows, np.flatnonzero(follows & late)):
+            places = by_identity[start:end]
+            order = _ordered(times[start:end].tolist(), deletes[start:end].tolist())
+            moved.update(
+                (int(places[old]), int(places[new])) for new, old in enumerate(order) if places[old] != places[new]
+            )
+        return moved
+
+
+def change_time(entity: NotifiedEntity, form: Form) -> datetime | None:
+    """When the broker changed the entity, UTC; None where the notification does not say it for certain.
+
+    NGSIv2: the builtin `dateModified`; of a deletion that is the time of its last state. NGSI-LD: `modifiedAt`, or
+    `deletedAt` of a deletion.
+    """
+    if not any(name in entity.body for name in _TIMES):
+        return None
+    try:
+        if form == "ngsi-ld" and entity.operation == "delete":
+            document = parse_json(entity.body)
+            return broker_time(system_time(document.get("deletedAt"))) if isinstance(document, dict) else None
+        return parse_notified(entity.body, form, "", entity.service_path).modified_at
+    except (RejectedError, ValueError, TypeError):
+        return None
+
+
+def _stretches(follows: np.ndarray, late: np.ndarray) -> Iterator[tuple[int, int]]:
+    """The stretches of places, each of one entity and with times throughout, that have one that is late."""
+    breaks = np.flatnonzero(~follows)
+    bounds = [0, *(breaks + 1).tolist(), len(follows) + 1]
+    for number in np.unique(np.searchsorted(breaks, late)).tolist():
+        yield bounds[number], bounds[number + 1]
+
+
+def _ordered(times: Sequence[int], deletes: Sequence[int]) -> list[int]:
+    """The places of a stretch by time; of one and the same time as they arrived.
+
+    But a deletion has the time of the last state, so one that arrived before anything else of its time follows it.
+    """
+    order: list[int] = []
+    by_time = sorted(range(len(times)), key=times.__getitem__)
+    first = 0
+    while first < len(by_time):
+        last = first
+        while last < len(by_time) and times[by_time[last]] == times[by_time[first]]:
+            last += 1
+        group = by_time[first:last]
+        leading = next((number for number, place in enumerate(group) if not deletes[place]), 0)
+        order += group[leading:] + group[:leading]
+        first = last
+    return order

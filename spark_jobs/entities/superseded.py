@@ -1,0 +1,90 @@
+"""Events that a newer version of their identity supersedes: stored beside the narrow rows, excluded from every count.
+
+The tasks that evaluate a snapshot do not see that an object is shown again later. Planning does, and everything after
+it (counts, rules about the snapshot, expectations, samples) reads the narrow rows without these events.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+
+from contexture.records.changes import Verdict, superseded_rows
+from contexture.storage.home import Storage
+from spark_jobs.shared.context import PART_BITS, Preparation
+
+SUPERSEDED = pa.schema([pa.field("event", pa.int64(), nullable=False)])
+_FILE = "superseded.parquet"
+
+
+def without_older_objects(snapshot: Any) -> tuple[Any, Any]:
+    """Returns the snapshot without objects whose entity it shows in a later version, and these objects' rows."""
+    older = superseded_rows(snapshot, snapshot.column("event").to_numpy() >> PART_BITS)
+    if not len(older):
+        return snapshot, snapshot.slice(0, 0)
+    return snapshot.take(pa.array(np.delete(np.arange(snapshot.num_rows), older))), snapshot.take(pa.array(older))
+
+
+def save_superseded(storage: Storage, work: str, events: Any) -> None:
+    """Writes the numbers of superseded events where `current_rows` and its siblings find them."""
+    table = pa.table([pa.array(np.unique(events), pa.int64())], schema=SUPERSEDED)
+    with storage.replacing(f"{work}/{_FILE}") as path:
+        pq.write_table(table, path, filesystem=storage.filesystem)
+
+
+def superseded_events(storage: Storage, work: str) -> Any:
+    """Returns the numbers of the superseded events of a preparation, as an Arrow array; most have none."""
+    path = f"{work}/{_FILE}"
+    with storage.translating(path):
+        return pq.read_table(storage.path(path), filesystem=storage.filesystem)["event"].combine_chunks()
+
+
+def is_current(storage: Storage, work: str) -> Any:
+    """Returns the condition on a dataset with a column `event` that leaves superseded events out."""
+    events = superseded_events(storage, work)
+    return ~ds.field("event").isin(events) if len(events) else ds.scalar(True)
+
+
+def current_rows(storage: Storage, work: str, columns: list[str], chosen: Any = None) -> Any:
+    """Returns columns of the narrow rows that no newer version supersedes.
+
+    Args:
+        storage: the home.
+        work: folder of the preparation.
+        columns: their names.
+        chosen: a further condition on the rows.
+    """
+    dataset = ds.dataset(storage.path(f"{work}/evaluated"), filesystem=storage.filesystem, format="parquet")
+    current = is_current(storage, work)
+    return dataset.to_table(columns=columns, filter=current if chosen is None else current & chosen)
+
+
+def discard_quarantined(storage: Storage, preparation: Preparation, rows: Any, events: Any) -> None:
+    """Takes objects out of the quarantine that a newer version supersedes, because nobody has to look at these.
+
+    Args:
+        storage: the home.
+        preparation: what is prepared.
+        rows: all narrow rows of the snapshot, with `event` and `verdict`.
+        events: the superseded events.
+    """
+    refused = rows.filter(pc.equal(rows.column("verdict"), int(Verdict.QUARANTINED))).column("event").to_numpy()
+    is_superseded = np.isin(refused, events)
+    ordinals = np.setdiff1d(refused[is_superseded] >> PART_BITS, refused[~is_superseded] >> PART_BITS)
+    if not len(ordinals):
+        return
+    folder = preparation.folder.quarantine(preparation.outbox)
+    for name in storage.files(folder, ".parquet"):
+        file = f"{folder}/{name}"
+        table = pq.read_table(storage.path(file), filesystem=storage.filesystem, partitioning=None)
+        kept = table.filter(pc.invert(pc.is_in(table.column("ordinal"), value_set=pa.array(ordinals))))
+        if not kept.num_rows:
+            storage.remove(file)
+        elif kept.num_rows < table.num_rows:
+            with storage.replacing(file) as path:
+                pq.write_table(kept, path, filesystem=storage.filesystem)

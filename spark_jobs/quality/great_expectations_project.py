@@ -1,0 +1,180 @@
+"""A project of Great Expectations in a temporary folder, used for one run; the only module that imports it."""
+
+from __future__ import annotations
+
+import inspect
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from spark_jobs.quality.data_docs import escape_results
+from spark_jobs.quality.frames import AcceptedFrames
+from spark_jobs.quality.suite import Expected
+from spark_jobs.quality.summary import Subject
+
+# Counts, and who the first few offenders are: more would copy data into documents and cost a sort of the whole frame.
+EXAMPLES = 5
+ATTRIBUTES = "attributes"
+
+_VALIDATIONS = "gx/uncommitted/validations"
+_DOCS = "gx/uncommitted/data_docs/local_site"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of one expectation: Great Expectations' result as JSON, or why it could not even be built."""
+
+    expected: Expected
+    document: Mapping[str, Any]
+    refused: str | None = None
+
+
+def without_rows(expected: Expected) -> Outcome:
+    """What holds of no rows: everything. Great Expectations fails a maximum there, and a quiet source is no error."""
+    return Outcome(expected, {"success": True, "result": {}})
+
+
+class Project:
+    """A file context of Great Expectations; Data Docs exist only in those."""
+
+    def __init__(self, folder: str) -> None:
+        import great_expectations as gx
+
+        self._gx = gx
+        self._folder = Path(folder)
+        self._context: Any = gx.get_context(mode="file", project_root_dir=folder)
+        # Its bars go to the error stream, once for every checkpoint, and show nothing that our own lines don't.
+        self._context.variables.progress_bars = {"globally": False}
+
+    def judge_summary(self, row: Mapping[str, float | None], expectations: Sequence[Expected]) -> list[Outcome]:
+        """Judges the run as a whole. One row needs no Spark: pandas takes 40 ms for it."""
+        import pandas as pd
+
+        about = [each for each in expectations if each.on == "summary"]
+        if not about:
+            return []
+        source = self._context.data_sources.add_pandas("summary")
+        return self._judge("summary", source, pd.DataFrame([dict(row)]), about)
+
+    def judge_rows(
+        self, subject: Subject, frames: AcceptedFrames, reference_time: datetime, expectations: Sequence[Expected]
+    ) -> list[Outcome]:
+        """Judges what was accepted: our expectations in memory where the rows are few, the author's in Spark."""
+        about = [each for each in expectations if each.on == subject.frame]
+        small = frames.memory(reference_time)
+        if small is None:
+            return self._judge_in_spark(subject.frame, subject.key, frames, reference_time, about)
+        own = [each for each in about if each.own]
+        source = self._context.data_sources.add_pandas(subject.frame)
+        ours = [each for each in about if not each.own]
+        outcomes = self._judge(subject.frame, source, small, ours, _examples_by(subject.key))
+        return outcomes + (self._judge_in_spark("own", subject.key, frames, reference_time, own) if own else [])
+
+    def judge_attributes(
+        self, frames: AcceptedFrames, reference_time: datetime, expectations: Sequence[Expected]
+    ) -> list[Outcome]:
+        """Judges the attributes of what was accepted. All is the author's own, so that Spark judges it."""
+        about = [each for each in expectations if each.on == ATTRIBUTES]
+        return self._judge_in_spark(ATTRIBUTES, "identity", frames, reference_time, about) if about else []
+
+    def _judge_in_spark(
+        self,
+        name: str,
+        key: str,
+        frames: AcceptedFrames,
+        reference_time: datetime,
+        expectations: Sequence[Expected],
+    ) -> list[Outcome]:
+        source = self._context.data_sources.add_spark(name, persist=False)
+        frame = frames.spark(reference_time)
+        try:
+            return self._judge(name, source, frame, expectations, _examples_by(key))
+        finally:
+            frame.unpersist()
+
+    @property
+    def validations(self) -> Path:
+        """The folder of the stored results."""
+        return self._folder / _VALIDATIONS
+
+    def build_data_docs(self) -> Path:
+        """The folder of the finished Data Docs."""
+        escape_results(self.validations)
+        self._context.build_data_docs()
+        return self._folder / _DOCS
+
+    def _judge(
+        self, name: str, source: Any, frame: Any, expectations: Sequence[Expected], result_format: Any = "SUMMARY"
+    ) -> list[Outcome]:
+        batch = source.add_dataframe_asset(name).add_batch_definition_whole_dataframe("whole")
+        built, refused = self._built(expectations)
+        validations = [self._validation(group, batch, members) for group, members in _grouped(name, built)]
+        checkpoint = self._gx.Checkpoint(name=name, validation_definitions=validations, result_format=result_format)
+        answer = self._context.checkpoints.add(checkpoint).run(batch_parameters={"dataframe": frame})
+        return [*_outcomes(answer, expectations), *refused]
+
+    def _built(self, expectations: Sequence[Expected]) -> tuple[list[tuple[Expected, Any]], list[Outcome]]:
+        built, refused = [], []
+        for expected in expectations:
+            try:
+                built.append((expected, _gx_expectation(expected)))
+            except Exception as error:
+                # Pydantic, GX and Python all object in their own way to a name or an argument that people wrote.
+                refused.append(Outcome(expected, {}, f"{type(error).__name__}: {error}"))
+        return built, refused
+
+    def _validation(self, name: str, batch: Any, expectations: Sequence[Any]) -> Any:
+        suite = self._context.suites.add(self._gx.ExpectationSuite(name=name, expectations=list(expectations)))
+        definition = self._gx.ValidationDefinition(name=name, data=batch, suite=suite)
+        return self._context.validation_definitions.add(definition)
+
+
+@contextmanager
+def project() -> Iterator[Project]:
+    """A project that is gone afterwards."""
+    with tempfile.TemporaryDirectory(prefix="contexture-gx-") as folder:
+        yield Project(folder)
+
+
+def _grouped(name: str, built: Sequence[tuple[Expected, Any]]) -> Iterator[tuple[str, list[Any]]]:
+    # One error fails the whole aggregate that a suite is computed with (CAST_INVALID_INPUT under ANSI), so what
+    # people wrote themselves stands alone: it can not take the others with it.
+    if ours := [expectation for expected, expectation in built if not expected.own]:
+        yield name, ours
+    own = [expectation for expected, expectation in built if expected.own]
+    yield from ((f"{name}-own-{number}", [expectation]) for number, expectation in enumerate(own, start=1))
+
+
+def _examples_by(key: str) -> dict[str, Any]:
+    return {
+        "result_format": "SUMMARY",
+        "partial_unexpected_count": EXAMPLES,
+        "unexpected_index_column_names": [key],
+    }
+
+
+def _gx_expectation(expected: Expected) -> Any:
+    import great_expectations.expectations as gxe
+    from great_expectations.expectations.expectation import Expectation
+    from great_expectations.expectations.row_conditions import PassThroughCondition
+
+    kind: Any = getattr(gxe, expected.kind, None)
+    if not (inspect.isclass(kind) and issubclass(kind, Expectation)):
+        raise LookupError(f"Great Expectations has no {expected.kind}")
+    arguments: dict[str, Any] = dict(expected.kwargs)
+    if expected.where is not None:
+        arguments["row_condition"] = PassThroughCondition(pass_through_filter=expected.where)
+    arguments |= {"severity": expected.severity, "description": expected.description, "meta": {"name": expected.name}}
+    return kind(**arguments)
+
+
+def _outcomes(answer: Any, expectations: Sequence[Expected]) -> Iterator[Outcome]:
+    by_name = {expected.name: expected for expected in expectations}
+    for validation in answer.run_results.values():
+        for result in validation.results:
+            document = result.to_json_dict()
+            yield Outcome(by_name[document["expectation_config"]["meta"]["name"]], document)

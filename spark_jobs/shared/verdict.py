@@ -1,0 +1,81 @@
+"""Judging once: the stored verdict of an outbox."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from contexture.storage.home import Storage
+from contexture.storage.manifests import ExpectationResult, Manifest, Verdict
+from contexture.storage.orders import StageOrder
+from contexture.storage.publication_store import PublicationFolder
+from contexture.storage.replay import listed
+from spark_jobs.quality.checkpoint import judge
+from spark_jobs.quality.frames import AcceptedFrames
+from spark_jobs.quality.report import replay_page
+from spark_jobs.quality.summary import RunSummary
+
+if TYPE_CHECKING:
+    pass
+
+
+def judged_once(
+    order: StageOrder,
+    manifest: Manifest,
+    frames: AcceptedFrames,
+    summary: Callable[[], RunSummary],
+    attributes: AcceptedFrames | None = None,
+) -> Verdict:
+    """The verdict on one outbox that stands on storage, or else the one that is made now and stands from then on.
+
+    Args:
+        order: the run's.
+        manifest: of the outbox.
+        frames: what was accepted, read only if it is judged now.
+        summary: gives the counts of the run.
+        attributes: of what was accepted, where something is expected of them.
+    """
+    storage = Storage(order.home)
+    folder = PublicationFolder(order.publication.name)
+    if storage.exists(folder.verdict(manifest.outbox)):
+        return stored_verdict(order, manifest)
+    report = storage.uri(folder.report(manifest.outbox))
+    about = {"outbox": manifest.outbox, "run": order.run, "report": report}
+    return judge(order.publication, frames, summary(), **about, attributes=attributes)
+
+
+def stored_verdict(order: StageOrder, manifest: Manifest) -> Verdict:
+    """Returns the verdict on storage; for a replay, which has none, it is made now, with the page of the report.
+
+    What a replay sends was judged when it was archived.
+    """
+    storage, folder = Storage(order.home), PublicationFolder(order.publication.name)
+    path = folder.verdict(manifest.outbox)
+    if manifest.mode == "backfill" and not storage.exists(path):
+        verdict = _replayed(manifest)
+        report = replay_page(order.publication, manifest, verdict, datetime.now(UTC))
+        # The verdict is last: it says that all of the report is there.
+        storage.write(f"{folder.report(manifest.outbox)}/index.html", report)
+        storage.write(path, verdict.to_json())
+    return Verdict.from_file(storage, path)
+
+
+def _replayed(manifest: Manifest) -> Verdict:
+    some = ExpectationResult(
+        name="archive",
+        severity="critical",
+        success=manifest.replayed > 0,
+        on="outboxes",
+        description="The interval's archive holds at least one concluded run",
+        observed=f"{manifest.replayed} runs, {manifest.records} records, {manifest.skipped_newer} skipped as outdated",
+    )
+    whole = ExpectationResult(
+        name="whole-archive",
+        severity="warning",
+        success=not manifest.missing,
+        on="outboxes",
+        description="Nothing of the interval is missing in what is sent again",
+        observed=listed(manifest.missing) if manifest.missing else "nothing is missing",
+    )
+    return Verdict(outbox=manifest.outbox, approved=some.success, results=(some, whole))

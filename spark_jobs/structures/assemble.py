@@ -1,0 +1,350 @@
+"""Assembling the one shard of a registry's outbox, and its quarantine: planned rows in, files with bodies out.
+
+One task, for a registry's transactions have one order. In memory are the bodies of one row group at a time, or one body
+that is larger than these.
+
+The order of sending follows from what structures refer to, and landing has the order of reading: without these files,
+each record would cost the reading of a row group.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from types import TracebackType
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from contexture.records.cloudevents.change_events import Occasion
+from contexture.records.messages.envelopes import Content, StructureEnvelope, structure_envelope
+from contexture.storage.home import Storage
+from contexture.storage.publication_store import SHARD_FILE
+from contexture.storage.schemas import (
+    HEADER_PREFIX,
+    QUARANTINE,
+    REGISTRY_HEADER,
+    STRUCTURE_OUTBOX,
+    TRANSCODED_HEADERS,
+    with_headers,
+)
+from spark_jobs.shared.context import Preparation
+from spark_jobs.shared.parquet_rows import Unit, batches_of
+
+_CODEC = "zstd"
+_LEVEL = 1
+_OPEN_FILES = 64
+
+
+class Place(NamedTuple):
+    """Where a body lies: the number of its unit, the bytes it takes there, and those that it has."""
+
+    unit: int
+    offset: int
+    length: int
+    size: int
+
+
+class BodyStream:
+    """Reads a body that lies in memory, until it is let go.
+
+    What has read from it may live on in circles of references, and would hold large bodies until these are found.
+    """
+
+    def __init__(self, body: Any) -> None:
+        self._body = body
+        self._place = 0
+
+    def read(self, size: int) -> bytes:
+        """At most so many bytes."""
+        piece = self._body.slice(self._place, min(size, len(self._body) - self._place)).to_pybytes()
+        self._place += len(piece)
+        return bytes(piece)
+
+    def seekable(self) -> bool:
+        """It can be read twice."""
+        return True
+
+    def tell(self) -> int:
+        """How far it was read."""
+        return self._place
+
+    def seek(self, place: int) -> None:
+        """Reads on from there."""
+        self._place = place
+
+    def __enter__(self) -> BodyStream:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._body, self._place = pa.py_buffer(b""), 0
+
+
+class BodyFile:
+    """Takes the bodies of one unit, one behind the other."""
+
+    def __init__(self, unit: int, stream: Any) -> None:
+        self._unit = unit
+        self._stream = stream
+        self._offset = 0
+        self._codec = pa.Codec(_CODEC, compression_level=_LEVEL)
+
+    def put(self, body: Any) -> Place:
+        """Appends a body (a buffer)."""
+        packed = self._codec.compress(body)
+        self._stream.write(packed)
+        place = Place(self._unit, self._offset, packed.size, len(body))
+        self._offset += packed.size
+        return place
+
+
+@contextmanager
+def body_file(storage: Storage, work: str, unit: int) -> Iterator[BodyFile]:
+    """A file for the bodies of one unit; it is there when the block ends without an error."""
+    with storage.replacing(_path(work, unit)) as path, storage.filesystem.open_output_stream(path) as stream:
+        yield BodyFile(unit, stream)
+
+
+class Bodies:
+    """Reads bodies by their places; the last one is remembered, because it may go to several topics."""
+
+    def __init__(self, storage: Storage, work: str) -> None:
+        self._storage = storage
+        self._work = work
+        self._codec = pa.Codec(_CODEC)
+        self._files: OrderedDict[int, Any] = OrderedDict()
+        self._last: tuple[Place, Any] | None = None
+
+    def __enter__(self) -> Bodies:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        while self._files:
+            self._files.popitem()[1].close()
+
+    def at(self, place: Place) -> Any:
+        """The body that lies there, as a buffer."""
+        if self._last is None or self._last[0] != place:
+            # Two large ones at once would be one too many.
+            self._last = None
+            packed = self._file(place.unit).read_at(place.length, place.offset)
+            self._last = (place, self._codec.decompress(packed, decompressed_size=place.size))
+        return self._last[1]
+
+    def _file(self, unit: int) -> Any:
+        if unit not in self._files:
+            if len(self._files) >= _OPEN_FILES:
+                self._files.popitem(last=False)[1].close()
+            self._files[unit] = self._storage.filesystem.open_input_file(self._storage.path(_path(self._work, unit)))
+        self._files.move_to_end(unit)
+        return self._files[unit]
+
+
+def _path(work: str, unit: int) -> str:
+    return f"{work}/bodies/{unit:06d}.zst"
+
+
+_TOLD = ("key", "media_type", "content_hash", "source_transaction", "happened_at", "occasion")
+
+
+class _Last(NamedTuple):
+    """The event that was made last, which may go to several topics."""
+
+    place: Place
+    content: Content
+    value: bytes
+
+
+class Wrapping:
+    """Puts structures into envelopes.
+
+    Args:
+        envelope: of the publication; None leaves bodies as they are.
+
+    Attributes:
+        columns: the headers that vary from record to record.
+    """
+
+    def __init__(self, envelope: StructureEnvelope | None) -> None:
+        self._envelope = envelope
+        self._last: _Last | None = None
+        self.columns = () if envelope is None else envelope.columns
+
+    def values(self, rows: Any, bodies: Bodies) -> list[Any]:
+        """The values of planned rows, as buffers or bytes; None for a tombstone."""
+        if self._envelope is None or not self._envelope.is_structured:
+            return [bodies.at(place) if place else None for place in _places(rows)]
+        return [
+            self._event(self._envelope, content, place, bodies) if place else None
+            for content, place in zip(_contents(rows), _places(rows), strict=True)
+        ]
+
+    def headers(self, rows: Any) -> Mapping[str, Any]:
+        """The columns of the headers that an envelope adds."""
+        if self._envelope is None:
+            return {}
+        found = [
+            self._envelope.headers(content) if place else self._envelope.deletion(content)
+            for content, place in zip(_contents(rows), _places(rows), strict=True)
+        ]
+        return {
+            f"{HEADER_PREFIX}{name}": pa.array([values[number] for values in found], pa.binary())
+            for number, name in enumerate(self.columns)
+        }
+
+    def _event(self, envelope: StructureEnvelope, content: Content, place: Place, bodies: Bodies) -> bytes:
+        last = self._last
+        if last is None or (last.place, last.content) != (place, content):
+            # Two large ones at once would be one too many.
+            self._last = last = None
+            last = _Last(place, content, envelope.event(content, bodies.at(place).to_pybytes()))
+            self._last = last
+        return last.value
+
+
+def _contents(rows: Any) -> Iterator[Content]:
+    columns = (rows.column(name).to_pylist() for name in _TOLD)
+    for key, media_type, content_hash, transaction, at, otherwise in zip(*columns, strict=True):
+        occasion = Occasion(registry_transaction=transaction, modified_at=at, otherwise=otherwise)
+        yield Content(key.decode(), media_type, content_hash, occasion)
+
+
+def _places(rows: Any) -> Iterator[Place | None]:
+    for place in zip(*(rows.column(name).to_pylist() for name in Place._fields), strict=True):
+        yield Place(*place) if place[0] is not None else None
+
+
+GROUP_BYTES = 16 << 20
+GROUP_ROWS = 10_000
+
+SUMMARY = "bytes long"
+"""What Spark gets of the shard."""
+
+
+def planned_file(work: str) -> str:
+    """Where the planned records lie."""
+    return f"{work}/planned.parquet"
+
+
+def quarantined_file(work: str) -> str:
+    """Where it lies what is refused."""
+    return f"{work}/quarantined.parquet"
+
+
+def assembly(preparation: Preparation, units: Sequence[Unit]) -> Callable[[Iterator[Any]], Iterator[Any]]:
+    """The function for `mapInArrow` over the one shard; yields one row."""
+
+    def assemble(batches: Iterator[Any]) -> Iterator[Any]:
+        for _ in batches:
+            storage = Storage(preparation.home)
+            write_quarantine(storage, preparation, units)
+            yield pa.record_batch([pa.array([write_shard(storage, preparation)], pa.int64())], names=["bytes"])
+
+    return assemble
+
+
+def write_shard(storage: Storage, preparation: Preparation) -> int:
+    """Writes the shard's file, if it has records; returns the bytes of keys and values."""
+    planned = pq.read_table(storage.path(planned_file(preparation.work)), filesystem=storage.filesystem)
+    if not planned.num_rows:
+        return 0
+    folder = preparation.folder.shard(preparation.outbox, 0)
+    wrapping = Wrapping(structure_envelope(preparation.publication))
+    schema = with_headers(STRUCTURE_OUTBOX, [*wrapping.columns, *_headers_of_conversions(preparation)])
+    written = 0
+    with (
+        storage.replacing(f"{folder}/{SHARD_FILE}") as path,
+        pq.ParquetWriter(
+            path,
+            schema,
+            filesystem=storage.filesystem,
+            compression="zstd",
+            compression_level=1,
+            # A dictionary of bodies, or the least and greatest of them, would hold them once more.
+            use_dictionary=["topic"],
+            write_statistics=["position", "transaction"],
+            write_page_checksum=True,
+        ) as writer,
+        Bodies(storage, preparation.work) as bodies,
+    ):
+        for first, rows in _groups(planned):
+            values = wrapping.values(rows, bodies)
+            written += sum(len(value) for value in values if value is not None)
+            writer.write_table(_records(rows, first, values, wrapping.headers(rows), schema))
+    return written + int(pc.sum(pc.binary_length(planned.column("key"))).as_py())
+
+
+def _groups(planned: Any) -> Iterator[tuple[int, Any]]:
+    """The records of each row group, and the position of the first of them."""
+    first = size = 0
+    for position, bytes_ in enumerate(planned.column("size").to_pylist()):
+        if position > first and (size + bytes_ > GROUP_BYTES or position - first >= GROUP_ROWS):
+            yield first, planned.slice(first, position - first)
+            first, size = position, 0
+        size += bytes_
+    yield first, planned.slice(first)
+
+
+def _headers_of_conversions(preparation: Preparation) -> Sequence[str]:
+    """The headers about conversions, where some are allowed."""
+    return TRANSCODED_HEADERS if preparation.publication.message.allow_lossy else ()
+
+
+def _records(rows: Any, first: int, values: Sequence[Any], headers: Mapping[str, Any], schema: Any) -> Any:
+    count = rows.num_rows
+    columns = {name: rows.column(name) for name in rows.column_names} | headers
+    columns["position"] = pa.array(range(first, first + count), pa.int64())
+    columns["value"] = _values(values)
+    columns["partition"] = pa.nulls(count, pa.int32())
+    columns["events"] = pa.repeat(pa.scalar(1, pa.int32()), count)
+    columns[REGISTRY_HEADER.name] = rows.column("source_transaction").cast(pa.string()).cast(pa.binary())
+    for header, name in zip(TRANSCODED_HEADERS, ("transcoded_from", "lost"), strict=True):
+        columns[f"{HEADER_PREFIX}{header}"] = rows.column(name).cast(pa.binary())
+    return pa.table([columns[name] for name in schema.names], names=schema.names).cast(schema)
+
+
+def _values(values: Sequence[Any]) -> Any:
+    if len(values) == 1 and values[0] is not None:
+        # A large value is alone, and not copied.
+        offsets = pa.array([0, len(values[0])], pa.int32()).buffers()[1]
+        return pa.Array.from_buffers(pa.binary(), 1, [None, offsets, pa.py_buffer(values[0])])
+    return pa.array([value if value is None else memoryview(value) for value in values], pa.binary())
+
+
+def write_quarantine(storage: Storage, preparation: Preparation, units: Sequence[Unit]) -> None:
+    """Writes the landing rows of what is refused, each with the rule."""
+    refused = pq.read_table(storage.path(quarantined_file(preparation.work)), filesystem=storage.filesystem)
+    if not refused.num_rows:
+        return
+    landing = preparation.folder.landing(preparation.order.run)
+    target = f"{preparation.folder.quarantine(preparation.outbox)}/structures.parquet"
+    with (
+        storage.replacing(target) as path,
+        pq.ParquetWriter(
+            path,
+            QUARANTINE,
+            filesystem=storage.filesystem,
+            compression="zstd",
+            use_dictionary=["operation", "scope", "rule", "severity", "message"],
+            write_statistics=["ordinal"],
+        ) as writer,
+    ):
+        for number in pc.unique(refused.column("unit")).to_pylist():
+            for batch in batches_of(storage, landing, units[number]):
+                _quarantine(writer, batch, refused)
+
+
+def _quarantine(writer: Any, batch: Any, refused: Any) -> None:
+    ordinals = batch.column("ordinal")
+    here = refused.filter(pc.is_in(refused.column("event"), value_set=ordinals))
+    if here.num_rows:
+        places = pc.index_in(here.column("event").combine_chunks(), value_set=ordinals)
+        rows = pa.Table.from_batches([batch.take(places)])
+        for name in ("rule", "severity", "message"):
+            rows = rows.append_column(name, here.column(name))
+        writer.write_table(rows.select(QUARANTINE.names).cast(QUARANTINE))

@@ -1,0 +1,132 @@
+"""The frame of prepared structures that the checkpoint evaluates."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+
+from contexture.publications.checks.quality import STRUCTURE_COLUMNS
+from contexture.records.changes import Verdict as EventVerdict
+from contexture.storage.home import Storage
+from contexture.storage.manifests import LandingManifest, Manifest, Verdict
+from contexture.storage.orders import StageOrder
+from contexture.storage.publication_store import PublicationFolder
+from contexture.storage.quarantine import Sample as Broken
+from contexture.storage.quarantine import quarantine_samples
+from spark_jobs.quality.frames import ROWS_IN_MEMORY, AcceptedFrames
+from spark_jobs.quality.summary import STRUCTURE, ObservedSample, StructureSummary, TranscodedStructure, warned
+from spark_jobs.shared.parquet_rows import read_rows
+from spark_jobs.shared.verdict import judged_once
+from spark_jobs.structures.plan import samples_file
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+COLUMNS = list(STRUCTURE_COLUMNS)
+CONVERSIONS_SHOWN = 50
+
+
+def judge_structures(spark: SparkSession, order: StageOrder, landing: LandingManifest, manifest: Manifest) -> Verdict:
+    """The checkpoint's verdict on one outbox of structures; a verdict that is there already stands."""
+    frames = AcceptedFrames(
+        lambda: accepted_structures(spark, order),
+        (lambda: accepted_rows(order)) if manifest.accepted <= ROWS_IN_MEMORY else None,
+    )
+    return judged_once(order, manifest, frames, lambda: _summary(order, landing, manifest))
+
+
+def accepted_structures(spark: SparkSession, order: StageOrder) -> DataFrame:
+    """The accepted structures, one row each."""
+    from pyspark.sql.functions import concat_ws
+
+    stored = _rows(order).schema
+    columns = pa.schema([stored.field(name) for name in (*COLUMNS, "verdict")])
+    rows = read_rows(spark, Storage(order.home), _evaluated(order), columns)
+    accepted = rows.where(f"verdict <= {int(EventVerdict.UNCHANGED)}").select(*COLUMNS)
+    return accepted.withColumn("topics", concat_ws(",", "topics"))
+
+
+def accepted_rows(order: StageOrder) -> pa.Table:
+    """The rows of `accepted_structures`, read without Spark."""
+    table = _rows(order).to_table(columns=COLUMNS, filter=_ACCEPTED)
+    joined = pc.fill_null(pc.binary_join(table["topics"].combine_chunks(), ","), "")
+    return table.set_column(table.schema.get_field_index("topics"), "topics", joined)
+
+
+_ACCEPTED = ds.field("verdict") <= int(EventVerdict.UNCHANGED)
+
+
+def _evaluated(order: StageOrder) -> str:
+    return f"{PublicationFolder(order.publication.name).work(order.run)}/evaluated"
+
+
+def _rows(order: StageOrder) -> Any:
+    storage = Storage(order.home)
+    return ds.dataset(storage.path(_evaluated(order)), filesystem=storage.filesystem, format="parquet")
+
+
+def _summary(order: StageOrder, landing: LandingManifest, manifest: Manifest) -> StructureSummary:
+    # The registry's log tells some structures, and a reply of "not modified" none.
+    is_snapshot = landing.complete and landing.knows_source
+    rows = _rows(order)
+    return StructureSummary(
+        read=manifest.read,
+        accepted=manifest.accepted,
+        quarantined=manifest.quarantined_entities,
+        in_source=landing.source_count if is_snapshot else None,
+        unchanged=manifest.unchanged,
+        newest_modified_at=None,
+        reference_time=landing.finished_at,
+        quarantined_by_rule=dict(manifest.quarantined),
+        warnings_by_rule=dict(manifest.warnings),
+        of_snapshot=dict(manifest.of_snapshot),
+        retried=landing.retried is not None or landing.mode == "backfill",
+        notified=0 if is_snapshot and not _is_told_in_turn(rows) else landing.rows,
+        inexpressible=rows.count_rows(filter=ds.field("operation") == "inexpressible"),
+        unrouted=_without_topics(rows),
+        registry_transaction=landing.registry_transaction,
+        missing=landing.missing,
+        transcoded=manifest.transcoded,
+        conversions=_conversions(manifest, order) if manifest.transcoded else (),
+        samples=_samples(order),
+        broken=_broken(order, manifest),
+    )
+
+
+def _is_told_in_turn(rows: Any) -> bool:
+    """Whether the rows are of several transactions, as behind a catch-up: then a structure may change several times."""
+    return len(pc.unique(rows.to_table(columns=["source_transaction"])["source_transaction"])) > 1
+
+
+def _broken(order: StageOrder, manifest: Manifest) -> dict[str, tuple[Broken, ...]]:
+    storage = Storage(order.home)
+    refused = quarantine_samples(storage, manifest.publication, manifest.outbox, manifest.quarantined)
+    return warned(_rows(order), manifest.warnings, STRUCTURE) | refused
+
+
+def _conversions(manifest: Manifest, order: StageOrder) -> tuple[TranscodedStructure, ...]:
+    """The first few, those that lost something before the others."""
+    storage, path = Storage(order.home), PublicationFolder(manifest.publication).transcoded(manifest.outbox)
+    with storage.translating(path):
+        table = pq.read_table(storage.path(path), filesystem=storage.filesystem, partitioning=None)
+    is_lossless = pc.is_null(table["lost"])
+    ordered = pa.concat_tables([table.filter(pc.invert(is_lossless)), table.filter(is_lossless)])
+    return tuple(TranscodedStructure(**row) for row in ordered.slice(0, CONVERSIONS_SHOWN).to_pylist())
+
+
+def _samples(order: StageOrder) -> tuple[ObservedSample, ...]:
+    storage, path = Storage(order.home), samples_file(PublicationFolder(order.publication.name).work(order.run))
+    # An outbox that an earlier version has prepared comes without them.
+    if not storage.exists(path):
+        return ()
+    table = pq.read_table(storage.path(path), filesystem=storage.filesystem, partitioning=None)
+    return tuple(ObservedSample(**row) for row in table.to_pylist())
+
+
+def _without_topics(rows: Any) -> int:
+    topics = rows.to_table(columns=["topics"], filter=_ACCEPTED)["topics"]
+    return topics.length() - int(pc.sum(pc.greater(pc.list_value_length(topics), 0)).as_py() or 0)

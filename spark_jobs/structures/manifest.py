@@ -1,0 +1,145 @@
+"""The manifest of a registry's prepared outbox: its records, and what was counted on the way."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from contexture.records.changes import Verdict
+from contexture.records.messages.envelopes import structure_envelope
+from contexture.storage.home import Storage
+from contexture.storage.manifests import LandingManifest, Manifest, RegistryPart, ShardManifest
+from contexture.storage.publication_store import SHARD_FILE
+from contexture.storage.replay import backfill_headers, check_topics
+from contexture.storage.schemas import TRANSCODED
+from spark_jobs.shared.context import Preparation
+from spark_jobs.shared.outbox import run_facts
+from spark_jobs.structures.plan import RunPlan, broken_rules
+
+_SHOWN = 20
+_log = logging.getLogger(__name__)
+
+
+def tell_transcoded(preparation: Preparation, rows: Any) -> int:
+    """Writes the list of converted structures into the outbox, the first of them into the log; gives their number.
+
+    Args:
+        preparation: of the outbox.
+        rows: what planning has left, with the columns of EVALUATED.
+    """
+    is_accepted = pc.less_equal(rows.column("verdict"), int(Verdict.UNCHANGED))
+    found = rows.filter(pc.and_(is_accepted, pc.is_valid(rows.column("transcoded_from"))))
+    if not found.num_rows:
+        return 0
+    table = found.select(TRANSCODED.names).cast(TRANSCODED)
+    storage = Storage(preparation.home)
+    with storage.replacing(preparation.folder.transcoded(preparation.outbox)) as path:
+        pq.write_table(table, path, filesystem=storage.filesystem)
+    _log_first(table)
+    return int(table.num_rows)
+
+
+def _log_first(table: Any) -> None:
+    lossy = table.filter(pc.is_valid(table.column("lost")))
+    _log.warning("%d structures were converted, %d of them with a loss", table.num_rows, lossy.num_rows)
+    for row in lossy.slice(0, _SHOWN).to_pylist():
+        _log.warning("%s was converted from %s, without %s", row["urn"], row["transcoded_from"], row["lost"])
+    if lossy.num_rows > _SHOWN:
+        _log.warning("and %d more: transcoded.parquet of the outbox lists all", lossy.num_rows - _SHOWN)
+
+
+_TOPICS = pa.schema([pa.field("topic", pa.string()), pa.field("records", pa.int64())])
+
+
+def described(preparation: Preparation, landing: LandingManifest, planned: RunPlan, size: int) -> Manifest:
+    """The manifest of the outbox whose shard lies on storage; writes its list of topics.
+
+    Args:
+        preparation: what is prepared.
+        landing: what was pulled.
+        planned: what planning found.
+        size: bytes of keys and values.
+    """
+    order, envelope = preparation.order, structure_envelope(preparation.order.publication)
+    warned, rejecting = broken_rules(preparation, landing, planned)
+    return Manifest(
+        **run_facts(preparation, landing),
+        **_counts(planned),
+        shards=(_shard(preparation, planned, size),),
+        topics=_write_topics(preparation, planned),
+        warnings=dict(sorted((Counter(_by_rule(planned.rows.column("warnings"))) + Counter(warned)).items())),
+        of_snapshot=rejecting,
+        flush=order.mode == "full",
+        baseline=order.baseline,
+        headers=backfill_headers(order, envelope.constant if envelope is not None else ()),
+        missing=landing.missing,
+        transcoded=tell_transcoded(preparation, planned.rows),
+    )
+
+
+def _counts(planned: RunPlan) -> dict[str, Any]:
+    plan, verdicts = planned.plan, Counter(planned.rows.column("verdict").to_pylist())
+    return {
+        "accepted": verdicts[Verdict.SEND] + verdicts[Verdict.UNCHANGED],
+        "unchanged": verdicts[Verdict.UNCHANGED],
+        "quarantined": _by_rule(planned.rows.column("rules")),
+        "quarantined_entities": verdicts[Verdict.QUARANTINED],
+        "repeated": plan.repeated,
+        "upserts": plan.upserts,
+        "deletes": plan.deletes,
+        "absent": 0,
+        "skipped_newer": planned.skipped_newer,
+    }
+
+
+def _shard(preparation: Preparation, planned: RunPlan, size: int) -> ShardManifest:
+    storage, records = Storage(preparation.home), planned.records.num_rows
+    path = f"{preparation.folder.shard(preparation.outbox, 0)}/{SHARD_FILE}"
+    return ShardManifest(
+        shard=0,
+        records=records,
+        bytes=size,
+        transactions=len(planned.plan.transactions),
+        file=SHARD_FILE if records else None,
+        sha256=storage.sha256(path) if records else None,
+        # A backfill tells nothing that other instances need not tell.
+        registry=() if preparation.is_backfill else _parts(planned),
+    )
+
+
+def _parts(planned: RunPlan) -> tuple[RegistryPart, ...]:
+    parts = []
+    position = 0
+    for number, each in enumerate(planned.plan.transactions):
+        if each.id is not None:
+            part = RegistryPart(
+                transaction=number, first_position=position, id=each.id, deletions=each.deletions, at=each.at
+            )
+            parts.append(part)
+        position += len(each.records)
+    return tuple(parts)
+
+
+def _write_topics(preparation: Preparation, planned: RunPlan) -> int:
+    """Writes the topics with their records, sorted; gives their number."""
+    counted = Counter(planned.records.column("topic").to_pylist())
+    table = pa.table({"topic": sorted(counted), "records": [counted[name] for name in sorted(counted)]}, schema=_TOPICS)
+    storage, prefix = Storage(preparation.home), preparation.order.replay.topic_prefix
+    if prefix:
+        check_topics(storage, preparation.publication.name, prefix, sorted(counted))
+    with storage.replacing(preparation.folder.topics(preparation.outbox)) as path:
+        pq.write_table(table, path, filesystem=storage.filesystem)
+    return len(counted)
+
+
+def _by_rule(column: Any) -> dict[str, int]:
+    rules: Counter[str] = Counter()
+    for item in pc.value_counts(column.drop_null()).to_pylist():
+        for rule in item["values"].split(","):
+            rules[rule] += item["counts"]
+    return dict(sorted(rules.items()))

@@ -1,0 +1,99 @@
+"""Preparing structures: landing in, outbox out.
+
+    evaluate (tasks by row group) ──► plan (driver, narrow rows) ──► assemble (one task)
+                                          │                              │
+                                  evaluated, state_delta/        outbox/, quarantine/
+
+A registry publication has one shard. Its manifest is written last; when that is there already, nothing is done again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from contexture.storage.home import Storage
+from contexture.storage.manifests import LandingManifest, Manifest
+from contexture.storage.orders import StageOrder
+from spark_jobs.shared.context import Preparation
+from spark_jobs.shared.outbox import Stopwatch, made_once, preparation_of
+from spark_jobs.shared.parquet_rows import Unit, units_of
+from spark_jobs.structures.assemble import SUMMARY, assembly, planned_file, quarantined_file
+from spark_jobs.structures.evaluate import EVENTS, evaluation, looked_at_folder
+from spark_jobs.structures.manifest import described
+from spark_jobs.structures.plan import RunPlan, plan_run
+from spark_jobs.structures.rows import LOOKED_AT
+
+_TASKS = 64
+"""At most: a task more costs some 50 ms, and one that has much to do holds up the others."""
+
+
+def evaluated_file(work: str) -> str:
+    """Where the rows lie that the checkpoint judges."""
+    return f"{work}/evaluated/part-00000.parquet"
+
+
+def prepare_structures(spark: Any, order: StageOrder, landing: LandingManifest, watch: Stopwatch) -> Manifest:
+    """Makes the outbox of one pull from a registry.
+
+    Args:
+        spark: the session.
+        order: what the scheduler asked for.
+        landing: what was pulled.
+        watch: gets the seconds of each step.
+
+    Returns:
+        The outbox's manifest; the outbox is `prepared`.
+
+    Raises:
+        ConfigurationError: more structures are gone than may, or Kafka takes two topics for one.
+        RetriableError: the storage failed.
+    """
+    # Whether it is whole, and up to which transaction, decides what the same files mean.
+    digest = f"{landing.digest} {landing.complete} {landing.registry_transaction} {order.baseline}"
+    if order.mode == "backfill":
+        digest = f"{digest} {order.run} {landing.left_out} {order.replay.to_json().decode()}"
+    preparation = preparation_of(order, landing, digest)
+    return made_once(preparation, lambda: _prepared(spark, preparation, landing, watch))
+
+
+def _prepared(spark: Any, preparation: Preparation, landing: LandingManifest, watch: Stopwatch) -> Manifest:
+    storage = Storage(preparation.home)
+    units = units_of(storage, preparation.folder.landing(preparation.order.run))
+    with watch.step("evaluate"):
+        evaluate(spark, preparation, units)
+    with watch.step("plan"):
+        planned = plan_run(storage, preparation, landing)
+        _save(storage, preparation, planned)
+    with watch.step("assemble"):
+        size = assemble(spark, preparation, units) if planned.records.num_rows or planned.quarantined.num_rows else 0
+    return described(preparation, landing, planned, size)
+
+
+def evaluate(spark: Any, preparation: Preparation, units: Sequence[Unit]) -> None:
+    """Runs the one pass over the bodies."""
+    # So that a landing without rows has narrow columns too.
+    _write(Storage(preparation.home), f"{looked_at_folder(preparation.work)}/empty.parquet", LOOKED_AT.empty_table())
+    if units:
+        numbers = spark.range(0, len(units), 1, min(len(units), _TASKS))
+        numbers.mapInArrow(evaluation(preparation, units), EVENTS).collect()
+
+
+def assemble(spark: Any, preparation: Preparation, units: Sequence[Unit]) -> int:
+    """Writes the shard and the quarantine; returns the bytes of the shard's keys and values."""
+    frame = spark.range(0, 1, 1, 1).mapInArrow(assembly(preparation, units), SUMMARY)
+    return sum(int(row.asDict()["bytes"]) for row in frame.collect())
+
+
+def _save(storage: Storage, preparation: Preparation, planned: RunPlan) -> None:
+    _write(storage, evaluated_file(preparation.work), planned.rows)
+    _write(storage, planned_file(preparation.work), planned.records)
+    _write(storage, quarantined_file(preparation.work), planned.quarantined)
+
+
+def _write(storage: Storage, name: str, table: pa.Table) -> None:
+    with storage.replacing(name) as path:
+        pq.write_table(table, path, filesystem=storage.filesystem)

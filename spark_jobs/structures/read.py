@@ -1,0 +1,175 @@
+"""Reading structures: what is selected goes to landing as the registry writes it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from functools import partial
+from typing import TYPE_CHECKING
+
+from contexture.errors import DefectError
+from contexture.records.changes.structure_changes import newly_routed
+from contexture.records.topics.structure_routes import Router
+from contexture.sources.sdmx import Format, Selector
+from contexture.sources.sdmx.reading.steps import Moved, nothing_moves, settled, transaction_of
+from contexture.sources.sdmx.registry import Registry, RegistryConnection, open_registry, splittable
+from contexture.sources.sdmx.transcoding import source_formats, target_format
+from contexture.storage.home import Storage
+from contexture.storage.manifests import LandingManifest
+from contexture.storage.orders import StageOrder
+from contexture.storage.publication_store import PublicationFolder
+from contexture.storage.quarantine import refused_structures
+from contexture.storage.state import State
+from spark_jobs.structures.read_context import Intake, Listed, Outcome
+from spark_jobs.structures.read_log import check_nothing_pends, land_deleted, land_logged, land_refused
+from spark_jobs.structures.read_past import land_past
+from spark_jobs.structures.read_snapshot import land_snapshot
+from spark_jobs.structures.read_tasks import Reading, read_in_tasks
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+DEFAULT_MEDIA_TYPE = Format.SDMX_ML_2_1.media_type
+
+
+def pull_structures(
+    spark: SparkSession, order: StageOrder, connection: RegistryConnection, watermark: str | None
+) -> LandingManifest:
+    """Reads the registry into the run's landing folder; a run that has its manifest already is not read again.
+
+    Args:
+        spark: the session whose tasks read.
+        order: what to read, and where to put it.
+        connection: the registry.
+        watermark: of the last concluded run: a transaction of the registry's log, or its Last-Modified; None reads
+            everything.
+
+    Raises:
+        RetriableError: the registry or the storage is away or ill, or the registry's answers contradict each other. No
+            manifest is left.
+        ConfigurationError: the registry refuses us, the selection or the format.
+    """
+    storage, folder = Storage(order.home), PublicationFolder(order.publication.name)
+    try:
+        return LandingManifest.from_file(storage, folder.landing_manifest(order.run))
+    except FileNotFoundError:
+        storage.remove(folder.landing(order.run))
+    manifest = _pull(spark, order, connection, watermark)
+    storage.write(folder.landing_manifest(order.run), manifest.to_json())
+    return manifest
+
+
+def _pull(
+    spark: SparkSession, order: StageOrder, connection: RegistryConnection, watermark: str | None
+) -> LandingManifest:
+    started_at = datetime.now(UTC)
+    source = order.publication.source
+    with open_registry(connection, flavour=source.flavour) as registry:
+        registry.probe()
+        intake = Intake(
+            registry,
+            _reading(order, connection, registry),
+            [Selector.parse(text) for text in source.select],
+            _sent(order),
+            readers=source.parallel_readers,
+            read_shares=partial(read_in_tasks, spark),
+        )
+        outcome = _land(intake, order, watermark, started_at)
+        intake.close()
+    # The times of a backfill are those of its interval: rules about age mean the time that is sent again, not today.
+    times = order.interval if order.mode == "backfill" and order.interval else (started_at, datetime.now(UTC))
+    return LandingManifest(
+        run=order.run,
+        mode=order.mode,
+        source=registry.address,
+        queries=tuple(intake.queries),
+        watermark_from=watermark,
+        watermark_to=outcome.watermark,
+        rows=intake.tally.rows,
+        present=0,
+        source_count=outcome.source_count,
+        complete=outcome.complete,
+        started_at=times[0],
+        finished_at=times[1],
+        broker_time=None,
+        files=intake.tally.files,
+        digest=intake.digest,
+        registry_transaction=outcome.transaction,
+        retried=None if order.retry is None else order.retry.outbox,
+        missing=outcome.missing,
+        left_out=outcome.left_out,
+    )
+
+
+def _land(intake: Intake, order: StageOrder, watermark: str | None, started_at: datetime) -> Outcome:
+    if order.mode == "backfill" and order.interval is not None:
+        return land_past(intake, order, order.interval, _moved(order))
+    return land(intake, order, watermark, started_at, _moved(order))
+
+
+def land(
+    intake: Intake, order: StageOrder, watermark: str | None, started_at: datetime, moved: Moved = nothing_moves
+) -> Outcome:
+    """Lands what an order asks for: what the log tells after the watermark, a snapshot, or what was refused before.
+
+    Raises:
+        DefectError: the order is one that reads no registry.
+        ContextureError: the registry failed, or its answers contradict each other.
+    """
+    if order.mode not in {"full", "changes"}:
+        raise DefectError(f"mode {order.mode} reads no registry", next_step="report this", run=order.run)
+    if order.retry is not None:
+        return land_refused(intake, refused_structures(order, order.retry), watermark)
+    registry = intake.registry
+    since = None if order.mode == "full" or order.baseline else watermark
+    after = transaction_of(since)
+    if registry.has_log and after is not None:
+        return land_logged(intake, after, moved)
+    if registry.has_log and order.told is not None:
+        check_nothing_pends(registry, intake.selectors, order.told)
+    # What happens while everything is read is told by the next run too.
+    newest = registry.transactions(None).newest if registry.has_log else None
+    before = intake.listed()
+    if since is not None and newest is None and after is None and _is_unchanged(intake, before, since):
+        return Outcome(since, len(before.selected), complete=False)
+    held = land_snapshot(intake, before)
+    known = transaction_of(watermark)
+    if registry.has_log and known is not None:
+        land_deleted(intake, held, known)
+    reached = settled(before.last_modified, started_at) if newest is None else str(newest)
+    return Outcome(reached, len(held.selected), complete=True, transaction=newest)
+
+
+def _moved(order: StageOrder) -> Moved:
+    routes = order.publication.topics.routes
+    return partial(newly_routed, Router(routes)) if routes else nothing_moves
+
+
+def _is_unchanged(intake: Intake, before: Listed, since: str) -> bool:
+    """Whether the registry says that nothing was added, modified or deleted; all that was sent has to be there, for it
+    need not have noticed a deletion."""
+    return intake.sent.keys() <= before.selected.keys() and intake.registry.unchanged_since(since)
+
+
+def _reading(order: StageOrder, connection: RegistryConnection, registry: Registry) -> Reading:
+    source = order.publication.source
+    media_type = source.media_type or DEFAULT_MEDIA_TYPE
+    target = target_format(media_type) if order.publication.message.allow_lossy else None
+    return Reading(
+        connection=connection,
+        flavour=registry.flavour,
+        media_type=media_type,
+        splits=splittable(media_type),
+        others=tuple(each.media_type for each in source_formats(target)) if target else (),
+        target=target,
+        home=order.home,
+        folder=PublicationFolder(order.publication.name).landing(order.run),
+        pause_seconds=source.pause_milliseconds / 1000,
+        deadline_seconds=float(source.walk_deadline_seconds),
+    )
+
+
+def _sent(order: StageOrder) -> list[str]:
+    """URNs that the target holds."""
+    state = State(Storage(order.home), order.publication.name)
+    identities = state.table(state.pointer(), ["identity"]).column("identity").to_pylist()
+    return [identity.decode() for identity in identities]

@@ -1,0 +1,227 @@
+"""Reading what the registry's log requires, and again what a rule refused before.
+
+Only what nothing has changed since then is read. All else is told by the next run, at its own place: told now, it would
+stand before the transactions that lie between.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Sequence
+
+from contexture.errors import ConfigurationError, RetriableError
+from contexture.sources.sdmx import Selector
+from contexture.sources.sdmx.reading.scope import Meaning, Names, by_name
+from contexture.sources.sdmx.reading.steps import (
+    Moved,
+    Step,
+    catch_up,
+    held_before,
+    nothing_moves,
+    reached,
+    steps,
+    touched,
+    transaction_of,
+)
+from contexture.sources.sdmx.registry import Log, LogResetError, Registry, RegistryTransaction, same_artefact
+from spark_jobs.structures.read_context import Intake, Listed, Outcome
+from spark_jobs.structures.read_snapshot import check_silence, confirm_absent, half_answer, land_rest, unlisted
+from spark_jobs.structures.read_tasks import One
+
+
+def check_nothing_pends(registry: Registry, selectors: Sequence[Selector], told: int) -> None:
+    """Returns when the others have told all that the log says about what is selected.
+
+    An instance that has only noted what is there would not tell what they still have to; and once it had told something
+    later, they would take theirs for told.
+
+    Args:
+        registry: with a log.
+        selectors: of the publication; none select everything.
+        told: the registry transaction up to which the log is told.
+
+    Raises:
+        RetriableError: something is not told yet.
+    """
+    log = registry.transactions(told)
+    pending = [transaction.id for transaction in log.transactions if _concerns(transaction, selectors)]
+    if not pending and log.gap_until is None:
+        return
+    raise RetriableError(
+        f"another instance has told this publication's registry up to transaction {told} of {log.newest}, and not all "
+        "that came after it",
+        next_step="wait until it has, and this run will note what is there; if it is gone, start a run in mode full",
+        registry=registry.address,
+    )
+
+
+def _concerns(transaction: RegistryTransaction, selectors: Sequence[Selector]) -> bool:
+    urns = (*transaction.changed, *transaction.deleted)
+    return any(not selectors or any(selector.matches(urn) for selector in selectors) for urn in urns)
+
+
+_log = logging.getLogger(__name__)
+
+
+def land_logged(intake: Intake, after: int, moved: Moved = nothing_moves) -> Outcome:
+    """Lands what happened after a transaction.
+
+    What the log can no longer tell is landed as one transaction, with the id of the last one of the gap: what is meant
+    as it is now. Then the landing is complete: what was sent, and no row names but deletions, is gone.
+
+    Args:
+        intake: where it is landed.
+        after: id of the last transaction that is known.
+        moved: says what a transaction brings to further topics.
+
+    Raises:
+        ContextureError: the registry failed, or its answers contradict each other.
+    """
+    if reached(intake.registry.transactions(after), after) == after:
+        return Outcome(str(after), len(intake.sent), complete=False, transaction=after)
+    listed = intake.listed()
+    # Asked again, so that it tells all that the list shows.
+    log = intake.registry.transactions(after)
+    intake.queries.append(f"transactions after {after}")
+    meaning = Meaning(intake.selectors, (*listed.urns, *touched(log.transactions).values(), *intake.sent.values()))
+    _land_steps(intake, _planned(intake, log, meaning, listed, after, moved))
+    check_silence(intake, listed)
+    intake.registry.probe()
+    told = reached(log, after)
+    return Outcome(str(told), len(listed.selected), complete=log.gap_until is not None, transaction=told)
+
+
+def land_deleted(intake: Intake, listed: Listed, after: int) -> None:
+    """Lands, behind a snapshot, what the log says was deleted, and is gone.
+
+    Another instance may have published it, and not yet its deletion; what this one sent need not have it.
+
+    Args:
+        intake: where it is landed.
+        listed: what the registry lists after the snapshot.
+        after: id of the last transaction that is known.
+    """
+    try:
+        log = intake.registry.transactions(after)
+    except LogResetError:
+        # It is another log than the one that is known: only what is there now counts.
+        return
+    deleted = by_name(urn for transaction in log.transactions for urn in transaction.deleted)
+    meaning = Meaning(intake.selectors, deleted.values())
+    for name, urn in deleted.items():
+        if name not in listed.held and name not in intake.tally.landed and meaning.among([name]):
+            intake.delete(urn, intake.place())
+
+
+def _planned(intake: Intake, log: Log, meaning: Meaning, listed: Listed, after: int, moved: Moved) -> tuple[Step, ...]:
+    selected: Names = intake.sent
+    held = held_before(log.transactions, listed.held, intake.sent)
+    if log.gap_until is not None:
+        selected = _close_gap(intake, log, log.gap_until, meaning, listed)
+    more_to_come = log.newest > reached(log, after)
+    return steps(log.transactions, meaning, held=held, selected=selected, more_to_come=more_to_come, moved=moved)
+
+
+def _close_gap(intake: Intake, log: Log, gap_until: int, meaning: Meaning, listed: Listed) -> Names:
+    """Lands what happened in the gap, as far as it can still be seen; gives what was meant at its end."""
+    _log.warning("the log of %s does not tell all up to %d: catching up", intake.registry.address, gap_until)
+    found = catch_up(log.transactions, meaning, held=tuple(listed.held), sent=intake.sent)
+    intake.read_selected(found.read, gap_until)
+    after = intake.listed()
+    land_rest(intake, found.read, gap_until)
+    confirm_absent(intake, [*found.absent.values(), *unlisted(intake, listed, after)])
+    return found.selected
+
+
+def _land_steps(intake: Intake, planned: Iterable[Step]) -> None:
+    questions: list[One] = []
+    may_be_gone: set[int] = set()
+    for step in planned:
+        number, at = step.transaction.id, step.transaction.at
+        for wanted in step.read:
+            questions.append(One(intake.place(number, at), wanted.urn, as_of=at))
+            if wanted.may_be_gone:
+                may_be_gone.add(questions[-1].place.number)
+        for urn in step.delete:
+            intake.delete(urn, intake.place(number, at))
+    _ask_twice(intake, questions, may_be_gone)
+
+
+def _ask_twice(intake: Intake, questions: list[One], may_be_gone: set[int]) -> None:
+    """Asks for structures as they were; one that wasn't there then, and should have been, as it is now."""
+    gone = [question for question in intake.ask(questions) if question.place.number not in may_be_gone]
+    for question in gone:
+        intake.tally.gone.pop(question.place.number)
+    missing = intake.ask([One(question.place, question.urn) for question in gone])
+    if missing:
+        urns = [question.urn for question in missing]
+        raise half_answer(intake.registry.address, "tells a change of, and then does not hold,", urns)
+
+
+_RUN_FIRST = "start a run without retry_quarantine: it reads these structures too, under today's rules"
+
+
+def land_refused(intake: Intake, urns: Sequence[str], watermark: str | None) -> Outcome:
+    """Lands those of the structures that are still meant, and that nothing has changed since the last run.
+
+    Args:
+        intake: where they are landed.
+        urns: of what was refused.
+        watermark: of the last concluded run.
+
+    Raises:
+        ConfigurationError: the log no longer tells all that happened since.
+        RetriableError: a structure was changed while it was read, or the registry's answers contradict each other.
+    """
+    after = _place(intake, watermark)
+    listed = intake.listed()
+    later = _changed_after(intake, after)
+    names = [name for name in map(same_artefact, urns) if name in listed.selected and name not in later]
+    intake.queries.append(f"{len(names)} of {len(urns)} structures that were refused")
+    _log.info("%d of %d structures are read again; others are gone, or the next run tells them", len(names), len(urns))
+    gone = intake.read_one_by_one(listed.selected[name] for name in names)
+    _check_unchanged(intake, names, after)
+    if gone:
+        raise half_answer(intake.registry.address, "lists, and then does not hold,", gone)
+    check_silence(intake, listed)
+    intake.registry.probe()
+    return Outcome(None, 0, complete=False, transaction=after)
+
+
+def _place(intake: Intake, watermark: str | None) -> int | None:
+    """The transaction up to which the target knows the registry; None where it numbers none."""
+    if not intake.registry.has_log:
+        return None
+    after = transaction_of(watermark)
+    if after is None:
+        raise ConfigurationError(
+            "nobody knows up to which of the registry's transactions this publication is told", next_step=_RUN_FIRST
+        )
+    return after
+
+
+def _changed_after(intake: Intake, after: int | None) -> frozenset[str]:
+    """Names of what the log says was changed or deleted after a transaction."""
+    if after is None:
+        return frozenset()
+    log = intake.registry.transactions(after)
+    if log.gap_until is not None:
+        raise ConfigurationError(
+            f"the registry's log no longer tells all that happened after transaction {after}", next_step=_RUN_FIRST
+        )
+    if reached(log, after) < log.newest:
+        raise RetriableError(
+            f"the registry has made transaction {log.newest}, and its log does not tell it yet",
+            next_step="clear the task in a while",
+        )
+    return frozenset(touched(log.transactions))
+
+
+def _check_unchanged(intake: Intake, names: Iterable[str], after: int | None) -> None:
+    changed = _changed_after(intake, after).intersection(names)
+    if changed:
+        raise RetriableError(
+            f"{min(changed)} was changed while it was read",
+            next_step="clear the task: then the next run tells it",
+            structures=len(changed),
+        )
