@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 
 from contexture.storage.home import Storage
 from contexture.storage.manifests import ExpectationResult, Manifest, Verdict
@@ -15,9 +14,6 @@ from spark_jobs.quality.checkpoint import judge
 from spark_jobs.quality.frames import AcceptedFrames
 from spark_jobs.quality.report import replay_page
 from spark_jobs.quality.summary import RunSummary
-
-if TYPE_CHECKING:
-    pass
 
 
 def judged_once(

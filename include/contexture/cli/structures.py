@@ -12,7 +12,7 @@ import typer
 
 from contexture.cli import exit_codes
 from contexture.cli.output import printable
-from contexture.operations.actions.structure_preview import _not_usable
+from contexture.operations.actions.structure_preview import unusable_file_error
 from contexture.sources.sdmx import Artefact, Finding, Format, StructureMessageError, split
 from contexture.sources.sdmx.validation import SchemaValidator
 
@@ -36,7 +36,7 @@ class Folder:
         try:
             path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise _not_usable(error) from None
+            raise unusable_file_error(error) from None
 
     def write(self, artefact: Artefact) -> str:
         """Writes the artefact's message; gives the name of the file.
@@ -48,7 +48,7 @@ class Folder:
         try:
             (self._path / name).write_bytes(artefact.message())
         except OSError as error:
-            raise _not_usable(error) from None
+            raise unusable_file_error(error) from None
         return name
 
     def _name(self, artefact: Artefact) -> str:

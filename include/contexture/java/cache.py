@@ -1,4 +1,4 @@
-"""Where the sandbox keeps what it fetches once, and how several processes share it."""
+"""The cache of files that are fetched or made once, shared by processes through locks."""
 
 from __future__ import annotations
 

@@ -1,11 +1,4 @@
-"""What this package requires of a client of confluent-kafka, as protocols: tests have their own.
-
-    Publisher(settings, names, shards=2, encode=encoded_values(to_avro), delivered=count)
-
-An encoder takes rows of the outbox as they are sent, thousands at a time, and gives as many in the same order. It may
-change `value`, `key`, `partition`, `timestamp` and `header:<name>` columns, but not where rows go or which transaction
-they are in. The same rows must always give the same: what is sent again after a failure must be what was sent before.
-"""
+"""What this package requires of a client of confluent-kafka, as protocols: tests have their own."""
 
 from __future__ import annotations
 

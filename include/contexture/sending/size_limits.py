@@ -13,15 +13,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 
 from contexture.errors import ContextureError
 from contexture.kafka.admin import TopicAdmin
 from contexture.kafka.broker_wait import Patience
 from contexture.kafka.settings import ClientSettings, Option
-
-if TYPE_CHECKING:
-    pass
 
 LARGEST_RECORD_BYTES: Final = 209_715_200
 """Key, value and headers of the largest record of a structure publication, before compression (200 MiB)."""

@@ -6,8 +6,6 @@
      rejected    abandoned
 
 An outbox at its end never moves again. Every step keeps when and why, so that a person can read the story at night.
-
-Runs are started through Airflow, as `Dags`; outboxes are moved on storage. Nothing here waits for a run.
 """
 
 from __future__ import annotations

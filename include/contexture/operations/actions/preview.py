@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
@@ -37,9 +36,6 @@ from contexture.sources.ngsi import (
 from contexture.sources.ngsi.entity_head import listed
 from contexture.sources.ngsi.rules import RuleOptions, check_entity, unreadable
 from contexture.sources.ngsi.rules.values import with_numbers
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass(frozen=True, slots=True)

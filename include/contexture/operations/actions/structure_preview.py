@@ -122,12 +122,13 @@ def opened(file: Path) -> Iterator[BinaryIO]:
     try:
         stream = file.open("rb")
     except OSError as error:
-        raise _not_usable(error) from None
+        raise unusable_file_error(error) from None
     with stream:
         yield stream
 
 
-def _not_usable(error: OSError) -> ConfigurationError:
+def unusable_file_error(error: OSError) -> ConfigurationError:
+    """Returns the error for a file that cannot be read or written, with the next step."""
     return ConfigurationError(
         f"{error.filename or 'the file'}: {error.strerror}", next_step="check the path and its permissions"
     )

@@ -1,8 +1,6 @@
 """Records of topics against what was sent: by state for records with keys, by the archive for others.
 
 Both sides lie in one SQLite database, of memory or of a temporary file: memory grows with neither.
-
-Both sides lie in one SQLite database, of memory or of a temporary file: memory grows with neither.
 """
 
 from __future__ import annotations
