@@ -27,12 +27,11 @@ from airflow.sdk import DAG, BaseOperator, CronDataIntervalTimetable, get_parsin
 
 from contexture.operations import pools
 from contexture.publications import Publication
+from contexture_airflow.alerts.delivery import Audience
+from contexture_airflow.alerts.notifiers import FailureNotifier, deadline
 from contexture_airflow.assets import published
 from contexture_airflow.catalogue import publications
-from contexture_airflow.flow import default_args, run_params, runbook
-from contexture_airflow.notifiers.failure import FailureNotifier
-from contexture_airflow.notifiers.late import deadline
-from contexture_airflow.notifiers.telling import Audience
+from contexture_airflow.dag_defaults import default_args, run_params, runbook
 from contexture_airflow.operators.conclude import ConcludeOperator
 from contexture_airflow.operators.publish import PublishOutboxOperator
 from contexture_airflow.operators.quality_gate import QualityGateOperator

@@ -23,9 +23,9 @@ from airflow.providers.standard.operators.trigger_dagrun import TriggerDagRunOpe
 from airflow.sdk import Context, Param, dag, get_current_context, task
 
 from contexture_airflow.assets import resync_requested
-from contexture_airflow.choosing import choose_runs
-from contexture_airflow.flow import default_args, mode_param, reason_param
+from contexture_airflow.dag_defaults import default_args, mode_param, reason_param
 from contexture_airflow.settings import RESYNCHRONISE_DAG
+from contexture_airflow.steps.resync import choose_runs
 
 PUBLICATIONS = Param(
     [],

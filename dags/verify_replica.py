@@ -23,8 +23,8 @@ from datetime import UTC, datetime
 from airflow.sdk import Context, Param, dag, get_current_context, task
 
 from contexture.operations import pools
-from contexture_airflow.flow import default_args, reason_param, runbook
-from contexture_airflow.notifiers.verification import VerificationNotifier
+from contexture_airflow.alerts.notifiers import VerificationNotifier
+from contexture_airflow.dag_defaults import default_args, reason_param, runbook
 from contexture_airflow.operators.verify_replica import VerifyReplicaOperator
 from contexture_airflow.settings import VERIFY_DAG, verify_timetable
 
@@ -49,8 +49,8 @@ AGAINST = Param(
 def choose() -> list[str]:
     """The publications to look at."""
     from contexture_airflow.catalogue import publications
-    from contexture_airflow.steps.open import open_storage
-    from contexture_airflow.steps.verifying import to_verify
+    from contexture_airflow.connections.settings import open_storage
+    from contexture_airflow.steps.verify import to_verify
 
     context: Context = get_current_context()
     return to_verify(open_storage(), publications(), context["params"]["publications"], context["params"]["against"])

@@ -6,8 +6,8 @@ from typing import Any, ClassVar
 
 from airflow.plugins_manager import AirflowPlugin
 
-from contexture_airflow.notify import PREFIX, NotifyEndpoint
-from contexture_airflow.ui import mount
+from contexture_airflow.notify_endpoint import PREFIX, NotifyEndpoint
+from contexture_airflow.web import asgi, mount
 
 
 class ContexturePlugin(AirflowPlugin):
@@ -17,6 +17,6 @@ class ContexturePlugin(AirflowPlugin):
     fastapi_apps: ClassVar[list[Any]] = [
         # The first that matches answers, and the page stands above the endpoint.
         {"name": "contexture notifications", "app": NotifyEndpoint(), "url_prefix": PREFIX},
-        {"name": "contexture page", "app": mount.Page(), "url_prefix": mount.PREFIX},
+        {"name": "contexture page", "app": mount.Page(), "url_prefix": asgi.PREFIX},
     ]
-    external_views: ClassVar[list[Any]] = [mount.VIEW]
+    external_views: ClassVar[list[Any]] = [asgi.VIEW]

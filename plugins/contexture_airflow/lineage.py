@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 from contexture.storage.home import Storage
+from contexture.storage.orders import staged_publication
+from contexture.storage.outbox_reader import topic_counts
 from contexture.storage.outboxes import Outboxes
-from contexture_airflow.connections import kafka_settings, source_connection
-from contexture_airflow.steps.sending import staged_publication, topic_counts
+from contexture_airflow.connections.settings import kafka_settings, source_connection
 
 if TYPE_CHECKING:
     from airflow.providers.openlineage.extractors import OperatorLineage

@@ -19,9 +19,9 @@ from starlette.testclient import TestClient
 from builders.outboxes import NOON
 from contexture.operations.status.detail import StepTime
 from contexture.operations.status.health import DagFacts, Question
-from contexture_airflow.ui.application import application
-from contexture_airflow.ui.installation import Installation
-from contexture_airflow.ui.mount import Page
+from contexture_airflow.web.application import application
+from contexture_airflow.web.installation import Installation
+from contexture_airflow.web.mount import Page
 
 RESTING = DagFacts(paused=False, active=False, next_run_at=NOON + timedelta(minutes=5))
 PAUSED = DagFacts(paused=True, active=False, next_run_at=None)

@@ -15,11 +15,10 @@ from contexture.storage.archive import Interval
 from contexture.storage.home import Storage
 from contexture.storage.manifests import Manifest
 from contexture.storage.outboxes import Outboxes
-from contexture_airflow.steps.attempting import attempts_of
-from contexture_airflow.steps.concluding import conclude_run
-from contexture_airflow.steps.gate import judge
-from contexture_airflow.steps.run import Staged
-from contexture_airflow.steps.sending import send_shard
+from contexture_airflow.run import Staged
+from contexture_airflow.steps.conclude import conclude_run
+from contexture_airflow.steps.publish import attempts_of, send_shard
+from contexture_airflow.steps.quality_gate import judge
 from contexture_sandbox.kafka import EmbeddedKafka
 
 INTERVAL = (NOON, NOON + timedelta(minutes=5))

@@ -23,13 +23,12 @@ from contexture.storage.home import Storage
 from contexture.storage.manifests import Manifest
 from contexture.storage.outboxes import Outboxes
 from contexture.storage.publication_store import PublicationFolder
-from contexture_airflow.steps.attempting import attempts_of
-from contexture_airflow.steps.concluding import conclude_run
-from contexture_airflow.steps.gate import judge
-from contexture_airflow.steps.run import RunRequest
-from contexture_airflow.steps.sending import send_shard
-from contexture_airflow.steps.settling import settle
-from contexture_airflow.steps.staging import answer, place_order
+from contexture_airflow.run import RunRequest
+from contexture_airflow.steps.conclude import conclude_run
+from contexture_airflow.steps.publish import attempts_of, send_shard
+from contexture_airflow.steps.quality_gate import judge
+from contexture_airflow.steps.settle import settle
+from contexture_airflow.steps.stage import answer, place_order
 from contexture_sandbox.kafka import EmbeddedKafka
 from spark_jobs import session, stage
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 PROJECT = Path(__file__).resolve().parents[2]
-PAGE = PROJECT / "plugins" / "contexture_airflow" / "ui"
+PAGE = PROJECT / "plugins" / "contexture_airflow" / "web"
 IN_THE_API_SERVER = PAGE / "airflow_database.py"
 """The page runs in Airflow's API server, which has the database; it asks it in this module alone."""
 FILES = sorted({*(PROJECT / "dags").rglob("*.py"), *(PROJECT / "plugins").rglob("*.py")} - {IN_THE_API_SERVER})

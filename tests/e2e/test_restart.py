@@ -288,6 +288,6 @@ def test_an_interval_without_archive_fails_says_so_and_sends_nothing(story: Stor
 
 
 def topics_of(story: Story, manifest: Manifest) -> set[str]:
-    from contexture_airflow.steps.sending import topic_counts
+    from contexture.storage.outbox_reader import topic_counts
 
     return set(topic_counts(story.platform.storage, manifest))

@@ -28,13 +28,12 @@ from contexture.storage.home import Storage
 from contexture.storage.manifests import Manifest
 from contexture.storage.orders import StageResult
 from contexture.storage.outboxes import Outboxes
-from contexture_airflow.steps.attempting import attempts_of
-from contexture_airflow.steps.concluding import conclude_run
-from contexture_airflow.steps.gate import judge
-from contexture_airflow.steps.run import RunRequest, Staged
-from contexture_airflow.steps.sending import send_shard
-from contexture_airflow.steps.settling import settle
-from contexture_airflow.steps.staging import answer, place_order
+from contexture_airflow.run import RunRequest, Staged
+from contexture_airflow.steps.conclude import conclude_run
+from contexture_airflow.steps.publish import attempts_of, send_shard
+from contexture_airflow.steps.quality_gate import judge
+from contexture_airflow.steps.settle import settle
+from contexture_airflow.steps.stage import answer, place_order
 from contexture_sandbox.context_broker import SeedEntity, TestBroker
 from contexture_sandbox.kafka import EmbeddedKafka
 from spark_jobs import stage

@@ -18,15 +18,14 @@ from contexture.sending.target import KafkaTarget, Target
 from contexture.storage.archive import Interval
 from contexture.storage.home import Storage
 from contexture.storage.outboxes import Outboxes
-from contexture_airflow.steps.attempting import attempts_of
-from contexture_airflow.steps.concluding import conclude_run
-from contexture_airflow.steps.gate import judge
-from contexture_airflow.steps.noting import open_journal
-from contexture_airflow.steps.run import RunRequest
-from contexture_airflow.steps.sending import send_shard
-from contexture_airflow.steps.settling import settle
-from contexture_airflow.steps.staging import place_order
-from contexture_airflow.steps.staging_operations import stage_operations
+from contexture_airflow.run import RunRequest
+from contexture_airflow.run_events import open_journal
+from contexture_airflow.steps.conclude import conclude_run
+from contexture_airflow.steps.publish import attempts_of, send_shard
+from contexture_airflow.steps.quality_gate import judge
+from contexture_airflow.steps.settle import settle
+from contexture_airflow.steps.stage import place_order
+from contexture_airflow.steps.stage_operations import stage_operations
 from contexture_sandbox.kafka import EmbeddedKafka
 
 pytestmark = pytest.mark.integration

@@ -25,12 +25,11 @@ from contexture.storage.delivery import AttemptLog, SendAttempts
 from contexture.storage.home import Storage
 from contexture.storage.manifests import Manifest
 from contexture.storage.outboxes import Outboxes
-from contexture_airflow.steps.attempting import AttemptsUsedUpError, attempts_of
-from contexture_airflow.steps.gate import judge
-from contexture_airflow.steps.noting import ShardNotes, open_journal
-from contexture_airflow.steps.run import RunRequest, Staged
-from contexture_airflow.steps.sending import send_shard
-from contexture_airflow.steps.settling import settle
+from contexture_airflow.run import RunRequest, Staged
+from contexture_airflow.run_events import ShardNotes, open_journal
+from contexture_airflow.steps.publish import AttemptsUsedUpError, attempts_of, send_shard
+from contexture_airflow.steps.quality_gate import judge
+from contexture_airflow.steps.settle import settle
 from contexture_sandbox.kafka import EmbeddedKafka
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]

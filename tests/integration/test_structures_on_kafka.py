@@ -17,7 +17,7 @@ from contexture.kafka import read_committed
 from contexture.kafka.producer import Session
 from contexture.publications import Publication
 from contexture.sources.sdmx.registry import RegistryConnection
-from contexture_airflow.steps import concluding
+from contexture_airflow.steps import conclude
 from contexture_sandbox.kafka import EmbeddedKafka
 from contexture_sandbox.registry import TestRegistry
 from spark_jobs import pipeline
@@ -122,4 +122,4 @@ def kill(patch: pytest.MonkeyPatch, when: str) -> None:
     if when == "in Kafka":
         patch.setattr(Session, "commit", committed)
     elif when == "before the end":
-        patch.setattr(concluding, "conclude", concluded)
+        patch.setattr(conclude, "conclude", concluded)

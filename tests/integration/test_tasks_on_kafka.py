@@ -14,8 +14,8 @@ from builders.task_runs import INTERVAL, City
 from contexture.kafka import TopicSpec, ensure_topics, read_committed
 from contexture.storage.delivery import dead_letters_of
 from contexture.storage.state import State
-from contexture_airflow.steps.run import RunRequest
-from contexture_airflow.steps.settling import settle
+from contexture_airflow.run import RunRequest
+from contexture_airflow.steps.settle import settle
 from contexture_sandbox.kafka import EmbeddedKafka
 
 pytestmark = pytest.mark.integration

@@ -100,7 +100,7 @@ def test_the_sandbox_is_a_wheel_of_its_own_with_its_data(sandbox_wheel: Path) ->
 def test_airflow_finds_our_connection_types_by_the_wheel(wheel: Path) -> None:
     (entry_points,) = wheel.glob("contexture-*.dist-info/entry_points.txt")
     assert (
-        "[apache_airflow_provider]\nprovider_info = contexture_airflow.provider:provider_info"
+        "[apache_airflow_provider]\nprovider_info = contexture_airflow.connections.provider:provider_info"
         in entry_points.read_text()
     )
 

@@ -16,7 +16,7 @@ from contexture.sending.retry_schedule import RetrySchedule
 from contexture.storage.delivery import AttemptLog, SendAttempts
 from contexture.storage.home import Storage
 from contexture.storage.outboxes import Outboxes
-from contexture_airflow.steps.attempting import AttemptsUsedUpError, SendLaterError, ShardAttempts, attempts_of
+from contexture_airflow.steps.publish import AttemptsUsedUpError, SendLaterError, ShardAttempts, attempts_of
 
 AWAY = BrokersAwayError("no broker", next_step="wait")
 

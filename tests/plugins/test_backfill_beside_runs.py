@@ -19,11 +19,10 @@ from contexture.storage.outboxes import Outboxes
 from contexture.storage.publication_store import PublicationFolder
 from contexture.storage.replay import replay
 from contexture.storage.state import State
-from contexture_airflow.steps.attempting import attempts_of
-from contexture_airflow.steps.concluding import conclude_run
-from contexture_airflow.steps.run import RunRequest, Staged
-from contexture_airflow.steps.sending import send_shard
-from contexture_airflow.steps.settling import settle
+from contexture_airflow.run import RunRequest, Staged
+from contexture_airflow.steps.conclude import conclude_run
+from contexture_airflow.steps.publish import attempts_of, send_shard
+from contexture_airflow.steps.settle import settle
 
 INTERVAL = (NOON, NOON + timedelta(minutes=5))
 OLD: Record = ("cars", b"car1", b"old")

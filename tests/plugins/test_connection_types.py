@@ -16,9 +16,9 @@ from airflow.sdk import Connection  # noqa: E402
 
 from builders.registry import SEX_AND_FLOW  # noqa: E402
 from contexture.operations.actions.connection_check import leads_to  # noqa: E402
-from contexture_airflow.connections import kafka_settings  # noqa: E402
-from contexture_airflow.hooks import ContextBrokerHook, KafkaClusterHook, StructureRegistryHook  # noqa: E402
-from contexture_airflow.provider import provider_info  # noqa: E402
+from contexture_airflow.connections.hooks import ContextBrokerHook, KafkaClusterHook, StructureRegistryHook  # noqa: E402
+from contexture_airflow.connections.provider import provider_info  # noqa: E402
+from contexture_airflow.connections.settings import kafka_settings  # noqa: E402
 from contexture_sandbox.context_broker import TestBroker  # noqa: E402
 from contexture_sandbox.registry import TestRegistry  # noqa: E402
 
@@ -53,7 +53,7 @@ from airflow.api_fastapi.core_api.services.ui.connections import HookMetaService
 for each in HookMetaService.hook_meta_data():
     if each.connection_type.startswith("contexture_"):
         print(each.connection_type, each.hook_name, *list(each.extra_fields)[:2], sep="|")
-print(sorted({"contexture_airflow.hooks", "contexture.kafka", "confluent_kafka"} & set(sys.modules)))
+print(sorted({"contexture_airflow.connections.hooks", "contexture.kafka", "confluent_kafka"} & set(sys.modules)))
 """
     told = subprocess.run([sys.executable, "-c", listed], capture_output=True, text=True, timeout=280, check=False)
     assert told.returncode == 0, told.stderr
@@ -66,7 +66,10 @@ print(sorted({"contexture_airflow.hooks", "contexture.kafka", "confluent_kafka"}
 
 
 def test_what_every_process_of_airflow_loads_imports_next_to_nothing():
-    code = "import sys; import contexture_airflow.provider; print(sorted(n for n in sys.modules if n.startswith(%r)))"
+    code = (
+        "import sys; import contexture_airflow.connections.provider;"
+        "print(sorted(n for n in sys.modules if n.startswith(%r)))"
+    )
     heavy = ("airflow.", "contexture.", "pydantic", "confluent_kafka", "httpx", "pyarrow")
     told = subprocess.run([sys.executable, "-c", code % (heavy,)], capture_output=True, text=True, check=True)
     assert told.stdout.strip() == "[]"

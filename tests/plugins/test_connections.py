@@ -13,7 +13,7 @@ pytest.importorskip("airflow.sdk")
 
 from contexture.errors import ConfigurationError  # noqa: E402
 from contexture.sources.sdmx.registry import RegistryConnection  # noqa: E402
-from contexture_airflow.connections import kafka_settings, source_connection  # noqa: E402
+from contexture_airflow.connections.settings import kafka_settings, source_connection  # noqa: E402
 
 SetConnection = Callable[..., None]
 
@@ -87,7 +87,7 @@ def test_a_registry_takes_the_same_fields(set_connection: SetConnection) -> None
 
 def test_secrets_of_a_registry_are_masked(set_connection: SetConnection, monkeypatch: pytest.MonkeyPatch) -> None:
     masked: list[str] = []
-    monkeypatch.setattr("contexture_airflow.connections.mask_secret", masked.append)
+    monkeypatch.setattr("contexture_airflow.connections.settings.mask_secret", masked.append)
     set_connection("registry", conn_type="http", host="fmr", extra={"token": "t0ken"})
     source_connection("registry", "sdmx")
     assert masked == ["Bearer t0ken"]
@@ -114,7 +114,7 @@ def test_secrets_of_a_kafka_connection_are_masked_in_logs(
     set_connection: SetConnection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     masked: list[str] = []
-    monkeypatch.setattr("contexture_airflow.connections.mask_secret", masked.append)
+    monkeypatch.setattr("contexture_airflow.connections.settings.mask_secret", masked.append)
     jaas = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="ann" password="s3cret";'
     extra = {"bootstrap.servers": "a:1", "security.protocol": "SASL_SSL", "sasl.jaas.config": jaas}
     set_connection("kafka", conn_type="kafka", extra=extra)

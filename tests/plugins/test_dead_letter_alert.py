@@ -17,7 +17,7 @@ pytest.importorskip("airflow.sdk")
 from builders.outboxes import outbox, publication, records  # noqa: E402
 from contexture.storage.delivery import DeadLettered, keep_dead_letters  # noqa: E402
 from contexture.storage.home import Storage  # noqa: E402
-from contexture_airflow.notifiers.dead_letters import tell_dead_letters  # noqa: E402
+from contexture_airflow.alerts.run_alerts import tell_dead_letters  # noqa: E402
 from fakes.mail_server import MailServer  # noqa: E402
 
 SetConnection = Callable[..., None]

@@ -24,9 +24,8 @@ from contexture.monitoring import ProducerStore  # noqa: E402
 from contexture.storage.delivery import AttemptLog  # noqa: E402
 from contexture.storage.home import Storage  # noqa: E402
 from contexture.storage.outboxes import Outboxes  # noqa: E402
-from contexture_airflow.notifiers.failure import FailureNotifier  # noqa: E402
-from contexture_airflow.notifiers.verification import VerificationNotifier  # noqa: E402
-from contexture_airflow.steps.attempting import AttemptsUsedUpError  # noqa: E402
+from contexture_airflow.alerts.notifiers import FailureNotifier, VerificationNotifier  # noqa: E402
+from contexture_airflow.steps.publish import AttemptsUsedUpError  # noqa: E402
 from fakes.mail_server import MailServer  # noqa: E402
 
 SetConnection = Callable[..., None]

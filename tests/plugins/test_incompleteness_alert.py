@@ -18,7 +18,7 @@ from builders.outboxes import NOON, publication  # noqa: E402
 from contexture.storage.home import Storage  # noqa: E402
 from contexture.storage.incompleteness import Incompleteness  # noqa: E402
 from contexture.storage.state import State, StatePointer  # noqa: E402
-from contexture_airflow.notifiers.incompleteness import alert_incompleteness  # noqa: E402
+from contexture_airflow.alerts.run_alerts import alert_incompleteness  # noqa: E402
 from fakes.mail_server import MailServer  # noqa: E402
 
 VEHICLES = publication(notify={"mail": ["ops@example.org"]})

@@ -14,7 +14,7 @@ from airflow.sdk import ExceptionRetryPolicy, RetryAction  # noqa: E402
 
 from contexture.errors import ConfigurationError, DefectError, RejectedError, RetriableError  # noqa: E402
 from contexture.kafka import BrokersAwayError, FencedError  # noqa: E402
-from contexture_airflow.intents import retry_policy  # noqa: E402
+from contexture_airflow.dag_defaults import retry_policy  # noqa: E402
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ pytest.importorskip("airflow.sdk")
 from airflow.triggers.callback import CallbackTrigger  # noqa: E402
 
 from builders.outboxes import publication  # noqa: E402
-from contexture_airflow.notifiers.late import deadline  # noqa: E402
+from contexture_airflow.alerts.notifiers import deadline  # noqa: E402
 from fakes.mail_server import MailServer  # noqa: E402
 
 SetConnection = Callable[..., None]

@@ -15,9 +15,7 @@ from contexture.storage.delivery import committed_shards, ledger_seen
 from contexture.storage.home import Storage
 from contexture.storage.manifests import Manifest
 from contexture.storage.outboxes import Outboxes
-from contexture_airflow.steps.attempting import attempts_of
-from contexture_airflow.steps.ledger_watch import check_ledger, shard_row
-from contexture_airflow.steps.sending import send_shard
+from contexture_airflow.steps.publish import attempts_of, check_ledger, send_shard, shard_row
 
 INTERVAL = (NOON, NOON + timedelta(minutes=5))
 

@@ -23,10 +23,10 @@ from builders.fake_target import FakeTarget  # noqa: E402
 from builders.outboxes import NOON, Record, outbox, publication, records  # noqa: E402
 from contexture.storage.home import Storage  # noqa: E402
 from contexture.storage.outboxes import Outboxes, Status  # noqa: E402
+from contexture_airflow.connections import settings as opening  # noqa: E402
 from contexture_airflow.lineage import MOST_TOPICS, kafka_namespace, source_name  # noqa: E402
 from contexture_airflow.operators.conclude import ConcludeOperator  # noqa: E402
 from contexture_airflow.operators.settle import SettleOperator  # noqa: E402
-from contexture_airflow.steps import open as opening  # noqa: E402
 from fakes.collectors import LineageCollector  # noqa: E402
 
 SetConnection = Callable[..., None]

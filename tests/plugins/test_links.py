@@ -10,7 +10,7 @@ pytestmark = pytest.mark.airflow
 
 pytest.importorskip("airflow.sdk")
 
-from contexture_airflow.operators.links import ReportLink, VerificationLink  # noqa: E402
+from contexture_airflow.operators.common import ReportLink, VerificationLink  # noqa: E402
 from contexture_airflow.operators.quality_gate import QualityGateOperator  # noqa: E402
 from contexture_airflow.operators.verify_replica import VerifyReplicaOperator  # noqa: E402
 

@@ -18,7 +18,7 @@ from builders.outboxes import NOON, publication  # noqa: E402
 from contexture.errors import RetriableError  # noqa: E402
 from contexture.storage.conclusion import require_topics_again  # noqa: E402
 from contexture.storage.home import Storage  # noqa: E402
-from contexture_airflow.notifiers.lost_topics import alerting_lost_topics  # noqa: E402
+from contexture_airflow.alerts.run_alerts import alerting_lost_topics  # noqa: E402
 from fakes.mail_server import MailServer  # noqa: E402
 
 VEHICLES = publication(notify={"mail": ["ops@example.org"]})

@@ -30,8 +30,8 @@ from contexture.storage.manifests import Manifest  # noqa: E402
 from contexture.storage.outboxes import Outboxes  # noqa: E402
 from contexture_airflow import metrics  # noqa: E402
 from contexture_airflow.metrics import METRICS  # noqa: E402
-from contexture_airflow.steps.run import RunRequest  # noqa: E402
-from contexture_airflow.steps.settling import settle  # noqa: E402
+from contexture_airflow.run import RunRequest  # noqa: E402
+from contexture_airflow.steps.settle import settle  # noqa: E402
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
 VEHICLES = publication()

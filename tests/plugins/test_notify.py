@@ -21,7 +21,7 @@ from builders.notifying import HEADERS, body, entity  # noqa: E402
 from contexture.errors import ConfigurationError, RetriableError  # noqa: E402
 from contexture.storage.home import Storage  # noqa: E402
 from contexture.storage.inbox_reader import InboxReader  # noqa: E402
-from contexture_airflow.notify import NotifyEndpoint, Receptions, notifier_access  # noqa: E402
+from contexture_airflow.notify_endpoint import NotifyEndpoint, Receptions, notifier_access  # noqa: E402
 
 SetConnection = Callable[..., None]
 CARS = """
@@ -194,9 +194,11 @@ def test_loading_the_plugin_loads_nothing_of_what_it_mounts() -> None:
         "/contexture/notify",
         "/contexture",
         "contexture_airflow",
-        "contexture_airflow.notify",
-        "contexture_airflow.provider",  # By Airflow itself, from the installed package.
-        "contexture_airflow.ui",
-        "contexture_airflow.ui.mount",
+        "contexture_airflow.connections",
+        "contexture_airflow.connections.provider",  # By Airflow itself, from the installed package.
+        "contexture_airflow.notify_endpoint",
+        "contexture_airflow.web",
+        "contexture_airflow.web.asgi",
+        "contexture_airflow.web.mount",
         "contexture_plugin",
     ]

@@ -16,11 +16,10 @@ from contexture.sending import LedgerEntry
 from contexture.storage.home import Storage
 from contexture.storage.manifests import Manifest
 from contexture.storage.outboxes import Outboxes
-from contexture_airflow.steps.attempting import attempts_of
-from contexture_airflow.steps.noting import ShardNotes, open_journal, source_noted
-from contexture_airflow.steps.run import RunRequest
-from contexture_airflow.steps.sending import send_shard
-from contexture_airflow.steps.settling import settle
+from contexture_airflow.run import RunRequest
+from contexture_airflow.run_events import ShardNotes, open_journal, source_noted
+from contexture_airflow.steps.publish import attempts_of, send_shard
+from contexture_airflow.steps.settle import settle
 
 VEHICLES = publication()
 CODELISTS = structures()

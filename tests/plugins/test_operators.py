@@ -35,17 +35,17 @@ from contexture.monitoring import ProducerStore  # noqa: E402
 from contexture.storage.delivery import AttemptLog  # noqa: E402
 from contexture.storage.home import Storage  # noqa: E402
 from contexture.storage.orders import ReplayOptions, StageOrder, StageResult  # noqa: E402
+from contexture.storage.outbox_reader import topic_counts  # noqa: E402
 from contexture.storage.outboxes import Outboxes  # noqa: E402
 from contexture.storage.publication_store import PublicationFolder  # noqa: E402
 from contexture.storage.shrink_report import keep_vanishing  # noqa: E402
-from contexture_airflow.context import run_request  # noqa: E402
+from contexture_airflow.connections import settings as opening  # noqa: E402
 from contexture_airflow.operators.conclude import ConcludeOperator  # noqa: E402
 from contexture_airflow.operators.publish import PublishOutboxOperator  # noqa: E402
 from contexture_airflow.operators.quality_gate import QualityGateOperator  # noqa: E402
 from contexture_airflow.operators.settle import SettleOperator  # noqa: E402
 from contexture_airflow.operators.stage import StagePublicationOperator  # noqa: E402
-from contexture_airflow.steps import open as opening  # noqa: E402
-from contexture_airflow.steps.sending import topic_counts  # noqa: E402
+from contexture_airflow.task_context import run_request  # noqa: E402
 
 SetConnection = Callable[..., None]
 VEHICLES = publication()

@@ -27,8 +27,8 @@ from contexture.storage.publication_store import PublicationFolder  # noqa: E402
 from contexture.storage.schemas import QUARANTINE  # noqa: E402
 from contexture.storage.shrink_report import keep_vanishing  # noqa: E402
 from contexture.storage.state import State  # noqa: E402
-from contexture_airflow.ui import trying  # noqa: E402
-from contexture_airflow.ui.actions import ACTIONS  # noqa: E402
+from contexture_airflow.web import connection_check  # noqa: E402
+from contexture_airflow.web.actions import ACTIONS  # noqa: E402
 
 ATTACK = '"><script>alert(1)</script>'
 FILE = """
@@ -152,7 +152,7 @@ def test_a_form_shown_to_somebody_else_for_something_else_or_long_ago_does_nothi
         assert answer.status_code == 409
         assert "was shown too long ago" in answer.text
         assert 'value="why"' in answer.text
-    monkeypatch.setattr("contexture_airflow.ui.forms.time.time", lambda: 4_000_000_000.0)
+    monkeypatch.setattr("contexture_airflow.web.forms.time.time", lambda: 4_000_000_000.0)
     assert browser.post(RUN, token=own, reason="why").status_code == 409
     assert browser.api.asked == []
 
@@ -512,7 +512,7 @@ def test_each_step_of_a_test_is_told_when_it_is_done(monkeypatch):
     first = Step(name="one", passed=True, detail="well", seconds=0.1)
     looked = Event()
 
-    class Slow(trying.Trial):
+    class Slow(connection_check.Trial):
         def _outcome(self) -> Outcome:
             self._told.put(first)
             assert looked.wait(10)
@@ -528,7 +528,7 @@ def test_each_step_of_a_test_is_told_when_it_is_done(monkeypatch):
 
 
 def test_no_more_than_two_tests_run_at_once(monkeypatch):
-    monkeypatch.setattr(trying, "_AT_ONCE", trying.BoundedSemaphore(1))
-    assert trying._AT_ONCE.acquire(blocking=False)
-    [step] = trying.Trial(None, publication(), "c", "why").steps()  # type: ignore[arg-type]
+    monkeypatch.setattr(connection_check, "_AT_ONCE", connection_check.BoundedSemaphore(1))
+    assert connection_check._AT_ONCE.acquire(blocking=False)
+    [step] = connection_check.Trial(None, publication(), "c", "why").steps()  # type: ignore[arg-type]
     assert (step.passed, step.detail.split(":")[0]) == (False, "two other tests are under way")

@@ -18,7 +18,7 @@ from contexture.monitoring import ProducerStore, TransactionRow, TransactionStat
 from contexture.storage.delivery import AttemptLog  # noqa: E402
 from contexture.storage.home import Storage  # noqa: E402
 from contexture.storage.outboxes import Outboxes  # noqa: E402
-from contexture_airflow.ui import mount  # noqa: E402
+from contexture_airflow.web import mount  # noqa: E402
 from e2e.browser import browser, missing  # noqa: E402
 
 FILE = """

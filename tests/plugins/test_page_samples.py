@@ -22,7 +22,7 @@ from contexture.kafka.topics import (  # noqa: E402
 )
 from contexture.storage.home import Storage  # noqa: E402
 from contexture.storage.state import State, StatePointer  # noqa: E402
-from contexture_airflow.ui import drifting  # noqa: E402
+from contexture_airflow.web import pages  # noqa: E402
 
 ATTACK = '"><script>alert(1)</script>'
 FILE = """
@@ -90,9 +90,9 @@ def test_topics_are_compared_with_the_brokers_when_somebody_asks(browser, monkey
     drift = TopicDrift("cars" + ATTACK, "partitions", wanted="1", found="3")
     plan = TopicsPlan(("missing" + ATTACK,), 4, (change_for(drift, keyed=True),))
     monkeypatch.setattr(
-        drifting, "kafka_settings", lambda connection: ClientSettings.from_extra({"bootstrap.servers": "127.0.0.1:9"})
+        pages, "kafka_settings", lambda connection: ClientSettings.from_extra({"bootstrap.servers": "127.0.0.1:9"})
     )
-    monkeypatch.setattr(drifting, "plan_topics", lambda *given, **more: plan)
+    monkeypatch.setattr(pages, "plan_topics", lambda *given, **more: plan)
     text = browser.get("publications/vehicles/topics/drift", "eve").text
     assert "4 topics are as the publication says; 1 setting differs; 1 topic is not there yet" in text
     assert "Kafka takes no partition away" in text
@@ -103,8 +103,8 @@ def test_topics_are_compared_with_the_brokers_when_somebody_asks(browser, monkey
 
 def test_brokers_that_can_not_be_asked_are_told(browser, monkeypatch):
     assert "there is no Airflow connection" in browser.get("publications/vehicles/topics/drift").text
-    monkeypatch.setattr(drifting, "_AT_ONCE", drifting.BoundedSemaphore(1))
-    assert drifting._AT_ONCE.acquire(blocking=False)
+    monkeypatch.setattr(pages, "_AT_ONCE", pages.BoundedSemaphore(1))
+    assert pages._AT_ONCE.acquire(blocking=False)
     assert "are being asked already" in browser.get("publications/vehicles/topics/drift").text
 
 

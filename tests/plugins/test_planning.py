@@ -11,8 +11,8 @@ from builders.outboxes import NOON, publication
 from contexture.errors import ConfigurationError
 from contexture.storage.orders import ReplayOptions
 from contexture.storage.state import StatePointer
-from contexture_airflow.steps.planning import check_replay, decide, difference
-from contexture_airflow.steps.run import RunRequest
+from contexture_airflow.run import RunRequest
+from contexture_airflow.steps.plan_run import check_replay, decide, difference
 
 CHANGED = "the publication has changed"
 KNOWN = {

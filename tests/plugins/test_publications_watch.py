@@ -16,7 +16,7 @@ pytestmark = pytest.mark.airflow
 pytest.importorskip("airflow.triggers.base")
 
 from builders.outboxes import publication  # noqa: E402
-from contexture_airflow.triggers.publications import PublicationsWatch  # noqa: E402
+from contexture_airflow.assets import PublicationsWatch  # noqa: E402
 
 SOON_SECONDS = 60.0
 A_WHILE_SECONDS = 0.3
@@ -245,5 +245,5 @@ def test_it_goes_on_when_the_folder_is_away(folder: Path) -> None:
 
 def test_nothing_that_varies_identifies_it() -> None:
     path, arguments = PublicationsWatch().serialize()
-    assert path == "contexture_airflow.triggers.publications.PublicationsWatch"
+    assert path == "contexture_airflow.assets.PublicationsWatch"
     assert arguments == {"poll_seconds": 5.0}

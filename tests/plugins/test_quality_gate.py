@@ -16,9 +16,9 @@ from contexture.storage.manifests import Manifest
 from contexture.storage.outboxes import Outboxes
 from contexture.storage.publication_store import PublicationFolder
 from contexture.storage.state import State
-from contexture_airflow.steps.gate import judge
-from contexture_airflow.steps.run import RunRequest, Staged
-from contexture_airflow.steps.settling import settle
+from contexture_airflow.run import RunRequest, Staged
+from contexture_airflow.steps.quality_gate import judge
+from contexture_airflow.steps.settle import settle
 
 VEHICLES = publication()
 

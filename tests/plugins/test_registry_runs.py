@@ -21,9 +21,9 @@ from contexture.storage.orders import StageOrder
 from contexture.storage.publication_store import PublicationFolder
 from contexture.storage.schemas import QUARANTINE
 from contexture.storage.state import State, StatePointer
-from contexture_airflow.steps.planning import decide, plan_run
-from contexture_airflow.steps.run import RunPlan, RunRequest
-from contexture_airflow.steps.staging import place_order
+from contexture_airflow.run import RunPlan, RunRequest
+from contexture_airflow.steps.plan_run import decide, plan_run
+from contexture_airflow.steps.stage import place_order
 
 FIRST = StatePointer()
 KNOWN = StatePointer(outbox="outbox1", sequence=1, cluster="cluster-a", target="PLAINTEXT://broker:9092")

@@ -21,10 +21,10 @@ from contexture.storage.orders import StageOrder
 from contexture.storage.outboxes import Outboxes
 from contexture.storage.publication_store import PublicationFolder
 from contexture.storage.state import State
-from contexture_airflow.steps.concluding import conclude_run
-from contexture_airflow.steps.gate import judge
-from contexture_airflow.steps.run import RunPlan, RunRequest, Staged
-from contexture_airflow.steps.settling import settle
+from contexture_airflow.run import RunPlan, RunRequest, Staged
+from contexture_airflow.steps.conclude import conclude_run
+from contexture_airflow.steps.quality_gate import judge
+from contexture_airflow.steps.settle import settle
 
 CODELISTS = structures()
 LOG = (Told(11, ("FREQ", "AREA")), Told(12, ("UNIT",)), Told(12, ("AREA",), deletions=True))

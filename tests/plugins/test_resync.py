@@ -17,11 +17,10 @@ from contexture.publications import Publication, fingerprint
 from contexture.storage.home import Storage
 from contexture.storage.outboxes import Outboxes
 from contexture.storage.state import State
-from contexture_airflow.resync import Made, Start, starts_by_hand, starts_for_event
-from contexture_airflow.steps.concluding import conclude_outbox
-from contexture_airflow.steps.owing import made_of, owe_to_paused
-from contexture_airflow.steps.run import RunPlan, RunRequest
-from contexture_airflow.steps.settling import settle
+from contexture_airflow.run import RunPlan, RunRequest
+from contexture_airflow.steps.conclude import conclude_outbox
+from contexture_airflow.steps.resync import Made, Start, made_of, owe_to_paused, starts_by_hand, starts_for_event
+from contexture_airflow.steps.settle import settle
 
 
 def named(name: str, on_startup: str, on_config_change: str) -> Any:

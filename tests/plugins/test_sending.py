@@ -16,9 +16,9 @@ from contexture.kafka import FencedError
 from contexture.storage.delivery import AttemptLog
 from contexture.storage.home import Storage
 from contexture.storage.manifests import Manifest
+from contexture.storage.outbox_reader import topic_counts
 from contexture.storage.outboxes import Outboxes
-from contexture_airflow.steps.attempting import ShardAttempts, attempts_of
-from contexture_airflow.steps.sending import send_shard, topic_counts
+from contexture_airflow.steps.publish import ShardAttempts, attempts_of, send_shard
 
 
 @pytest.fixture

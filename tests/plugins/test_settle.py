@@ -16,8 +16,8 @@ from contexture.storage.delivery import AttemptLog
 from contexture.storage.home import Storage
 from contexture.storage.outboxes import Outboxes
 from contexture.storage.state import State
-from contexture_airflow.steps.run import RunPlan, RunRequest
-from contexture_airflow.steps.settling import settle
+from contexture_airflow.run import RunPlan, RunRequest
+from contexture_airflow.steps.settle import settle
 
 VEHICLES = publication()
 INTERVAL = (NOON, NOON + timedelta(minutes=5))

@@ -18,8 +18,8 @@ from contexture.monitoring import Journal, ProducerStore
 from contexture.monitoring.alerts import AlertKind, compose, kind_of
 from contexture.storage.home import Storage
 from contexture.storage.shrink_report import Vanishing, keep_vanishing
-from contexture_airflow.notifiers.question import question_of, tell_question
-from contexture_airflow.steps.shrinking import ShrinkDecision, asked_about, decide, decision_of, question
+from contexture_airflow.alerts.run_alerts import question_of, tell_question
+from contexture_airflow.steps.shrink_approval import ShrinkDecision, asked_about, decide, decision_of, question
 
 SOURCE = publication().source.model_dump(exclude_defaults=True)
 ASKING = publication(source={**SOURCE, "shrink_limit": {"beyond": "ask", "answer_hours": 2}})

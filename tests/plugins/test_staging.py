@@ -18,9 +18,9 @@ from contexture.storage.orders import ReplayOptions, Retry, StageOrder, StageRes
 from contexture.storage.publication_store import PublicationFolder
 from contexture.storage.schemas import QUARANTINE
 from contexture.storage.state import State, StatePointer
-from contexture_airflow.steps.run import RunPlan, RunRequest
-from contexture_airflow.steps.settling import settle
-from contexture_airflow.steps.staging import PlacedOrder, answer, place_order
+from contexture_airflow.run import RunPlan, RunRequest
+from contexture_airflow.steps.settle import settle
+from contexture_airflow.steps.stage import PlacedOrder, answer, place_order
 from fakes.full_disk import FullDisk
 
 VEHICLES = publication()

@@ -23,16 +23,14 @@ from contexture.storage.home import Storage
 from contexture.storage.outboxes import Outboxes
 from contexture.storage.publication_store import PublicationFolder
 from contexture.storage.state import State
-from contexture_airflow.steps.attempting import attempts_of
-from contexture_airflow.steps.concluding import conclude_run
-from contexture_airflow.steps.gate import judge
-from contexture_airflow.steps.noting import ShardNotes, note_failure, open_journal
-from contexture_airflow.steps.run import RunPlan, RunRequest, Staged
-from contexture_airflow.steps.sending import send_shard
-from contexture_airflow.steps.settling import settle
-from contexture_airflow.steps.staging import place_order
-from contexture_airflow.steps.staging_operations import stage_operations
-from contexture_airflow.steps.telling import tell_end
+from contexture_airflow.run import RunPlan, RunRequest, Staged
+from contexture_airflow.run_events import ShardNotes, note_failure, open_journal, tell_end
+from contexture_airflow.steps.conclude import conclude_run
+from contexture_airflow.steps.publish import attempts_of, send_shard
+from contexture_airflow.steps.quality_gate import judge
+from contexture_airflow.steps.settle import settle
+from contexture_airflow.steps.stage import place_order
+from contexture_airflow.steps.stage_operations import stage_operations
 
 SECRET = "s3cret-of-a-driver"
 
@@ -250,8 +248,8 @@ def test_without_tables_nothing_is_noted_and_nothing_fails() -> None:
 @pytest.mark.airflow
 def test_the_operator_hands_on_what_it_prepared(home: Audit, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("airflow.sdk")
-    from contexture_airflow.context import run_request
     from contexture_airflow.operators.stage_operations import StageOperationsOperator
+    from contexture_airflow.task_context import run_request
 
     monkeypatch.setenv("CONTEXTURE_HOME", home.storage.root)
     home.happens("a")

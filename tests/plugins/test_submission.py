@@ -12,7 +12,7 @@ pytestmark = pytest.mark.airflow
 
 pytest.importorskip("airflow.sdk")
 
-from contexture_airflow.submission import Submission, modules_zip  # noqa: E402
+from contexture_airflow.spark_submit import Submission, modules_zip  # noqa: E402
 
 
 def test_the_zip_has_both_packages_at_its_root_and_no_caches(tmp_path: Path) -> None:

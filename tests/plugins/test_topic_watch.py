@@ -21,12 +21,11 @@ from contexture.storage.orders import StageOrder
 from contexture.storage.outboxes import Outboxes
 from contexture.storage.publication_store import PublicationFolder
 from contexture.storage.state import State, StatePointer
-from contexture_airflow.steps.attempting import attempts_of
-from contexture_airflow.steps.concluding import conclude_run
-from contexture_airflow.steps.gate import judge
-from contexture_airflow.steps.run import RunPlan, RunRequest, Staged
-from contexture_airflow.steps.sending import send_shard
-from contexture_airflow.steps.settling import settle
+from contexture_airflow.run import RunPlan, RunRequest, Staged
+from contexture_airflow.steps.conclude import conclude_run
+from contexture_airflow.steps.publish import attempts_of, send_shard
+from contexture_airflow.steps.quality_gate import judge
+from contexture_airflow.steps.settle import settle
 
 VEHICLES = publication()
 INTERVAL = (NOON, NOON + timedelta(minutes=5))

@@ -10,7 +10,7 @@ from builders.outboxes import publication
 from contexture.errors import ConfigurationError
 from contexture.storage.home import Storage
 from contexture.storage.state import State, StatePointer
-from contexture_airflow.steps.verifying import to_verify
+from contexture_airflow.steps.verify import to_verify
 
 KNOWN = [publication(name=name) for name in ("bikes", "cars", "trams")]
 

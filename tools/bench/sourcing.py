@@ -18,8 +18,8 @@ from contexture.storage.conclusion import conclude
 from contexture.storage.home import Storage
 from contexture.storage.manifests import LandingManifest, Manifest, Verdict
 from contexture.storage.orders import StageOrder
+from contexture.storage.outbox_reader import topic_counts
 from contexture.storage.outboxes import Outboxes
-from contexture_airflow.steps.sending import topic_counts
 from contexture_sandbox.demo.comparison import compare
 from contexture_sandbox.kafka import EmbeddedKafka
 from spark_jobs.entities.judge import judge_outbox

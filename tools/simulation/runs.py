@@ -11,7 +11,8 @@ from contexture.kafka import ClientSettings, FencedError
 from contexture.publications import Publication
 from contexture.sending.ledger import SenderNames
 from contexture.sending.target import KafkaTarget, Sending
-from contexture_airflow.steps import concluding, ledger_watch
+from contexture_airflow.steps import publish
+from contexture_airflow.steps.conclude import _committed
 from tools.simulation.clients import World
 from tools.simulation.events import EndlessError, Process
 from tools.simulation.loads import PUBLICATION, TOPICS, Load, load
@@ -246,8 +247,8 @@ class Run:
         try:
             if task.attempts > 1 and self.plan.begins_anew:
                 self._check_ledger(target)
-            ledger_watch.expect_ledger(self._home, task.load.manifest, target)
-            row = ledger_watch.shard_row(self._home, task.load.manifest, task.shard)
+            publish.expect_ledger(self._home, task.load.manifest, target)
+            row = publish.shard_row(self._home, task.load.manifest, task.shard)
             expected = row.expected
             row.begin()
             reader, committed = task.load.shards[task.shard], row.noting(lambda entry: None)
@@ -295,8 +296,8 @@ class Run:
         self._concluded[number] = True
         found = self._loads[number]
 
-        def conclude() -> None:
-            letters = concluding._committed(self._home, found.manifest, self._target())
+        def conclude_outbox() -> None:
+            letters = _committed(self._home, found.manifest, self._target())
             if letters is None:
                 self._end("refused", f"{found.manifest.outbox} was sent, and is taken for superseded")
                 return
@@ -306,7 +307,7 @@ class Run:
             else:
                 self._is_over = True
 
-        self._until_done(f"conclude {number + 1}", conclude)
+        self._until_done(f"conclude {number + 1}", conclude_outbox)
 
     def _abandon(self) -> None:
         """A person gives the first outbox up and changes `publish.shards`; what sends it is not stopped by that."""
@@ -341,7 +342,7 @@ class Run:
         self._alive -= 1
 
     def _check_ledger(self, target: KafkaTarget) -> None:
-        ledger_watch.check_ledger(self._home, PUBLICATION, target)
+        publish.check_ledger(self._home, PUBLICATION, target)
 
     def _start(self, name: str, body: Callable[[], None], delay: float) -> Process:
         process = self.world.process(name, body)

@@ -150,3 +150,10 @@ def bounded(table: Any, max_bytes: int = BYTES_PER_BATCH) -> Iterator[Any]:
 
 def _lengths(table: Any, name: str) -> Any:
     return np.asarray(pc.fill_null(pc.binary_length(table.column(name)).cast("int64"), 0))
+
+
+def topic_counts(storage: Storage, manifest: Manifest) -> dict[str, int]:
+    """The topics of an outbox with their numbers of records, ordered by name."""
+    path = storage.path(PublicationFolder(manifest.publication).topics(manifest.outbox))
+    table = pq.read_table(path, columns=["topic", "records"], filesystem=storage.filesystem, partitioning=None)
+    return dict(sorted(zip(table.column("topic").to_pylist(), table.column("records").to_pylist(), strict=True)))

@@ -36,15 +36,12 @@ class ConcludeOperator(BaseOperator):
 
     def execute(self, context: Context) -> dict[str, Any]:
         """Returns the run's counts, which are also the extra of the asset event."""
-        from contexture_airflow.notifiers.dead_letters import tell_dead_letters
-        from contexture_airflow.notifiers.incompleteness import alert_incompleteness
-        from contexture_airflow.notifiers.lost_topics import alerting_lost_topics
-        from contexture_airflow.steps.concluding import conclude_run
-        from contexture_airflow.steps.noting import note_end, open_journal
-        from contexture_airflow.steps.open import open_storage, targets
-        from contexture_airflow.steps.run import Staged
-        from contexture_airflow.steps.sending import staged_publication
-        from contexture_airflow.steps.telling import tell_end
+        from contexture.storage.orders import staged_publication
+        from contexture_airflow.alerts.run_alerts import alert_incompleteness, alerting_lost_topics, tell_dead_letters
+        from contexture_airflow.connections.settings import open_storage, targets
+        from contexture_airflow.run import Staged
+        from contexture_airflow.run_events import note_end, open_journal, tell_end
+        from contexture_airflow.steps.conclude import conclude_run
 
         storage, staged = open_storage(), Staged.received(self.staged)
         publication = staged_publication(storage, staged.publication, staged.run)
@@ -70,9 +67,9 @@ class ConcludeOperator(BaseOperator):
 
     def get_openlineage_facets_on_complete(self, task_instance: Any) -> OperatorLineage:
         """Source and topics of the run; called by Airflow's OpenLineage provider, where it is installed."""
+        from contexture_airflow.connections.settings import open_storage
         from contexture_airflow.lineage import lineage_of
-        from contexture_airflow.steps.open import open_storage
-        from contexture_airflow.steps.run import Staged
+        from contexture_airflow.run import Staged
 
         staged = Staged.received(self.staged)
         return lineage_of(open_storage(), staged.publication, [staged.outbox])

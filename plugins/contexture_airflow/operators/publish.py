@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import BaseOperator
 
-from contexture_airflow.operators.attempted import attempted
+from contexture_airflow.operators.common import attempted
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -44,12 +44,12 @@ class PublishOutboxOperator(BaseOperator):
         return attempted(self, self._send)
 
     def _send(self) -> dict[str, Any]:
+        from contexture.storage.orders import staged_publication
         from contexture.storage.outboxes import Outboxes
-        from contexture_airflow.steps.attempting import attempts_of
-        from contexture_airflow.steps.noting import ShardNotes, open_journal
-        from contexture_airflow.steps.open import open_storage, targets
-        from contexture_airflow.steps.run import Staged
-        from contexture_airflow.steps.sending import send_shard, staged_publication
+        from contexture_airflow.connections.settings import open_storage, targets
+        from contexture_airflow.run import Staged
+        from contexture_airflow.run_events import ShardNotes, open_journal
+        from contexture_airflow.steps.publish import attempts_of, send_shard
 
         storage, staged = open_storage(), Staged.received(self.staged)
         outboxes = Outboxes(storage, staged.publication)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import BaseOperator
 
-from contexture_airflow.operators.links import ReportLink
+from contexture_airflow.operators.common import ReportLink
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -34,12 +34,12 @@ class QualityGateOperator(BaseOperator):
 
     def execute(self, context: Context) -> list[int]:
         """Returns the shards that have records to send."""
-        from contexture_airflow.notifiers.lost_topics import alerting_lost_topics
-        from contexture_airflow.steps.gate import judge
-        from contexture_airflow.steps.noting import note_prepared, open_journal
-        from contexture_airflow.steps.open import open_storage, targets
-        from contexture_airflow.steps.run import Staged
-        from contexture_airflow.steps.sending import staged_publication
+        from contexture.storage.orders import staged_publication
+        from contexture_airflow.alerts.run_alerts import alerting_lost_topics
+        from contexture_airflow.connections.settings import open_storage, targets
+        from contexture_airflow.run import Staged
+        from contexture_airflow.run_events import note_prepared, open_journal
+        from contexture_airflow.steps.quality_gate import judge
 
         dry_run = bool(context["params"].get("dry_run", False))
         storage, staged = open_storage(), Staged.received(self.staged)

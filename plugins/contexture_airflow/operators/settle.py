@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import BaseOperator
 
-from contexture_airflow.context import run_request
-from contexture_airflow.operators.attempted import attempted
+from contexture_airflow.operators.common import attempted
+from contexture_airflow.task_context import run_request
 
 if TYPE_CHECKING:
     from airflow.providers.openlineage.extractors import OperatorLineage
@@ -40,12 +40,10 @@ class SettleOperator(BaseOperator):
         return attempted(self, lambda: self._settle(context))
 
     def _settle(self, context: Context) -> dict[str, Any]:
-        from contexture_airflow.notifiers.dead_letters import tell_dead_letters
-        from contexture_airflow.notifiers.incompleteness import alert_incompleteness
-        from contexture_airflow.notifiers.lost_topics import alerting_lost_topics
-        from contexture_airflow.steps.noting import open_journal
-        from contexture_airflow.steps.open import open_storage, targets
-        from contexture_airflow.steps.settling import settle
+        from contexture_airflow.alerts.run_alerts import alert_incompleteness, alerting_lost_topics, tell_dead_letters
+        from contexture_airflow.connections.settings import open_storage, targets
+        from contexture_airflow.run_events import open_journal
+        from contexture_airflow.steps.settle import settle
 
         storage, request, report = open_storage(), run_request(context), self.log.info
         alerting = alerting_lost_topics(storage, self.publication, context, self.log)
@@ -59,7 +57,7 @@ class SettleOperator(BaseOperator):
 
     def get_openlineage_facets_on_complete(self, task_instance: Any) -> OperatorLineage:
         """Source and topics of what was finished; called by Airflow's OpenLineage provider, where it is installed."""
+        from contexture_airflow.connections.settings import open_storage
         from contexture_airflow.lineage import lineage_of
-        from contexture_airflow.steps.open import open_storage
 
         return lineage_of(open_storage(), self.publication.name, self._settled)

@@ -3,23 +3,50 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
+from airflow.sdk import Param
 from airflow.sdk.exceptions import AirflowException
 
-from contexture_airflow.context import run_request
 from contexture_airflow.settings import SPARK_CONNECTION, shuffle_partitions
 from contexture_airflow.spark_class_data import JAVA_OPTIONS, java_options
+from contexture_airflow.task_context import run_request
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
+    from airflow.sdk.exceptions import TaskAwaitingInput
 
     from contexture.publications import Publication
     from contexture.storage.home import Storage
-    from contexture_airflow.steps.run import RunPlan
+    from contexture.storage.shrink_report import Vanishing
+    from contexture_airflow.run import RunPlan
+
+
+def ask_about_shrinking(context: Context, publication: Publication, vanishing: Vanishing) -> TaskAwaitingInput:
+    """Puts the question where Airflow shows what people have to do; gives what the task raises to wait for the answer.
+
+    It waits in state `awaiting_input`, which holds no slot. Its `go_on` is called with the answer, or with an
+    error when none came in time.
+    """
+    from airflow.sdk.exceptions import TaskAwaitingInput
+    from airflow.sdk.execution_time.hitl import upsert_hitl_detail
+
+    from contexture_airflow.steps.shrink_approval import APPROVE, REJECT, question
+
+    reason = Param("", type="string", title="Reason", description="Kept, for whoever asks later")
+    upsert_hitl_detail(
+        ti_id=context["task_instance"].id,
+        options=[APPROVE, REJECT],
+        subject=f"{publication.name}: {vanishing.count} of {vanishing.held} would be deleted",
+        body=question(publication, vanishing),
+        params={"reason": reason.serialize()},
+    )
+    hours = publication.source.shrink_limit.answer_hours
+    return TaskAwaitingInput(method_name="go_on", timeout=timedelta(hours=hours))
 
 
 class StagePublicationOperator(SparkSubmitOperator):
@@ -50,11 +77,10 @@ class StagePublicationOperator(SparkSubmitOperator):
     def execute(self, context: Context) -> dict[str, Any]:  # type: ignore[override]
         """Returns the outbox: its id, sequence, number of records, shards with records, and report."""
         from contexture.errors import ConfigurationError
-        from contexture_airflow.notifiers.question import tell_question
-        from contexture_airflow.operators.asking import ask_about_shrinking
-        from contexture_airflow.steps.open import open_storage
-        from contexture_airflow.steps.run import RunPlan
-        from contexture_airflow.steps.shrinking import asked_about
+        from contexture_airflow.alerts.run_alerts import tell_question
+        from contexture_airflow.connections.settings import open_storage
+        from contexture_airflow.run import RunPlan
+        from contexture_airflow.steps.shrink_approval import asked_about
 
         storage, plan = open_storage(), RunPlan.received(self.plan)
         try:
@@ -70,10 +96,10 @@ class StagePublicationOperator(SparkSubmitOperator):
 
     def go_on(self, context: Context, event: Any = None) -> dict[str, Any]:
         """The same, when a person has decided whether more may be deleted than the limit says."""
-        from contexture_airflow.steps.noting import open_journal
-        from contexture_airflow.steps.open import open_storage
-        from contexture_airflow.steps.run import RunPlan
-        from contexture_airflow.steps.shrinking import ShrinkDecision, decide
+        from contexture_airflow.connections.settings import open_storage
+        from contexture_airflow.run import RunPlan
+        from contexture_airflow.run_events import open_journal
+        from contexture_airflow.steps.shrink_approval import ShrinkDecision, decide
 
         storage, run = open_storage(), RunPlan.received(self.plan).run
         decision = ShrinkDecision.of_event(event or {})
@@ -83,10 +109,10 @@ class StagePublicationOperator(SparkSubmitOperator):
         return self.execute(context)
 
     def _staged(self, context: Context, storage: Storage, plan: RunPlan) -> dict[str, Any]:
-        from contexture_airflow.steps.noting import source_noted
-        from contexture_airflow.steps.open import targets
-        from contexture_airflow.steps.shrinking import decision_of
-        from contexture_airflow.steps.staging import answer, place_order
+        from contexture_airflow.connections.settings import targets
+        from contexture_airflow.run_events import source_noted
+        from contexture_airflow.steps.shrink_approval import decision_of
+        from contexture_airflow.steps.stage import answer, place_order
 
         request, decision = run_request(context), decision_of(storage, self.publication.name, plan.run)
         if decision is not None and decision.approved:
@@ -103,7 +129,7 @@ class StagePublicationOperator(SparkSubmitOperator):
         return dict(staged.handed())
 
     def _prepare_submit(self, home: str, order_uri: str, scratch: Path) -> None:
-        from contexture_airflow.submission import Submission
+        from contexture_airflow.spark_submit import Submission
 
         source = self.publication.source
         submission = Submission.prepared(source.connection, str(self._conn_id), home, scratch, kind=source.kind)

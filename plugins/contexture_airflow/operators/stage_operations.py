@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import BaseOperator
 
-from contexture_airflow.context import run_request
+from contexture_airflow.task_context import run_request
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -37,10 +37,10 @@ class StageOperationsOperator(BaseOperator):
 
     def execute(self, context: Context) -> dict[str, Any]:
         """Returns the outbox: its id, sequence, number of records and shards with records."""
-        from contexture_airflow.steps.open import open_storage, targets
-        from contexture_airflow.steps.run import RunPlan
-        from contexture_airflow.steps.staging import place_order
-        from contexture_airflow.steps.staging_operations import stage_operations
+        from contexture_airflow.connections.settings import open_storage, targets
+        from contexture_airflow.run import RunPlan
+        from contexture_airflow.steps.stage import place_order
+        from contexture_airflow.steps.stage_operations import stage_operations
 
         storage, request = open_storage(), run_request(context)
         plan, report = RunPlan.received(self.plan), self.log.info

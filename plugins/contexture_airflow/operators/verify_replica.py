@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import BaseOperator
 
-from contexture_airflow.operators.links import VerificationLink
+from contexture_airflow.operators.common import VerificationLink
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -41,10 +41,10 @@ class VerifyReplicaOperator(BaseOperator):
     def execute(self, context: Context) -> Mapping[str, Any]:
         """Returns what was found, as counts."""
         from contexture.operations.verification.report import verify_and_report
+        from contexture_airflow.connections.settings import open_storage
         from contexture_airflow.metrics import count_verified
-        from contexture_airflow.steps.noting import open_journal
-        from contexture_airflow.steps.open import open_storage
-        from contexture_airflow.steps.verifying import chosen, counts, kafka_topics, source_view
+        from contexture_airflow.run_events import open_journal
+        from contexture_airflow.steps.verify import chosen, counts, kafka_topics, source_view
 
         storage, publication = open_storage(), chosen(self.publication)
         with (

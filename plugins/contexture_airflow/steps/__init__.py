@@ -1,4 +1,4 @@
-"""What the tasks do, without Airflow: functions over storage and a target, which tests call with fakes.
+"""The steps of a run as functions over storage and a target, which tests call with fakes.
 
-Loaded when a task runs, never when a DAG file is parsed: pyarrow comes with it.
+A step is loaded when a task runs, because pyarrow comes with it. Only `resync` is loaded when a DAG file is parsed.
 """

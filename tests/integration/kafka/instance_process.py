@@ -30,13 +30,12 @@ from contexture.storage.home import Storage
 from contexture.storage.manifests import Manifest
 from contexture.storage.outboxes import Outboxes
 from contexture.storage.state import State
-from contexture_airflow.steps.attempting import attempts_of
-from contexture_airflow.steps.concluding import conclude_run
-from contexture_airflow.steps.gate import judge
-from contexture_airflow.steps.noting import ShardNotes, open_journal
-from contexture_airflow.steps.run import RunRequest, Staged
-from contexture_airflow.steps.sending import send_shard
-from contexture_airflow.steps.settling import settle
+from contexture_airflow.run import RunRequest, Staged
+from contexture_airflow.run_events import ShardNotes, open_journal
+from contexture_airflow.steps.conclude import conclude_run
+from contexture_airflow.steps.publish import attempts_of, send_shard
+from contexture_airflow.steps.quality_gate import judge
+from contexture_airflow.steps.settle import settle
 
 _spec = importlib.util.spec_from_file_location("sender_process", Path(__file__).with_name("sender_process.py"))
 assert _spec is not None

@@ -12,7 +12,7 @@ from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOpe
 from airflow.sdk import DAG, BaseOperator, Context
 
 from contexture.operations import pools
-from contexture_airflow.flow import default_args
+from contexture_airflow.dag_defaults import default_args
 from contexture_airflow.operators.stage import spark_configuration
 from contexture_airflow.settings import SPARK_CONNECTION
 from tools import bench

@@ -143,7 +143,7 @@ class Submits:
     def _zip(self) -> Path:
         """What executors get; made in a process of its own, for making it imports Airflow."""
         if self._modules is None:
-            program = "import sys, pathlib; from contexture_airflow.submission import modules_zip; "
+            program = "import sys, pathlib; from contexture_airflow.spark_submit import modules_zip; "
             words = [sys.executable, "-c", f"{program}print(modules_zip(pathlib.Path(sys.argv[1])))", str(self.folder)]
             own = {**os.environ, "AIRFLOW_HOME": str(self.folder / "airflow")}
             told = subprocess.run(words, env=own, stdout=subprocess.PIPE, text=True, check=True).stdout

@@ -1,0 +1,1 @@
+"""Alerts: what Airflow calls when a person should act."""

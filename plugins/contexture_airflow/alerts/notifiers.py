@@ -1,0 +1,230 @@
+"""The notifiers of DAGs: failed runs, missed deadlines, verifications that found differences."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote
+
+from airflow.sdk import AsyncCallback, BaseNotifier, DeadlineAlert, DeadlineReference
+from asgiref.sync import sync_to_async
+
+from contexture.errors import ContextureError
+from contexture_airflow.alerts.delivery import Audience, airflow_address, tell
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+    from contexture.monitoring.alerts import Failure
+    from contexture.publications import Publication
+    from contexture.storage.home import Storage
+
+_LOST = "the task ended without an error of its own: it was killed, or its machine was lost"
+_SEE_LOG = "read the log of the task, then clear it or start a new run: both go on where sending stopped"
+
+
+class FailureNotifier(BaseNotifier):
+    """Alerts people that a task of a publication's run has failed for good, once for each run and hour.
+
+    For `on_failure_callback` of tasks. A failure that Airflow will retry, or that `batch_ttl` still covers, alerts
+    nobody; nor does one that the next run settles by itself, until that happens again within the hour. Mail goes by the
+    connection `contexture_mail`, to the publication's `notify.mail`, else to `CONTEXTURE_MAIL_TO`; the publication's
+    `notify.notifiers` are called beside it. With none of them only the operational tables are told. What can't be
+    sent is logged.
+
+    Args:
+        publication: name of the publication.
+        mail: addresses.
+        notifiers: mappings with `notifier` and `arguments`.
+    """
+
+    def __init__(self, publication: str, mail: Sequence[str] = (), notifiers: Sequence[Mapping[str, Any]] = ()) -> None:
+        super().__init__()
+        self.publication = publication
+        self.audience = Audience.received(mail, notifiers)
+
+    def notify(self, context: Context) -> None:
+        """Tells about the failed task of this context."""
+        from contexture_airflow.connections.settings import open_storage
+        from contexture_airflow.run_events import note_failure, open_journal
+
+        try:
+            storage = open_storage()
+            failure = failure_of(self.publication, context, storage)
+            with open_journal(storage, self.log.warning) as journal:
+                note_failure(journal, failure)
+            tell(failure, self.audience, storage, context, self.log)
+        except Exception:
+            # The run has failed already, and what is said about it must not hide why.
+            self.log.exception("The failure could not be told to anybody")
+
+
+def failure_of(publication: str, context: Context, storage: Storage) -> Failure:
+    """What there is to tell of the failed task of a context.
+
+    Raises:
+        RetriableError: the storage did not answer.
+    """
+    from contexture.monitoring.alerts import Failure, kind_of, pending_sends
+    from contexture.monitoring.rows import BACKFILL_RUN
+
+    given: Any = context
+    instance, run_id = given["ti"], given["dag_run"].run_id
+    error = given.get("exception")
+    again = run_id.startswith(BACKFILL_RUN)
+    happened, next_step = told(error)
+    pending = pending_sends(storage, publication)
+    shard = instance.map_index
+    return Failure(
+        publication=publication,
+        run_id=run_id,
+        task=instance.task_id if shard is None or shard < 0 else f"{instance.task_id}[{shard}]",
+        at=datetime.now(UTC),
+        happened=happened,
+        next_step=next_step,
+        run_url=f"{airflow_address()}/dags/{instance.dag_id}/runs/{quote(run_id)}",
+        log_url=str(getattr(instance, "log_url", "") or ""),
+        pending=pending,
+        # A backfill sends its own outboxes alone, and other runs send none of them.
+        kind=kind_of(
+            own_error(error),
+            instance.task_id,
+            [send for each in pending if each.of_backfill == again for send in each.sends],
+        ),
+    )
+
+
+def own_error(error: object) -> ContextureError | None:
+    """The error of ours that a task failed with, or that what it failed with was raised from."""
+    found = error
+    while isinstance(found, BaseException) and not isinstance(found, ContextureError):
+        found = found.__cause__
+    return found if isinstance(found, ContextureError) else None
+
+
+def told(error: object) -> tuple[str, str]:
+    """What happened and what to do, from the error of a task.
+
+    Errors of ours are fit for people and hold no data; of others only the kind is told: their text may hold anything.
+    """
+    own = own_error(error)
+    if own is not None:
+        return own.message, own.next_step
+    if isinstance(error, BaseException):
+        return f"{type(error).__name__}, see the log", _SEE_LOG
+    return _LOST, _SEE_LOG
+
+
+# A run that failed was told when it failed, and one that has ended meanwhile needs nobody.
+_UNDER_WAY: Final = frozenset({"queued", "running"})
+_LATE_NEXT: Final = (
+    "see in the run which task is red, waits or still runs, and in its log why; a slow source, brokers that are away, "
+    "a full pool and runs that wait for each other are the usual reasons; of a publication that was suspended it waits "
+    "until somebody resumes it"
+)
+
+
+def deadline(publication: Publication) -> DeadlineAlert | None:
+    """Airflow's own deadline for the runs of a publication; None where it wants none."""
+    minutes = publication.notify.published_within_minutes
+    if minutes is None:
+        return None
+    audience = Audience.of(publication)
+    told: dict[str, Any] = {
+        "publication": publication.name,
+        "minutes": minutes,
+        "mail": list(audience.mail),
+        "notifiers": [dict(each) for each in audience.notifiers],
+    }
+    return DeadlineAlert(
+        reference=DeadlineReference.DAGRUN_QUEUED_AT,
+        interval=timedelta(minutes=minutes),
+        # In the triggerer: a callback that an executor calls is refused the connections of Airflow's database (3.3.2).
+        callback=AsyncCallback(tell_late, told),
+        name=f"published within {minutes} minutes",
+    )
+
+
+async def tell_late(context: Context, **told: Any) -> None:
+    """What Airflow's triggerer calls for a run that missed its deadline; `told` makes a `LateNotifier`."""
+    # Storage and mail server may let themselves be waited for, and the triggerer's loop must not.
+    await sync_to_async(LateNotifier(**told).notify, thread_sensitive=False)(context)
+
+
+class LateNotifier(BaseNotifier):
+    """Alerts people that a run of a publication has not concluded in time.
+
+    For Airflow's deadlines, once for each run that misses its own. Silent where the run has failed, for
+    that was told, where it has ended meanwhile, and for backfills, which nobody waits for.
+
+    Args:
+        publication: name of the publication.
+        minutes: how long a run may take, from when it was queued.
+        mail: addresses.
+        notifiers: mappings with `notifier` and `arguments`.
+    """
+
+    def __init__(
+        self,
+        publication: str,
+        minutes: int,
+        mail: Sequence[str] = (),
+        notifiers: Sequence[Mapping[str, Any]] = (),
+    ) -> None:
+        super().__init__()
+        self.publication = publication
+        self.minutes = minutes
+        self.audience = Audience.received(mail, notifiers)
+
+    def notify(self, context: Context) -> None:
+        """Tells about the run of this context, which holds it as Airflow's REST interface writes it."""
+        from contexture_airflow.connections.settings import open_storage
+
+        given: Any = context
+        run: Mapping[str, Any] = given["dag_run"]
+        if run["state"] not in _UNDER_WAY or run["run_type"] == "backfill":
+            self.log.info("Nobody is alerted: the run is %s (%s)", run["state"], run["run_type"])
+            return
+        storage = open_storage()
+        tell(self._failure(run, storage), self.audience, storage, context, self.log)
+
+    def _failure(self, run: Mapping[str, Any], storage: Storage) -> Failure:
+        from contexture.monitoring.alerts import AlertKind, Failure, pending_sends
+
+        run_id = str(run["dag_run_id"])
+        return Failure(
+            publication=self.publication,
+            run_id=run_id,
+            task="",
+            at=datetime.now(UTC),
+            happened=f"the run was queued more than {self.minutes} min ago and is still {run['state']}",
+            next_step=_LATE_NEXT,
+            run_url=f"{airflow_address()}/dags/{run['dag_id']}/runs/{quote(run_id)}",
+            log_url="",
+            pending=pending_sends(storage, self.publication),
+            kind=AlertKind.LATE,
+        )
+
+
+class VerificationNotifier(BaseNotifier):
+    """Alerts the people of a publication that verifying its topics has failed for good.
+
+    For `on_failure_callback` of `VerifyReplicaOperator`. The runs of the publication are another thing: nothing is
+    noted of them.
+    """
+
+    def notify(self, context: Context) -> None:
+        """Tells about the failed task of this context."""
+        from contexture_airflow.alerts.delivery import Audience, tell
+        from contexture_airflow.connections.settings import open_storage
+        from contexture_airflow.steps.verify import chosen
+
+        given: Any = context
+        try:
+            publication, storage = chosen(given["task"].publication), open_storage()
+            failure = failure_of(publication.name, context, storage)
+            tell(failure, Audience.of(publication), storage, context, self.log)
+        except Exception:
+            # The task has failed already, and what is said about it must not hide why.
+            self.log.exception("The failure could not be told to anybody")

@@ -1,0 +1,1 @@
+"""Connections of Airflow: their types, hooks, and the settings that publications take from them."""

@@ -1,0 +1,140 @@
+"""Opens what the tasks work on: the home, and the clients of a publication's connections."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from airflow.sdk import BaseHook, Connection
+from airflow.sdk.exceptions import AirflowNotFoundException
+from airflow.sdk.log import mask_secret
+
+from contexture.errors import ConfigurationError
+from contexture.publications import Publication
+from contexture.sending.target import KafkaTarget, Report, Target, TargetFor
+from contexture.storage.archive import Interval
+from contexture.storage.home import Storage, home_uri
+
+if TYPE_CHECKING:
+    from airflow.providers.apache.kafka.hooks.base import KafkaBaseHook
+
+    from contexture.kafka import ClientSettings
+    from contexture.sources.http.connection import ConnectionFields
+    from contexture.sources.ngsi import BrokerConnection
+    from contexture.sources.sdmx.registry import RegistryConnection
+
+SourceKind = Literal["ngsi", "sdmx"]
+
+
+def connection(connection_id: str) -> Connection:
+    """The Airflow connection of that id.
+
+    Raises:
+        ConfigurationError: there is none.
+    """
+    try:
+        return BaseHook.get_connection(connection_id)
+    except AirflowNotFoundException as error:
+        raise ConfigurationError(
+            f"there is no Airflow connection {connection_id!r}",
+            next_step=f"add it under Admin, Connections, or set AIRFLOW_CONN_{connection_id.upper()}",
+            connection=connection_id,
+        ) from error
+
+
+def fields(connection_id: str) -> ConnectionFields:
+    """The fields of a connection, for who tests it; its secrets are covered in logs.
+
+    Raises:
+        ConfigurationError: there is none.
+    """
+    from contexture.sources.http.connection import ConnectionFields
+
+    found = connection(connection_id)
+    if found.password:
+        mask_secret(found.password)
+    return ConnectionFields(
+        host=found.host or "",
+        kind=found.conn_type or "",
+        scheme=found.schema or "",
+        port=found.port,
+        login=found.login or "",
+        password=found.password or "",
+        extra=found.extra_dejson,
+    )
+
+
+def source_connection(connection_id: str, kind: SourceKind = "ngsi") -> BrokerConnection | RegistryConnection:
+    """The context broker or structure registry behind a connection of type `http`.
+
+    Its fields are those of `contexture.sources.http.connection`, for a registry too.
+
+    Raises:
+        ConfigurationError: the connection is missing, or can not be used.
+    """
+    from contexture.sources.http.connection import broker_connection, secrets
+
+    given = fields(connection_id)
+    source: BrokerConnection | RegistryConnection
+    if kind == "sdmx":
+        from contexture.sources.sdmx.registry import registry_connection
+
+        source = registry_connection(connection_id, given)
+    else:
+        source = broker_connection(connection_id, given)
+    for value in secrets(source):
+        mask_secret(value)
+    return source
+
+
+def kafka_settings(connection_id: str) -> ClientSettings:
+    """The Kafka cluster behind a connection of type `kafka`, completed by the Kafka provider's hook.
+
+    Raises:
+        ConfigurationError: the connection is missing, or holds something that can not be used.
+    """
+    from airflow.providers.apache.kafka.hooks.base import KafkaBaseHook
+
+    from contexture.kafka import ClientSettings
+    from contexture.kafka.settings import secret_values
+
+    found = connection(connection_id)
+    extra = dict(found.extra_dejson)
+    named = extra.get("bootstrap.servers")
+    if isinstance(named, str) or not (named or found.host):
+        extra = _completed(connection_id, KafkaBaseHook(connection_id))
+    settings = ClientSettings.from_connection(
+        extra, host=found.host or "", port=found.port, login=found.login or "", password=found.password or ""
+    )
+    # What Java clients are told in one text is a secret as a whole too.
+    for value in (*settings.secrets(), *secret_values(extra)):
+        mask_secret(value)
+    return settings
+
+
+def _completed(connection_id: str, hook: KafkaBaseHook) -> dict[str, object]:
+    try:
+        extra: dict[str, object] = hook._build_config()  # type: ignore[no-untyped-call]  # the hook offers clients, not settings
+    except ValueError as error:
+        raise ConfigurationError(
+            f"the Kafka connection {connection_id!r} can not be used: {error}",
+            next_step="correct its extra: names of librdkafka, such as bootstrap.servers",
+            connection=connection_id,
+        ) from error
+    return extra
+
+
+def open_storage() -> Storage:
+    """The files below `CONTEXTURE_HOME`."""
+    return Storage(home_uri())
+
+
+def targets(report: Report) -> TargetFor:
+    """Opens the Kafka that a publication's connection names; what takes long is told to `report`.
+
+    The opener raises a ConfigurationError when the connection is missing or can not be used.
+    """
+
+    def open_target(publication: Publication, interval: Interval | None) -> Target:
+        return KafkaTarget(kafka_settings(publication.publish.connection), publication, interval, report)
+
+    return open_target

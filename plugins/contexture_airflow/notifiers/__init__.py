@@ -1,1 +1,0 @@
-"""What Airflow calls when something has happened that a person should know."""

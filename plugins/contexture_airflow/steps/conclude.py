@@ -1,0 +1,165 @@
+"""Ending a run: proof that everything is in Kafka, then state, archive and counts."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from pydantic import JsonValue
+
+from contexture.errors import ConfigurationError
+from contexture.publications import Publication
+from contexture.sending import LedgerEntry
+from contexture.sending.resume import start_of
+from contexture.sending.target import Report, Target, TargetFor
+from contexture.storage.conclusion import conclude, owe_full, was_overtaken
+from contexture.storage.delivery import DeadLettered, dead_letters_of
+from contexture.storage.home import Storage
+from contexture.storage.manifests import Manifest
+from contexture.storage.orders import staged_order, staged_publication
+from contexture.storage.outbox_reader import OutboxShardReader
+from contexture.storage.outboxes import Outboxes
+from contexture.storage.retention import expire
+from contexture.storage.state import State
+from contexture_airflow.metrics import count_concluded
+from contexture_airflow.run import Staged
+from contexture_airflow.steps.publish import check_cluster
+from contexture_airflow.steps.topic_watch import check_sent_topics
+
+
+def conclude_run(
+    storage: Storage, staged: Staged, target_for: TargetFor, report: Report, *, now: datetime
+) -> dict[str, JsonValue] | None:
+    """The counts of the concluded run; None when there is nothing to conclude (dry run, superseded).
+
+    Raises:
+        ConfigurationError: a shard is not completely in Kafka, whatever Airflow says about its task, or the connection
+            names another Kafka than the one that the run was for.
+    """
+    outboxes = Outboxes(storage, staged.publication)
+    manifest = outboxes.manifest(staged.outbox)
+    status = outboxes.status(staged.outbox).status
+    if status in {"rejected", "abandoned"}:
+        report(f"outbox {staged.outbox} is {status}: nothing to conclude")
+        return None
+    if status == "concluded":
+        return counts(manifest, dead_letters_of(storage, manifest))
+    publication = staged_publication(storage, manifest.publication, manifest.run)
+    target = target_for(publication, manifest.interval)
+    check_cluster(storage, manifest, target)
+    if not conclude_outbox(storage, manifest, publication, target, now=now, report=report):
+        report(f"a later outbox was sent before {staged.outbox}: abandoned, nothing is owed")
+        return None
+    found = dead_letters_of(storage, manifest)
+    if found.count:
+        report(f"{found.count} records can never be sent and are in {publication.dead_letter_topic}: see why there")
+    return counts(manifest, found)
+
+
+def conclude_outbox(
+    storage: Storage,
+    manifest: Manifest,
+    publication: Publication,
+    target: Target,
+    *,
+    now: datetime,
+    report: Report = lambda sentence: None,
+) -> bool:
+    """Concludes an outbox whose records are all in Kafka; False if superseded.
+
+    Where a topic was removed since the outbox was approved, a full run is required with it; a backfill is abandoned.
+
+    The first time on a day (UTC), what retention says is removed: that takes a look at everything that is kept.
+    """
+    dead_letters = _committed(storage, manifest, target)
+    if dead_letters is None:
+        reason = "a later outbox was sent before it"
+        Outboxes(storage, manifest.publication).move(manifest.outbox, "abandoned", reason=reason)
+        return False
+    check_sent_topics(storage, manifest, target, report)
+    if _may_have_undone(storage, manifest, publication):
+        reason = (
+            f"backfill {manifest.outbox} was sent beside other runs, and may have put earlier values on top of theirs"
+        )
+        owe_full(storage, manifest.publication, reason)
+    before = State(storage, manifest.publication).pointer().concluded_at
+    conclude(
+        storage,
+        manifest,
+        cluster=target.cluster(),
+        target=target.identity(),
+        dead_letters=dead_letters,
+        changes_owe_full=publication.resync.on_config_change == "full",
+        owed=staged_order(storage, manifest.publication, manifest.run).owed,
+        # A registry's own log says what was deleted; a broker has to be read whole.
+        detects_deletions=publication.source.kind == "ngsi" and publication.source.detect_deletions,
+    )
+    count_concluded(manifest, now, dead_letters.count)
+    if before is None or before.date() != now.date():
+        expire(storage, manifest.publication, archive_days=publication.retention.archive_days, now=now)
+    return True
+
+
+def counts(manifest: Manifest, dead_letters: DeadLettered) -> dict[str, JsonValue]:
+    """What the asset event tells about a run."""
+    return {
+        "outbox": manifest.outbox,
+        "sequence": manifest.sequence,
+        "mode": manifest.mode,
+        "read": manifest.read,
+        "accepted": manifest.accepted,
+        "unchanged": manifest.unchanged,
+        "quarantined": manifest.quarantined_entities,
+        "collisions": manifest.collisions,
+        "skipped_newer": manifest.skipped_newer,
+        "upserts": manifest.upserts,
+        "deletes": manifest.deletes,
+        "records": manifest.records,
+        "dead_letters": dead_letters.count,
+        "topics": manifest.topics,
+        "transactions": manifest.transactions,
+        "flush": manifest.flush,
+        "baseline": manifest.baseline,
+        "registry_transaction": max((part.id for shard in manifest.shards for part in shard.registry), default=None),
+    }
+
+
+def _may_have_undone(storage: Storage, manifest: Manifest, publication: Publication) -> bool:
+    """Whether a backfill was to leave newer values of a replica alone, and other runs sent some meanwhile."""
+    leaves_newer = manifest.mode == "backfill" and not (manifest.sends_outdated or manifest.topic_prefix)
+    return leaves_newer and publication.topics.keep == "latest" and was_overtaken(storage, manifest)
+
+
+def _committed(storage: Storage, manifest: Manifest, target: Target) -> DeadLettered | None:
+    """Sees that the ledger shows every record, or all that the registry did by them; None if something later is there.
+
+    The tasks' own states are no proof: a person may have marked one as success. Which records went to the dead-letter
+    topic stands in the ledger's rows, too.
+    """
+    dead_letters: dict[int, tuple[int, ...]] = {}
+    for shard in manifest.shards:
+        if not shard.records:
+            continue
+        entry = target.progress(shard.shard)
+        position = _position(OutboxShardReader(storage, manifest, shard.shard), entry)
+        if position is None:
+            return None
+        if entry is not None and entry.outbox == manifest.outbox and entry.dead_letters:
+            dead_letters[shard.shard] = entry.dead_letters
+        if position < shard.records:
+            raise ConfigurationError(
+                f"{position} of {shard.records} records of shard {shard.shard} are in Kafka",
+                next_step="clear the publish task of that shard, or start a new run: it finishes this outbox first",
+                outbox=manifest.outbox,
+                shard=shard.shard,
+            )
+    return DeadLettered(shards=dead_letters)
+
+
+def _position(reader: OutboxShardReader, entry: LedgerEntry | None) -> int | None:
+    """Up to where a shard is in Kafka, whoever sent it; None if a later outbox stands in the ledger."""
+    if entry is None or entry.outbox == reader.outbox_id:
+        return entry.position if entry else 0
+    if reader.registry and entry.source_place is not None:
+        start = start_of(reader, entry)
+        return None if start.superseded else start.position
+    return None if entry.sequence > reader.sequence else 0

@@ -1,0 +1,211 @@
+"""The gate between preparing and sending: nothing below it is sent without a good verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from contexture.errors import ConfigurationError, DefectError, RejectedError, RetriableError
+from contexture.monitoring.alerts import AlertKind
+from contexture.publications import Publication
+from contexture.sending.target import Report, Target, TargetFor
+from contexture.storage.home import Storage
+from contexture.storage.manifests import Manifest, Verdict
+from contexture.storage.orders import staged_order, staged_publication
+from contexture.storage.outbox_reader import topic_counts
+from contexture.storage.outboxes import Outboxes
+from contexture.storage.publication_store import PublicationFolder
+from contexture.storage.state import State
+from contexture_airflow.run import Staged
+from contexture_airflow.steps.topic_watch import record_topics
+
+_PREVIEWED_TOPICS = 20
+_MISSING_SHOWN = 20
+_REPLAYED_FROM = {
+    "archive": "the archive: what was sent then",
+    "source": "what the source keeps of that time",
+    None: "what was prepared by an earlier version",
+}
+_REVIEW = "see the data quality report; correct the source or the publication's quality section, then start a new run"
+_EMPTY_REGISTRY = (
+    "see that source.select names agencies and structures as the registry has them, and that the connection's user may "
+    "see them, then start a new run; if there may be none, set quality.minimum_entities to 0"
+)
+_EMPTY_SOURCE = (
+    "a broker answers so for a service that doesn't exist, too: see that source.service, service_path and types are "
+    "spelt as the broker has them (contexture check shows what it answers), and start a new run; if the source may be "
+    "empty, set quality.minimum_entities to 0"
+)
+
+
+def judge(storage: Storage, staged: Staged, *, dry_run: bool, target_for: TargetFor, report: Report) -> list[int]:
+    """The shards to send, after approving the outbox; none after a dry run, whose outbox is rejected.
+
+    Raises:
+        RejectedError: a critical expectation failed. The outbox is rejected; none of it will ever be sent.
+        ConfigurationError: the outbox is at its end already, or its topics can not be made.
+    """
+    outboxes = Outboxes(storage, staged.publication)
+    manifest = outboxes.manifest(staged.outbox)
+    _check_open(outboxes, manifest)
+    publication = staged_publication(storage, manifest.publication, manifest.run)
+    _check_verdict(outboxes, manifest, _verdict(storage, manifest), _next_step(manifest, publication), report)
+    topics = topic_counts(storage, manifest)
+    if manifest.collisions:
+        report(f"{manifest.collisions} events have the topic of another identity: the report shows which")
+    for sentence in replay_story(manifest, publication):
+        report(sentence)
+    if manifest.transcoded:
+        report(f"{manifest.transcoded} structures were converted: the report shows what was lost")
+    if dry_run:
+        _preview(manifest, topics, report)
+        outboxes.move(manifest.outbox, "rejected", reason="dry run")
+        return []
+    target = target_for(publication, manifest.interval)
+    if manifest.baseline:
+        report("baseline: what the registry holds becomes state, and nothing is sent until it changes")
+        _begin_log(storage, manifest, target)
+    target.ensure_topics(topics)
+    record_topics(storage, manifest, publication, target, topics, report)
+    _claim(outboxes, manifest, topics, target, report)
+    _warn_of_ledger(target, report)
+    outboxes.move(manifest.outbox, "approved", reason="every critical expectation holds")
+    report(f"approved: {manifest.records} records for {len(topics)} topics")
+    return [shard.shard for shard in manifest.shards if shard.records]
+
+
+def _begin_log(storage: Storage, manifest: Manifest, target: Target) -> None:
+    """Lets an instance that has told nothing begin where the others are, if there are any.
+
+    Began it later, what lies between would be told by nobody: the others leave out what is below its transactions.
+    Where the run knew how far they were, its pull has seen that nothing of what lies between is selected.
+    """
+    if not (manifest.watermark or "").isdecimal():
+        return
+    newest = int(manifest.watermark or 0)
+    told = target.begin_log(manifest, newest)
+    seen_from = staged_order(storage, manifest.publication, manifest.run).told
+    if told < newest and (seen_from is None or told < seen_from):
+        raise RetriableError(
+            f"another instance has told what this registry did up to transaction {told}, and the registry is at "
+            f"{newest}: an instance that begins now would leave out what lies between",
+            next_step="wait until the other instance has told it and start a new run; where no other one runs any "
+            "more, or what lies between is not selected, start a run in mode full",
+            outbox=manifest.outbox,
+        )
+
+
+def replay_story(manifest: Manifest, publication: Publication) -> Iterator[str]:
+    """What a person should know of a backfill before it is sent; nothing for normal runs."""
+    if manifest.mode != "backfill":
+        return
+    yield f"sent again from {_REPLAYED_FROM[manifest.replayed_from]}"
+    if manifest.topic_prefix:
+        yield f"to topics that begin with {manifest.topic_prefix}"
+    for missing in manifest.missing[:_MISSING_SHOWN]:
+        yield f"missing, and not made up: {missing}"
+    if len(manifest.missing) > _MISSING_SHOWN:
+        yield f"and {len(manifest.missing) - _MISSING_SHOWN} more are missing"
+    if manifest.skipped_newer:
+        yield f"{manifest.skipped_newer} records are left out, because the target holds something newer"
+    if publication.topics.keep == "latest" and manifest.sends_outdated and not manifest.topic_prefix:
+        yield "old values come to lie on top of newer ones on compacted topics, as replay_outdated: send asks for"
+
+
+def _claim(outboxes: Outboxes, manifest: Manifest, topics: Collection[str], target: Target, report: Report) -> None:
+    why = _why_all_shards(outboxes, manifest)
+    if why:
+        report(f"the senders of all shards are fenced before anything is sent: {why}")
+    if target.claim(manifest, clears=topics if why else None):
+        return
+    outboxes.move(manifest.outbox, "abandoned", reason="a later outbox was sent before it")
+    raise ConfigurationError(
+        f"outbox {manifest.outbox} came too late: a later one was sent already",
+        next_step="nothing, if another instance publishes this too; else start a new run",
+        outbox=manifest.outbox,
+        alert=AlertKind.OVERTAKEN,
+    )
+
+
+def _why_all_shards(outboxes: Outboxes, manifest: Manifest) -> str:
+    """Why a live sender of an earlier outbox could write a key that another shard sends now; "" where none could.
+
+    A key has one shard while their number stays: its own sending fences every earlier sender of it.
+    """
+    if outboxes.abandoned():
+        return "an outbox was abandoned, and a sender of it may be alive"
+    last = State(outboxes.storage, manifest.publication).pointer().outbox
+    if last is None:
+        return ""
+    try:
+        shards = len(outboxes.manifest(last).shards)
+    except (ConfigurationError, DefectError):
+        return f"nothing says how many shards outbox {last} had"
+    return "" if shards == len(manifest.shards) else f"there were {shards} shards, and are {len(manifest.shards)} now"
+
+
+def _warn_of_ledger(target: Target, report: Report) -> None:
+    copies = target.ledger_copies()
+    if copies is not None and copies.weakness:
+        report(f"warning: {copies.weakness}: a broker that fails may leave it behind the topics. Next: {copies.remedy}")
+
+
+def _check_open(outboxes: Outboxes, manifest: Manifest) -> None:
+    status = outboxes.status(manifest.outbox).status
+    if status not in {"prepared", "approved"}:
+        raise ConfigurationError(
+            f"outbox {manifest.outbox} is {status} already, and that is final",
+            next_step="start a new run, or clear this one from settle on, so that the source is read anew",
+            outbox=manifest.outbox,
+        )
+
+
+def _verdict(storage: Storage, manifest: Manifest) -> Verdict:
+    path = PublicationFolder(manifest.publication).verdict(manifest.outbox)
+    try:
+        return Verdict.from_file(storage, path)
+    except FileNotFoundError as error:
+        raise DefectError(
+            f"outbox {manifest.outbox} has no verdict", next_step="clear stage, then report this", path=path
+        ) from error
+
+
+def _next_step(manifest: Manifest, publication: Publication) -> str:
+    """What to do about a failed expectation."""
+    if manifest.source_count or manifest.read:
+        return _REVIEW
+    return _EMPTY_REGISTRY if publication.source.kind == "sdmx" else _EMPTY_SOURCE
+
+
+def _check_verdict(outboxes: Outboxes, manifest: Manifest, verdict: Verdict, next_step: str, report: Report) -> None:
+    for failed in verdict.failures:
+        report(f"{failed.severity}: {failed.description} ({failed.observed})")
+    if verdict.approved:
+        return
+    critical = [failed for failed in verdict.failures if failed.severity == "critical"]
+    reasons = "; ".join(f"{failed.name}: {failed.description}, found {failed.observed}" for failed in critical)
+    outboxes.move(manifest.outbox, "rejected", reason=f"critical expectations failed: {reasons}")
+    raise RejectedError(
+        f"{_counted(len(critical))} failed, so nothing is sent: {reasons}",
+        next_step=next_step,
+        publication=manifest.publication,
+        outbox=manifest.outbox,
+        alert=AlertKind.CRITICAL_EXPECTATION,
+    )
+
+
+def _counted(critical: int) -> str:
+    return "1 critical expectation" if critical == 1 else f"{critical} critical expectations"
+
+
+def _preview(manifest: Manifest, topics: dict[str, int], report: Report) -> None:
+    if manifest.baseline:
+        report(f"dry run: {manifest.source_count} structures would be noted, and nothing sent: it is the first run")
+        return
+    report(f"dry run: {manifest.records} records would go to {len(topics)} topics")
+    for topic, records in list(topics.items())[:_PREVIEWED_TOPICS]:
+        report(f"  {topic}: {records}")
+    if len(topics) > _PREVIEWED_TOPICS:
+        report(
+            f"  and {len(topics) - _PREVIEWED_TOPICS} more topics: contexture outbox show {manifest.outbox} --json "
+            "lists them"
+        )

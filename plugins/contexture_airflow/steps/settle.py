@@ -1,0 +1,109 @@
+"""Finishing what earlier runs left, before anything new is read."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from contexture.monitoring import Journal
+from contexture.publications import Publication
+from contexture.sending.target import Report, TargetFor
+from contexture.storage.conclusion import owe_full
+from contexture.storage.home import Storage
+from contexture.storage.manifests import Manifest
+from contexture.storage.orders import staged_publication
+from contexture.storage.outbox_reader import topic_counts
+from contexture.storage.outboxes import Outboxes
+from contexture.storage.state import State
+from contexture_airflow.metrics import count_pending
+from contexture_airflow.run import RunPlan, RunRequest
+from contexture_airflow.run_events import NOWHERE, ShardNotes, note_plan, tell_started
+from contexture_airflow.steps.conclude import conclude_outbox
+from contexture_airflow.steps.plan_run import plan_run
+from contexture_airflow.steps.publish import attempts_of, belongs_elsewhere, check_ledger, send_shard
+from contexture_airflow.steps.topic_watch import check_topics
+
+
+def settle(
+    storage: Storage,
+    publication: Publication,
+    request: RunRequest,
+    target_for: TargetFor,
+    report: Report,
+    journal: Journal = NOWHERE,
+) -> RunPlan:
+    """Finishes approved outboxes, rejects those whose gate never ran, and plans the run.
+
+    Backfills run beside normal runs, so each looks only at what is its own: a backfill at its interval.
+
+    Raises:
+        SendLaterError: the next attempt to send one is due long from now.
+        ContextureError: an approved outbox can not be sent. It stays in the way on purpose.
+    """
+    settled = _finish_leftovers(storage, publication, request, target_for, report, journal)
+    target = target_for(publication, request.interval)
+    if request.interval is None:
+        check_ledger(storage, publication.name, target)
+        check_topics(storage, publication, target, report)
+    plan = plan_run(storage, publication, request, target)
+    report(f"{plan.mode} run {plan.sequence}: {plan.why}")
+    note_plan(journal, publication, request.run_id, plan, target.settings_shown())
+    tell_started(journal, publication, request, plan, State(storage, publication.name).pointer().fingerprint)
+    return plan.model_copy(update={"settled": settled})
+
+
+def _finish_leftovers(
+    storage: Storage,
+    publication: Publication,
+    request: RunRequest,
+    target_for: TargetFor,
+    report: Report,
+    journal: Journal,
+) -> tuple[str, ...]:
+    outboxes = Outboxes(storage, publication.name)
+    finished: list[str] = []
+    pending = outboxes.pending()
+    count_pending(publication.name, len(pending))
+    for status in pending:
+        manifest = outboxes.manifest(status.outbox)
+        if manifest.interval != request.interval:
+            continue
+        if status.status == "prepared":
+            outboxes.move(status.outbox, "rejected", reason="its run ended before the quality gate")
+            report(f"outbox {status.outbox} was prepared and never judged: rejected")
+        else:
+            report(f"outbox {status.outbox} was approved and not concluded: finishing it first")
+            _finish(storage, manifest, target_for, report, journal)
+            finished.append(status.outbox)
+    return tuple(finished)
+
+
+def _finish(storage: Storage, manifest: Manifest, target_for: TargetFor, report: Report, journal: Journal) -> None:
+    publication = staged_publication(storage, manifest.publication, manifest.run)
+    target = target_for(publication, manifest.interval)
+    outboxes = Outboxes(storage, manifest.publication)
+    shards = [shard.shard for shard in manifest.shards if shard.records]
+    notes = {shard: ShardNotes(journal, manifest, shard) for shard in shards or [0]}
+    attempts = {
+        shard: attempts_of(outboxes, manifest.outbox, shard, publication, report=report, noted=noted.attempt)
+        for shard, noted in notes.items()
+    }
+    # Brokers that are away are noticed here first: it counts as an attempt of the first shard.
+    first = attempts[min(attempts)]
+    first.wait_rest()
+    if first.until_answered(lambda: belongs_elsewhere(storage, manifest, target)):
+        _abandon(storage, manifest, report)
+        return
+    if manifest.interval is None:
+        first.until_answered(lambda: check_ledger(storage, manifest.publication, target))
+    first.until_answered(lambda: target.ensure_topics(topic_counts(storage, manifest)))
+    for shard in shards:
+        send_shard(storage, manifest, shard, target, attempts[shard], notes[shard])
+    conclude_outbox(storage, manifest, publication, target, now=datetime.now(UTC), report=report)
+
+
+def _abandon(storage: Storage, manifest: Manifest, report: Report) -> None:
+    # What it was compared with is the content of the other cluster; on this one it would look complete and not be.
+    reason = "the connection names another Kafka cluster now"
+    owe_full(storage, manifest.publication, f"outbox {manifest.outbox} was abandoned: {reason}")
+    Outboxes(storage, manifest.publication).move(manifest.outbox, "abandoned", reason=reason)
+    report(f"outbox {manifest.outbox} is abandoned, and this run is full: {reason}")

@@ -1,0 +1,123 @@
+"""A run whose source has shrunk beyond its limit: the question to a person, and the decision."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any, Final
+from uuid import uuid4
+
+from contexture.errors import ConfigurationError
+from contexture.monitoring import Journal
+from contexture.monitoring.alerts import AlertKind
+from contexture.monitoring.rows import InterventionRow
+from contexture.publications import Publication
+from contexture.storage.home import Storage
+from contexture.storage.manifests import Document
+from contexture.storage.publication_store import PublicationFolder
+from contexture.storage.shrink_report import Vanishing, kept_vanishing
+
+APPROVE: Final = "Approve"
+REJECT: Final = "Reject"
+ACTION: Final = "answer about shrinking"
+
+_SHOWN: Final = 30
+_LONGEST: Final = 150
+
+
+class ShrinkDecision(Document):
+    """What was decided: `who` is the user as Airflow knows them; None where nobody answered in time."""
+
+    approved: bool
+    who: str | None
+    reason: str
+
+    @classmethod
+    def of_event(cls, event: Mapping[str, Any]) -> ShrinkDecision:
+        """From what Airflow resumes a waiting task with."""
+        user = event.get("responded_by_user") or {}
+        name = str(user.get("name") or user.get("id") or "") or None
+        reason = str((event.get("params_input") or {}).get("reason") or "").strip()
+        # Whatever is not plainly an approval by somebody deletes nothing.
+        approved = "error" not in event and list(event.get("chosen_options") or []) == [APPROVE] and name is not None
+        return cls(approved=approved, who=name, reason=reason or "no reason was given")
+
+    @property
+    def told(self) -> str:
+        """It as a clause."""
+        if self.who is None:
+            return "nobody answered in time whether they may be deleted"
+        verdict = "approved" if self.approved else "rejected"
+        return f"{self.who} {verdict} that they are deleted ({self.reason})"
+
+
+def asked_about(storage: Storage, publication: Publication, run: str, error: ConfigurationError) -> Vanishing | None:
+    """What a person is asked about when a run has failed so; None where nobody is to be asked."""
+    if publication.source.shrink_limit.beyond != "ask" or "vanishing" not in error.context:
+        return None
+    return kept_vanishing(storage, publication.name, run)
+
+
+def question(publication: Publication, vanishing: Vanishing) -> str:
+    """What would be deleted, in Markdown: identities stand in a block of code, where nothing of them is markup."""
+    shown = vanishing.identities[:_SHOWN]
+    lines = [
+        f"**{vanishing.count}** of the {vanishing.held} identities that publication `{publication.name}` has sent are "
+        f"gone from the source, and {vanishing.limit} may go in one run. The first of them:",
+        "",
+        *(f"    {harmless(each)}" for each in shown),
+        "",
+        f"*{APPROVE}*: tombstones are sent for all {vanishing.count}, and the run goes on with what it has read. "
+        f"*{REJECT}*, or no answer within {publication.source.shrink_limit.answer_hours} hours: nothing is sent, and "
+        "the run fails. See first whether the source is whole.",
+    ]
+    return "\n".join(lines)
+
+
+def decision_of(storage: Storage, publication: str, run: str) -> ShrinkDecision | None:
+    """What was decided about a run; None where nothing was."""
+    try:
+        return ShrinkDecision.model_validate_json(storage.read(PublicationFolder(publication).shrink_decision(run)))
+    except FileNotFoundError:
+        return None
+
+
+def decide(
+    storage: Storage, journal: Journal, publication: str, run: str, run_id: str, decision: ShrinkDecision
+) -> None:
+    """Keeps a decision: beside the run's orders, so that a retry does not ask again, and among the interventions.
+
+    Raises:
+        ConfigurationError: the run may not go on.
+    """
+    if decision.who is not None:
+        journal.note(lambda store: store.intervened(_row(publication, run_id, decision)))
+    if not decision.approved:
+        raise ConfigurationError(
+            f"more is gone from the source than may vanish in one run, and {decision.told}",
+            next_step="see whether the source is whole; if they are really gone, start a new run and approve it, or "
+            "start it with confirm_shrink",
+            publication=publication,
+            alert=AlertKind.SHRINK_GUARD,
+        )
+    storage.write(PublicationFolder(publication).shrink_decision(run), decision.to_json())
+
+
+def _row(publication: str, run_id: str, decision: ShrinkDecision) -> InterventionRow:
+    return InterventionRow(
+        id=uuid4().hex,
+        publication=publication,
+        at=datetime.now(UTC),
+        who=str(decision.who),
+        action=ACTION,
+        subject="",
+        reason=decision.reason,
+        outcome="approved: the run goes on" if decision.approved else "rejected: nothing was sent",
+        run_id=run_id,
+    )
+
+
+def harmless(identity: str) -> str:
+    """An identity on one line, and not too long: it comes from anybody."""
+    text = identity if len(identity) <= _LONGEST else f"{identity[:_LONGEST]}…"
+    return "".join(each if each.isprintable() else f"\\u{ord(each):04x}" for each in text)

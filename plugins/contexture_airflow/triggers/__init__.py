@@ -1,1 +1,0 @@
-"""What the triggerer runs for Contexture."""

@@ -1,0 +1,409 @@
+"""The actions of the page: what each asks before it is done, and doing it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Annotated, Final, Protocol
+
+from fastapi import APIRouter, Depends, HTTPException, Request
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+
+from contexture.errors import ConfigurationError, ContextureError, DefectError
+from contexture.monitoring.rows import RunRow
+from contexture.operations.actions import interventions
+from contexture.operations.actions.interventions import dag_of
+from contexture.operations.status.quarantine import HeldBack, held_back
+from contexture.operations.status.sources import Sources
+from contexture.storage.delivery import AttemptLog
+from contexture.storage.home import Storage
+from contexture.storage.outboxes import Outboxes, is_of_backfill
+from contexture.storage.shrink_report import Vanishing, kept_vanishing
+from contexture_airflow.settings import VERIFY_DAG
+from contexture_airflow.web.airflow_api import AirflowApi, AlreadyStartedError, RefusedError
+from contexture_airflow.web.forms import EMPTY, FORM_FIELD, TOKEN_FIELD, Form, is_token, new_form, read_form, token_for
+from contexture_airflow.web.reader import Reader, Reading
+from contexture_airflow.web.rendering import render
+
+
+class Dags(interventions.Dags, Protocol):
+    """Airflow, as far as the page acts on it."""
+
+    def pause(self, dag_id: str, paused: bool, reason: str) -> None:
+        """Suspends a DAG or resumes it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a person wants done, and with what.
+
+    Attributes:
+        subject: an outbox; empty where the action is about the publication.
+        who: the user, as Airflow calls them.
+        is_suspended: whether runs that are started wait, because the publication's DAG is paused.
+    """
+
+    dags: Dags
+    storage: Storage
+    publication: str
+    subject: str
+    who: str
+    form: Form
+    is_suspended: bool = False
+
+    @property
+    def outboxes(self) -> Outboxes:
+        """The outboxes of the publication."""
+        return Outboxes(self.storage, self.publication)
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What came of it, and the run that was started."""
+
+    outcome: str
+    run_id: str | None = None
+
+    @classmethod
+    def by_run(cls, asked: Asked, outcome: str, run_id: str) -> Done:
+        """By a run of the publication; while that is suspended, Airflow lets the run wait."""
+        waits = "; the publication is suspended, and the run waits until somebody resumes it"
+        return cls(outcome + (waits if asked.is_suspended else ""), run_id)
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """Something that can be done.
+
+    Attributes:
+        title: what it is called.
+        meaning: what will happen, before a person confirms it.
+        perform: does it; raises a ContextureError when it can't be done.
+        while_suspended: what else is to be known while the publication is suspended.
+        of_outbox: it is about one outbox.
+        needs_file: nothing comes of it without a good publication file.
+        is_grave: it deletes, or gives up.
+    """
+
+    title: str
+    meaning: str
+    perform: Callable[[Asked], Done]
+    while_suspended: str = ""
+    of_outbox: bool = False
+    needs_file: bool = True
+    is_grave: bool = False
+
+
+def _run(asked: Asked) -> Done:
+    params = {"dry_run": True} if asked.form.one("dry_run") else {}
+    run = interventions.run_now(asked.dags, asked.publication, asked.form.reason, **params)
+    return Done.by_run(asked, "a dry run was started" if params else "a run was started", run)
+
+
+def _resynchronise(asked: Asked) -> Done:
+    if asked.is_suspended:
+        raise ConfigurationError("the publication is suspended, and would be left out", next_step="resume it first")
+    started = interventions.resynchronise(asked.dags, [asked.publication], mode="full", reason=asked.form.reason)
+    if started.paused:
+        return Done("it is suspended and was left out: resume it, and ask again")
+    # The run that was started is one of another DAG, whose id leads nowhere here.
+    return Done(f"a full run is being started by run {started.run} of {interventions.RESYNCHRONISE}")
+
+
+def _suspend(asked: Asked) -> Done:
+    asked.dags.pause(dag_of(asked.publication), True, asked.form.reason)
+    return Done("its DAG is paused: no run begins, and one that is on its way stands still when its running tasks end")
+
+
+def _resume(asked: Asked) -> Done:
+    asked.dags.pause(dag_of(asked.publication), False, asked.form.reason)
+    return Done("its DAG is no longer paused")
+
+
+def _retry_outbox(asked: Asked) -> Done:
+    failed = interventions.forget_failed_sends(asked.outboxes, asked.subject)
+    forgotten = "1 failed send is forgotten" if failed == 1 else f"{failed} failed sends are forgotten"
+    if is_of_backfill(asked.outboxes, asked.subject):
+        then = "clear the publish task of its backfill, which alone sends it"
+        return Done(f"{forgotten}; now {then}")
+    run = interventions.run_now(asked.dags, asked.publication, asked.form.reason)
+    return Done.by_run(asked, f"{forgotten}, and a run was started that sends it first", run)
+
+
+def _abandon(asked: Asked) -> Done:
+    said = f"{asked.form.reason} ({asked.who})"
+    moved, owes = interventions.abandon(asked.outboxes, asked.subject, said)
+    return Done(f"outbox {moved.outbox} is abandoned; " + ("the next run is full" if owes else "nothing else is owed"))
+
+
+def _retry_quarantine(asked: Asked) -> Done:
+    rules = asked.form.many("rule")
+    order = interventions.retry_order(asked.storage, asked.publication, asked.subject, rules, asked.form.reason)
+    run = asked.dags.trigger(order.dag, order.conf)
+    events = "1 quarantined event" if order.events == 1 else f"{order.events} quarantined events"
+    return Done.by_run(asked, f"a run was started that tries {events} again", run)
+
+
+def _confirm_shrink(asked: Asked) -> Done:
+    run = interventions.run_now(asked.dags, asked.publication, asked.form.reason, confirm_shrink=True)
+    return Done.by_run(asked, "a run was started that may delete more than source.shrink_limit allows", run)
+
+
+def _verify(asked: Asked) -> Done:
+    interventions.refuse_paused(asked.dags, VERIFY_DAG)
+    run = asked.dags.trigger(VERIFY_DAG, {"publications": [asked.publication], "reason": asked.form.reason})
+    return Done(f"run {run} of {VERIFY_DAG} was started")
+
+
+_WAITS: Final = "The publication is suspended: the run waits until somebody resumes it."
+
+ACTIONS: Final[Mapping[str, Action]] = {
+    "run": Action(
+        "Run now",
+        "A run of the publication begins, in the mode that its file says. What waits to be sent is sent first.",
+        _run,
+        while_suspended=_WAITS,
+    ),
+    "resynchronise": Action(
+        "Resynchronise in full",
+        "Everything the source holds is read and sent again, and what it no longer holds is deleted from the topics.",
+        _resynchronise,
+        while_suspended="The publication is suspended, and would be left out: resume it first.",
+    ),
+    "suspend": Action(
+        "Suspend",
+        "No further run begins until somebody resumes the publication. Of a run that is on its way, the tasks that run "
+        "now go on to their end, and the rest stands still until then.",
+        _suspend,
+        needs_file=False,
+    ),
+    "resume": Action(
+        "Resume",
+        "Runs begin again by the publication's schedule, the latest that was missed at once. A run that stood still, "
+        "or was started meanwhile, goes on first.",
+        _resume,
+        needs_file=False,
+    ),
+    "retry-outbox": Action(
+        "Send the outbox again",
+        "The failed sends of the outbox are forgotten, and a run begins that sends the rest of it at once, from where "
+        "the ledger stands, with all its attempts. For an outbox of a backfill no run begins: its own run alone sends "
+        "it, when somebody clears its publish task.",
+        _retry_outbox,
+        while_suspended=_WAITS,
+        of_outbox=True,
+    ),
+    "abandon-outbox": Action(
+        "Abandon the outbox",
+        "The rest of the outbox is never sent, but for what a task is sending at this moment. What is in Kafka already "
+        "stays there, and the publication's next run is a full one, unless it is an outbox of a backfill.",
+        _abandon,
+        of_outbox=True,
+        needs_file=False,
+        is_grave=True,
+    ),
+    "retry-quarantine": Action(
+        "Try quarantined events again",
+        "A run begins that tries what the rules held back, instead of reading the source. What passes now is "
+        "published, unless the target holds something newer; what is refused again stays, with its new reason.",
+        _retry_quarantine,
+        while_suspended=_WAITS,
+        of_outbox=True,
+    ),
+    "confirm-shrink": Action(
+        "Confirm that much is gone",
+        "A run begins that may delete more than source.shrink_limit allows. It reads the source again: what it then "
+        "misses for the second time is deleted from the topics.",
+        _confirm_shrink,
+        while_suspended=_WAITS,
+        is_grave=True,
+    ),
+    "verify": Action(
+        "Verify the replica",
+        "The topics are read back and compared with what the target should hold. Nothing is changed.",
+        _verify,
+    ),
+}
+"""Actions by the name in their addresses."""
+
+
+CONFIRM_SHRINK: Final = "confirm-shrink"
+_LOOKED_AT: Final = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What stands beside the form.
+
+    Attributes:
+        facts: names and values.
+        held: what the rules hold back, with a choice of rules.
+        vanishing: what would be deleted.
+    """
+
+    facts: tuple[tuple[str, str], ...] = ()
+    held: HeldBack | None = None
+    vanishing: Vanishing | None = None
+
+
+def shown_before(sources: Sources, name: str, action: str, outbox: str) -> Shown:
+    """What belongs to an action; nothing for most.
+
+    Raises:
+        ConfigurationError: there is no such outbox.
+        RetriableError: the storage did not answer.
+    """
+    if action == CONFIRM_SHRINK:
+        return Shown(vanishing=vanishing_of_latest(sources, name))
+    if not outbox:
+        return Shown()
+    status = Outboxes(sources.storage, name).status(_one_step(outbox))
+    if action == "retry-quarantine":
+        return Shown(held=held_back(sources.storage, name, status))
+    sends = AttemptLog(sources.storage, name).of_outbox(outbox)
+    failed = ", ".join(f"shard {each.shard}: {each.told()}" for each in sends)
+    stands = f"{status.status}, {status.steps[-1].reason}"
+    told = _of_manifest(Outboxes(sources.storage, name), outbox)
+    return Shown(facts=(("Outbox", outbox), ("Stands", stands), *told, ("Failed sends", failed or "none")))
+
+
+def _of_manifest(outboxes: Outboxes, outbox: str) -> tuple[tuple[str, str], ...]:
+    try:
+        manifest = outboxes.manifest(outbox)
+    except DefectError:
+        # To be abandoned is the way out of a damaged outbox.
+        return (("Records", "not known: its manifest can not be read"),)
+    records = f"{manifest.records:,} for {manifest.topics:,} topics, {manifest.deletes:,} of them tombstones"
+    return (("Mode", manifest.mode), ("Records", records))
+
+
+def vanishing_of_latest(sources: Sources, name: str) -> Vanishing | None:
+    """What the last run that has ended would have deleted, had the guard let it; backfills delete nothing."""
+    runs: Sequence[RunRow] = sources.tables.ask(lambda history: history.runs(name, limit=_LOOKED_AT), ())
+    ended = (each for each in runs if each.state != "running" and not each.is_backfill)
+    latest = next(ended, None)
+    return kept_vanishing(sources.storage, name, latest.run) if latest else None
+
+
+def _one_step(outbox: str) -> str:
+    # It becomes part of a path.
+    if not outbox.isalnum():
+        raise ConfigurationError("there is no such outbox", next_step="choose one of the publication's page")
+    return outbox
+
+
+router = APIRouter(default_response_class=HTMLResponse)
+log = logging.getLogger(__name__)
+
+STALE: Final = "this form was shown too long ago, or to somebody else: look at it again, and confirm it"
+NOTHING_HELD_UP: Final = "no deletions are held up that could be confirmed"
+Filled = Annotated[Form, Depends(read_form)]
+
+
+@router.get("/publications/{name}/actions/{action}")
+def show_action(request: Request, reader: Reading, name: str, action: str, outbox: str = "") -> str:
+    """What an action means, with its form."""
+    found = _action(action, outbox)
+    reader.actor(name)
+    return _confirmation(request, reader, name, action, found, outbox)
+
+
+@router.post("/publications/{name}/actions/{action}")
+async def perform_action(request: Request, reader: Reading, form: Filled, name: str, action: str) -> Response:
+    """Does it, and leads back to the publication."""
+    loop, outbox = asyncio.get_running_loop(), form.one("outbox")
+    found = _action(action, outbox)
+    # Beside the loop, in threads of their own: Airflow's application answers within it while we wait.
+    api = AirflowApi(request, loop, form.one(FORM_FIELD))
+    return await asyncio.to_thread(_perform, request, api, reader, form, (name, action, found))
+
+
+def _perform(request: Request, api: AirflowApi, reader: Reader, form: Form, what: tuple[str, str, Action]) -> Response:
+    name, key, action = what
+    reader.actor(name)
+    outbox = form.one("outbox")
+    suspended = bool(reader.sources.dags[name].paused)
+    asked = Asked(api, reader.sources.storage, name, outbox, reader.who, form, suspended)
+    try:
+        _check(request, reader, name, key, form)
+        _check_file(reader, name, action)
+        done = action.perform(asked)
+    except AlreadyStartedError:
+        # Pressed twice: what the first one did is kept, and the second did nothing.
+        return RedirectResponse(reader.places.publication(name, done=key), 303)
+    except ContextureError as error:
+        status = 403 if isinstance(error, RefusedError) else 409
+        page = _confirmation(request, reader, name, key, action, outbox, str(error), form)
+        return HTMLResponse(page, status)
+    log.info("%r did %s on %s %s: %r", reader.who, key, name, outbox, form.reason)
+    reader.note(name, action.title, outbox, form.reason, done.outcome, done.run_id)
+    return RedirectResponse(reader.places.publication(name, done=key), 303)
+
+
+def _check(request: Request, reader: Reader, name: str, key: str, form: Form) -> None:
+    what = _what(reader, name, key, form.one("outbox"), form.one(FORM_FIELD))
+    if not is_token(request, reader.who, what, form.one(TOKEN_FIELD)):
+        raise ConfigurationError(STALE, next_step="confirm it again")
+    if key == CONFIRM_SHRINK and vanishing_of_latest(reader.sources, name) is None:
+        raise ConfigurationError(NOTHING_HELD_UP, next_step="see in the latest run what has happened")
+    if not form.reason:
+        raise ConfigurationError("no reason is given", next_step="say why: it is kept for whoever asks later")
+
+
+def _check_file(reader: Reader, name: str, action: Action) -> None:
+    if action.needs_file and name not in reader.sources.publications:
+        raise ConfigurationError(
+            "there is no good publication file of this name, so nothing would come of it",
+            next_step="see what is wrong with its file: contexture check",
+        )
+
+
+def _confirmation(
+    request: Request,
+    reader: Reader,
+    name: str,
+    key: str,
+    action: Action,
+    outbox: str,
+    problem: str = "",
+    filled: Form = EMPTY,
+) -> str:
+    try:
+        shown = shown_before(reader.sources, name, key, outbox)
+    except ConfigurationError as error:
+        raise HTTPException(404, str(error)) from error
+    form = new_form()
+    # What was ticked stays so: a form that comes back must not ask for something else.
+    return render(
+        "confirm",
+        reader.places,
+        name=name,
+        key=key,
+        action=action,
+        outbox=outbox,
+        form=form,
+        token=token_for(request, reader.who, _what(reader, name, key, outbox, form)),
+        suspended=reader.sources.dags[name].paused,
+        shown=shown,
+        problem=problem,
+        reason=filled.reason,
+        ticked=frozenset(filled.many("rule")),
+        dry_run=bool(filled.one("dry_run")),
+    )
+
+
+def _action(key: str, outbox: str) -> Action:
+    found = ACTIONS.get(key)
+    if found is None or found.of_outbox != bool(outbox):
+        raise HTTPException(404, "there is no such action")
+    return found
+
+
+def _what(reader: Reader, name: str, key: str, outbox: str, form: str) -> str:
+    """What a form is about. Whoever confirms deletions confirms those that were shown, and not those of a later run."""
+    about = vanishing_of_latest(reader.sources, name) if key == CONFIRM_SHRINK else None
+    shown = "" if about is None else sha256(about.to_json()).hexdigest()
+    return f"{name}/{key}/{outbox}/{shown}/{form}"

@@ -1,0 +1,140 @@
+"""Checking a connection from the page: each step is shown as soon as it is done."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from queue import SimpleQueue
+from threading import BoundedSemaphore, Thread
+from typing import Final
+
+from fastapi import APIRouter, HTTPException, Request
+from fastapi.responses import HTMLResponse, Response, StreamingResponse
+
+from contexture.errors import ContextureError
+from contexture.operations.actions.connection_check import try_fields
+from contexture.operations.actions.source_check import Outcome, Step
+from contexture.operations.status.detail import connections
+from contexture.publications import Publication
+from contexture_airflow.connections.settings import fields
+from contexture_airflow.web.actions import STALE, Filled
+from contexture_airflow.web.forms import TOKEN_FIELD, is_token, token_for
+from contexture_airflow.web.reader import Reader, Reading
+from contexture_airflow.web.rendering import render, stream
+
+router = APIRouter(default_response_class=HTMLResponse)
+
+log = logging.getLogger(__name__)
+
+_TIMEOUT_SECONDS: Final = 15.0
+# Who presses the button again and again should not keep all threads of the server busy.
+_AT_ONCE: Final = BoundedSemaphore(2)
+
+
+@router.get("/publications/{name}/connections/{connection}")
+def show_connection(request: Request, reader: Reading, name: str, connection: str) -> str:
+    """What a test does, with its form."""
+    _tested(reader, name, connection)
+    return _form(request, reader, name, connection)
+
+
+@router.post("/publications/{name}/connections/{connection}")
+def try_connection(request: Request, reader: Reading, form: Filled, name: str, connection: str) -> Response:
+    """Tests it."""
+    publication = _tested(reader, name, connection)
+    if not is_token(request, reader.who, _what(name, connection), form.one(TOKEN_FIELD)):
+        return HTMLResponse(_form(request, reader, name, connection, STALE, form.reason), 409)
+    if not form.reason:
+        return HTMLResponse(_form(request, reader, name, connection, "say why: it is kept for whoever asks later"), 409)
+    steps = Trial(reader, publication, connection, form.reason).steps()
+    page = stream("trial", reader.places, name=name, connection=connection, steps=steps)
+    # Compressed, the steps would wait for each other.
+    return StreamingResponse(page, media_type="text/html", headers={"Content-Encoding": "identity"})
+
+
+class Trial:
+    """One test, in a thread of its own, so that its steps can be told while it goes on.
+
+    Args:
+        reader: who asks.
+        publication: whose connection it is.
+        connection: its id.
+        reason: why it is tested.
+    """
+
+    def __init__(self, reader: Reader, publication: Publication, connection: str, reason: str) -> None:
+        self._reader = reader
+        self._publication = publication
+        self._connection = connection
+        self._reason = reason
+        self._told: SimpleQueue[Step | None] = SimpleQueue()
+
+    def steps(self) -> Iterator[Step]:
+        """Each step as soon as it is done."""
+        if not _AT_ONCE.acquire(blocking=False):
+            yield _failed("two other tests are under way: try again when they are done")
+            return
+        Thread(target=self._run, name="contexture-trial", daemon=True).start()
+        while (step := self._told.get()) is not None:
+            yield step
+
+    def _run(self) -> None:
+        try:
+            told = self._told_outcome()
+            reader, name = self._reader, self._publication.name
+            reader.note(name, "Test connection", self._connection, self._reason, told, run_id=None)
+        finally:
+            _AT_ONCE.release()
+            # Last: what was done is kept once the page has ended.
+            self._told.put(None)
+
+    def _told_outcome(self) -> str:
+        try:
+            outcome = self._outcome()
+        except ContextureError as error:
+            self._told.put(_failed(str(error)))
+            return "it can not be used"
+        except Exception as error:  # the page must come to its end, whatever a library does
+            log.exception("the test of connection %s failed itself", self._connection)
+            self._told.put(_failed(f"the test itself failed ({type(error).__name__}): see the API server's log"))
+            return "the test itself failed"
+        failed = [step.name for step in outcome.steps if step.passed is False]
+        return f"failed: {', '.join(failed)}" if failed or outcome.unreachable else "it works"
+
+    def _outcome(self) -> Outcome:
+        source = self._publication.source
+        of_source = self._connection == source.connection
+        of_registry = source.kind == "sdmx" and of_source
+        return try_fields(
+            self._connection,
+            fields(self._connection),
+            service=source.service if source.kind == "ngsi" else "",
+            timeout_seconds=_TIMEOUT_SECONDS,
+            media_type=source.media_type if of_registry else "",
+            transactional_id_prefix=self._publication.publish.transactional_id_prefix,
+            kind=source.kind if of_source else None,
+            told=self._told.put,
+        )
+
+
+def _tested(reader: Reader, name: str, connection: str) -> Publication:
+    """The publication whose connection it is, for those who may test it."""
+    reader.actor(name)
+    reader.tester(connection)
+    if connection not in connections(reader.sources, name):
+        raise HTTPException(404, "this publication has no such connection")
+    return reader.sources.publications[name]
+
+
+def _form(request: Request, reader: Reader, name: str, connection: str, problem: str = "", reason: str = "") -> str:
+    token = token_for(request, reader.who, _what(name, connection))
+    shown = {"token": token, "problem": problem, "reason": reason}
+    return render("try", reader.places, name=name, connection=connection, **shown)
+
+
+def _what(name: str, connection: str) -> str:
+    return f"{name}/connections/{connection}"
+
+
+def _failed(why: str) -> Step:
+    return Step(name="test", passed=False, detail=why, seconds=0.0)

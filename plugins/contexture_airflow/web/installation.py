@@ -1,0 +1,109 @@
+"""What the page reads of this installation: publication files, the home, the operational tables, Airflow."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from threading import Lock
+from typing import Any
+
+from contexture.errors import ConfigurationError, RetriableError
+from contexture.monitoring import ProducerStore
+from contexture.monitoring.database import NO_TABLES
+from contexture.monitoring.rows import InterventionRow
+from contexture.operations.status.sources import Sources, Tables
+from contexture.publications import LoadedPublication, Publication, discover
+from contexture.storage.home import Storage
+from contexture_airflow.catalogue import stamps
+from contexture_airflow.connections.settings import open_storage
+from contexture_airflow.settings import publications_folder
+from contexture_airflow.web.airflow_database import Airflow
+
+log = logging.getLogger(__name__)
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """The publication files as they were last read: the good ones by name, and the names of the others."""
+
+    publications: Mapping[str, Publication]
+    bad: tuple[str, ...]
+
+
+class Installation:
+    """Everything the page reads from, kept between requests.
+
+    Args:
+        airflow: whom to ask about users and DAGs.
+        clock: the time of reading.
+    """
+
+    def __init__(self, airflow: Airflow, clock: Callable[[], datetime] = _now) -> None:
+        self.airflow = airflow
+        self._clock = clock
+        self._lock = Lock()
+        self._stamps: Mapping[str, tuple[int, int]] | None = None
+        self._files = Files({}, ())
+        self._store: ProducerStore | None = None
+        self._opened: Storage | None = None
+
+    def sources(self, user: Any) -> Sources:
+        """What a user may see.
+
+        Raises:
+            ConfigurationError: the home or the address of the tables is wrong.
+            RetriableError: the storage did not answer.
+        """
+        storage, files = self._storage(), self.files()
+        known = {*files.publications, *storage.folders("")}
+        dags = {name: facts for name, facts in self.airflow.dags(user).items() if name in known}
+        return Sources(storage, self._tables(storage), files.publications, dags, self._clock())
+
+    def note(self, row: InterventionRow) -> None:
+        """Keeps what a person did; where the tables are away, the log of the API server alone tells of it."""
+        try:
+            store = self._store_of(self._storage())
+            if store is not None:
+                store.intervened(row)
+        except (ConfigurationError, RetriableError) as error:
+            log.warning("what %r did is not kept in the operational tables: %s", row.who, error)
+
+    def files(self) -> Files:
+        """The publication files; read again when one of them has changed, for reading many takes a second."""
+        with self._lock:
+            try:
+                found = stamps()
+                if found != self._stamps:
+                    self._files, self._stamps = _read(discover(publications_folder())), found
+            except (ConfigurationError, OSError):
+                # There is no such folder: nothing is configured, and what ran before is still shown.
+                self._files, self._stamps = Files({}, ()), None
+            return self._files
+
+    def _storage(self) -> Storage:
+        if self._opened is None:
+            self._opened = open_storage()
+        return self._opened
+
+    def _tables(self, storage: Storage) -> Tables:
+        try:
+            store = self._store_of(storage)
+            return Tables(store, None if store else NO_TABLES)
+        except ConfigurationError as error:
+            return Tables(None, str(error))
+
+    def _store_of(self, storage: Storage) -> ProducerStore | None:
+        with self._lock:
+            self._store = self._store or ProducerStore.of_home(storage.root)
+            return self._store
+
+
+def _read(loaded: list[LoadedPublication]) -> Files:
+    good = {each.publication.name: each.publication for each in loaded if each.publication is not None}
+    return Files(good, tuple(each.path.name for each in loaded if each.publication is None))

@@ -1,0 +1,312 @@
+"""The pages that only read: overview, publications, samples, drift of topics, exports."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from threading import BoundedSemaphore
+from typing import Annotated, Final, Literal
+from urllib.parse import quote
+
+import pyarrow.parquet as pq
+from fastapi import APIRouter, HTTPException, Query, Response
+from fastapi.responses import HTMLResponse
+
+from contexture.errors import ConfigurationError, ContextureError
+from contexture.kafka.topics import TopicsPlan, plan_topics
+from contexture.monitoring.rows import InterventionRow
+from contexture.operations.actions.preview import (
+    Preview,
+    SampleEntity,
+    Samples,
+    ShownName,
+    asked_of_sample,
+    preview,
+    show_names,
+)
+from contexture.operations.actions.structure_preview import StructurePreview
+from contexture.operations.actions.structure_preview import preview as preview_structures
+from contexture.operations.actions.topic_plan import wanted
+from contexture.operations.reports.build import ReportSources, quality_report
+from contexture.operations.reports.html import page
+from contexture.operations.reports.model import Period
+from contexture.operations.reports.selection import LAST
+from contexture.operations.status import detail
+from contexture.operations.status.dead_letters import dead_letter_page
+from contexture.operations.status.health import Standing
+from contexture.operations.status.quality import quality_over_time
+from contexture.operations.status.quarantine import quarantines
+from contexture.operations.status.sources import Sources, manifest
+from contexture.publications import Publication
+from contexture.sources.ngsi.notifications import notified_form
+from contexture.storage.home import Storage
+from contexture.storage.publication_store import PublicationFolder
+from contexture.storage.state import State
+from contexture_airflow.connections.settings import kafka_settings
+from contexture_airflow.settings import VERIFY_DAG
+from contexture_airflow.web.actions import ACTIONS, Action
+from contexture_airflow.web.reader import Number, Reader, Reading
+from contexture_airflow.web.rendering import render
+from contexture_airflow.web.responses import DOCUMENT_POLICY, report_file, verification_file
+from contexture_airflow.web.transaction_filter import Asked, Moment, address
+
+SHOWN: Final = 200
+_WAIT_SECONDS: Final = 15.0
+_AT_ONCE: Final = BoundedSemaphore(2)
+
+
+@dataclass(frozen=True, slots=True)
+class Drift:
+    """What was found; `problem`: why nothing was."""
+
+    plan: TopicsPlan | None = None
+    problem: str = ""
+
+
+def drift(sources: Sources, name: str) -> Drift:
+    """The plan that `contexture topics plan` shows, of one publication."""
+    publication = sources.publications.get(name)
+    if publication is None:
+        return Drift(problem="there is no good publication file of this name")
+    if not _AT_ONCE.acquire(blocking=False):
+        return Drift(problem="the brokers are being asked already: try again in some seconds")
+    try:
+        [(connection, want)] = wanted(sources.storage, [publication]).items()
+        settings = kafka_settings(connection)
+        return Drift(plan_topics(settings, want.specs, frozenset(want.keyed), wait_seconds=_WAIT_SECONDS))
+    except ContextureError as error:
+        return Drift(problem=str(error))
+    finally:
+        _AT_ONCE.release()
+
+
+report_router = APIRouter()
+
+_MOST: Final = 1000
+_TYPES: Final = {"html": "text/html; charset=utf-8", "json": "application/json"}
+RunCount = Annotated[int, Query(ge=1, le=_MOST)]
+
+
+@report_router.get("/publications/{name}/report.{form}")
+def export_report(
+    reader: Reading,
+    name: str,
+    form: Literal["html", "json"],
+    since: Moment = None,
+    until: Moment = None,
+    last: RunCount | None = None,
+    run: Annotated[str | None, Query(max_length=300)] = None,
+) -> Response:
+    """What `contexture report` tells, as a file; at most 1,000 runs, for the server waits for it."""
+    if since is not None and until is not None and since >= until:
+        raise HTTPException(422, "since: this is not before until")
+    # As on the command line: who chooses a time gets the runs of it.
+    most = last or (LAST if since is None and until is None else _MOST)
+    period = Period(run=run) if run else Period(since=since, until=until, last=most)
+    content = _content(reader, reader.publication(name), period, form)
+    headers = {
+        "Content-Disposition": f"attachment; filename*=UTF-8''{quote(f'{name}-quality.{form}', safe='')}",
+        "Content-Security-Policy": DOCUMENT_POLICY,
+    }
+    return Response(content, media_type=_TYPES[form], headers=headers)
+
+
+def _content(reader: Reader, name: str, period: Period, form: str) -> bytes:
+    sources = ReportSources(reader.sources.storage, reader.sources.tables, reader.sources.now)
+    try:
+        found = quality_report(sources, name, period)
+    except ConfigurationError as error:
+        raise HTTPException(404, str(error)) from error
+    return found.to_json() if form == "json" else page(found)
+
+
+ENTITIES = 10
+STRUCTURES = 20_000
+"""Of so many it is told where they go."""
+_COLUMNS = ["operation", "path", "body", "media_type", "received_at"]
+
+
+@dataclass(frozen=True, slots=True)
+class Sampled:
+    """What the sample would become.
+
+    Attributes:
+        names: what each topic's name is made of.
+        preview: records with their topics, keys and batches.
+        structures: where structures that the target holds go.
+        why_not: why there is nothing to show.
+    """
+
+    names: tuple[ShownName, ...] = ()
+    preview: Preview | None = None
+    structures: StructurePreview | None = None
+    why_not: str = ""
+
+
+def _structures(storage: Storage, publication: Publication) -> Sampled:
+    state = State(storage, publication.name)
+    urns = state.table(state.pointer(), ["identity"]).column("identity").to_pylist()[:STRUCTURES]
+    if not urns:
+        return Sampled(why_not="the target holds no structure: run the publication first")
+    try:
+        held = [urn.decode() for urn in urns]
+        return Sampled(structures=preview_structures(publication, "what the target holds", held))
+    except ContextureError as error:
+        return Sampled(why_not=str(error))
+
+
+def sampled(sources: Sources, name: str) -> Sampled:
+    """The first entities of the last concluded run, as the publication's file would name and batch them now.
+
+    Of a registry, the structures that the target holds, and where the file would send them now.
+
+    Raises:
+        RetriableError: the storage did not answer.
+    """
+    publication = sources.publications.get(name)
+    if publication is None:
+        return Sampled(why_not="there is no good publication file of this name")
+    if publication.source.kind == "sdmx":
+        return _structures(sources.storage, publication)
+    if publication.source.kind != "ngsi":
+        return Sampled(why_not=f"events go to {', '.join(publication.topics.topics)}")
+    concluded = manifest(sources.storage, name, State(sources.storage, name).pointer().outbox)
+    entities = tuple(_entities(sources.storage, name, concluded.run)) if concluded else ()
+    if not entities:
+        return Sampled(why_not="nothing that was read is kept: run the publication first")
+    samples = Samples("the last concluded run", entities, None)
+    try:
+        asked, _ = asked_of_sample(publication, samples)
+        return Sampled(tuple(show_names(publication, asked)[: 3 * ENTITIES]), preview(publication, samples))
+    except ContextureError as error:
+        return Sampled(why_not=str(error))
+
+
+def _entities(storage: Storage, name: str, run: str) -> Iterator[SampleEntity]:
+    folder, left = PublicationFolder(name).landing(run), ENTITIES
+    for file in storage.files(folder, ".parquet"):
+        for row in _rows(storage, f"{folder}/{file}"):
+            if row.body is not None:
+                yield row
+                left -= 1
+            if left == 0:
+                return
+
+
+def _rows(storage: Storage, path: str) -> Iterator[SampleEntity]:
+    with storage.translating(path), storage.filesystem.open_input_file(storage.path(path)) as file:
+        batch = next(pq.ParquetFile(file).iter_batches(batch_size=4 * ENTITIES, columns=_COLUMNS), None)
+        rows = [] if batch is None else batch.to_pylist()
+    for row in rows:
+        is_plain = row["operation"] == "upsert" and notified_form(row["media_type"] or "") is None
+        if is_plain and row["body"] is not None:
+            yield SampleEntity(row["body"], row["path"], row["received_at"])
+
+
+_IDENTITIES = 10
+_JUST_NOW = timedelta(hours=1)
+
+router = APIRouter(default_response_class=HTMLResponse)
+
+
+@router.get("/")
+def show_overview(
+    reader: Reading, page: Number = 1, standing: Standing | None = None, *, suspended: bool = False
+) -> str:
+    """All publications."""
+    found = reader.overview(page, standing, suspended)
+    return render("overview", reader.places, overview=found, standing=standing, suspended=suspended)
+
+
+@router.get("/publications/{name}")
+def show_publication(reader: Reading, name: str, done: str = "") -> str:
+    """One publication; `done`: the action that led here."""
+    found = detail.detail(reader.sources, reader.publication(name))
+    action = ACTIONS.get(done)
+    return render(
+        "publication",
+        reader.places,
+        name=name,
+        detail=found,
+        steps_told=reader.steps(name, found.line.last_run),
+        may_act=reader.may_act(name),
+        tested=[each for each in found.connections if reader.may_test(each)],
+        done=action,
+        done_last=action and _just_done(found, action, reader),
+        shown=_IDENTITIES,
+        verifies=reader.installation.airflow.has_dag(VERIFY_DAG),
+    )
+
+
+def _just_done(found: detail.Detail, action: Action, reader: Reader) -> InterventionRow | None:
+    """What came of an action: an address that somebody made up, or kept, tells of none that was not done just now."""
+    rows = (each for each in found.interventions if each.action == action.title and each.who == reader.who)
+    return next((each for each in rows if reader.sources.now - each.at < _JUST_NOW), None)
+
+
+@router.get("/publications/{name}/transactions")
+def show_transactions(reader: Reading, name: str, which: Asked, page: Number = 1) -> str:
+    """Those of its transactions that are asked for."""
+    found = detail.transactions(reader.sources, reader.publication(name), which, page=page)
+    return render("transactions", reader.places, name=name, transactions=found, asked=address(which))
+
+
+@router.get("/publications/{name}/runs")
+def show_runs(reader: Reading, name: str, page: Number = 1) -> str:
+    """Its runs."""
+    return render("runs", reader.places, name=name, runs=reader.runs(name, page))
+
+
+@router.get("/publications/{name}/topics/drift")
+def show_drift(reader: Reading, name: str) -> str:
+    """How its topics differ from what its file says."""
+    found = drift(reader.sources, reader.publication(name))
+    return render("drift", reader.places, name=name, drift=found, shown=SHOWN)
+
+
+@router.get("/publications/{name}/samples")
+def show_samples(reader: Reading, name: str) -> str:
+    """How its topics and batches come about."""
+    found = sampled(reader.sources, reader.publication(name))
+    return render("samples", reader.places, name=name, sampled=found)
+
+
+@router.get("/publications/{name}/quality")
+def show_quality(reader: Reading, name: str) -> str:
+    """Its data over time."""
+    found = quality_over_time(reader.sources, reader.publication(name))
+    return render("quality", reader.places, name=name, quality=found)
+
+
+@router.get("/publications/{name}/quarantine")
+def show_quarantine(reader: Reading, name: str, page: Number = 1) -> str:
+    """What its rules hold back."""
+    found = quarantines(reader.sources, reader.publication(name), page=page)
+    return render("quarantine", reader.places, name=name, quarantines=found, may_act=reader.may_act(name))
+
+
+@router.get("/publications/{name}/dead-letters")
+def show_dead_letters(reader: Reading, name: str, page: Number = 1) -> str:
+    """What of it can never be sent."""
+    found = dead_letter_page(reader.sources, reader.publication(name), page=page)
+    return render("dead_letters", reader.places, name=name, letters=found, may_act=reader.may_act(name))
+
+
+@router.get("/publications/{name}/topics")
+def show_topics(reader: Reading, name: str, page: Number = 1) -> str:
+    """Its topics."""
+    found = detail.topics(reader.sources, reader.publication(name), page=page)
+    return render("topics", reader.places, name=name, topics=found)
+
+
+@router.get("/publications/{name}/reports/{outbox}/{path:path}")
+def show_report(reader: Reading, name: str, outbox: str, path: str) -> Response:
+    """A file of a data quality report."""
+    return report_file(reader.sources.storage, reader.publication(name), outbox, path)
+
+
+@router.get("/publications/{name}/verifications/{verification}/{path:path}")
+def show_verification(reader: Reading, name: str, verification: str, path: str) -> Response:
+    """A file of a verification's report."""
+    return verification_file(reader.sources.storage, reader.publication(name), verification, path)

@@ -1,0 +1,154 @@
+"""Renders the page as HTML. Every text is escaped: names and messages are untrusted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from functools import cache
+from typing import Any, Final
+from urllib.parse import quote, urlencode
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from contexture.monitoring import TransactionStatus, VerificationRow
+from contexture.operations.status.health import Question, Standing
+from contexture.operations.status.overview import BARS, HEIGHT
+from contexture.operations.status.quality import COLUMN_WIDTH, COLUMNS
+from contexture.operations.status.quality import HEIGHT as HEIGHT_OF_PLOT
+from contexture_airflow.settings import publication_dag_id
+from contexture_airflow.web.asgi import PREFIX
+
+STATUSES: Final = {
+    TransactionStatus.PENDING: "pending",
+    TransactionStatus.SENT: "sent",
+    TransactionStatus.LOCAL_FAILURE: "failed before it left",
+    TransactionStatus.BROKER_ERROR: "refused by the brokers",
+    TransactionStatus.UNEXPECTED: "failed otherwise",
+}
+_UNITS: Final = ("B", "kB", "MB", "GB", "TB")
+
+
+class Places:
+    """Addresses, as the browser knows them.
+
+    Args:
+        root: of the page, `/contexture` behind the path that Airflow itself has.
+    """
+
+    def __init__(self, root: str) -> None:
+        self.root = root
+        self._airflow = root.removesuffix(PREFIX)
+
+    def publication(self, name: str, part: str = "", **query: Any) -> str:
+        """A page of a publication."""
+        path = f"{self.root}/publications/{quote(name, safe='')}" + (f"/{part}" if part else "")
+        given = {key: value for key, value in query.items() if value is not None}
+        return f"{path}?{urlencode(given)}" if given else path
+
+    def action(self, name: str, action: str, outbox: str | None = None) -> str:
+        """The page that asks whether something is to be done."""
+        return self.publication(name, f"actions/{action}", outbox=outbox)
+
+    def connection(self, name: str, connection: str) -> str:
+        """The page that tests a connection."""
+        return self.publication(name, f"connections/{quote(connection, safe='')}")
+
+    def report(self, name: str, outbox: str, file: str = "index.html") -> str:
+        """A file of an outbox's data quality report."""
+        return self.publication(name, f"reports/{quote(outbox, safe='')}/{file}")
+
+    def export(self, name: str, form: str, run: str | None = None) -> str:
+        """The data quality of a publication's last runs as a file, or of one run, by its outbox; `form`: html, json."""
+        return self.publication(name, f"report.{form}", run=run)
+
+    def verification(self, row: VerificationRow) -> str:
+        """The report of a verification."""
+        return self.verification_file(row.publication, row.report)
+
+    def verification_file(self, name: str, path: str) -> str:
+        """The report of a verification, by its path on storage."""
+        folder, _, file = path.rpartition("/")
+        return self.publication(name, f"verifications/{quote(folder.rpartition('/')[2], safe='')}/{file}")
+
+    def dag(self, name: str, run_id: str | None = None) -> str:
+        """The DAG of a publication in Airflow, or a run of it."""
+        page = f"{self._airflow}/dags/{quote(publication_dag_id(name), safe='')}"
+        return f"{page}/runs/{quote(run_id, safe='')}" if run_id else page
+
+    def log(self, name: str, run_id: str, task: str, map_index: int | None = None) -> str:
+        """The log of a task in Airflow; of one of several shards, by its index."""
+        shard = "" if map_index is None else f"/mapped/{map_index}"
+        return f"{self.dag(name, run_id)}/tasks/{quote(task, safe='')}{shard}"
+
+    def question(self, name: str, question: Question) -> str:
+        """The page of Airflow where a run's question is answered."""
+        return f"{self.log(name, question.run_id, question.task)}/required_actions"
+
+    def login(self) -> str:
+        """Airflow's login, which leads back to the page in its navigation."""
+        return f"{self._airflow}/api/v2/auth/login?{urlencode({'next': f'{self._airflow}/plugin/contexture'})}"
+
+
+def render(template: str, places: Places, **values: Any) -> str:
+    """A page as HTML."""
+    return _environment().get_template(f"{template}.html.j2").render(places=places, **values)
+
+
+def stream(template: str, places: Places, **values: Any) -> Iterator[str]:
+    """The same, piece by piece: what is iterated over in the template may take its time."""
+    return _environment().get_template(f"{template}.html.j2").generate(places=places, **values)
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("contexture_airflow.web"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        "number": _number,
+        "moment": _moment,
+        "minute": _minute,
+        "size": _size,
+        "seconds": _seconds,
+    }
+    environment.globals |= {
+        "plot_width": COLUMNS * COLUMN_WIDTH,
+        "plot_height": HEIGHT_OF_PLOT,
+        "column_width": COLUMN_WIDTH,
+    }
+    environment.globals |= {"statuses": STATUSES, "standings": list(Standing), "bars": BARS, "height": HEIGHT}
+    return environment
+
+
+def _number(value: int | None) -> str:
+    return "not known" if value is None else f"{value:,}"
+
+
+def _moment(value: datetime | None) -> str:
+    return "-" if value is None else f"{value.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
+
+
+def _minute(value: datetime | None) -> str:
+    return "-" if value is None else f"{value.astimezone(UTC):%Y-%m-%d %H:%M}"
+
+
+def _size(value: int | None) -> str:
+    if value is None:
+        return "not known"
+    amount, unit = float(value), 0
+    while amount >= 1000 and unit < len(_UNITS) - 1:
+        amount, unit = amount / 1000, unit + 1
+    return f"{amount:.0f} B" if unit == 0 else f"{amount:.1f} {_UNITS[unit]}"
+
+
+def _seconds(value: float | None) -> str:
+    if value is None:
+        return "-"
+    if value < 60:
+        return f"{value:.1f} s"
+    minutes, seconds = divmod(round(value), 60)
+    return f"{minutes} min {seconds} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"

@@ -1,0 +1,86 @@
+"""The filter of transactions in an address, as its form and scripts write it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Annotated, Any, Final
+
+from fastapi import Depends, HTTPException, Query
+from pydantic import BeforeValidator, Field
+from pydantic_core import PydanticCustomError
+
+from contexture.monitoring import TransactionStatus
+from contexture.monitoring.history import LAST_NUMBER, LAST_SHARD, TransactionFilter
+
+_LONGEST_ID: Final = 200
+
+
+def _filled(given: Any) -> Any:
+    """A field that is left empty asks for nothing."""
+    text = given.strip() if isinstance(given, str) else given
+    return None if text == "" else text
+
+
+def _readable(text: str) -> str:
+    if not text.isprintable():
+        raise PydanticCustomError("outbox", "an id has no such characters")
+    return text
+
+
+def _moment(given: Any) -> datetime:
+    try:
+        at = datetime.fromisoformat(given)
+        return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
+    except (TypeError, ValueError, OverflowError):
+        told = "a time is written as 2026-03-01T11:00, in UTC unless it says otherwise"
+        raise PydanticCustomError("moment", told) from None
+
+
+_Filled: Final = BeforeValidator(_filled)
+_Status = Annotated[TransactionStatus | None, _Filled, Query()]
+_Outbox = Annotated[Annotated[str, Field(max_length=_LONGEST_ID), BeforeValidator(_readable)] | None, _Filled, Query()]
+_Shard = Annotated[Annotated[int, Field(ge=0, le=LAST_SHARD)] | None, _Filled, Query()]
+_Transaction = Annotated[Annotated[int, Field(ge=0, le=LAST_NUMBER)] | None, _Filled, Query()]
+Moment = Annotated[Annotated[datetime, BeforeValidator(_moment)] | None, _Filled, Query()]
+
+
+def asked(
+    status: _Status = None,
+    outbox: _Outbox = None,
+    shard: _Shard = None,
+    since: Moment = None,
+    until: Moment = None,
+    source_transaction: _Transaction = None,
+) -> TransactionFilter:
+    """Those that an address asks for.
+
+    Raises:
+        HTTPException: 422 when no time is between those that were given.
+    """
+    if since is not None and until is not None and since >= until:
+        raise HTTPException(422, "since: this is not before until")
+    return TransactionFilter(status, outbox, shard, since, until, source_transaction)
+
+
+Asked = Annotated[TransactionFilter, Depends(asked)]
+"""A route that takes this has the filters of transactions."""
+
+
+def address(which: TransactionFilter) -> dict[str, Any]:
+    """The fields by which an address asks for these."""
+    fields = {
+        "status": None if which.status is None else which.status.value,
+        "outbox": which.outbox,
+        "shard": which.shard,
+        "since": _field(which.since),
+        "until": _field(which.until),
+        "source_transaction": which.source_transaction,
+    }
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def _field(at: datetime | None) -> str | None:
+    if at is None:
+        return None
+    # As fields of browsers have it: no offset, and three digits of a second at most.
+    return at.replace(tzinfo=None).isoformat(timespec="milliseconds" if at.microsecond else "seconds")
