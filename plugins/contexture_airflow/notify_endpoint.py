@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from contexture.publications import Publication
     from contexture.reception import Access, Target
-    from contexture.reception.publications import Inboxes
+    from contexture.reception.targets import Inboxes
 
 PREFIX: Final = "/contexture/notify"
 REFRESH_SECONDS: Final = 30.0
@@ -81,7 +81,7 @@ class Receptions:
             ContextureError: the folder of publications or the home can't be used.
         """
         from contexture.reception.application import reception
-        from contexture.reception.publications import Inboxes, is_notified
+        from contexture.reception.targets import Inboxes, is_notified
         from contexture_airflow.catalogue import publications
         from contexture_airflow.connections.settings import open_storage
 
@@ -118,7 +118,7 @@ def notifier_access(connection_id: str) -> Access:
 
 def _target(publication: Publication, inboxes: Inboxes) -> Target | None:
     from contexture.errors import ConfigurationError
-    from contexture.reception.publications import target_of
+    from contexture.reception.targets import target_of
 
     try:
         return target_of(publication, notifier_access(publication.source.notifier_connection), inboxes)

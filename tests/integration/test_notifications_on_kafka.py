@@ -20,7 +20,7 @@ from contexture.java.runtime import find_java
 from contexture.kafka import ClientSettings, read_committed
 from contexture.publications import Publication
 from contexture.reception import Credentials
-from contexture.reception.publications import Inboxes, target_of
+from contexture.reception.targets import Inboxes, target_of
 from contexture.sending.target import KafkaTarget, Target
 from contexture.sources.ngsi import BrokerConnection
 from contexture.storage.archive import Interval

@@ -47,8 +47,8 @@ def serve(
     """
     from contexture.operations import environment
     from contexture.reception.application import reception
-    from contexture.reception.publications import Inboxes, target_of
     from contexture.reception.server import ReceptionServer
+    from contexture.reception.targets import Inboxes, target_of
 
     access = _access(host, token_file, without_credentials=without_credentials)
     inboxes = Inboxes(environment.open_home())
@@ -65,8 +65,8 @@ def serve(
 def _access(host: str, token_file: Path | None, *, without_credentials: bool) -> Access:
     from contexture.errors import ConfigurationError
     from contexture.reception import ThisMachineOnly
+    from contexture.reception.access import credentials
     from contexture.reception.server import is_this_machine_only
-    from contexture.reception.tokens import credentials
 
     if not without_credentials:
         return credentials(os.environ, token_file)
@@ -82,7 +82,7 @@ def _notified(files: list[Path]) -> list[Publication]:
     from contexture.errors import ConfigurationError
     from contexture.operations.environment import DEFAULT_FOLDER, FOLDER_VARIABLE
     from contexture.publications import discover
-    from contexture.reception.publications import is_notified
+    from contexture.reception.targets import is_notified
 
     paths = files or [Path(os.environ.get(FOLDER_VARIABLE) or DEFAULT_FOLDER)]
     found = discover(*paths)

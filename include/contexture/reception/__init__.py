@@ -1,4 +1,4 @@
-"""Taking notifications of context brokers over HTTP, and acknowledging them once they are kept for good.
+"""Reception: notifications of context brokers over HTTP, acknowledged once they are stored durably.
 
 An ASGI application and what it is made of, and a server for it alone (`contexture notify serve`). Airflow's API server
 serves the same application through the plugin.
@@ -8,6 +8,6 @@ from __future__ import annotations
 
 from contexture.reception.access import Access, Credentials, ThisMachineOnly
 from contexture.reception.application import reception
-from contexture.reception.target import Inbox, Target
+from contexture.reception.targets import Inbox, Target
 
 __all__ = ["Access", "Credentials", "Inbox", "Target", "ThisMachineOnly", "reception"]

@@ -10,7 +10,7 @@ import pytest
 
 from contexture.publications import Publication
 from contexture.reception import Target, ThisMachineOnly
-from contexture.reception.publications import Inboxes, target_of
+from contexture.reception.targets import Inboxes, target_of
 from contexture.sources.ngsi.notifications import Notification, NotificationError, read_notification
 from contexture.storage.home import Storage
 from contexture.storage.inbox_files import open_shelf

@@ -16,8 +16,7 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
 from contexture.reception import server as serving
-from contexture.reception.patience import PatientConnection
-from contexture.reception.server import ReceptionServer
+from contexture.reception.server import PatientConnection, ReceptionServer
 
 
 class Application:

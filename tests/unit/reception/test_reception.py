@@ -15,7 +15,7 @@ import pytest
 from builders.inbox_disk import FullShelf
 from builders.reception_server import serving
 from contexture.reception import Credentials, Target, ThisMachineOnly
-from contexture.reception.request import read_body
+from contexture.reception.application import read_body
 from contexture.sources.ngsi.notifications import parse_notification
 from contexture.storage.home import Storage
 from contexture.storage.inbox_files import open_shelf

@@ -10,7 +10,7 @@ import pytest
 from builders.notifying import HEADERS, LEGACY, body, entity
 from builders.outboxes import publication
 from contexture.reception import Credentials
-from contexture.reception.publications import Inboxes, is_notified, target_of
+from contexture.reception.targets import Inboxes, is_notified, target_of
 from contexture.sources.ngsi.notifications import NotificationError, read_notification
 from contexture.storage.home import Storage
 

@@ -8,8 +8,7 @@ import pytest
 from starlette.requests import Request
 
 from contexture.errors import ConfigurationError
-from contexture.reception.access import Access
-from contexture.reception.tokens import credentials
+from contexture.reception.access import Access, credentials
 
 
 def shown(token: str) -> Request:
