@@ -13,7 +13,7 @@ from typing import Any
 from pydantic.fields import FieldInfo
 
 from contexture.events.rules import Rule
-from contexture.kafka.error_codes import HINTS, MEANINGS, OF_OTHERS, Meaning
+from contexture.kafka.error_codes import HINTS, MEANINGS, OF_OTHERS, ErrorClass
 from contexture.publications.checks import UNSUPPORTED, Unsupported
 from contexture.publications.checks.quality import AGE_COLUMN, ATTRIBUTE_COLUMNS, ENTITY_COLUMNS, STRUCTURE_COLUMNS
 from contexture.publications.fields import Section
@@ -128,31 +128,31 @@ def rules_page() -> str:
     return "\n".join(lines) + "\n"
 
 
-CLASSES: Mapping[Meaning, tuple[str, str]] = {
-    Meaning.SAME_CALL_AGAIN: (
+CLASSES: Mapping[ErrorClass, tuple[str, str]] = {
+    ErrorClass.SAME_CALL_AGAIN: (
         "Retriable",
         "The same call is made again, visibly, for `publish.broker_wait_seconds` before an attempt counts as failed.",
     ),
-    Meaning.BROKERS_AWAY: (
+    ErrorClass.BROKERS_AWAY: (
         "Brokers away",
         "Records were not taken in time. The transaction is done again with a new client, three times uncounted.",
     ),
-    Meaning.SEND_AGAIN: (
+    ErrorClass.SEND_AGAIN: (
         "Abort and send again",
         "The transaction did not happen. It is done again with a new client from where the ledger stands; each time is "
         "an attempt of `batches.batch_ttl`.",
     ),
-    Meaning.FENCED: (
+    ErrorClass.FENCED: (
         "Fenced",
         "Another sender took over the shard: the task fails and is not repeated. When the transaction was open for "
         "longer than `transaction.timeout.ms`, the ledger tells whether there is another one.",
     ),
-    Meaning.REJECTED: (
+    ErrorClass.REJECTED: (
         "Never succeeds",
         "The record can't be sent as it is: nothing of its transaction becomes visible, and `publish.on_failure` says "
         "what happens next.",
     ),
-    Meaning.FATAL: ("Fatal", "The client is of no use any more: the task fails, and its next try makes a new one."),
+    ErrorClass.FATAL: ("Fatal", "The client is of no use any more: the task fails, and its next try makes a new one."),
 }
 """What the classes of errors are called and what is done about them."""
 

@@ -17,6 +17,6 @@ class ContexturePlugin(AirflowPlugin):
     fastapi_apps: ClassVar[list[Any]] = [
         # The first that matches answers, and the page stands above the endpoint.
         {"name": "contexture notifications", "app": NotifyEndpoint(), "url_prefix": PREFIX},
-        {"name": "contexture page", "app": mount.Page(), "url_prefix": asgi.PREFIX},
+        {"name": "contexture page", "app": mount.WebPage(), "url_prefix": asgi.PREFIX},
     ]
     external_views: ClassVar[list[Any]] = [asgi.VIEW]

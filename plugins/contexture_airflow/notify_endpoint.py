@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from contexture.publications import Publication
-    from contexture.reception import Access, Target
+    from contexture.reception import Access, NotificationTarget
     from contexture.reception.targets import Inboxes
 
 PREFIX: Final = "/contexture/notify"
@@ -86,7 +86,7 @@ class Receptions:
         from contexture_airflow.connections.settings import open_storage
 
         inboxes = self._inboxes = self._inboxes or Inboxes(open_storage())
-        targets: dict[str, Target] = {}
+        targets: dict[str, NotificationTarget] = {}
         for publication in filter(is_notified, publications()):
             target = _target(publication, inboxes)
             if target is not None:
@@ -116,7 +116,7 @@ def notifier_access(connection_id: str) -> Access:
     return Credentials.of(tokens=[found.password])
 
 
-def _target(publication: Publication, inboxes: Inboxes) -> Target | None:
+def _target(publication: Publication, inboxes: Inboxes) -> NotificationTarget | None:
     from contexture.errors import ConfigurationError
     from contexture.reception.targets import target_of
 

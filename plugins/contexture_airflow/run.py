@@ -15,7 +15,7 @@ from contexture.storage.manifests import Mode
 from contexture.storage.orders import ReplayOptions
 
 
-class Handover(BaseModel):
+class XComModel(BaseModel):
     """A frozen value that travels between tasks."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
@@ -31,7 +31,7 @@ class Handover(BaseModel):
         return cls.model_validate(value)
 
 
-class RunRequest(Handover):
+class RunRequest(XComModel):
     """The run's params, its id, and its data interval when it is a backfill.
 
     Attributes:
@@ -55,7 +55,7 @@ class RunRequest(Handover):
     since: datetime | None = None
 
 
-class RunPlan(Handover):
+class RunPlan(XComModel):
     """What settle decided.
 
     Attributes:
@@ -81,7 +81,7 @@ class RunPlan(Handover):
     settled: tuple[str, ...] = ()
 
 
-class Staged(Handover):
+class StagedOutbox(XComModel):
     """The outbox that stage prepared."""
 
     publication: str

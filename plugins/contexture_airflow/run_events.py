@@ -9,9 +9,9 @@ from datetime import UTC, datetime, timedelta
 from pydantic import JsonValue
 
 from contexture.errors import ConfigurationError, ContextureError
-from contexture.monitoring import Journal, ProducerStore, TransactionRow, TransactionStatus
+from contexture.monitoring import RunTables, RunTableWriter, TransactionRow, TransactionStatus
 from contexture.monitoring.alerts import Failure
-from contexture.monitoring.own_events import EventType, Happening
+from contexture.monitoring.own_events import EventType, OwnEvent
 from contexture.monitoring.store import format_of, properties_of, topics_of
 from contexture.publications import Publication
 from contexture.sending import LedgerEntry, ShardResult
@@ -23,7 +23,11 @@ from contexture_airflow.run import RunPlan, RunRequest
 
 
 def tell_started(
-    journal: Journal, publication: Publication, request: RunRequest, plan: RunPlan, fingerprint_before: str | None
+    journal: RunTableWriter,
+    publication: Publication,
+    request: RunRequest,
+    plan: RunPlan,
+    fingerprint_before: str | None,
 ) -> None:
     """A run has been planned, and perhaps for a publication that has changed.
 
@@ -62,7 +66,7 @@ def tell_started(
 
 
 def tell_end(
-    journal: Journal,
+    journal: RunTableWriter,
     publication: Publication,
     run: str,
     run_id: str,
@@ -81,7 +85,7 @@ def tell_end(
     _tell(journal, EventType.RUN_SUCCEEDED, publication.name, run, data)
 
 
-def tell_failure(journal: Journal, failure: Failure) -> None:
+def tell_failure(journal: RunTableWriter, failure: Failure) -> None:
     """A task of a run has failed for good."""
     _tell(
         journal,
@@ -98,7 +102,7 @@ def tell_failure(journal: Journal, failure: Failure) -> None:
     )
 
 
-def tell_attempt(journal: Journal, publication: str, attempts: SendAttempts) -> None:
+def tell_attempt(journal: RunTableWriter, publication: str, attempts: SendAttempts) -> None:
     """A send has failed; it is told when no further attempt comes by itself."""
     if attempts.state not in {"used up", "stopped"}:
         return
@@ -118,12 +122,14 @@ def tell_attempt(journal: Journal, publication: str, attempts: SendAttempts) -> 
     )
 
 
-def _tell(journal: Journal, kind: EventType, publication: str, occasion: str, data: Mapping[str, JsonValue]) -> None:
-    happening = Happening(kind, publication, datetime.now(UTC), occasion, data)
+def _tell(
+    journal: RunTableWriter, kind: EventType, publication: str, occasion: str, data: Mapping[str, JsonValue]
+) -> None:
+    happening = OwnEvent(kind, publication, datetime.now(UTC), occasion, data)
     journal.note(lambda store: store.happened(happening))
 
 
-NOWHERE = Journal(None)
+NOWHERE = RunTableWriter(None)
 """For callers without operational tables."""
 
 _SUPERSEDED = "a later outbox was sent before it"
@@ -131,13 +137,13 @@ _NOT_CONCLUDED = "nothing was concluded: it was a dry run, or its outbox was giv
 _SKIPPED = "in Kafka already when this send began"
 
 
-def open_journal(storage: Storage, report: Callable[[str], None]) -> Journal:
+def open_journal(storage: Storage, report: Callable[[str], None]) -> RunTableWriter:
     """The journal of the operational tables; where there are none, or their address is wrong, it writes nothing."""
     try:
-        return Journal(ProducerStore.of_home(storage.root), report)
+        return RunTableWriter(RunTables.of_home(storage.root), report)
     except ConfigurationError as error:
         report(f"nothing is noted in the operational tables: {error}")
-        return Journal(None)
+        return RunTableWriter(None)
 
 
 class ShardNotes:
@@ -149,7 +155,7 @@ class ShardNotes:
         shard: which shard.
     """
 
-    def __init__(self, journal: Journal, manifest: Manifest, shard: int) -> None:
+    def __init__(self, journal: RunTableWriter, manifest: Manifest, shard: int) -> None:
         self._journal = journal
         self._publication = manifest.publication
         self._outbox = manifest.outbox
@@ -167,7 +173,7 @@ class ShardNotes:
     def skipped(self, transactions: int) -> None:
         """So many transactions, from the first on, are in Kafka before anything is sent."""
 
-        def note(store: ProducerStore) -> None:
+        def note(store: RunTables) -> None:
             store.shard_skipped(self._publication, self._outbox, self._shard, before=transactions, message=_SKIPPED)
 
         self._journal.note(note)
@@ -198,13 +204,13 @@ class ShardNotes:
         """The task ends, and the rest of the shard is not in Kafka: the next transaction is why."""
         status, message = TransactionStatus.of(error), str(error)
 
-        def note(store: ProducerStore) -> None:
+        def note(store: RunTables) -> None:
             store.shard_failed(self._publication, self._outbox, self._shard, status=status, message=message)
 
         self._journal.note(note)
 
     def _rest(self, status: TransactionStatus, message: str | None) -> None:
-        def note(store: ProducerStore) -> None:
+        def note(store: RunTables) -> None:
             store.shard_ended(self._publication, self._outbox, self._shard, status=status, message=message)
 
         self._journal.note(note)
@@ -229,11 +235,11 @@ class ShardNotes:
 
 
 def note_plan(
-    journal: Journal, publication: Publication, run_id: str, plan: RunPlan, settings: Mapping[str, str]
+    journal: RunTableWriter, publication: Publication, run_id: str, plan: RunPlan, settings: Mapping[str, str]
 ) -> None:
     """A run begins; `settings` are those of its connection, without secrets."""
 
-    def note(store: ProducerStore) -> None:
+    def note(store: RunTables) -> None:
         store.producer_is(
             publication.name,
             topics=topics_of(publication),
@@ -271,12 +277,12 @@ def source_noted(storage: Storage, publication: Publication, run: str, report: C
         journal.note(lambda store: store.source_answered(publication.name))
 
 
-def note_prepared(journal: Journal, publication: str, run: str, outbox: str) -> None:
+def note_prepared(journal: RunTableWriter, publication: str, run: str, outbox: str) -> None:
     """A run has an outbox: its report is to be found when the run fails too."""
     journal.note(lambda store: store.run_prepared(publication, run, outbox=outbox))
 
 
-def note_failure(journal: Journal, failure: Failure) -> None:
+def note_failure(journal: RunTableWriter, failure: Failure) -> None:
     """A run has failed, or another task of it."""
     tell_failure(journal, failure)
     journal.note(
@@ -290,7 +296,7 @@ def note_failure(journal: Journal, failure: Failure) -> None:
 
 
 def note_end(
-    journal: Journal, publication: str, run: str, outbox: str, *, keep_days: int, concluded: bool = True
+    journal: RunTableWriter, publication: str, run: str, outbox: str, *, keep_days: int, concluded: bool = True
 ) -> None:
     """A run has come to its good end; what is older than its archive is forgotten."""
     before = datetime.now(UTC) - timedelta(days=keep_days)

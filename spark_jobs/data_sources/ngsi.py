@@ -23,13 +23,13 @@ from contexture.errors import ConfigurationError, ContextureError, from_dict
 from contexture.sources.http.connection import BrokerConnection
 from contexture.sources.ngsi.entity_head import moment
 from contexture.storage.schemas import LANDING
-from spark_jobs.data_sources.walks import Selection, Share
+from spark_jobs.data_sources.walks import Selection, WalkShare
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
-    from contexture.sources.ngsi.broker import Broker, Page
+    from contexture.sources.ngsi.broker import Broker, EntityPage
     from spark_jobs.data_sources.walks import Walk
 
 WALK_BITS = 36
@@ -41,7 +41,7 @@ SLICE_BITS = 30
 MEDIA_TYPE = "application/json"
 
 
-def landing_rows(page: Page, *, service: str, walk: int, first: int, bodies: bool) -> pa.RecordBatch:
+def landing_rows(page: EntityPage, *, service: str, walk: int, first: int, bodies: bool) -> pa.RecordBatch:
     """One page as a record batch of the landing schema.
 
     Args:
@@ -145,13 +145,13 @@ class NgsiReader(DataSourceReader):
             ContextureError: as `Broker.walk`; of one of the classes in `contexture.errors`, whose name in the
                 driver's text tells the intent.
         """
-        assert isinstance(partition, Share)
+        assert isinstance(partition, WalkShare)
         try:
             yield from self._rows(partition)
         except ContextureError as error:
             raise from_dict(error.as_dict()) from None
 
-    def _rows(self, share: Share) -> Iterator[pa.RecordBatch]:
+    def _rows(self, share: WalkShare) -> Iterator[pa.RecordBatch]:
         from contexture.sources.ngsi.connect import open_broker
 
         selection, patience = self._selection, self._selection.patience
@@ -172,7 +172,7 @@ class NgsiReader(DataSourceReader):
 
 
 def ngsi_rows(
-    spark: SparkSession, selection: Selection, connection: BrokerConnection, shares: Sequence[Share]
+    spark: SparkSession, selection: Selection, connection: BrokerConnection, shares: Sequence[WalkShare]
 ) -> DataFrame:
     """The rows of the data source `ngsi`, one task for each share.
 

@@ -15,7 +15,7 @@ from typing import Literal, Protocol
 from pyspark.sql.datasource import InputPartition
 
 from contexture.errors import ConfigurationError, RetriableError
-from contexture.sources.http.transport import Patience
+from contexture.sources.http.transport import RetryBudget
 from contexture.sources.ngsi.connect import Dialect, flavour_named
 from contexture.sources.ngsi.paging import cut_places, slice_count, sliced
 from contexture.sources.ngsi.query import MAX_PAGE_SIZE, EntityQuery
@@ -41,7 +41,7 @@ class Walk:
 
 
 @dataclass(frozen=True)
-class Share(InputPartition):
+class WalkShare(InputPartition):
     """What one task reads, one walk after the other."""
 
     walks: tuple[Walk, ...]
@@ -126,9 +126,9 @@ class Selection:
         return {field.name: value for field in fields(self) if (value := getattr(self, field.name)) != field.default}
 
     @property
-    def patience(self) -> Patience:
+    def patience(self) -> RetryBudget:
         """How its readers treat the broker."""
-        return Patience(pause_seconds=int(self.pause_milliseconds) / 1000)
+        return RetryBudget(pause_seconds=int(self.pause_milliseconds) / 1000)
 
     @property
     def dialect(self) -> Dialect:
@@ -189,7 +189,7 @@ def _mistake(option: str, value: str, expected: str) -> ConfigurationError:
 _log = logging.getLogger(__name__)
 
 
-class Counts(Protocol):
+class SourceCounts(Protocol):
     """What is asked of a broker before a read is shared out."""
 
     def count(self, query: EntityQuery) -> int:
@@ -207,12 +207,14 @@ class _Load:
     walks: list[Walk] = field(default_factory=list)
 
 
-def counted(broker: Counts, walks: Sequence[Walk]) -> dict[int, int]:
+def counted(broker: SourceCounts, walks: Sequence[Walk]) -> dict[int, int]:
     """How many entities each walk will meet that starts at the first one, by its number."""
     return {walk.number: broker.count(walk.query) for walk in walks if walk.query.since is None}
 
 
-def shared(broker: Counts, walks: Sequence[Walk], counts: Mapping[int, int], readers: int) -> tuple[Share, ...]:
+def shared(
+    broker: SourceCounts, walks: Sequence[Walk], counts: Mapping[int, int], readers: int
+) -> tuple[WalkShare, ...]:
     """What each reader reads; no more shares than readers.
 
     Args:
@@ -231,10 +233,10 @@ def shared(broker: Counts, walks: Sequence[Walk], counts: Mapping[int, int], rea
         load = min(loads, key=lambda one: (one.entities, len(one.walks)))
         load.entities += entities
         load.walks.append(piece)
-    return tuple(Share(tuple(sorted(load.walks, key=lambda walk: (walk.number, walk.slice)))) for load in loads)
+    return tuple(WalkShare(tuple(sorted(load.walks, key=lambda walk: (walk.number, walk.slice)))) for load in loads)
 
 
-def _pieces(broker: Counts, walk: Walk, entities: int, fair: int, readers: int) -> Iterator[tuple[Walk, int]]:
+def _pieces(broker: SourceCounts, walk: Walk, entities: int, fair: int, readers: int) -> Iterator[tuple[Walk, int]]:
     """The slices of a walk, none much above what is fair, each with the entities it is expected to meet."""
     wanted = min(readers, -(-entities // fair)) if fair else 1
     slices = slice_count(entities, walk.query.page_size, wanted)
@@ -245,7 +247,7 @@ def _pieces(broker: Counts, walk: Walk, entities: int, fair: int, readers: int) 
         yield replace(walk, query=query, slice=number), entities // len(queries)
 
 
-def _cuts(broker: Counts, query: EntityQuery, places: Sequence[int]) -> Iterator[str | None]:
+def _cuts(broker: SourceCounts, query: EntityQuery, places: Sequence[int]) -> Iterator[str | None]:
     """The times at these places, as far as the broker can tell them.
 
     A place far down an order without an index may be beyond a broker that has no trouble with the walk itself.

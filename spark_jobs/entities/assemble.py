@@ -27,7 +27,7 @@ from spark_jobs.entities.plan import EventPlan
 from spark_jobs.entities.render import with_tombstone_headers
 from spark_jobs.entities.rows import rendered_folder
 from spark_jobs.entities.sequence import PLACED, ToldDeletions
-from spark_jobs.shared.context import Preparation
+from spark_jobs.shared.context import StageContext
 
 _RECORD = pa.schema(
     [
@@ -206,7 +206,7 @@ SUMMARY = pa.schema(
 )
 
 
-def assembly(preparation: Preparation) -> Callable[[Iterator[Any]], Iterator[Any]]:
+def assembly(preparation: StageContext) -> Callable[[Iterator[Any]], Iterator[Any]]:
     """The function for `mapInArrow` over shard numbers; yields one row of SUMMARY for each."""
 
     def assemble(batches: Iterator[Any]) -> Iterator[Any]:
@@ -218,13 +218,13 @@ def assembly(preparation: Preparation) -> Callable[[Iterator[Any]], Iterator[Any
     return assemble
 
 
-def _grouper(preparation: Preparation) -> LineGrouper | SingleRecords:
+def _grouper(preparation: StageContext) -> LineGrouper | SingleRecords:
     if preparation.joins_lines:
         return LineGrouper(preparation.maximum_record_bytes)
     return SingleRecords(preparation.headers)
 
 
-def _columns(preparation: Preparation) -> Any:
+def _columns(preparation: StageContext) -> Any:
     """The columns of records; where these may go to a dead-letter topic, each says whom it tells."""
     aside = preparation.publication.publish.on_failure == "dead-letter"
     return pa.schema([*OUTBOX, IDENTITIES]) if aside else OUTBOX
@@ -241,7 +241,7 @@ def _readdressed(table: Any, prefix: str) -> Any:
 class ShardAssembler:
     """Assembles one shard."""
 
-    def __init__(self, preparation: Preparation, shard: int) -> None:
+    def __init__(self, preparation: StageContext, shard: int) -> None:
         self._preparation = preparation
         self._shard = shard
         self._storage = Storage(preparation.home)

@@ -18,7 +18,7 @@ from contexture.storage.home import Storage
 from contexture.storage.state import State, StatePointer
 from spark_jobs.entities.render import Candidate
 from spark_jobs.quality.columns import column_names
-from spark_jobs.shared.context import Preparation, event_number
+from spark_jobs.shared.context import StageContext, event_number
 
 Values = tuple[str | float | None, ...]
 
@@ -130,7 +130,7 @@ class SeenTypes:
             storage.write(f"{work}/types/{first_ordinal:020d}.json", msgspec.json.encode(kept))
 
 
-def drift(storage: Storage, preparation: Preparation) -> list[Seen]:
+def drift(storage: Storage, preparation: StageContext) -> list[Seen]:
     """The types that attributes have now and had in no run before; what was seen is left for conclude."""
     folder = f"{preparation.work}/types"
     files = [storage.read(f"{folder}/{name}") for name in storage.files(folder, ".json")]

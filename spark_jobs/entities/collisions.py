@@ -19,13 +19,13 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 from contexture.publications import Publication
-from contexture.records.changes import Verdict
+from contexture.records.changes import ChangeKind
 from contexture.records.changes.identity_hashes import hash_words
 from contexture.records.topics.collisions import Meanings, colliding
 from contexture.storage.home import Storage
 from contexture.storage.schemas import COLLISIONS, QUARANTINE
 from contexture.storage.state import StateReader
-from spark_jobs.shared.context import PART_BITS, Preparation
+from spark_jobs.shared.context import PART_BITS, StageContext
 
 
 class SentTopics:
@@ -42,7 +42,7 @@ class SentTopics:
     """
 
     def __init__(self, snapshot: Any) -> None:
-        self.rows = np.flatnonzero(np.asarray(pc.equal(snapshot.column("verdict"), Verdict.SEND)))
+        self.rows = np.flatnonzero(np.asarray(pc.equal(snapshot.column("verdict"), ChangeKind.SEND)))
         self._sent = snapshot.take(pa.array(self.rows))
         self.written = self._sent.column("topic").combine_chunks()
         encoded = as_compared(self.written).dictionary_encode()
@@ -245,7 +245,7 @@ def refusing(snapshot: Any, rows: Any) -> Any:
     if not len(rows):
         return snapshot
     verdicts = np.asarray(snapshot.column("verdict")).copy()
-    verdicts[rows] = Verdict.QUARANTINED
+    verdicts[rows] = ChangeKind.QUARANTINED
     refused = np.zeros(snapshot.num_rows, dtype=np.bool_)
     refused[rows] = True
     content = snapshot.column("content_hash")
@@ -255,7 +255,7 @@ def refusing(snapshot: Any, rows: Any) -> Any:
     return snapshot
 
 
-def note_collisions(storage: Storage, preparation: Preparation, snapshot: Any, found: Sequence[Collision]) -> None:
+def note_collisions(storage: Storage, preparation: StageContext, snapshot: Any, found: Sequence[Collision]) -> None:
     """Writes what collides beside the outbox, and the refused events to quarantine; tells of the first few."""
     if not found:
         return
@@ -276,7 +276,7 @@ def _named(holder: str | int, names: dict[int, str]) -> str:
     return holder if isinstance(holder, str) else names[holder]
 
 
-def _identities(storage: Storage, preparation: Preparation, events: Any, found: Sequence[Collision]) -> dict[int, str]:
+def _identities(storage: Storage, preparation: StageContext, events: Any, found: Sequence[Collision]) -> dict[int, str]:
     """The identities of the rows that take part."""
     rows = sorted({one.row for one in found} | {one.holder for one in found if isinstance(one.holder, int)})
     dataset = ds.dataset(storage.path(f"{preparation.work}/evaluated"), filesystem=storage.filesystem, format="parquet")
@@ -287,7 +287,7 @@ def _identities(storage: Storage, preparation: Preparation, events: Any, found: 
 
 
 def _quarantine(
-    storage: Storage, preparation: Preparation, refused: Sequence[tuple[int, tuple[str, str, str, bool]]]
+    storage: Storage, preparation: StageContext, refused: Sequence[tuple[int, tuple[str, str, str, bool]]]
 ) -> None:
     ordinals = pa.array([event >> PART_BITS for event, _ in refused], pa.int64())
     folder = storage.path(preparation.folder.landing(preparation.order.run))

@@ -18,13 +18,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from contexture.events import ContextIdentity, identity_hash, identity_key
-from contexture.records.changes import Verdict
+from contexture.records.changes import ChangeKind
 from contexture.records.messages.rendering import type_of
 from contexture.records.topics.collisions import Meanings
 from contexture.sources.ngsi.entity import EntityError, ParsedEntity, parse_entity, targets
 from contexture.sources.ngsi.notifications import notified_form
 from contexture.sources.ngsi.notifications.parsing import parse_notified
-from contexture.sources.ngsi.rules import RuleOptions, Violation, check_entity, unreadable
+from contexture.sources.ngsi.rules import EntityRuleOptions, Violation, check_entity, unreadable
 from contexture.sources.ngsi.rules.values import with_numbers
 from contexture.storage.home import Storage
 from contexture.storage.schemas import QUARANTINE
@@ -38,7 +38,7 @@ from spark_jobs.entities.attributes import (
 )
 from spark_jobs.entities.render import Candidate, LandedRow, RecordMaker, landed_rows, parts, whole
 from spark_jobs.entities.rows import EvaluatedRows, Refusal, evaluated_folder, evaluated_schema, write_rendered
-from spark_jobs.shared.context import MAXIMUM_PARTS, Preparation, RunFiles, event_number
+from spark_jobs.shared.context import MAXIMUM_PARTS, RunFiles, StageContext, event_number
 
 
 class Holding:
@@ -49,7 +49,7 @@ class Holding:
         lookup: of its state; with times, where what was written again without a change is to be sent.
     """
 
-    def __init__(self, preparation: Preparation, lookup: StateLookup) -> None:
+    def __init__(self, preparation: StageContext, lookup: StateLookup) -> None:
         self._everything = preparation.everything
         self._suppresses = preparation.publication.source.suppress_unchanged
         self._lookup = lookup
@@ -83,7 +83,7 @@ ROWS_AT_ONCE = 1000
 class EntityEvaluator:
     """Evaluates landing rows of one publication against one state."""
 
-    def __init__(self, preparation: Preparation, lookup: StateLookup) -> None:
+    def __init__(self, preparation: StageContext, lookup: StateLookup) -> None:
         publication = preparation.publication
         self._service = publication.source.service
         self._form = publication.source.api
@@ -95,7 +95,7 @@ class EntityEvaluator:
         self._coerces_numbers = publication.quality.coerce_numbers
         self._judges_targets, self._types = preparation.judges_targets, frozenset(publication.source.types)
         self.seen_types = SeenTypes() if "type-drift" in preparation.judged_rules else None
-        self._options = RuleOptions.for_publication(publication, preparation.reference_time)
+        self._options = EntityRuleOptions.for_publication(publication, preparation.reference_time)
         self._judged = JudgedAttributes(publication)
         self._judges_attributes = judges_attributes(publication)
 
@@ -109,19 +109,19 @@ class EntityEvaluator:
     def _evaluate(self, landed: Iterator[LandedRow], rows: EvaluatedRows) -> None:
         candidates = [candidate for row in landed for candidate in self._candidates(row, rows)]
         for candidate, is_held in zip(candidates, self._holding.has(candidates), strict=True):
-            verdict = Verdict.UNCHANGED if is_held else Verdict.SEND
+            verdict = ChangeKind.UNCHANGED if is_held else ChangeKind.SEND
             # Where events are told in turn, one that equals state may follow on another that does not.
-            if verdict == Verdict.SEND or self._in_turn:
+            if verdict == ChangeKind.SEND or self._in_turn:
                 self._send(rows, candidate, verdict)
             else:
                 self._tell(rows, candidate, verdict)
 
     def _candidates(self, row: LandedRow, rows: EvaluatedRows) -> Iterator[Candidate]:
         if row.operation == "present":
-            self._note(rows, row, Verdict.PRESENT, self._shown_identity(row))
+            self._note(rows, row, ChangeKind.PRESENT, self._shown_identity(row))
             return
         if row.operation == "delete":
-            self._note(rows, row, Verdict.DELETE, self._shown_identity(row))
+            self._note(rows, row, ChangeKind.DELETE, self._shown_identity(row))
             return
         try:
             row, parsed = self._parsed(row)
@@ -147,7 +147,7 @@ class EntityEvaluator:
             yield from parts(row, parsed, warnings)
         else:
             # Nothing to send, but it was read whole: what state holds of its attributes is gone.
-            self._note(rows, row, Verdict.UNCHANGED, parsed.identity, warnings=warnings)
+            self._note(rows, row, ChangeKind.UNCHANGED, parsed.identity, warnings=warnings)
 
     def _parsed(self, row: LandedRow) -> tuple[LandedRow, ParsedEntity]:
         form = notified_form(row.media_type)
@@ -166,11 +166,11 @@ class EntityEvaluator:
         # A pull takes the time from each page as a whole; here it is known only now, and only if it was asked for.
         return msgspec.structs.replace(row, modified_at=round(parsed.modified_at.timestamp() * 1_000_000)), parsed
 
-    def _send(self, rows: EvaluatedRows, candidate: Candidate, verdict: Verdict) -> None:
+    def _send(self, rows: EvaluatedRows, candidate: Candidate, verdict: ChangeKind) -> None:
         made = self._make(candidate)
         if isinstance(made, Violation):
             rows.refusals.append(Refusal(candidate.row.number, made.rule, made.severity, made.message))
-            self._tell(rows, candidate, Verdict.QUARANTINED, rule=made.rule)
+            self._tell(rows, candidate, ChangeKind.QUARANTINED, rule=made.rule)
             return
         row = candidate.row
         moment = candidate.modified_at if candidate.modified_at is not None else row.received_at
@@ -201,7 +201,7 @@ class EntityEvaluator:
         self,
         rows: EvaluatedRows,
         candidate: Candidate,
-        verdict: Verdict,
+        verdict: ChangeKind,
         *,
         topic: str | None = None,
         meaning: int | None = None,
@@ -240,13 +240,13 @@ class EntityEvaluator:
     def _refuse(self, rows: EvaluatedRows, row: LandedRow, identity: ContextIdentity, errors: list[Violation]) -> None:
         rows.refusals += [Refusal(row.number, item.rule, item.severity, item.message) for item in errors]
         rules = ",".join(dict.fromkeys(item.rule for item in errors))
-        self._note(rows, row, Verdict.QUARANTINED, identity, rules=rules)
+        self._note(rows, row, ChangeKind.QUARANTINED, identity, rules=rules)
 
     def _note(
         self,
         rows: EvaluatedRows,
         row: LandedRow,
-        verdict: Verdict,
+        verdict: ChangeKind,
         identity: ContextIdentity,
         *,
         rules: str | None = None,
@@ -276,7 +276,7 @@ EVALUATED = pa.schema([pa.field("events", pa.int64())])
 """What Spark gets of each record batch: how many events it was."""
 
 
-def evaluation(preparation: Preparation) -> Evaluation:
+def evaluation(preparation: StageContext) -> Evaluation:
     """The function that evaluates landing record batches under one preparation; yields a row of EVALUATED for each."""
 
     def evaluate(batches: Iterator[Any]) -> Iterator[Any]:
@@ -332,7 +332,7 @@ def cycles_uncollected() -> Iterator[None]:
             gc.enable()
 
 
-def _store(rows: EvaluatedRows, run: Any, files: RunFiles, preparation: Preparation) -> None:
+def _store(rows: EvaluatedRows, run: Any, files: RunFiles, preparation: StageContext) -> None:
     files.write(evaluated_folder(preparation), rows.narrow(evaluated_schema(preparation)))
     write_rendered(files, preparation.work, rows.rendered(preparation))
     files.write(f"{preparation.work}/{ATTRIBUTES_FOLDER}", rows.attributes())
@@ -340,7 +340,7 @@ def _store(rows: EvaluatedRows, run: Any, files: RunFiles, preparation: Preparat
         _write_quarantine(rows, run, preparation)
 
 
-def _write_quarantine(rows: EvaluatedRows, run: Any, preparation: Preparation) -> None:
+def _write_quarantine(rows: EvaluatedRows, run: Any, preparation: StageContext) -> None:
     refused = pa.Table.from_batches([run]).take(pa.array([refusal.row for refusal in rows.refusals]))
     for name in ("rule", "severity", "message"):
         refused = refused.append_column(

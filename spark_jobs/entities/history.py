@@ -11,7 +11,7 @@ from datetime import UTC
 
 from contexture.errors import DefectError
 from contexture.sources.http.connection import BrokerConnection
-from contexture.sources.ngsi.broker import Page
+from contexture.sources.ngsi.broker import EntityPage
 from contexture.sources.ngsi.connect import open_history
 from contexture.sources.ngsi.entity_head import moment
 from contexture.sources.ngsi.history import TEMPORAL_ENTITIES, Stretch, whole_millisecond
@@ -63,7 +63,7 @@ def _land(storage: Storage, order: StageOrder, connection: BrokerConnection, int
         return f"{TEMPORAL_ENTITIES} {broker.describe(query)}"
 
 
-def _rows(pages: Iterable[Page], service: str) -> Iterator[Row]:
+def _rows(pages: Iterable[EntityPage], service: str) -> Iterator[Row]:
     ordinal = FIRST_ORDINAL
     for page in pages:
         for body, sighting in zip(page.entities, page.sightings, strict=True):

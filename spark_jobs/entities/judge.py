@@ -10,12 +10,12 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 from contexture.publications.checks.quality import ATTRIBUTE_COLUMNS
-from contexture.records.changes import Verdict as EventVerdict
+from contexture.records.changes import ChangeKind as EventVerdict
 from contexture.storage.home import Storage
-from contexture.storage.manifests import LandingManifest, Manifest, Verdict
+from contexture.storage.manifests import LandingManifest, Manifest, QualityVerdict
 from contexture.storage.orders import StageOrder
 from contexture.storage.publication_store import PublicationFolder
-from contexture.storage.quarantine import Sample, quarantine_samples
+from contexture.storage.quarantine import RuleSample, quarantine_samples
 from spark_jobs.entities.attributes import ATTRIBUTE_ROWS, ATTRIBUTES_FOLDER, judges_attributes
 from spark_jobs.entities.manifest import newest_modification
 from spark_jobs.entities.superseded import SUPERSEDED, current_rows, is_current, superseded_events
@@ -33,7 +33,9 @@ COLLISIONS_SHOWN = 50
 ENTITY_COLUMNS = ("identity", "service_path", "id", "type", "modified_at", "received_at", "topic")
 
 
-def judge_outbox(spark: SparkSession, order: StageOrder, landing: LandingManifest, manifest: Manifest) -> Verdict:
+def judge_outbox(
+    spark: SparkSession, order: StageOrder, landing: LandingManifest, manifest: Manifest
+) -> QualityVerdict:
     """The checkpoint's verdict on one outbox; a verdict that is there already stands."""
     frames = AcceptedFrames(
         lambda: accepted_entities(spark, order),
@@ -119,7 +121,7 @@ def _summary(storage: Storage, order: StageOrder, landing: LandingManifest, mani
     )
 
 
-def _broken(storage: Storage, order: StageOrder, manifest: Manifest) -> dict[str, tuple[Sample, ...]]:
+def _broken(storage: Storage, order: StageOrder, manifest: Manifest) -> dict[str, tuple[RuleSample, ...]]:
     refused = quarantine_samples(storage, manifest.publication, manifest.outbox, manifest.quarantined)
     rows = _evaluated(order).filter(is_current(storage, _work(order)))
     return warned(rows, manifest.warnings, ENTITY) | refused

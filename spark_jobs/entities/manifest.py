@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
-from contexture.records.changes import Verdict
+from contexture.records.changes import ChangeKind
 from contexture.records.messages.envelopes import envelope
 from contexture.sources.ngsi.rules.catalogue import REJECTING, severities
 from contexture.storage.home import Storage
@@ -23,14 +23,14 @@ from contexture.storage.publication_store import SHARD_FILE
 from contexture.storage.replay import backfill_headers, check_topics
 from spark_jobs.entities.collisions import RULE as COLLISION
 from spark_jobs.entities.plan import RULE as DUPLICATE
-from spark_jobs.entities.plan import Plan
+from spark_jobs.entities.plan import EntityPlan
 from spark_jobs.entities.superseded import current_rows
-from spark_jobs.shared.context import Preparation
+from spark_jobs.shared.context import StageContext
 from spark_jobs.shared.outbox import run_facts
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
+class RunCounts:
     """Events by verdict, refusals and warnings by rule; `quarantined_entities` counts each event once.
 
     Events that a newer version supersedes are in none of them.
@@ -43,29 +43,29 @@ class Counts:
     warnings: dict[str, int]
 
 
-def count(storage: Storage, preparation: Preparation, planned: Plan) -> Counts:
+def count(storage: Storage, preparation: StageContext, planned: EntityPlan) -> RunCounts:
     """Counts the narrow rows of a preparation, by the verdicts that planning has left them."""
     table = current_rows(storage, preparation.work, ["event", "verdict", "rules", "warnings"])
     verdicts, numbers = np.asarray(table.column("verdict")).copy(), table.column("event").to_numpy()
-    verdicts[np.isin(numbers, planned.told)] = Verdict.SEND
-    verdicts[np.isin(numbers, planned.told_before) & (verdicts <= Verdict.UNCHANGED)] = Verdict.UNCHANGED
+    verdicts[np.isin(numbers, planned.told)] = ChangeKind.SEND
+    verdicts[np.isin(numbers, planned.told_before) & (verdicts <= ChangeKind.UNCHANGED)] = ChangeKind.UNCHANGED
     by_planning = {DUPLICATE: planned.conflicting, COLLISION: planned.collided}
     for events in by_planning.values():
-        verdicts[np.isin(numbers, events)] = Verdict.QUARANTINED
+        verdicts[np.isin(numbers, events)] = ChangeKind.QUARANTINED
     refused = _by_rule(table.column("rules"))
     refused |= {rule: len(events) for rule, events in by_planning.items() if len(events)}
-    return Counts(
-        accepted=int((verdicts <= Verdict.UNCHANGED).sum()),
-        unchanged=int((verdicts == Verdict.UNCHANGED).sum()),
+    return RunCounts(
+        accepted=int((verdicts <= ChangeKind.UNCHANGED).sum()),
+        unchanged=int((verdicts == ChangeKind.UNCHANGED).sum()),
         quarantined=refused,
-        quarantined_entities=int((verdicts == Verdict.QUARANTINED).sum()),
+        quarantined_entities=int((verdicts == ChangeKind.QUARANTINED).sum()),
         warnings=_by_rule(table.column("warnings")),
     )
 
 
 def newest_modification(storage: Storage, work: str) -> datetime | None:
     """The newest time of change among accepted events, UTC; None where none was told."""
-    rows = current_rows(storage, work, ["modified_at"], ds.field("verdict") <= int(Verdict.UNCHANGED))
+    rows = current_rows(storage, work, ["modified_at"], ds.field("verdict") <= int(ChangeKind.UNCHANGED))
     newest: datetime | None = pc.max(rows["modified_at"]).as_py()
     return newest
 
@@ -79,7 +79,7 @@ def _by_rule(column: Any) -> dict[str, int]:
 
 
 @dataclass(frozen=True, slots=True)
-class Findings:
+class PreparationResult:
     """What the steps of a preparation found.
 
     Attributes:
@@ -87,13 +87,13 @@ class Findings:
         of_snapshot: how often each rule about the whole snapshot is broken.
     """
 
-    planned: Plan
-    counts: Counts
+    planned: EntityPlan
+    counts: RunCounts
     shards: list[dict[str, int]]
     of_snapshot: dict[str, int]
 
 
-def described(preparation: Preparation, landing: LandingManifest, findings: Findings) -> Manifest:
+def described(preparation: StageContext, landing: LandingManifest, findings: PreparationResult) -> Manifest:
     """The manifest of the outbox whose shards lie on storage; writes its list of topics."""
     planned, counts = findings.planned, findings.counts
     storage = Storage(preparation.home)
@@ -124,13 +124,13 @@ def _headers(order: StageOrder) -> tuple[tuple[str, str], ...]:
     return backfill_headers(order, made.constant if made is not None else ())
 
 
-def _collisions(planned: Plan) -> dict[str, int]:
+def _collisions(planned: EntityPlan) -> dict[str, int]:
     """Collisions that are sent all the same."""
     sent = planned.collisions - len(planned.collided)
     return {COLLISION: sent} if sent else {}
 
 
-def _by_severity(preparation: Preparation, of_snapshot: dict[str, int]) -> tuple[dict[str, int], dict[str, int]]:
+def _by_severity(preparation: StageContext, of_snapshot: dict[str, int]) -> tuple[dict[str, int], dict[str, int]]:
     """What is broken and only counted, and what rejects the run."""
     wanted = severities(preparation.publication.quality.rules)
     broken = {rule: number for rule, number in of_snapshot.items() if number}
@@ -138,7 +138,7 @@ def _by_severity(preparation: Preparation, of_snapshot: dict[str, int]) -> tuple
     return warned, {rule: broken[rule] for rule in REJECTING if rule in broken and wanted.get(rule) == "error"}
 
 
-def _shard(storage: Storage, preparation: Preparation, row: dict[str, int]) -> ShardManifest:
+def _shard(storage: Storage, preparation: StageContext, row: dict[str, int]) -> ShardManifest:
     path = f"{preparation.folder.shard(preparation.outbox, row['shard'])}/{SHARD_FILE}"
     return ShardManifest(
         **row,
@@ -147,7 +147,7 @@ def _shard(storage: Storage, preparation: Preparation, row: dict[str, int]) -> S
     )
 
 
-def _merge_topics(storage: Storage, preparation: Preparation) -> int:
+def _merge_topics(storage: Storage, preparation: StageContext) -> int:
     """Writes the topics of all shards with their records, sorted; gives their number."""
     folder = f"{preparation.work}/topics"
     parts = [

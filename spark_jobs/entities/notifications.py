@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from contexture.sources.ngsi.notifications import NotificationError, media_type_of, read_notification
 from contexture.storage.home import Storage
 from contexture.storage.inbox_files import InboxEntry
-from contexture.storage.inbox_reader import Claim, InboxReader, keep_claim
+from contexture.storage.inbox_reader import InboxClaim, InboxReader, keep_claim
 from contexture.storage.manifests import LandingManifest
 from contexture.storage.orders import StageOrder
 from contexture.storage.publication_store import PublicationFolder
@@ -57,7 +57,7 @@ def nothing_read(order: StageOrder) -> LandingManifest:
     )
 
 
-def with_notified(storage: Storage, order: StageOrder, claim: Claim, read: LandingManifest) -> LandingManifest:
+def with_notified(storage: Storage, order: StageOrder, claim: InboxClaim, read: LandingManifest) -> LandingManifest:
     """Adds the claimed notifications to a landing, and the claim itself; a claim of nothing changes no pull.
 
     Raises:

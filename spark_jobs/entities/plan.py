@@ -18,7 +18,7 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 from contexture.records.batches import plan as plan_batches
-from contexture.records.changes import Comparison, ShrinkGuard, Verdict, compare
+from contexture.records.changes import ChangeKind, Comparison, ShrinkGuard, compare
 from contexture.sources.ngsi.rules.catalogue import severities
 from contexture.storage.home import Storage
 from contexture.storage.schemas import QUARANTINE, STATE
@@ -28,7 +28,7 @@ from spark_jobs.entities.collisions import find_collisions, note_collisions, ref
 from spark_jobs.entities.rows import narrow_rows, without_outdated
 from spark_jobs.entities.sequence import Turns, latest_rows, shards_of
 from spark_jobs.entities.superseded import discard_quarantined, save_superseded, without_older_objects
-from spark_jobs.shared.context import PART_BITS, Preparation
+from spark_jobs.shared.context import PART_BITS, StageContext
 
 _FILE = "events.npy"
 
@@ -79,7 +79,7 @@ class EventPlan:
 
 
 def sent_events(
-    storage: Storage, preparation: Preparation, snapshot: Any, comparison: Comparison, turns: Turns | None
+    storage: Storage, preparation: StageContext, snapshot: Any, comparison: Comparison, turns: Turns | None
 ) -> EventPlan:
     """The events that are sent, in order; what turns add to them is written.
 
@@ -90,7 +90,7 @@ def sent_events(
         comparison: of the snapshot with state.
         turns: events told one after the other; None where state alone says what is sent.
     """
-    kept = np.asarray(pc.equal(snapshot.column("verdict"), Verdict.SEND)).copy()
+    kept = np.asarray(pc.equal(snapshot.column("verdict"), ChangeKind.SEND)).copy()
     final = np.ones(len(kept), dtype=bool)
     kept[comparison.superseded] = False
     kept[comparison.conflicting] = False
@@ -106,7 +106,7 @@ def sent_events(
     return EventPlan(events, batch, sub_batch, final[kept])
 
 
-def _batches(preparation: Preparation, sent: Any, cuts: Any) -> tuple[Any, Any, list[int]]:
+def _batches(preparation: StageContext, sent: Any, cuts: Any) -> tuple[Any, Any, list[int]]:
     """Batch and sub-batch of each event, and the batch that each deletion among them has for itself.
 
     Args:
@@ -139,7 +139,7 @@ RULE = "duplicate"
 MESSAGE = "the source shows other content for the same identity and the same time of change"
 
 
-def quarantine_conflicts(storage: Storage, preparation: Preparation, events: Any) -> None:
+def quarantine_conflicts(storage: Storage, preparation: StageContext, events: Any) -> None:
     """Writes the landing rows of contradicting events to quarantine."""
     if not len(events):
         return
@@ -192,7 +192,7 @@ HELD_ROWS = ("first_absent", "vanished", "removed", "returned", "withheld", "rel
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class EntityPlan:
     """What planning found, in numbers; the rows themselves lie on storage.
 
     Attributes:
@@ -225,8 +225,8 @@ class Plan:
 
 
 def plan(
-    preparation: Preparation, *, landed: int, tells_absence: bool, confirmed_shrink: bool, as_of: datetime | None
-) -> Plan:
+    preparation: StageContext, *, landed: int, tells_absence: bool, confirmed_shrink: bool, as_of: datetime | None
+) -> EntityPlan:
     """Compares, guards, plans batches, and writes the plan.
 
     Args:
@@ -269,7 +269,7 @@ def plan(
     superseded = np.union1d(older.column("event").to_numpy(), events[again])
     save_superseded(storage, preparation.work, superseded)
     discard_quarantined(storage, preparation, rows, superseded)
-    return Plan(
+    return EntityPlan(
         conflicting=events[comparison.conflicting],
         collided=events[collided],
         repeated=_accepted(older) + _accepted(snapshot.take(pa.array(comparison.superseded))),
@@ -286,10 +286,10 @@ def plan(
 
 
 def _accepted(rows: Any) -> int:
-    return int((np.asarray(rows.column("verdict")) <= Verdict.UNCHANGED).sum())
+    return int((np.asarray(rows.column("verdict")) <= ChangeKind.UNCHANGED).sum())
 
 
-def _guarded(storage: Storage, preparation: Preparation, vanishing: int, held: int, gone: Any) -> int:
+def _guarded(storage: Storage, preparation: StageContext, vanishing: int, held: int, gone: Any) -> int:
     """Holds the deletion of many up, where `count-drop` is an error; else says how many go beyond the limit.
 
     What would have gone is kept for the person who is asked whether it may.
@@ -314,7 +314,7 @@ def _guarded(storage: Storage, preparation: Preparation, vanishing: int, held: i
 
 
 def _compared(
-    preparation: Preparation, snapshot: Any, held: Any, tells_absence: bool, as_of: datetime | None
+    preparation: StageContext, snapshot: Any, held: Any, tells_absence: bool, as_of: datetime | None
 ) -> Comparison:
     last_wins = severities(preparation.publication.quality.rules).get(RULE) != "error"
     latest = latest_rows(snapshot) if preparation.in_turn else None
@@ -333,7 +333,7 @@ def _compared(
     return replace(comparison, removed=comparison.removed[:0])
 
 
-def _turns(preparation: Preparation, reader: StateReader, snapshot: Any, comparison: Comparison) -> Turns | None:
+def _turns(preparation: StageContext, reader: StateReader, snapshot: Any, comparison: Comparison) -> Turns | None:
     if not preparation.in_turn:
         return None
     return Turns.of(preparation, reader, snapshot, np.union1d(comparison.superseded, comparison.conflicting))
@@ -360,12 +360,12 @@ def _gone(held: Any, comparison: Comparison, turns: Turns | None) -> Any:
     )
 
 
-def _write_marks(storage: Storage, preparation: Preparation, held: Any, comparison: Comparison) -> None:
+def _write_marks(storage: Storage, preparation: StageContext, held: Any, comparison: Comparison) -> None:
     rows = marked(held, comparison, preparation.reference_time)
     _write(storage, f"{preparation.folder.state_delta(preparation.outbox)}/marks.parquet", rows)
 
 
-def _write_deletions(storage: Storage, preparation: Preparation, gone: Any) -> None:
+def _write_deletions(storage: Storage, preparation: StageContext, gone: Any) -> None:
     shards = pa.array(shards_of(gone, preparation), pa.int32())
     _write(storage, f"{preparation.work}/deletions.parquet", gone.append_column("shard", shards))
 

@@ -22,12 +22,12 @@ from contexture.storage.schemas import LANDING
 from spark_jobs.entities.assemble import SUMMARY, assembly
 from spark_jobs.entities.attributes import ATTRIBUTE_ROWS, ATTRIBUTES_FOLDER, judges_attributes
 from spark_jobs.entities.evaluate import EVALUATED, evaluation
-from spark_jobs.entities.manifest import Findings, count, described
+from spark_jobs.entities.manifest import PreparationResult, count, described
 from spark_jobs.entities.plan import RULE as DUPLICATE
 from spark_jobs.entities.plan import plan, quarantine_conflicts
 from spark_jobs.entities.rows import evaluated_folder, evaluated_schema
 from spark_jobs.entities.snapshot_rules import snapshot_violations
-from spark_jobs.shared.context import Preparation, check_seen
+from spark_jobs.shared.context import StageContext, check_seen
 from spark_jobs.shared.outbox import Stopwatch, made_once, preparation_of
 from spark_jobs.shared.parquet_rows import read_rows
 
@@ -52,7 +52,7 @@ def prepare(spark: Any, order: StageOrder, landing: LandingManifest, watch: Stop
     return made_once(preparation, lambda: _prepared(spark, preparation, landing, watch))
 
 
-def _prepared(spark: Any, preparation: Preparation, landing: LandingManifest, watch: Stopwatch) -> Manifest:
+def _prepared(spark: Any, preparation: StageContext, landing: LandingManifest, watch: Stopwatch) -> Manifest:
     storage = Storage(preparation.home)
     hand_over(storage, preparation.publication.name, preparation.order.run, preparation.outbox)
     with watch.step("evaluate"):
@@ -74,10 +74,10 @@ def _prepared(spark: Any, preparation: Preparation, landing: LandingManifest, wa
     with watch.step("snapshot"):
         broken = snapshot_violations(storage, preparation, landing)
         broken |= {"count-drop": planned.dropped, DUPLICATE: planned.contradictions}
-    return described(preparation, landing, Findings(planned, counts, shards, broken))
+    return described(preparation, landing, PreparationResult(planned, counts, shards, broken))
 
 
-def evaluate(spark: Any, preparation: Preparation) -> None:
+def evaluate(spark: Any, preparation: StageContext) -> None:
     """Runs the one pass over the landing rows."""
     from pyspark.sql.pandas.types import from_arrow_schema
 
@@ -92,7 +92,7 @@ def evaluate(spark: Any, preparation: Preparation) -> None:
     landed.mapInArrow(evaluation(preparation), from_arrow_schema(EVALUATED)).collect()
 
 
-def assemble(spark: Any, preparation: Preparation) -> list[dict[str, int]]:
+def assemble(spark: Any, preparation: StageContext) -> list[dict[str, int]]:
     """Runs one task per shard; gives a row of SUMMARY for each, by shard."""
     from pyspark.sql.pandas.types import from_arrow_schema
 

@@ -18,16 +18,16 @@ from contexture.publications import Publication
 from contexture.sources.http.connection import BrokerConnection
 from contexture.sources.ngsi.broker import Broker
 from contexture.sources.ngsi.connect import open_broker
-from contexture.sources.ngsi.entity_head import Sighting, moment
+from contexture.sources.ngsi.entity_head import EntityHead, moment
 from contexture.sources.ngsi.paging import CLOCK_MARGIN, broker_text
 from contexture.storage.home import Storage
-from contexture.storage.inbox_reader import Claim
+from contexture.storage.inbox_reader import InboxClaim
 from contexture.storage.manifests import LandingManifest
 from contexture.storage.orders import StageOrder
 from contexture.storage.publication_store import PublicationFolder
 from contexture.storage.schemas import LANDING
 from spark_jobs.data_sources.ngsi import landing_rows, ngsi_rows
-from spark_jobs.data_sources.walks import Selection, Share, Walk, shared
+from spark_jobs.data_sources.walks import Selection, Walk, WalkShare, shared
 from spark_jobs.entities.landing import Landed, Stretch
 from spark_jobs.entities.notifications import nothing_read, with_notified
 from spark_jobs.session import intended
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     import httpx
     from pyspark.sql import DataFrame, SparkSession
 
-    from contexture.sources.ngsi.broker import Page
+    from contexture.sources.ngsi.broker import EntityPage
 
 _Identity = tuple[str | None, str | None, str | None]
 
@@ -89,7 +89,7 @@ class SecondLook:
         met = {identity for identity, created in self._created.items() if not _is_within(created, newcomers)}
         return sum(most[identity] for identity in met) if repeats else len(met)
 
-    def _unseen(self) -> Iterator[Page]:
+    def _unseen(self) -> Iterator[EntityPage]:
         met = self._landed.met(self._walk.number)
         for page in self._pages():
             fresh = []
@@ -101,13 +101,13 @@ class SecondLook:
             if fresh:
                 yield page.only(tuple(fresh))
 
-    def _pages(self) -> Iterator[Page]:
+    def _pages(self) -> Iterator[EntityPage]:
         query, seconds = self._walk.query, self._deadline_seconds
         yield from self._broker.walk(query, deadline_seconds=seconds)
         if len(self._created) < self._expected:
             yield from self._broker.sweep(query, deadline_seconds=seconds)
 
-    def _note(self, sighting: Sighting) -> None:
+    def _note(self, sighting: EntityHead) -> None:
         self._created[sighting.identity] = moment(sighting.created)
         self._versions[sighting.identity, sighting.modified] += 1
 
@@ -120,7 +120,7 @@ _DATE_RESOLUTION = timedelta(seconds=1)
 _SECOND_LOOKS = 2
 _log = logging.getLogger(__name__)
 
-Land = Callable[[Selection, Sequence[Share]], None]
+Land = Callable[[Selection, Sequence[WalkShare]], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,12 +159,12 @@ def pull(
         return LandingManifest.from_file(storage, folder.landing_manifest(order.run))
     except FileNotFoundError:
         storage.remove(folder.landing(order.run))
-    claim = Claim.of_now(storage, order.publication.name)
+    claim = InboxClaim.of_now(storage, order.publication.name)
     if order.mode == "notifications":
         read = nothing_read(order)
     else:
 
-        def land(selection: Selection, shares: Sequence[Share]) -> None:
+        def land(selection: Selection, shares: Sequence[WalkShare]) -> None:
             _write(ngsi_rows(spark, selection, connection, shares), storage, folder.landing(order.run))
 
         read = read_source(order, connection, watermark, land)

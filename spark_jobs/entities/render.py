@@ -20,7 +20,7 @@ from contexture.sources.ngsi.entity import ParsedEntity
 from contexture.sources.ngsi.notifications import notified_form
 from contexture.sources.ngsi.rules import Violation
 from contexture.storage.schemas import HEADER_PREFIX
-from spark_jobs.shared.context import Preparation
+from spark_jobs.shared.context import StageContext
 
 
 class LandedRow(msgspec.Struct, frozen=True, gc=False):
@@ -131,8 +131,8 @@ def _places(gone: Any) -> list[str]:
 _TIME_ZERO = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-class Made(NamedTuple):
-    """One event as it will be sent: the same to each of its topics; headers as in `Preparation.headers`."""
+class RenderedCandidate(NamedTuple):
+    """One event as it will be sent: the same to each of its topics; headers as in `StageContext.headers`."""
 
     topics: tuple[str, ...]
     key: bytes | None
@@ -143,12 +143,12 @@ class Made(NamedTuple):
 class RecordMaker:
     """Makes the records of one publication."""
 
-    def __init__(self, preparation: Preparation) -> None:
+    def __init__(self, preparation: StageContext) -> None:
         self._render = renderer(preparation.publication)
         self._envelope = envelope(preparation.publication)
         self._maximum_bytes = preparation.maximum_record_bytes
 
-    def __call__(self, candidate: Candidate) -> Made | Violation:
+    def __call__(self, candidate: Candidate) -> RenderedCandidate | Violation:
         """The records of a candidate, or the rule by which it can't be sent."""
         try:
             made = self._enveloped(candidate, self._rendered(candidate))
@@ -174,9 +174,9 @@ class RecordMaker:
             _context_element(row),
         )
 
-    def _enveloped(self, candidate: Candidate, rendered: Rendered) -> Made:
+    def _enveloped(self, candidate: Candidate, rendered: Rendered) -> RenderedCandidate:
         if self._envelope is None:
-            return Made(*rendered, ())
+            return RenderedCandidate(*rendered, ())
         value, headers = self._envelope.upsert(
             candidate.parsed.identity,
             candidate.attribute,
@@ -185,7 +185,7 @@ class RecordMaker:
             occasion=_occasion(candidate),
             key=candidate.key,
         )
-        return Made(rendered.topics, rendered.key, value, headers)
+        return RenderedCandidate(rendered.topics, rendered.key, value, headers)
 
 
 def _occasion(candidate: Candidate) -> Occasion:

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from contexture.kafka.partitioner import shards_for
-from contexture.records.changes import Verdict
+from contexture.records.changes import ChangeKind
 from contexture.storage.home import Storage
 from contexture.storage.orders import Retry
 from contexture.storage.outboxes import Outboxes
@@ -19,7 +19,7 @@ from contexture.storage.schemas import with_headers
 from contexture.storage.state import StateReader
 from spark_jobs.entities.attributes import ATTRIBUTE_ROWS
 from spark_jobs.quality.columns import column_names
-from spark_jobs.shared.context import MAXIMUM_PARTS, Preparation, RunFiles, check_seen
+from spark_jobs.shared.context import MAXIMUM_PARTS, RunFiles, StageContext, check_seen
 
 RENDERED = pa.schema(
     [
@@ -77,12 +77,12 @@ _EVENT_FIELDS = [
 ]
 
 
-def evaluated_folder(preparation: Preparation) -> str:
+def evaluated_folder(preparation: StageContext) -> str:
     """Where the narrow rows lie."""
     return f"{preparation.work}/evaluated"
 
 
-def evaluated_schema(preparation: Preparation) -> Any:
+def evaluated_schema(preparation: StageContext) -> Any:
     """Columns of a narrow row: hashes, times and verdicts for planning; identity, topic and the attributes that the
     publication's quality names for the checkpoint. Bodies are not among them."""
     fields = list(_EVENT_FIELDS)
@@ -125,7 +125,7 @@ class EvaluatedRows:
         """The narrow rows as a table."""
         return _table(self.narrow_rows, schema)
 
-    def rendered(self, preparation: Preparation) -> Any:
+    def rendered(self, preparation: StageContext) -> Any:
         """The rendered rows, each with its shard: by key, or by topic where lines are joined or keys lack."""
         place = RENDERED.get_field_index("shard")
         table = _table(self.rendered_rows, with_headers(RENDERED, preparation.headers).remove(place))
@@ -186,7 +186,7 @@ NARROW = [
 ]
 
 
-def narrow_rows(storage: Storage, preparation: Preparation, landed: int) -> Any:
+def narrow_rows(storage: Storage, preparation: StageContext, landed: int) -> Any:
     """Narrow columns in order of events, the order in which everything downstream counts.
 
     Args:
@@ -205,7 +205,9 @@ def narrow_rows(storage: Storage, preparation: Preparation, landed: int) -> Any:
     return table.sort_by("event").combine_chunks()
 
 
-def without_outdated(storage: Storage, preparation: Preparation, snapshot: Any, reader: StateReader) -> tuple[Any, int]:
+def without_outdated(
+    storage: Storage, preparation: StageContext, snapshot: Any, reader: StateReader
+) -> tuple[Any, int]:
     """The snapshot without events of an earlier time that the target holds newer, and how many of these were accepted.
 
     Such are those that are tried again, and on a replica those of a history.
@@ -216,11 +218,11 @@ def without_outdated(storage: Storage, preparation: Preparation, snapshot: Any, 
         rows = undone(snapshot, reader)
     else:
         return snapshot, 0
-    skipped = int((np.asarray(snapshot.column("verdict"))[rows] <= Verdict.UNCHANGED).sum())
+    skipped = int((np.asarray(snapshot.column("verdict"))[rows] <= ChangeKind.UNCHANGED).sum())
     return snapshot.take(pa.array(np.delete(np.arange(snapshot.num_rows), rows))), skipped
 
 
-def _last_sent(storage: Storage, preparation: Preparation, retry: Retry) -> int:
+def _last_sent(storage: Storage, preparation: StageContext, retry: Retry) -> int:
     """The sequence of the last outbox that was sent when the retried events were refused."""
     outboxes = Outboxes(storage, preparation.publication.name)
     sequence = outboxes.manifest(retry.outbox).sequence

@@ -26,7 +26,7 @@ import pyarrow.parquet as pq
 from contexture.errors import RejectedError
 from contexture.events import parse_json
 from contexture.kafka.partitioner import shards_for
-from contexture.records.changes import Deletion, Succession, follow, overtaken
+from contexture.records.changes import Deletion, EventSequence, follow, overtaken
 from contexture.records.messages.envelopes import Envelope
 from contexture.sources.ngsi.entity import broker_time, system_time
 from contexture.sources.ngsi.notifications import Form, NotifiedEntity
@@ -37,7 +37,7 @@ from contexture.storage.state import StateReader
 from contexture.storage.state_files import completed
 from spark_jobs.entities.render import with_tombstone_headers
 from spark_jobs.entities.rows import RENDERED
-from spark_jobs.shared.context import Preparation
+from spark_jobs.shared.context import StageContext
 
 _FILE = "told_deletions.parquet"
 _HELD = ["identity_hash", "entity_hash", "content_hash"]
@@ -70,13 +70,13 @@ class Turns:
         told_by: the row of the snapshot that told each.
     """
 
-    succession: Succession
+    succession: EventSequence
     at_end: Any
     told: Any
     told_by: Any
 
     @classmethod
-    def of(cls, preparation: Preparation, reader: StateReader, snapshot: Any, left_out: Any) -> Turns:
+    def of(cls, preparation: StageContext, reader: StateReader, snapshot: Any, left_out: Any) -> Turns:
         """Judges the notified entities of a snapshot; `left_out` as in `contexture.records.changes.follow`."""
         notified = snapshot.column("entity_hash").filter(snapshot.column("notified"))
         held = reader.of_entities(notified.combine_chunks(), _HELD)
@@ -100,7 +100,7 @@ class Turns:
         """The identity hashes of all that is deleted here."""
         return pa.concat_tables([self.at_end, self.told]).column("identity_hash")
 
-    def save(self, storage: Storage, preparation: Preparation, snapshot: Any, batches: Any) -> None:
+    def save(self, storage: Storage, preparation: StageContext, snapshot: Any, batches: Any) -> None:
         """Writes the deletions that stand among other events, each with its batch, where the shards find them."""
         events = snapshot.column("event").to_numpy()
         kept = pc.unique(snapshot.column("identity_hash").take(pa.array(self.succession.final)))
@@ -119,7 +119,7 @@ def latest_rows(snapshot: Any) -> Any:
     return np.delete(np.arange(snapshot.num_rows), overtaken(snapshot))
 
 
-def shards_of(ended: Any, preparation: Preparation) -> Any:
+def shards_of(ended: Any, preparation: StageContext) -> Any:
     """The shard of each ended state row: by key, or by topic where lines are joined or keys lack."""
     topics, keys = ended.column("topics").to_pylist(), ended.column("key").to_pylist()
     by = [
@@ -184,7 +184,7 @@ def _as_events(deletions: Any, schema: Any) -> Any:
 
 
 def _ended_rows(
-    preparation: Preparation, reader: StateReader, snapshot: Any, held: Any, deletions: Sequence[Deletion]
+    preparation: StageContext, reader: StateReader, snapshot: Any, held: Any, deletions: Sequence[Deletion]
 ) -> Any:
     """The state row that each deletion ends, as it is then."""
     by_state = [number for number, deletion in enumerate(deletions) if deletion.before.held is not None]
@@ -201,7 +201,7 @@ def _held_rows(reader: StateReader, held: Any, numbers: Sequence[int | None]) ->
     return whole.take(pc.index_in(wanted.column("identity_hash"), value_set=whole.column("identity_hash"))).cast(STATE)
 
 
-def _rendered_rows(preparation: Preparation, snapshot: Any, rows: Sequence[int | None]) -> Any:
+def _rendered_rows(preparation: StageContext, snapshot: Any, rows: Sequence[int | None]) -> Any:
     if not rows:
         return STATE.empty_table()
     storage = Storage(preparation.home)

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from contexture.records.changes import Verdict
+from contexture.records.changes import ChangeKind
 from contexture.records.changes.identity_hashes import hash_words
 from contexture.sources.ngsi.rules.catalogue import severities
 from contexture.storage.home import Storage
@@ -22,10 +22,10 @@ from contexture.storage.state import State, StatePointer, StateReader
 from spark_jobs.entities.attributes import drift
 from spark_jobs.entities.superseded import current_rows
 from spark_jobs.quality.columns import column_names
-from spark_jobs.shared.context import Preparation
+from spark_jobs.shared.context import StageContext
 
 
-def dangling(storage: Storage, preparation: Preparation) -> int:
+def dangling(storage: Storage, preparation: StageContext) -> int:
     """How many entities of a whole snapshot refer to an id that nothing known has."""
     rows = current_rows(storage, preparation.work, ["id", "entity_hash", "targets"], ds.field("part") == 0)
     pointer = StatePointer.model_validate_json(preparation.pointer_json)
@@ -60,7 +60,7 @@ TOLERATED_SHARE = 0.001
 """Entities come and go while they are read, so that a count is never quite that of the rows."""
 
 
-def snapshot_violations(storage: Storage, preparation: Preparation, landing: LandingManifest) -> dict[str, int]:
+def snapshot_violations(storage: Storage, preparation: StageContext, landing: LandingManifest) -> dict[str, int]:
     """How often a snapshot breaks each rule about the whole of it; rules that are off are left out."""
     wanted = severities(preparation.publication.quality.rules)
     found: dict[str, int] = {}
@@ -107,24 +107,24 @@ def mismatch(met: int, counted: int) -> int:
     return difference if difference > TOLERATED_SHARE * counted else 0
 
 
-def _mismatch(rows: Any, preparation: Preparation, landing: LandingManifest) -> int:
+def _mismatch(rows: Any, preparation: StageContext, landing: LandingManifest) -> int:
     detects = preparation.publication.source.detect_deletions
     reads_all = landing.mode == "full" or landing.watermark_from is None or detects
     return mismatch(len(pc.unique(rows["entity_hash"])), landing.source_count) if reads_all else 0
 
 
-def _is_emptied(preparation: Preparation, landing: LandingManifest) -> bool:
+def _is_emptied(preparation: StageContext, landing: LandingManifest) -> bool:
     held = StatePointer.model_validate_json(preparation.pointer_json).identities
     return landing.source_count == 0 and held > 0 and not preparation.order.confirm_shrink
 
 
 def _rows(
-    storage: Storage, preparation: Preparation, columns: list[str], *, accepted: bool = False, read: bool = False
+    storage: Storage, preparation: StageContext, columns: list[str], *, accepted: bool = False, read: bool = False
 ) -> Any:
     """Columns of what arrived, one row per entity: what was accepted of it, or was read and not notified."""
     chosen = ds.field("part") == 0
     if accepted:
-        chosen &= ds.field("verdict") <= int(Verdict.UNCHANGED)
+        chosen &= ds.field("verdict") <= int(ChangeKind.UNCHANGED)
     if read:
         chosen &= ~ds.field("notified")
     return current_rows(storage, preparation.work, columns, chosen)

@@ -14,9 +14,9 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
-from contexture.records.changes import Verdict, superseded_rows
+from contexture.records.changes import ChangeKind, superseded_rows
 from contexture.storage.home import Storage
-from spark_jobs.shared.context import PART_BITS, Preparation
+from spark_jobs.shared.context import PART_BITS, StageContext
 
 SUPERSEDED = pa.schema([pa.field("event", pa.int64(), nullable=False)])
 _FILE = "superseded.parquet"
@@ -64,7 +64,7 @@ def current_rows(storage: Storage, work: str, columns: list[str], chosen: Any = 
     return dataset.to_table(columns=columns, filter=current if chosen is None else current & chosen)
 
 
-def discard_quarantined(storage: Storage, preparation: Preparation, rows: Any, events: Any) -> None:
+def discard_quarantined(storage: Storage, preparation: StageContext, rows: Any, events: Any) -> None:
     """Takes objects out of the quarantine that a newer version supersedes, because nobody has to look at these.
 
     Args:
@@ -73,7 +73,7 @@ def discard_quarantined(storage: Storage, preparation: Preparation, rows: Any, e
         rows: all narrow rows of the snapshot, with `event` and `verdict`.
         events: the superseded events.
     """
-    refused = rows.filter(pc.equal(rows.column("verdict"), int(Verdict.QUARANTINED))).column("event").to_numpy()
+    refused = rows.filter(pc.equal(rows.column("verdict"), int(ChangeKind.QUARANTINED))).column("event").to_numpy()
     is_superseded = np.isin(refused, events)
     ordinals = np.setdiff1d(refused[is_superseded] >> PART_BITS, refused[~is_superseded] >> PART_BITS)
     if not len(ordinals):

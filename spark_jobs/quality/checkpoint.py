@@ -9,12 +9,12 @@ from time import monotonic
 
 from contexture.publications import Publication
 from contexture.storage.home import Storage
-from contexture.storage.manifests import Verdict
-from contexture.storage.quarantine import Sample, Samples
+from contexture.storage.manifests import QualityVerdict
+from contexture.storage.quarantine import RuleSample, RuleSamples
 from spark_jobs.quality.data_docs import copy
 from spark_jobs.quality.frames import AcceptedFrames
-from spark_jobs.quality.great_expectations_project import ATTRIBUTES, Outcome, Project, project, without_rows
-from spark_jobs.quality.report import Finding, Report, finding, page
+from spark_jobs.quality.great_expectations_project import ATTRIBUTES, ExpectationRun, Project, project, without_rows
+from spark_jobs.quality.report import ObservedResult, Report, finding, page
 from spark_jobs.quality.suite import Expected, suite
 from spark_jobs.quality.summary import RunSummary, StructureSummary
 
@@ -28,7 +28,7 @@ def judge(
     run: str,
     report: str,
     attributes: AcceptedFrames | None = None,
-) -> Verdict:
+) -> QualityVerdict:
     """Judges what a run accepted and writes why, for people and for the gate.
 
     Args:
@@ -72,7 +72,7 @@ def _outcomes(
     rows: AcceptedFrames,
     attributes: AcceptedFrames | None,
     summary: RunSummary,
-) -> list[Outcome]:
+) -> list[ExpectationRun]:
     outcomes = gx.judge_summary(summary.row(), expectations)
     if summary.accepted:
         outcomes += gx.judge_rows(summary.subject, rows, summary.reference_time, expectations)
@@ -85,20 +85,22 @@ def _outcomes(
     return outcomes
 
 
-def _samples(outbox: str, summary: RunSummary, findings: Sequence[Finding]) -> Samples:
-    rules: dict[str, list[Sample]] = {rule: list(found) for rule, found in summary.broken.items()}
+def _samples(outbox: str, summary: RunSummary, findings: Sequence[ObservedResult]) -> RuleSamples:
+    rules: dict[str, list[RuleSample]] = {rule: list(found) for rule, found in summary.broken.items()}
     if isinstance(summary, StructureSummary):
         for each in summary.samples:
-            rules.setdefault(each.rule, []).append(Sample(identity=each.urn, message=each.message))
+            rules.setdefault(each.rule, []).append(RuleSample(identity=each.urn, message=each.message))
     examples = {each.result.name: each.examples for each in findings if each.examples}
-    return Samples(outbox=outbox, rules={rule: tuple(found) for rule, found in rules.items()}, expectations=examples)
+    return RuleSamples(
+        outbox=outbox, rules={rule: tuple(found) for rule, found in rules.items()}, expectations=examples
+    )
 
 
-def _in_order(outcomes: Sequence[Outcome], names: Sequence[str]) -> list[Outcome]:
+def _in_order(outcomes: Sequence[ExpectationRun], names: Sequence[str]) -> list[ExpectationRun]:
     return sorted(outcomes, key=lambda outcome: names.index(outcome.expected.name))
 
 
-def _verdict(outbox: str, findings: Sequence[Finding]) -> Verdict:
+def _verdict(outbox: str, findings: Sequence[ObservedResult]) -> QualityVerdict:
     results = tuple(each.result for each in findings)
     approved = not any(result.severity == "critical" and not result.success for result in results)
-    return Verdict(outbox=outbox, approved=approved, results=results)
+    return QualityVerdict(outbox=outbox, approved=approved, results=results)

@@ -25,7 +25,7 @@ _DOCS = "gx/uncommitted/data_docs/local_site"
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ExpectationRun:
     """What came of one expectation: Great Expectations' result as JSON, or why it could not even be built."""
 
     expected: Expected
@@ -33,9 +33,9 @@ class Outcome:
     refused: str | None = None
 
 
-def without_rows(expected: Expected) -> Outcome:
+def without_rows(expected: Expected) -> ExpectationRun:
     """What holds of no rows: everything. Great Expectations fails a maximum there, and a quiet source is no error."""
-    return Outcome(expected, {"success": True, "result": {}})
+    return ExpectationRun(expected, {"success": True, "result": {}})
 
 
 class Project:
@@ -50,7 +50,7 @@ class Project:
         # Its bars go to the error stream, once for every checkpoint, and show nothing that our own lines don't.
         self._context.variables.progress_bars = {"globally": False}
 
-    def judge_summary(self, row: Mapping[str, float | None], expectations: Sequence[Expected]) -> list[Outcome]:
+    def judge_summary(self, row: Mapping[str, float | None], expectations: Sequence[Expected]) -> list[ExpectationRun]:
         """Judges the run as a whole. One row needs no Spark: pandas takes 40 ms for it."""
         import pandas as pd
 
@@ -62,7 +62,7 @@ class Project:
 
     def judge_rows(
         self, subject: Subject, frames: AcceptedFrames, reference_time: datetime, expectations: Sequence[Expected]
-    ) -> list[Outcome]:
+    ) -> list[ExpectationRun]:
         """Judges what was accepted: our expectations in memory where the rows are few, the author's in Spark."""
         about = [each for each in expectations if each.on == subject.frame]
         small = frames.memory(reference_time)
@@ -76,7 +76,7 @@ class Project:
 
     def judge_attributes(
         self, frames: AcceptedFrames, reference_time: datetime, expectations: Sequence[Expected]
-    ) -> list[Outcome]:
+    ) -> list[ExpectationRun]:
         """Judges the attributes of what was accepted. All is the author's own, so that Spark judges it."""
         about = [each for each in expectations if each.on == ATTRIBUTES]
         return self._judge_in_spark(ATTRIBUTES, "identity", frames, reference_time, about) if about else []
@@ -88,7 +88,7 @@ class Project:
         frames: AcceptedFrames,
         reference_time: datetime,
         expectations: Sequence[Expected],
-    ) -> list[Outcome]:
+    ) -> list[ExpectationRun]:
         source = self._context.data_sources.add_spark(name, persist=False)
         frame = frames.spark(reference_time)
         try:
@@ -109,7 +109,7 @@ class Project:
 
     def _judge(
         self, name: str, source: Any, frame: Any, expectations: Sequence[Expected], result_format: Any = "SUMMARY"
-    ) -> list[Outcome]:
+    ) -> list[ExpectationRun]:
         batch = source.add_dataframe_asset(name).add_batch_definition_whole_dataframe("whole")
         built, refused = self._built(expectations)
         validations = [self._validation(group, batch, members) for group, members in _grouped(name, built)]
@@ -117,14 +117,14 @@ class Project:
         answer = self._context.checkpoints.add(checkpoint).run(batch_parameters={"dataframe": frame})
         return [*_outcomes(answer, expectations), *refused]
 
-    def _built(self, expectations: Sequence[Expected]) -> tuple[list[tuple[Expected, Any]], list[Outcome]]:
+    def _built(self, expectations: Sequence[Expected]) -> tuple[list[tuple[Expected, Any]], list[ExpectationRun]]:
         built, refused = [], []
         for expected in expectations:
             try:
                 built.append((expected, _gx_expectation(expected)))
             except Exception as error:
                 # Pydantic, GX and Python all object in their own way to a name or an argument that people wrote.
-                refused.append(Outcome(expected, {}, f"{type(error).__name__}: {error}"))
+                refused.append(ExpectationRun(expected, {}, f"{type(error).__name__}: {error}"))
         return built, refused
 
     def _validation(self, name: str, batch: Any, expectations: Sequence[Any]) -> Any:
@@ -172,9 +172,9 @@ def _gx_expectation(expected: Expected) -> Any:
     return kind(**arguments)
 
 
-def _outcomes(answer: Any, expectations: Sequence[Expected]) -> Iterator[Outcome]:
+def _outcomes(answer: Any, expectations: Sequence[Expected]) -> Iterator[ExpectationRun]:
     by_name = {expected.name: expected for expected in expectations}
     for validation in answer.run_results.values():
         for result in validation.results:
             document = result.to_json_dict()
-            yield Outcome(by_name[document["expectation_config"]["meta"]["name"]], document)
+            yield ExpectationRun(by_name[document["expectation_config"]["meta"]["name"]], document)

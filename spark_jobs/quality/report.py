@@ -10,22 +10,22 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from contexture.publications import Publication
-from contexture.storage.manifests import ExpectationResult, Manifest, Verdict
-from spark_jobs.quality.great_expectations_project import EXAMPLES, Outcome
+from contexture.storage.manifests import ExpectationResult, Manifest, QualityVerdict
+from spark_jobs.quality.great_expectations_project import EXAMPLES, ExpectationRun
 from spark_jobs.quality.summary import RunSummary
 
 LONGEST_TEXT = 120
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class ObservedResult:
     """A judged expectation with a few of the rows that broke it: for pages, never for logs."""
 
     result: ExpectationResult
     examples: tuple[str, ...] = ()
 
 
-def finding(outcome: Outcome, summary: RunSummary) -> Finding:
+def finding(outcome: ExpectationRun, summary: RunSummary) -> ObservedResult:
     """One outcome in words; an expectation that raised has not judged anything, so it counts as failed."""
     expected, raised = outcome.expected, outcome.refused or _raised(outcome.document)
     result = ExpectationResult(
@@ -37,7 +37,7 @@ def finding(outcome: Outcome, summary: RunSummary) -> Finding:
         observed="could not be judged" if raised else _observed(outcome, summary),
         raised=_short(raised) if raised else None,
     )
-    return Finding(result, () if raised else tuple(_examples(outcome.document)))
+    return ObservedResult(result, () if raised else tuple(_examples(outcome.document)))
 
 
 def _raised(document: Mapping[str, Any]) -> str | None:
@@ -47,7 +47,7 @@ def _raised(document: Mapping[str, Any]) -> str | None:
     return next((str(part.get("exception_message")) for part in parts if part.get("raised_exception")), None)
 
 
-def _observed(outcome: Outcome, summary: RunSummary) -> str:
+def _observed(outcome: ExpectationRun, summary: RunSummary) -> str:
     if outcome.expected.on == "summary":
         return summary.observed(str(outcome.expected.kwargs["column"]))
     result = outcome.document.get("result") or {}
@@ -83,14 +83,14 @@ class Report:
     publication: Publication
     run: str
     summary: RunSummary
-    verdict: Verdict
-    findings: Sequence[Finding]
+    verdict: QualityVerdict
+    findings: Sequence[ObservedResult]
     judged_at: datetime
     seconds: float
     replay: Manifest | None = None
 
     @property
-    def findings_worst_first(self) -> list[Finding]:
+    def findings_worst_first(self) -> list[ObservedResult]:
         """What failed, the critical first, and then what holds."""
         return sorted(self.findings, key=lambda each: (each.result.success, SEVERITIES.index(each.result.severity)))
 
@@ -108,7 +108,7 @@ def page(report: Report) -> bytes:
     return environment.get_template("report.html.j2").render(report=report).encode()
 
 
-def replay_page(publication: Publication, manifest: Manifest, verdict: Verdict, judged_at: datetime) -> bytes:
+def replay_page(publication: Publication, manifest: Manifest, verdict: QualityVerdict, judged_at: datetime) -> bytes:
     """Returns the page of an outbox that was made of the archive, as UTF-8 HTML."""
     summary = RunSummary(
         read=manifest.read,
@@ -120,7 +120,7 @@ def replay_page(publication: Publication, manifest: Manifest, verdict: Verdict, 
         reference_time=judged_at,
         retried=True,
     )
-    findings = [Finding(result) for result in verdict.results]
+    findings = [ObservedResult(result) for result in verdict.results]
     return page(Report(publication, manifest.run, summary, verdict, findings, judged_at, 0.0, replay=manifest))
 
 

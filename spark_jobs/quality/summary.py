@@ -13,8 +13,8 @@ from contexture.events.rules import Rule, Setting, Severity
 from contexture.publications import Publication
 from contexture.sources.ngsi.rules import catalogue as of_entities
 from contexture.sources.sdmx.rules import catalogue as of_structures
-from contexture.storage.quarantine import SAMPLES, Sample, identity_text
-from contexture.storage.quarantine import Sample as Broken
+from contexture.storage.quarantine import SAMPLES, RuleSample, identity_text
+from contexture.storage.quarantine import RuleSample as Broken
 
 ENTITY: Final = ("service_path", "id", "type")
 STRUCTURE: Final = ("urn", "kind")
@@ -22,7 +22,7 @@ STRUCTURE: Final = ("urn", "kind")
 _LOOKED_AT: Final = 100_000
 
 
-def warned(rows: Any, counts: Mapping[str, int], named: Sequence[str]) -> dict[str, tuple[Sample, ...]]:
+def warned(rows: Any, counts: Mapping[str, int], named: Sequence[str]) -> dict[str, tuple[RuleSample, ...]]:
     """The first few of what each rule warned of, as far as single rows tell it.
 
     Args:
@@ -37,7 +37,7 @@ def warned(rows: Any, counts: Mapping[str, int], named: Sequence[str]) -> dict[s
             found[rule][who] = None
             if all(len(names) >= min(SAMPLES, counts[each]) for each, names in found.items()):
                 break
-    return {rule: tuple(Sample(identity=who) for who in names) for rule, names in found.items() if names}
+    return {rule: tuple(RuleSample(identity=who) for who in names) for rule, names in found.items() if names}
 
 
 def _warnings(rows: Any, named: Sequence[str]) -> Iterator[tuple[str, str]]:

@@ -73,7 +73,7 @@ MAXIMUM_RECORD_BYTES = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Preparation:
+class StageContext:
     """One preparation.
 
     Attributes:

@@ -19,15 +19,15 @@ from contexture.storage.orders import StageOrder
 from contexture.storage.outboxes import Outboxes
 from contexture.storage.schemas import FORMAT_VERSION
 from contexture.storage.state import State, StatePointer
-from spark_jobs.shared.context import Preparation
+from spark_jobs.shared.context import StageContext
 
 
-def run_facts(preparation: Preparation, landing: LandingManifest) -> dict[str, Any]:
+def run_facts(preparation: StageContext, landing: LandingManifest) -> dict[str, Any]:
     """Members of the manifest of a prepared outbox."""
     return _of_order(preparation) | _of_landing(landing)
 
 
-def _of_order(preparation: Preparation) -> dict[str, Any]:
+def _of_order(preparation: StageContext) -> dict[str, Any]:
     """What was asked for."""
     order = preparation.order
     return {
@@ -75,7 +75,7 @@ class Stopwatch:
             self.seconds[name] = round(self.seconds.get(name, 0.0) + time.monotonic() - started, 3)
 
 
-def made_once(preparation: Preparation, make: Callable[[], Manifest]) -> Manifest:
+def made_once(preparation: StageContext, make: Callable[[], Manifest]) -> Manifest:
     """The manifest of an outbox that is `prepared`: the one that is there, or else a new one, written last."""
     storage = Storage(preparation.home)
     outboxes = Outboxes(storage, preparation.publication.name)
@@ -109,13 +109,13 @@ def outbox_id(order: StageOrder, landing_digest: str, generation: int) -> str:
     return sha256(orjson.dumps(parts, option=orjson.OPT_SORT_KEYS)).hexdigest()[:32]
 
 
-def preparation_of(order: StageOrder, landing: LandingManifest, digest: str) -> Preparation:
+def preparation_of(order: StageOrder, landing: LandingManifest, digest: str) -> StageContext:
     """What is prepared; `digest` is of all that counts of the landing."""
     pointer = State(Storage(order.home), order.publication.name).pointer()
     if not landing.rows:
         # Runs that find nothing land the same: an outbox that was rejected is not that of the next one.
         digest = f"{digest} {order.run}"
-    return Preparation(
+    return StageContext(
         order=order,
         outbox=outbox_id(order, digest, pointer.generation),
         pointer_json=pointer.to_json(),
@@ -124,7 +124,7 @@ def preparation_of(order: StageOrder, landing: LandingManifest, digest: str) -> 
     )
 
 
-def _clear(storage: Storage, preparation: Preparation) -> None:
+def _clear(storage: Storage, preparation: StageContext) -> None:
     """A task that was killed may have left half of everything."""
     storage.remove(preparation.work)
     storage.remove(preparation.folder.quarantine(preparation.outbox))

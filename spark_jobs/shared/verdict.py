@@ -6,7 +6,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 
 from contexture.storage.home import Storage
-from contexture.storage.manifests import ExpectationResult, Manifest, Verdict
+from contexture.storage.manifests import ExpectationResult, Manifest, QualityVerdict
 from contexture.storage.orders import StageOrder
 from contexture.storage.publication_store import PublicationFolder
 from contexture.storage.replay import listed
@@ -22,7 +22,7 @@ def judged_once(
     frames: AcceptedFrames,
     summary: Callable[[], RunSummary],
     attributes: AcceptedFrames | None = None,
-) -> Verdict:
+) -> QualityVerdict:
     """The verdict on one outbox that stands on storage, or else the one that is made now and stands from then on.
 
     Args:
@@ -41,7 +41,7 @@ def judged_once(
     return judge(order.publication, frames, summary(), **about, attributes=attributes)
 
 
-def stored_verdict(order: StageOrder, manifest: Manifest) -> Verdict:
+def stored_verdict(order: StageOrder, manifest: Manifest) -> QualityVerdict:
     """Returns the verdict on storage; for a replay, which has none, it is made now, with the page of the report.
 
     What a replay sends was judged when it was archived.
@@ -54,10 +54,10 @@ def stored_verdict(order: StageOrder, manifest: Manifest) -> Verdict:
         # The verdict is last: it says that all of the report is there.
         storage.write(f"{folder.report(manifest.outbox)}/index.html", report)
         storage.write(path, verdict.to_json())
-    return Verdict.from_file(storage, path)
+    return QualityVerdict.from_file(storage, path)
 
 
-def _replayed(manifest: Manifest) -> Verdict:
+def _replayed(manifest: Manifest) -> QualityVerdict:
     some = ExpectationResult(
         name="archive",
         severity="critical",
@@ -74,4 +74,4 @@ def _replayed(manifest: Manifest) -> Verdict:
         description="Nothing of the interval is missing in what is sent again",
         observed=listed(manifest.missing) if manifest.missing else "nothing is missing",
     )
-    return Verdict(outbox=manifest.outbox, approved=some.success, results=(some, whole))
+    return QualityVerdict(outbox=manifest.outbox, approved=some.success, results=(some, whole))

@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from contexture.records.cloudevents.change_events import Occasion
-from contexture.records.messages.envelopes import Content, StructureEnvelope, structure_envelope
+from contexture.records.messages.envelopes import StructureContent, StructureEnvelope, structure_envelope
 from contexture.storage.home import Storage
 from contexture.storage.publication_store import SHARD_FILE
 from contexture.storage.schemas import (
@@ -31,7 +31,7 @@ from contexture.storage.schemas import (
     TRANSCODED_HEADERS,
     with_headers,
 )
-from spark_jobs.shared.context import Preparation
+from spark_jobs.shared.context import StageContext
 from spark_jobs.shared.parquet_rows import Unit, batches_of
 
 _CODEC = "zstd"
@@ -39,7 +39,7 @@ _LEVEL = 1
 _OPEN_FILES = 64
 
 
-class Place(NamedTuple):
+class BodyPosition(NamedTuple):
     """Where a body lies: the number of its unit, the bytes it takes there, and those that it has."""
 
     unit: int
@@ -92,11 +92,11 @@ class BodyFile:
         self._offset = 0
         self._codec = pa.Codec(_CODEC, compression_level=_LEVEL)
 
-    def put(self, body: Any) -> Place:
+    def put(self, body: Any) -> BodyPosition:
         """Appends a body (a buffer)."""
         packed = self._codec.compress(body)
         self._stream.write(packed)
-        place = Place(self._unit, self._offset, packed.size, len(body))
+        place = BodyPosition(self._unit, self._offset, packed.size, len(body))
         self._offset += packed.size
         return place
 
@@ -116,7 +116,7 @@ class Bodies:
         self._work = work
         self._codec = pa.Codec(_CODEC)
         self._files: OrderedDict[int, Any] = OrderedDict()
-        self._last: tuple[Place, Any] | None = None
+        self._last: tuple[BodyPosition, Any] | None = None
 
     def __enter__(self) -> Bodies:
         return self
@@ -127,7 +127,7 @@ class Bodies:
         while self._files:
             self._files.popitem()[1].close()
 
-    def at(self, place: Place) -> Any:
+    def at(self, place: BodyPosition) -> Any:
         """The body that lies there, as a buffer."""
         if self._last is None or self._last[0] != place:
             # Two large ones at once would be one too many.
@@ -155,8 +155,8 @@ _TOLD = ("key", "media_type", "content_hash", "source_transaction", "happened_at
 class _Last(NamedTuple):
     """The event that was made last, which may go to several topics."""
 
-    place: Place
-    content: Content
+    place: BodyPosition
+    content: StructureContent
     value: bytes
 
 
@@ -197,7 +197,9 @@ class Wrapping:
             for number, name in enumerate(self.columns)
         }
 
-    def _event(self, envelope: StructureEnvelope, content: Content, place: Place, bodies: Bodies) -> bytes:
+    def _event(
+        self, envelope: StructureEnvelope, content: StructureContent, place: BodyPosition, bodies: Bodies
+    ) -> bytes:
         last = self._last
         if last is None or (last.place, last.content) != (place, content):
             # Two large ones at once would be one too many.
@@ -207,16 +209,16 @@ class Wrapping:
         return last.value
 
 
-def _contents(rows: Any) -> Iterator[Content]:
+def _contents(rows: Any) -> Iterator[StructureContent]:
     columns = (rows.column(name).to_pylist() for name in _TOLD)
     for key, media_type, content_hash, transaction, at, otherwise in zip(*columns, strict=True):
         occasion = Occasion(registry_transaction=transaction, modified_at=at, otherwise=otherwise)
-        yield Content(key.decode(), media_type, content_hash, occasion)
+        yield StructureContent(key.decode(), media_type, content_hash, occasion)
 
 
-def _places(rows: Any) -> Iterator[Place | None]:
-    for place in zip(*(rows.column(name).to_pylist() for name in Place._fields), strict=True):
-        yield Place(*place) if place[0] is not None else None
+def _places(rows: Any) -> Iterator[BodyPosition | None]:
+    for place in zip(*(rows.column(name).to_pylist() for name in BodyPosition._fields), strict=True):
+        yield BodyPosition(*place) if place[0] is not None else None
 
 
 GROUP_BYTES = 16 << 20
@@ -236,7 +238,7 @@ def quarantined_file(work: str) -> str:
     return f"{work}/quarantined.parquet"
 
 
-def assembly(preparation: Preparation, units: Sequence[Unit]) -> Callable[[Iterator[Any]], Iterator[Any]]:
+def assembly(preparation: StageContext, units: Sequence[Unit]) -> Callable[[Iterator[Any]], Iterator[Any]]:
     """The function for `mapInArrow` over the one shard; yields one row."""
 
     def assemble(batches: Iterator[Any]) -> Iterator[Any]:
@@ -248,7 +250,7 @@ def assembly(preparation: Preparation, units: Sequence[Unit]) -> Callable[[Itera
     return assemble
 
 
-def write_shard(storage: Storage, preparation: Preparation) -> int:
+def write_shard(storage: Storage, preparation: StageContext) -> int:
     """Writes the shard's file, if it has records; returns the bytes of keys and values."""
     planned = pq.read_table(storage.path(planned_file(preparation.work)), filesystem=storage.filesystem)
     if not planned.num_rows:
@@ -290,7 +292,7 @@ def _groups(planned: Any) -> Iterator[tuple[int, Any]]:
     yield first, planned.slice(first)
 
 
-def _headers_of_conversions(preparation: Preparation) -> Sequence[str]:
+def _headers_of_conversions(preparation: StageContext) -> Sequence[str]:
     """The headers about conversions, where some are allowed."""
     return TRANSCODED_HEADERS if preparation.publication.message.allow_lossy else ()
 
@@ -316,7 +318,7 @@ def _values(values: Sequence[Any]) -> Any:
     return pa.array([value if value is None else memoryview(value) for value in values], pa.binary())
 
 
-def write_quarantine(storage: Storage, preparation: Preparation, units: Sequence[Unit]) -> None:
+def write_quarantine(storage: Storage, preparation: StageContext, units: Sequence[Unit]) -> None:
     """Writes the landing rows of what is refused, each with the rule."""
     refused = pq.read_table(storage.path(quarantined_file(preparation.work)), filesystem=storage.filesystem)
     if not refused.num_rows:

@@ -18,16 +18,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from contexture.errors import RejectedError
-from contexture.events.rules import Findings, Violation
+from contexture.events.rules import RuleFindings, Violation
 from contexture.publications import Publication
-from contexture.records.changes import Verdict
+from contexture.records.changes import ChangeKind
 from contexture.records.messages.envelopes import structure_envelope
 from contexture.sources.sdmx import Artefact, Format, StructureMessageError, UnsplittableFormatError, Urn, split
-from contexture.sources.sdmx.rules import RuleOptions, check, check_alone, unreadable
+from contexture.sources.sdmx.rules import StructureRuleOptions, check, check_alone, unreadable
 from contexture.sources.sdmx.rules.catalogue import LARGEST_JSON_BYTES
 from contexture.sources.sdmx.rules.consistency import is_final
 from contexture.storage.home import Storage
-from spark_jobs.shared.context import Preparation
+from spark_jobs.shared.context import StageContext
 from spark_jobs.shared.parquet_rows import Unit, batches_of
 from spark_jobs.structures.assemble import BodyFile, BodyStream, body_file
 from spark_jobs.structures.rows import LOOKED_AT
@@ -63,7 +63,7 @@ class Conversion:
         options: what the publication wants of rules.
     """
 
-    def __init__(self, target: Format, options: RuleOptions) -> None:
+    def __init__(self, target: Format, options: StructureRuleOptions) -> None:
         self._target = target
         self._options = options
         # What a library writes is held to the schema, however long that takes; the rest was the registry's.
@@ -88,7 +88,7 @@ class Conversion:
         from contexture.sources.sdmx.transcoding import transcode
 
         result = transcode(artefact, self._target, moment)
-        found = Findings(self._options.severities)
+        found = RuleFindings(self._options.severities)
         if result.losses:
             found.add(LOSS, f"converted from {result.source}, without {result.losses}")
         return Converted(
@@ -100,7 +100,7 @@ class Conversion:
         )
 
 
-def conversion_of(publication: Publication, options: RuleOptions) -> Conversion | None:
+def conversion_of(publication: Publication, options: StructureRuleOptions) -> Conversion | None:
     """The conversion that a publication allows; None: it allows none."""
     if not publication.message.allow_lossy:
         return None
@@ -116,7 +116,7 @@ INEXPRESSIBLE = Violation(
 URN_MISSING = Violation("urn-missing", "error", "nothing says which structure it is")
 _LONGEST_REASON = 200
 _EMPTY = Violation("unreadable", "error", "the row has no body")
-_VERDICTS = {"delete": Verdict.DELETE, "present": Verdict.PRESENT, "inexpressible": Verdict.PRESENT}
+_VERDICTS = {"delete": ChangeKind.DELETE, "present": ChangeKind.PRESENT, "inexpressible": ChangeKind.PRESENT}
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,14 +153,14 @@ class Seen:
     @property
     def is_good(self) -> bool:
         """Whether its body may be sent."""
-        return bool(self.columns["verdict"] == Verdict.SEND)
+        return bool(self.columns["verdict"] == ChangeKind.SEND)
 
 
 class StructureLook:
     """Looks at landed structures under the rules of one publication."""
 
     def __init__(self, publication: Publication) -> None:
-        self._options = RuleOptions.for_publication(publication)
+        self._options = StructureRuleOptions.for_publication(publication)
         self._envelope = structure_envelope(publication)
         self._conversion = conversion_of(publication, self._options)
 
@@ -191,13 +191,13 @@ class StructureLook:
         try:
             converted = conversion.of(artefact, row.received_at)
         except RejectedError as error:
-            marked = {"operation": "inexpressible", "verdict": Verdict.PRESENT.value}
+            marked = {"operation": "inexpressible", "verdict": ChangeKind.PRESENT.value}
             reason = Violation("inexpressible", "warning", error.message)
-            return Seen(_columns(row, Verdict.PRESENT) | _named(row) | marked, (reason,))
+            return Seen(_columns(row, ChangeKind.PRESENT) | _named(row) | marked, (reason,))
         errors = tuple(each for each in converted.violations if each.severity == "error")
         warnings = [each.rule for each in converted.violations if each.severity == "warning"]
         columns = {
-            "verdict": (Verdict.QUARANTINED if errors else Verdict.SEND).value,
+            "verdict": (ChangeKind.QUARANTINED if errors else ChangeKind.SEND).value,
             "size": len(converted.message),
             "content_hash": converted.content_hash,
             "media_type": converted.media_type,
@@ -216,7 +216,7 @@ class StructureLook:
         if untold is not None:
             return _refused(row, [untold])
         content = {"content_hash": sha256(row.body).digest(), "size": len(row.body)}
-        return Seen(_columns(row, Verdict.SEND) | _named(row) | content, ())
+        return Seen(_columns(row, ChangeKind.SEND) | _named(row) | content, ())
 
     def _artefact(self, row: LandedStructure, artefact: Artefact) -> Seen:
         violations = check(artefact, self._options)
@@ -243,7 +243,7 @@ class StructureLook:
             "rules": _names([each.rule for each in errors]),
             "warnings": _names(warnings),
         }
-        return Seen(_columns(row, Verdict.QUARANTINED if errors else Verdict.SEND) | columns, errors)
+        return Seen(_columns(row, ChangeKind.QUARANTINED if errors else ChangeKind.SEND) | columns, errors)
 
     def _untold(self, urn: str, media_type: str | None) -> Violation | None:
         """Why the publication's envelope can't tell a structure; None when it can, or there is no envelope."""
@@ -258,10 +258,10 @@ class StructureLook:
 
 def _refused(row: LandedStructure, errors: list[Violation]) -> Seen:
     rules = {"rules": _names([each.rule for each in errors]), "size": len(row.body) if row.body is not None else 0}
-    return Seen(_columns(row, Verdict.QUARANTINED) | _named(row) | rules, tuple(errors))
+    return Seen(_columns(row, ChangeKind.QUARANTINED) | _named(row) | rules, tuple(errors))
 
 
-def _columns(row: LandedStructure, verdict: Verdict) -> dict[str, Any]:
+def _columns(row: LandedStructure, verdict: ChangeKind) -> dict[str, Any]:
     return {
         "event": row.ordinal,
         "operation": row.operation,
@@ -308,7 +308,7 @@ def looked_at_folder(work: str) -> str:
     return f"{work}/looked_at"
 
 
-def evaluation(preparation: Preparation, units: Sequence[Unit]) -> Callable[[Iterator[Any]], Iterator[Any]]:
+def evaluation(preparation: StageContext, units: Sequence[Unit]) -> Callable[[Iterator[Any]], Iterator[Any]]:
     """The function that looks at units by their numbers; yields a row of EVENTS for each."""
 
     def evaluate(batches: Iterator[Any]) -> Iterator[Any]:
@@ -321,7 +321,7 @@ def evaluation(preparation: Preparation, units: Sequence[Unit]) -> Callable[[Ite
     return evaluate
 
 
-def _evaluate(preparation: Preparation, look: StructureLook, unit: Unit, number: int) -> int:
+def _evaluate(preparation: StageContext, look: StructureLook, unit: Unit, number: int) -> int:
     storage, landing = Storage(preparation.home), preparation.folder.landing(preparation.order.run)
     with body_file(storage, preparation.work, number) as bodies:
         rows = [

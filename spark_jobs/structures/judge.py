@@ -10,12 +10,12 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 from contexture.publications.checks.quality import STRUCTURE_COLUMNS
-from contexture.records.changes import Verdict as EventVerdict
+from contexture.records.changes import ChangeKind as EventVerdict
 from contexture.storage.home import Storage
-from contexture.storage.manifests import LandingManifest, Manifest, Verdict
+from contexture.storage.manifests import LandingManifest, Manifest, QualityVerdict
 from contexture.storage.orders import StageOrder
 from contexture.storage.publication_store import PublicationFolder
-from contexture.storage.quarantine import Sample as Broken
+from contexture.storage.quarantine import RuleSample as Broken
 from contexture.storage.quarantine import quarantine_samples
 from spark_jobs.quality.frames import ROWS_IN_MEMORY, AcceptedFrames
 from spark_jobs.quality.summary import STRUCTURE, ObservedSample, StructureSummary, TranscodedStructure, warned
@@ -30,7 +30,9 @@ COLUMNS = list(STRUCTURE_COLUMNS)
 CONVERSIONS_SHOWN = 50
 
 
-def judge_structures(spark: SparkSession, order: StageOrder, landing: LandingManifest, manifest: Manifest) -> Verdict:
+def judge_structures(
+    spark: SparkSession, order: StageOrder, landing: LandingManifest, manifest: Manifest
+) -> QualityVerdict:
     """The checkpoint's verdict on one outbox of structures; a verdict that is there already stands."""
     frames = AcceptedFrames(
         lambda: accepted_structures(spark, order),

@@ -10,29 +10,29 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from contexture.records.changes import Verdict
+from contexture.records.changes import ChangeKind
 from contexture.records.messages.envelopes import structure_envelope
 from contexture.storage.home import Storage
 from contexture.storage.manifests import LandingManifest, Manifest, RegistryPart, ShardManifest
 from contexture.storage.publication_store import SHARD_FILE
 from contexture.storage.replay import backfill_headers, check_topics
 from contexture.storage.schemas import TRANSCODED
-from spark_jobs.shared.context import Preparation
+from spark_jobs.shared.context import StageContext
 from spark_jobs.shared.outbox import run_facts
-from spark_jobs.structures.plan import RunPlan, broken_rules
+from spark_jobs.structures.plan import StructureRunPlan, broken_rules
 
 _SHOWN = 20
 _log = logging.getLogger(__name__)
 
 
-def tell_transcoded(preparation: Preparation, rows: Any) -> int:
+def tell_transcoded(preparation: StageContext, rows: Any) -> int:
     """Writes the list of converted structures into the outbox, the first of them into the log; gives their number.
 
     Args:
         preparation: of the outbox.
         rows: what planning has left, with the columns of EVALUATED.
     """
-    is_accepted = pc.less_equal(rows.column("verdict"), int(Verdict.UNCHANGED))
+    is_accepted = pc.less_equal(rows.column("verdict"), int(ChangeKind.UNCHANGED))
     found = rows.filter(pc.and_(is_accepted, pc.is_valid(rows.column("transcoded_from"))))
     if not found.num_rows:
         return 0
@@ -56,7 +56,7 @@ def _log_first(table: Any) -> None:
 _TOPICS = pa.schema([pa.field("topic", pa.string()), pa.field("records", pa.int64())])
 
 
-def described(preparation: Preparation, landing: LandingManifest, planned: RunPlan, size: int) -> Manifest:
+def described(preparation: StageContext, landing: LandingManifest, planned: StructureRunPlan, size: int) -> Manifest:
     """The manifest of the outbox whose shard lies on storage; writes its list of topics.
 
     Args:
@@ -82,13 +82,13 @@ def described(preparation: Preparation, landing: LandingManifest, planned: RunPl
     )
 
 
-def _counts(planned: RunPlan) -> dict[str, Any]:
+def _counts(planned: StructureRunPlan) -> dict[str, Any]:
     plan, verdicts = planned.plan, Counter(planned.rows.column("verdict").to_pylist())
     return {
-        "accepted": verdicts[Verdict.SEND] + verdicts[Verdict.UNCHANGED],
-        "unchanged": verdicts[Verdict.UNCHANGED],
+        "accepted": verdicts[ChangeKind.SEND] + verdicts[ChangeKind.UNCHANGED],
+        "unchanged": verdicts[ChangeKind.UNCHANGED],
         "quarantined": _by_rule(planned.rows.column("rules")),
-        "quarantined_entities": verdicts[Verdict.QUARANTINED],
+        "quarantined_entities": verdicts[ChangeKind.QUARANTINED],
         "repeated": plan.repeated,
         "upserts": plan.upserts,
         "deletes": plan.deletes,
@@ -97,7 +97,7 @@ def _counts(planned: RunPlan) -> dict[str, Any]:
     }
 
 
-def _shard(preparation: Preparation, planned: RunPlan, size: int) -> ShardManifest:
+def _shard(preparation: StageContext, planned: StructureRunPlan, size: int) -> ShardManifest:
     storage, records = Storage(preparation.home), planned.records.num_rows
     path = f"{preparation.folder.shard(preparation.outbox, 0)}/{SHARD_FILE}"
     return ShardManifest(
@@ -112,7 +112,7 @@ def _shard(preparation: Preparation, planned: RunPlan, size: int) -> ShardManife
     )
 
 
-def _parts(planned: RunPlan) -> tuple[RegistryPart, ...]:
+def _parts(planned: StructureRunPlan) -> tuple[RegistryPart, ...]:
     parts = []
     position = 0
     for number, each in enumerate(planned.plan.transactions):
@@ -125,7 +125,7 @@ def _parts(planned: RunPlan) -> tuple[RegistryPart, ...]:
     return tuple(parts)
 
 
-def _write_topics(preparation: Preparation, planned: RunPlan) -> int:
+def _write_topics(preparation: StageContext, planned: StructureRunPlan) -> int:
     """Writes the topics with their records, sorted; gives their number."""
     counted = Counter(planned.records.column("topic").to_pylist())
     table = pa.table({"topic": sorted(counted), "records": [counted[name] for name in sorted(counted)]}, schema=_TOPICS)

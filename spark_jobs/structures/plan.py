@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 
 from contexture.errors import ConfigurationError
 from contexture.events import identity_hash
-from contexture.records.changes import ShrinkGuard, Verdict
+from contexture.records.changes import ChangeKind, ShrinkGuard
 from contexture.records.changes.structure_changes import (
     NO_CONTENT,
     HeldStructure,
@@ -33,13 +33,20 @@ from contexture.records.changes.structure_changes import (
 )
 from contexture.records.changes.structure_plan import StructurePlan, StructureRun, plan_structures
 from contexture.records.topics.structure_routes import router
-from contexture.sources.sdmx.rules import REJECTING, Broken, RuleOptions, Told, check_held, severities
+from contexture.sources.sdmx.rules import (
+    REJECTING,
+    Broken,
+    PublishedStructure,
+    StructureRuleOptions,
+    check_held,
+    severities,
+)
 from contexture.storage.home import Storage
 from contexture.storage.manifests import LandingManifest
 from contexture.storage.schemas import STATE
 from contexture.storage.shrink_report import keep_vanishing
 from contexture.storage.state import State, StatePointer
-from spark_jobs.shared.context import Preparation, check_seen
+from spark_jobs.shared.context import StageContext, check_seen
 from spark_jobs.structures.evaluate import looked_at_folder
 from spark_jobs.structures.rows import LOOKED_AT, PLANNED, judged_rows, quarantined_rows, record_rows
 
@@ -60,7 +67,7 @@ def held_structures(rows: Any) -> dict[str, HeldStructure]:
 
 def write_changes(
     storage: Storage,
-    preparation: Preparation,
+    preparation: StageContext,
     held: Mapping[str, HeldStructure],
     changes: Mapping[str, HeldStructure | None],
 ) -> None:
@@ -103,7 +110,7 @@ _SOME_CONTENT = b"\x01" * 32
 """Nobody knows what a structure was before the first transaction that tells it."""
 
 
-def held_before(storage: Storage, preparation: Preparation, routes: Routes) -> dict[str, HeldStructure]:
+def held_before(storage: Storage, preparation: StageContext, routes: Routes) -> dict[str, HeldStructure]:
     """What the target held of the structures that there were, by today's routes; the landing says which."""
     urns = orjson.loads(storage.read(preparation.folder.landing_before(preparation.order.run)))
     topics = routes.route(urns, held=urns).topics
@@ -161,7 +168,7 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class RunPlan:
+class StructureRunPlan:
     """What planning a run has found.
 
     Attributes:
@@ -181,7 +188,7 @@ class RunPlan:
     skipped_newer: int = 0
 
 
-def plan_run(storage: Storage, preparation: Preparation, landing: LandingManifest) -> RunPlan:
+def plan_run(storage: Storage, preparation: StageContext, landing: LandingManifest) -> StructureRunPlan:
     """Plans what a landing means for the topics, and writes what it changes in state.
 
     Raises:
@@ -206,7 +213,7 @@ def plan_run(storage: Storage, preparation: Preparation, landing: LandingManifes
     for cycle in plan.cycles[:_CYCLES_SHOWN]:
         _log.warning("%d structures refer to each other, the first is %s", len(cycle), cycle[0])
     write_changes(storage, preparation, held, plan.changes)
-    return RunPlan(
+    return StructureRunPlan(
         plan=plan,
         held=held,
         rows=judged_rows(looked_at, plan),
@@ -216,7 +223,7 @@ def plan_run(storage: Storage, preparation: Preparation, landing: LandingManifes
 
 
 def _keep_vanishing(
-    storage: Storage, preparation: Preparation, gone: list[str], held: Mapping[str, Any], run: StructureRun
+    storage: Storage, preparation: StageContext, gone: list[str], held: Mapping[str, Any], run: StructureRun
 ) -> None:
     """Names what would go, for the person who is asked whether it may."""
     name, limit = preparation.publication.name, run.guard.limit(len(held))
@@ -226,11 +233,11 @@ def _keep_vanishing(
 
 def _past_plan(
     storage: Storage,
-    preparation: Preparation,
+    preparation: StageContext,
     landing: LandingManifest,
     looked_at: Any,
     now: Mapping[str, HeldStructure],
-) -> RunPlan:
+) -> StructureRunPlan:
     """What a registry did in the past, told from what there was before it; state has no part in it."""
     routes, events, skipped = router(preparation.publication.topics), _events(looked_at), 0
     before = held_before(storage, preparation, routes)
@@ -238,7 +245,7 @@ def _past_plan(
     if preparation.skips_outdated:
         plan, skipped = still_newest(plan, events, now)
     records = record_rows(looked_at, plan, preparation.reference_time)
-    return RunPlan(
+    return StructureRunPlan(
         plan=plan,
         # Of what there was before, nobody knows the content.
         held={urn: replace(there, content_hash=NO_CONTENT) for urn, there in before.items()},
@@ -249,7 +256,7 @@ def _past_plan(
     )
 
 
-def _run(preparation: Preparation, landing: LandingManifest) -> StructureRun:
+def _run(preparation: StageContext, landing: LandingManifest) -> StructureRun:
     source, order = preparation.publication.source, preparation.order
     wanted = severities(preparation.publication.quality.rules)
     limit = source.shrink_limit
@@ -270,7 +277,7 @@ def _run(preparation: Preparation, landing: LandingManifest) -> StructureRun:
     )
 
 
-def _looked_at(storage: Storage, preparation: Preparation) -> Any:
+def _looked_at(storage: Storage, preparation: StageContext) -> Any:
     path = storage.path(looked_at_folder(preparation.work))
     dataset = ds.dataset(path, filesystem=storage.filesystem, format="parquet", schema=LOOKED_AT)
     return dataset.to_table().sort_by("event").combine_chunks()
@@ -289,7 +296,7 @@ def _events(looked_at: Any) -> list[StructureEvent]:
 def _event(row: Mapping[str, Any]) -> StructureEvent:
     return StructureEvent(
         event=row["event"],
-        operation="refused" if row["verdict"] == Verdict.QUARANTINED else row["operation"],
+        operation="refused" if row["verdict"] == ChangeKind.QUARANTINED else row["operation"],
         urn=row["urn"],
         transaction=row["source_transaction"],
         at=row["modified_at"],
@@ -308,10 +315,10 @@ _TOLD = ["urn", "content_hash", "references", "is_final"]
 
 
 def broken_rules(
-    preparation: Preparation, landing: LandingManifest, planned: RunPlan
+    preparation: StageContext, landing: LandingManifest, planned: StructureRunPlan
 ) -> tuple[dict[str, int], dict[str, int]]:
     """How often each rule is broken that is only counted, and how often each that rejects the run."""
-    options = RuleOptions.for_publication(preparation.publication)
+    options = StructureRuleOptions.for_publication(preparation.publication)
     # What the log tells behind a catch-up stands in a whole landing too.
     in_turn = not landing.complete or planned.rows.column("source_transaction").null_count < planned.rows.num_rows
     broken = _broken(planned, options, in_turn=in_turn)
@@ -327,9 +334,9 @@ def broken_rules(
     return warned | _unpublished(planned), rejecting
 
 
-def _broken(planned: RunPlan, options: RuleOptions, *, in_turn: bool) -> list[Broken]:
-    accepted = planned.rows.filter(pc.less_equal(planned.rows.column("verdict"), int(Verdict.UNCHANGED)))
-    told = [Told(**row) for row in accepted.select(_TOLD).to_pylist()]
+def _broken(planned: StructureRunPlan, options: StructureRuleOptions, *, in_turn: bool) -> list[Broken]:
+    accepted = planned.rows.filter(pc.less_equal(planned.rows.column("verdict"), int(ChangeKind.UNCHANGED)))
+    told = [PublishedStructure(**row) for row in accepted.select(_TOLD).to_pylist()]
     published = {urn: held.content_hash for urn, held in planned.held.items() if held.content_hash != NO_CONTENT}
     final = {urn: held.is_final for urn, held in planned.held.items() if held.is_final is not None}
     gone = {urn for urn, held in planned.plan.changes.items() if held is None}
@@ -342,7 +349,7 @@ def samples_file(work: str) -> str:
     return f"{work}/samples.parquet"
 
 
-def _write_samples(preparation: Preparation, broken: list[Broken]) -> None:
+def _write_samples(preparation: StageContext, broken: list[Broken]) -> None:
     shown: Counter[str] = Counter()
     rows = []
     for each in broken:
@@ -361,18 +368,18 @@ def _log_first(broken: list[Broken]) -> None:
         _log.warning("%d more break such rules", len(broken) - _BROKEN_SHOWN)
 
 
-def _there_in_the_end(planned: RunPlan) -> int:
+def _there_in_the_end(planned: StructureRunPlan) -> int:
     """How many structures the landing shows, and says nothing of their end after that."""
     last = dict(zip(*(planned.rows.column(name).to_pylist() for name in ("urn", "operation")), strict=True))
     return sum(operation != "delete" for urn, operation in last.items() if urn is not None)
 
 
-def _shown(planned: RunPlan) -> pa.ChunkedArray:
+def _shown(planned: StructureRunPlan) -> pa.ChunkedArray:
     is_shown = pc.not_equal(planned.rows.column("operation"), "delete")
     return planned.rows.filter(is_shown).column("urn").drop_null()
 
 
-def _unpublished(planned: RunPlan) -> dict[str, int]:
+def _unpublished(planned: StructureRunPlan) -> dict[str, int]:
     """What the registry holds and no topic gets, without anybody being at fault."""
     inexpressible = pc.sum(pc.equal(planned.rows.column("operation"), "inexpressible")).as_py() or 0
     counted = {

@@ -18,13 +18,13 @@ import pyarrow.parquet as pq
 from contexture.storage.home import Storage
 from contexture.storage.manifests import LandingManifest, Manifest
 from contexture.storage.orders import StageOrder
-from spark_jobs.shared.context import Preparation
+from spark_jobs.shared.context import StageContext
 from spark_jobs.shared.outbox import Stopwatch, made_once, preparation_of
 from spark_jobs.shared.parquet_rows import Unit, units_of
 from spark_jobs.structures.assemble import SUMMARY, assembly, planned_file, quarantined_file
 from spark_jobs.structures.evaluate import EVENTS, evaluation, looked_at_folder
 from spark_jobs.structures.manifest import described
-from spark_jobs.structures.plan import RunPlan, plan_run
+from spark_jobs.structures.plan import StructureRunPlan, plan_run
 from spark_jobs.structures.rows import LOOKED_AT
 
 _TASKS = 64
@@ -60,7 +60,7 @@ def prepare_structures(spark: Any, order: StageOrder, landing: LandingManifest, 
     return made_once(preparation, lambda: _prepared(spark, preparation, landing, watch))
 
 
-def _prepared(spark: Any, preparation: Preparation, landing: LandingManifest, watch: Stopwatch) -> Manifest:
+def _prepared(spark: Any, preparation: StageContext, landing: LandingManifest, watch: Stopwatch) -> Manifest:
     storage = Storage(preparation.home)
     units = units_of(storage, preparation.folder.landing(preparation.order.run))
     with watch.step("evaluate"):
@@ -73,7 +73,7 @@ def _prepared(spark: Any, preparation: Preparation, landing: LandingManifest, wa
     return described(preparation, landing, planned, size)
 
 
-def evaluate(spark: Any, preparation: Preparation, units: Sequence[Unit]) -> None:
+def evaluate(spark: Any, preparation: StageContext, units: Sequence[Unit]) -> None:
     """Runs the one pass over the bodies."""
     # So that a landing without rows has narrow columns too.
     _write(Storage(preparation.home), f"{looked_at_folder(preparation.work)}/empty.parquet", LOOKED_AT.empty_table())
@@ -82,13 +82,13 @@ def evaluate(spark: Any, preparation: Preparation, units: Sequence[Unit]) -> Non
         numbers.mapInArrow(evaluation(preparation, units), EVENTS).collect()
 
 
-def assemble(spark: Any, preparation: Preparation, units: Sequence[Unit]) -> int:
+def assemble(spark: Any, preparation: StageContext, units: Sequence[Unit]) -> int:
     """Writes the shard and the quarantine; returns the bytes of the shard's keys and values."""
     frame = spark.range(0, 1, 1, 1).mapInArrow(assembly(preparation, units), SUMMARY)
     return sum(int(row.asDict()["bytes"]) for row in frame.collect())
 
 
-def _save(storage: Storage, preparation: Preparation, planned: RunPlan) -> None:
+def _save(storage: Storage, preparation: StageContext, planned: StructureRunPlan) -> None:
     _write(storage, evaluated_file(preparation.work), planned.rows)
     _write(storage, planned_file(preparation.work), planned.records)
     _write(storage, quarantined_file(preparation.work), planned.quarantined)

@@ -19,11 +19,11 @@ from contexture.storage.orders import StageOrder
 from contexture.storage.publication_store import PublicationFolder
 from contexture.storage.quarantine import refused_structures
 from contexture.storage.state import State
-from spark_jobs.structures.read_context import Intake, Listed, Outcome
+from spark_jobs.structures.read_context import Listed, ReadContext, ReadOutcome
 from spark_jobs.structures.read_log import check_nothing_pends, land_deleted, land_logged, land_refused
 from spark_jobs.structures.read_past import land_past
 from spark_jobs.structures.read_snapshot import land_snapshot
-from spark_jobs.structures.read_tasks import Reading, read_in_tasks
+from spark_jobs.structures.read_tasks import ReadTask, read_in_tasks
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -65,7 +65,7 @@ def _pull(
     source = order.publication.source
     with open_registry(connection, flavour=source.flavour) as registry:
         registry.probe()
-        intake = Intake(
+        intake = ReadContext(
             registry,
             _reading(order, connection, registry),
             [Selector.parse(text) for text in source.select],
@@ -100,15 +100,15 @@ def _pull(
     )
 
 
-def _land(intake: Intake, order: StageOrder, watermark: str | None, started_at: datetime) -> Outcome:
+def _land(intake: ReadContext, order: StageOrder, watermark: str | None, started_at: datetime) -> ReadOutcome:
     if order.mode == "backfill" and order.interval is not None:
         return land_past(intake, order, order.interval, _moved(order))
     return land(intake, order, watermark, started_at, _moved(order))
 
 
 def land(
-    intake: Intake, order: StageOrder, watermark: str | None, started_at: datetime, moved: Moved = nothing_moves
-) -> Outcome:
+    intake: ReadContext, order: StageOrder, watermark: str | None, started_at: datetime, moved: Moved = nothing_moves
+) -> ReadOutcome:
     """Lands what an order asks for: what the log tells after the watermark, a snapshot, or what was refused before.
 
     Raises:
@@ -130,13 +130,13 @@ def land(
     newest = registry.transactions(None).newest if registry.has_log else None
     before = intake.listed()
     if since is not None and newest is None and after is None and _is_unchanged(intake, before, since):
-        return Outcome(since, len(before.selected), complete=False)
+        return ReadOutcome(since, len(before.selected), complete=False)
     held = land_snapshot(intake, before)
     known = transaction_of(watermark)
     if registry.has_log and known is not None:
         land_deleted(intake, held, known)
     reached = settled(before.last_modified, started_at) if newest is None else str(newest)
-    return Outcome(reached, len(held.selected), complete=True, transaction=newest)
+    return ReadOutcome(reached, len(held.selected), complete=True, transaction=newest)
 
 
 def _moved(order: StageOrder) -> Moved:
@@ -144,17 +144,17 @@ def _moved(order: StageOrder) -> Moved:
     return partial(newly_routed, Router(routes)) if routes else nothing_moves
 
 
-def _is_unchanged(intake: Intake, before: Listed, since: str) -> bool:
+def _is_unchanged(intake: ReadContext, before: Listed, since: str) -> bool:
     """Whether the registry says that nothing was added, modified or deleted; all that was sent has to be there, for it
     need not have noticed a deletion."""
     return intake.sent.keys() <= before.selected.keys() and intake.registry.unchanged_since(since)
 
 
-def _reading(order: StageOrder, connection: RegistryConnection, registry: Registry) -> Reading:
+def _reading(order: StageOrder, connection: RegistryConnection, registry: Registry) -> ReadTask:
     source = order.publication.source
     media_type = source.media_type or DEFAULT_MEDIA_TYPE
     target = target_format(media_type) if order.publication.message.allow_lossy else None
-    return Reading(
+    return ReadTask(
         connection=connection,
         flavour=registry.flavour,
         media_type=media_type,

@@ -12,15 +12,25 @@ from pathlib import Path
 from typing import Literal
 
 from contexture.sources.sdmx import Selector, Urn
-from contexture.sources.sdmx.reading.scope import Meaning, Names, by_name
+from contexture.sources.sdmx.reading.scope import Names, SelectedStructures, by_name
 from contexture.sources.sdmx.registry import Registry, Reply, read_one_in, same_artefact
 from contexture.storage.home import Storage
 from spark_jobs.structures.landing import Row, landing_file
-from spark_jobs.structures.read_tasks import Many, One, Place, Question, Reading, Share, Tally, Told, shared_out
+from spark_jobs.structures.read_tasks import (
+    Many,
+    One,
+    Question,
+    ReadTask,
+    ReadTotals,
+    RowPosition,
+    TaskResult,
+    TaskShare,
+    shared_out,
+)
 
 MARKS_FILE = "part-marks.parquet"
 _QUERIES_SHOWN = 100
-ReadShares = Callable[[Reading, Sequence[Share]], Sequence[Told]]
+ReadShares = Callable[[ReadTask, Sequence[TaskShare]], Sequence[TaskResult]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +47,7 @@ class Listed:
 
     held: Names
     selected: Names
-    meaning: Meaning
+    meaning: SelectedStructures
     urns: tuple[str, ...]
     last_modified: str | None = None
 
@@ -48,10 +58,10 @@ class _Mark:
 
     operation: Literal["delete", "inexpressible"]
     urn: str
-    place: Place
+    place: RowPosition
 
 
-class Intake:
+class ReadContext:
     """Reads structures into the landing folder of a run.
 
     Args:
@@ -70,7 +80,7 @@ class Intake:
     def __init__(
         self,
         registry: Registry,
-        reading: Reading,
+        reading: ReadTask,
         selectors: Sequence[Selector],
         sent: Iterable[str],
         *,
@@ -81,7 +91,7 @@ class Intake:
         self.reading = reading
         self.selectors = tuple(selectors)
         self.sent: Mapping[str, str] = by_name(sent)
-        self.tally = Tally()
+        self.tally = ReadTotals()
         self.queries: list[str] = []
         self._readers = readers
         self._read_shares = read_shares
@@ -98,13 +108,13 @@ class Intake:
         """
         held = self.registry.held(self.reading.media_type)
         urns = (*held.urns, *held.other_names)
-        meaning, names = Meaning(self.selectors, urns), by_name(held.urns)
+        meaning, names = SelectedStructures(self.selectors, urns), by_name(held.urns)
         selected = {name: names[name] for name in meaning.among(names)}
         return Listed(names, selected, meaning, urns, held.last_modified)
 
-    def place(self, transaction: int | None = None, at: datetime | None = None) -> Place:
+    def place(self, transaction: int | None = None, at: datetime | None = None) -> RowPosition:
         """The place behind all that were given before."""
-        return Place(next(self._numbers), transaction, at)
+        return RowPosition(next(self._numbers), transaction, at)
 
     def read_selected(self, selected: Names, transaction: int | None = None) -> None:
         """Lands these structures by bounded questions; what their answers lack is left for `read_one_by_one`."""
@@ -152,7 +162,7 @@ class Intake:
             answers = read_one_in(self.registry, self.reading.forms, urn, Path(scratch) / "reply")
             return any(isinstance(found, Reply) for found in answers)
 
-    def delete(self, urn: str, place: Place) -> None:
+    def delete(self, urn: str, place: RowPosition) -> None:
         """Lands that a structure is gone, or no longer meant."""
         self._marks.append(_Mark("delete", urn, place))
 
@@ -203,7 +213,7 @@ def _parsed(urn: str) -> Urn | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ReadOutcome:
     """What the manifest of a landing says of the registry.
 
     Attributes:

@@ -11,10 +11,10 @@ from collections.abc import Iterable, Sequence
 
 from contexture.errors import ConfigurationError, RetriableError
 from contexture.sources.sdmx import Selector
-from contexture.sources.sdmx.reading.scope import Meaning, Names, by_name
+from contexture.sources.sdmx.reading.scope import Names, SelectedStructures, by_name
 from contexture.sources.sdmx.reading.steps import (
+    LogStep,
     Moved,
-    Step,
     catch_up,
     held_before,
     nothing_moves,
@@ -24,7 +24,7 @@ from contexture.sources.sdmx.reading.steps import (
     transaction_of,
 )
 from contexture.sources.sdmx.registry import Log, LogResetError, Registry, RegistryTransaction, same_artefact
-from spark_jobs.structures.read_context import Intake, Listed, Outcome
+from spark_jobs.structures.read_context import Listed, ReadContext, ReadOutcome
 from spark_jobs.structures.read_snapshot import check_silence, confirm_absent, half_answer, land_rest, unlisted
 from spark_jobs.structures.read_tasks import One
 
@@ -63,7 +63,7 @@ def _concerns(transaction: RegistryTransaction, selectors: Sequence[Selector]) -
 _log = logging.getLogger(__name__)
 
 
-def land_logged(intake: Intake, after: int, moved: Moved = nothing_moves) -> Outcome:
+def land_logged(intake: ReadContext, after: int, moved: Moved = nothing_moves) -> ReadOutcome:
     """Lands what happened after a transaction.
 
     What the log can no longer tell is landed as one transaction, with the id of the last one of the gap: what is meant
@@ -78,20 +78,22 @@ def land_logged(intake: Intake, after: int, moved: Moved = nothing_moves) -> Out
         ContextureError: the registry failed, or its answers contradict each other.
     """
     if reached(intake.registry.transactions(after), after) == after:
-        return Outcome(str(after), len(intake.sent), complete=False, transaction=after)
+        return ReadOutcome(str(after), len(intake.sent), complete=False, transaction=after)
     listed = intake.listed()
     # Asked again, so that it tells all that the list shows.
     log = intake.registry.transactions(after)
     intake.queries.append(f"transactions after {after}")
-    meaning = Meaning(intake.selectors, (*listed.urns, *touched(log.transactions).values(), *intake.sent.values()))
+    meaning = SelectedStructures(
+        intake.selectors, (*listed.urns, *touched(log.transactions).values(), *intake.sent.values())
+    )
     _land_steps(intake, _planned(intake, log, meaning, listed, after, moved))
     check_silence(intake, listed)
     intake.registry.probe()
     told = reached(log, after)
-    return Outcome(str(told), len(listed.selected), complete=log.gap_until is not None, transaction=told)
+    return ReadOutcome(str(told), len(listed.selected), complete=log.gap_until is not None, transaction=told)
 
 
-def land_deleted(intake: Intake, listed: Listed, after: int) -> None:
+def land_deleted(intake: ReadContext, listed: Listed, after: int) -> None:
     """Lands, behind a snapshot, what the log says was deleted, and is gone.
 
     Another instance may have published it, and not yet its deletion; what this one sent need not have it.
@@ -107,13 +109,15 @@ def land_deleted(intake: Intake, listed: Listed, after: int) -> None:
         # It is another log than the one that is known: only what is there now counts.
         return
     deleted = by_name(urn for transaction in log.transactions for urn in transaction.deleted)
-    meaning = Meaning(intake.selectors, deleted.values())
+    meaning = SelectedStructures(intake.selectors, deleted.values())
     for name, urn in deleted.items():
         if name not in listed.held and name not in intake.tally.landed and meaning.among([name]):
             intake.delete(urn, intake.place())
 
 
-def _planned(intake: Intake, log: Log, meaning: Meaning, listed: Listed, after: int, moved: Moved) -> tuple[Step, ...]:
+def _planned(
+    intake: ReadContext, log: Log, meaning: SelectedStructures, listed: Listed, after: int, moved: Moved
+) -> tuple[LogStep, ...]:
     selected: Names = intake.sent
     held = held_before(log.transactions, listed.held, intake.sent)
     if log.gap_until is not None:
@@ -122,7 +126,7 @@ def _planned(intake: Intake, log: Log, meaning: Meaning, listed: Listed, after: 
     return steps(log.transactions, meaning, held=held, selected=selected, more_to_come=more_to_come, moved=moved)
 
 
-def _close_gap(intake: Intake, log: Log, gap_until: int, meaning: Meaning, listed: Listed) -> Names:
+def _close_gap(intake: ReadContext, log: Log, gap_until: int, meaning: SelectedStructures, listed: Listed) -> Names:
     """Lands what happened in the gap, as far as it can still be seen; gives what was meant at its end."""
     _log.warning("the log of %s does not tell all up to %d: catching up", intake.registry.address, gap_until)
     found = catch_up(log.transactions, meaning, held=tuple(listed.held), sent=intake.sent)
@@ -133,7 +137,7 @@ def _close_gap(intake: Intake, log: Log, gap_until: int, meaning: Meaning, liste
     return found.selected
 
 
-def _land_steps(intake: Intake, planned: Iterable[Step]) -> None:
+def _land_steps(intake: ReadContext, planned: Iterable[LogStep]) -> None:
     questions: list[One] = []
     may_be_gone: set[int] = set()
     for step in planned:
@@ -147,7 +151,7 @@ def _land_steps(intake: Intake, planned: Iterable[Step]) -> None:
     _ask_twice(intake, questions, may_be_gone)
 
 
-def _ask_twice(intake: Intake, questions: list[One], may_be_gone: set[int]) -> None:
+def _ask_twice(intake: ReadContext, questions: list[One], may_be_gone: set[int]) -> None:
     """Asks for structures as they were; one that wasn't there then, and should have been, as it is now."""
     gone = [question for question in intake.ask(questions) if question.place.number not in may_be_gone]
     for question in gone:
@@ -161,7 +165,7 @@ def _ask_twice(intake: Intake, questions: list[One], may_be_gone: set[int]) -> N
 _RUN_FIRST = "start a run without retry_quarantine: it reads these structures too, under today's rules"
 
 
-def land_refused(intake: Intake, urns: Sequence[str], watermark: str | None) -> Outcome:
+def land_refused(intake: ReadContext, urns: Sequence[str], watermark: str | None) -> ReadOutcome:
     """Lands those of the structures that are still meant, and that nothing has changed since the last run.
 
     Args:
@@ -185,10 +189,10 @@ def land_refused(intake: Intake, urns: Sequence[str], watermark: str | None) -> 
         raise half_answer(intake.registry.address, "lists, and then does not hold,", gone)
     check_silence(intake, listed)
     intake.registry.probe()
-    return Outcome(None, 0, complete=False, transaction=after)
+    return ReadOutcome(None, 0, complete=False, transaction=after)
 
 
-def _place(intake: Intake, watermark: str | None) -> int | None:
+def _place(intake: ReadContext, watermark: str | None) -> int | None:
     """The transaction up to which the target knows the registry; None where it numbers none."""
     if not intake.registry.has_log:
         return None
@@ -200,7 +204,7 @@ def _place(intake: Intake, watermark: str | None) -> int | None:
     return after
 
 
-def _changed_after(intake: Intake, after: int | None) -> frozenset[str]:
+def _changed_after(intake: ReadContext, after: int | None) -> frozenset[str]:
     """Names of what the log says was changed or deleted after a transaction."""
     if after is None:
         return frozenset()
@@ -217,7 +221,7 @@ def _changed_after(intake: Intake, after: int | None) -> frozenset[str]:
     return frozenset(touched(log.transactions))
 
 
-def _check_unchanged(intake: Intake, names: Iterable[str], after: int | None) -> None:
+def _check_unchanged(intake: ReadContext, names: Iterable[str], after: int | None) -> None:
     changed = _changed_after(intake, after).intersection(names)
     if changed:
         raise RetriableError(

@@ -17,9 +17,9 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from contexture.sources.sdmx.reading.past import Past, past
-from contexture.sources.sdmx.reading.scope import Meaning
-from contexture.sources.sdmx.reading.steps import Moved, Step, nothing_moves, touched
-from contexture.sources.sdmx.registry import Period, same_artefact
+from contexture.sources.sdmx.reading.scope import SelectedStructures
+from contexture.sources.sdmx.reading.steps import LogStep, Moved, nothing_moves, touched
+from contexture.sources.sdmx.registry import LogPeriod, same_artefact
 from contexture.storage.archive import ArchivedLog, ArchivedRun
 from contexture.storage.home import Storage
 from contexture.storage.orders import StageOrder
@@ -28,7 +28,7 @@ from contexture.storage.replay import NoLogError, check_missing
 from contexture.storage.schemas import LANDING
 from spark_jobs.shared.parquet_rows import batches_of, units_of
 from spark_jobs.structures.landing import LandingFile, Row, landing_file
-from spark_jobs.structures.read_context import Intake, Outcome
+from spark_jobs.structures.read_context import ReadContext, ReadOutcome
 from spark_jobs.structures.read_tasks import One
 
 FILE = "part-archive.parquet"
@@ -47,7 +47,7 @@ def archived_rows(storage: Storage, landing: str, transaction: int, only: frozen
     return sorted(row["ordinal"] for row in rows if only is None or row["id"] in only)
 
 
-def copy_rows(intake: Intake, places: Mapping[str, Places]) -> None:
+def copy_rows(intake: ReadContext, places: Mapping[str, Places]) -> None:
     """Copies archived rows into the landing.
 
     Args:
@@ -89,8 +89,8 @@ NO_CONTENT_THEN = "whose contents the registry doesn't show as they were then"
 
 
 def land_past(
-    intake: Intake, order: StageOrder, interval: tuple[datetime, datetime], moved: Moved = nothing_moves
-) -> Outcome:
+    intake: ReadContext, order: StageOrder, interval: tuple[datetime, datetime], moved: Moved = nothing_moves
+) -> ReadOutcome:
     """Lands what a registry did in an interval, in its order.
 
     Args:
@@ -115,7 +115,9 @@ def land_past(
     listed = intake.listed()
     log = registry.transactions(period.before)
     intake.queries.append(f"transactions from {interval[0].isoformat()} to {interval[1].isoformat()}")
-    meaning = Meaning(intake.selectors, (*listed.urns, *touched(log.transactions).values(), *intake.sent.values()))
+    meaning = SelectedStructures(
+        intake.selectors, (*listed.urns, *touched(log.transactions).values(), *intake.sent.values())
+    )
     found = past(log, period, meaning, held=listed.held, sent=intake.sent, moved=moved)
     archive = ArchivedLog(Storage(order.home), order.publication.name)
     earlier = _earlier(archive, order, interval, period.before)
@@ -124,10 +126,10 @@ def land_past(
     registry.probe()
     check_missing(order, missing)
     _write_before(order, intake, found)
-    return Outcome(None, 0, complete=False, missing=missing, left_out=tuple(landing.left_out))
+    return ReadOutcome(None, 0, complete=False, missing=missing, left_out=tuple(landing.left_out))
 
 
-def _before_the_log(period: Period) -> Iterator[str]:
+def _before_the_log(period: LogPeriod) -> Iterator[str]:
     if not period.is_whole:
         first = min(period.ids, default=period.before + 1)
         yield f"transactions before {first} of the registry, if there were any: its log isn't searched further back"
@@ -148,7 +150,7 @@ def _earlier(
 class _Landing:
     """Decides for each transaction where it comes from, and lands it there."""
 
-    def __init__(self, intake: Intake, order: StageOrder, found: Past, archive: ArchivedLog) -> None:
+    def __init__(self, intake: ReadContext, order: StageOrder, found: Past, archive: ArchivedLog) -> None:
         self.left_out: list[int] = []
         self._intake = intake
         self._order = order
@@ -178,11 +180,11 @@ class _Landing:
         else:
             self._why[number] = NO_CONTENT_THEN if number in self._past.told else UNTOLD
 
-    def _can_be_read(self, step: Step) -> bool:
+    def _can_be_read(self, step: LogStep) -> bool:
         as_it_was = self._intake.registry.has_history and step.transaction.id not in self._past.unreadable
         return as_it_was or not step.read
 
-    def _place_step(self, step: Step | None) -> None:
+    def _place_step(self, step: LogStep | None) -> None:
         if step is None:
             return
         number, at = step.transaction.id, step.transaction.at
@@ -218,7 +220,7 @@ def _stretches(lacking: Iterable[tuple[int, str]]) -> Iterator[str]:
         yield f"{which} of the registry, {reason}"
 
 
-def _write_before(order: StageOrder, intake: Intake, found: Past) -> None:
+def _write_before(order: StageOrder, intake: ReadContext, found: Past) -> None:
     """Says what was there before: by it, deletions know their topics, and routes which version was the latest."""
     urns = sorted(intake.tally.landed.get(name) or urn for name, urn in found.meant.items())
     folder = PublicationFolder(order.publication.name)

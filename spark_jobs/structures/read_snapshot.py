@@ -11,7 +11,7 @@ from itertools import islice
 
 from contexture.errors import RetriableError
 from contexture.sources.sdmx.reading.scope import Names
-from spark_jobs.structures.read_context import Intake, Listed
+from spark_jobs.structures.read_context import Listed, ReadContext
 
 
 def half_answer(registry: str, what: str, urns: Sequence[str]) -> RetriableError:
@@ -34,7 +34,7 @@ def half_answer(registry: str, what: str, urns: Sequence[str]) -> RetriableError
 _KINDS_TRIED = 5
 
 
-def land_snapshot(intake: Intake, before: Listed) -> Listed:
+def land_snapshot(intake: ReadContext, before: Listed) -> Listed:
     """Lands every structure that is meant.
 
     Every one was landed, or is marked as inexpressible; what was sent and isn't among them was asked for alone, and the
@@ -62,7 +62,7 @@ def land_snapshot(intake: Intake, before: Listed) -> Listed:
     return after
 
 
-def land_rest(intake: Intake, selected: Names, transaction: int | None = None) -> None:
+def land_rest(intake: ReadContext, selected: Names, transaction: int | None = None) -> None:
     """Lands those of the structures that were not landed yet, asked for one by one.
 
     Raises:
@@ -74,7 +74,7 @@ def land_rest(intake: Intake, selected: Names, transaction: int | None = None) -
         raise half_answer(intake.registry.address, "lists, and then does not hold,", gone)
 
 
-def land_unless_gone(intake: Intake, selected: Names, after: Listed) -> None:
+def land_unless_gone(intake: ReadContext, selected: Names, after: Listed) -> None:
     """Lands those of earlier lists that the last one lacks and that were not landed; they may be gone by now.
 
     Raises:
@@ -85,7 +85,7 @@ def land_unless_gone(intake: Intake, selected: Names, after: Listed) -> None:
     land_rest(intake, {name: selected[name] for name in unsure if selected[name] in there})
 
 
-def confirm_absent(intake: Intake, urns: Iterable[str]) -> None:
+def confirm_absent(intake: ReadContext, urns: Iterable[str]) -> None:
     """Asks for structures that the registry does not list.
 
     Raises:
@@ -96,7 +96,7 @@ def confirm_absent(intake: Intake, urns: Iterable[str]) -> None:
         raise half_answer(intake.registry.address, "does not list, and yet holds,", there)
 
 
-def check_silence(intake: Intake, listed: Listed) -> None:
+def check_silence(intake: ReadContext, listed: Listed) -> None:
     """Makes sure that "there is none" is no word that the registry has for everything.
 
     Where it has said so, in whatever way, it has to give a structure that is surely there when asked for that alone.
@@ -111,7 +111,7 @@ def check_silence(intake: Intake, listed: Listed) -> None:
         raise half_answer(intake.registry.address, "lists, and does not give when asked for it alone,", sure)
 
 
-def _surely_there(intake: Intake, listed: Listed) -> list[str]:
+def _surely_there(intake: ReadContext, listed: Listed) -> list[str]:
     """One that it has just given; or one that it gave before, and one of each kind."""
     if intake.tally.landed:
         return [next(iter(intake.tally.landed.values()))]
@@ -120,7 +120,7 @@ def _surely_there(intake: Intake, listed: Listed) -> list[str]:
     return [*islice(sent, 1), *islice(kinds.values(), _KINDS_TRIED)]
 
 
-def unlisted(intake: Intake, *lists: Listed) -> list[str]:
+def unlisted(intake: ReadContext, *lists: Listed) -> list[str]:
     """What replies held although no list has it.
 
     A kind that no list has at all is one that the format has another name for; its structures are listed by that.

@@ -49,7 +49,7 @@ What = Literal["landed", "other", "there", "gone", "inexpressible", "file"]
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class RowPosition:
     """Where the rows of an answer stand in landing.
 
     Attributes:
@@ -70,7 +70,7 @@ class Place:
 class Many:
     """A bounded question whose answer holds many structures; those that are wanted are landed."""
 
-    place: Place
+    place: RowPosition
     query: Query
 
 
@@ -83,7 +83,7 @@ class One:
         lands: False asks only whether it is there.
     """
 
-    place: Place
+    place: RowPosition
     urn: str
     as_of: datetime | None = None
     lands: bool = True
@@ -93,7 +93,7 @@ Question = Many | One
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class TaskShare:
     """What one task asks, one question after the other, and the name of the file that it writes."""
 
     file: str
@@ -101,7 +101,7 @@ class Share:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class TaskResult:
     """One thing that a task tells; `number` is that of the question, except for files."""
 
     what: What
@@ -110,10 +110,10 @@ class Told:
     detail: str | None = None
 
 
-def shared_out(questions: Sequence[Question], readers: int, names: Sequence[str]) -> tuple[Share, ...]:
+def shared_out(questions: Sequence[Question], readers: int, names: Sequence[str]) -> tuple[TaskShare, ...]:
     """The questions dealt out to as many tasks as may read at once, in turn, so that long answers meet short ones."""
     tasks = min(readers, len(questions))
-    return tuple(Share(names[task], tuple(questions[task::tasks])) for task in range(tasks))
+    return tuple(TaskShare(names[task], tuple(questions[task::tasks])) for task in range(tasks))
 
 
 _TRIES = 2
@@ -121,7 +121,7 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ReadTask:
     """What all tasks of a pull know.
 
     Attributes:
@@ -161,7 +161,7 @@ class Reading:
         return named_in(urn, self.target) if self.target else urn
 
 
-def read_share(reading: Reading, share: Share) -> list[Told]:
+def read_share(reading: ReadTask, share: TaskShare) -> list[TaskResult]:
     """Asks what a task is to ask, and writes its file.
 
     Raises:
@@ -177,19 +177,19 @@ def read_share(reading: Reading, share: Share) -> list[Told]:
         for place, question in enumerate(share.questions):
             reader.wait(first=place == 0)
             reader.ask(question)
-    return [*reader.told, Told("file", share.file, file.rows, file.sha256)]
+    return [*reader.told, TaskResult("file", share.file, file.rows, file.sha256)]
 
 
 class _Reader:
     """Asks one question at a time; the reply lies in a file, and one structure at a time in memory."""
 
-    def __init__(self, reading: Reading, registry: Registry, into: Path, file: LandingFile) -> None:
+    def __init__(self, reading: ReadTask, registry: Registry, into: Path, file: LandingFile) -> None:
         self._reading = reading
         self._registry = registry
         self._into = into
         self._file = file
         self._ends = time.monotonic() + reading.deadline_seconds
-        self.told: list[Told] = []
+        self.told: list[TaskResult] = []
 
     def wait(self, *, first: bool) -> None:
         """Leaves the registry alone for a while, unless it has taken too long already."""
@@ -274,7 +274,7 @@ class _Reader:
             artefacts = split(stream, reply.media_type)
             return next((each for each in artefacts if each.urn and same_artefact(each.urn) == name), None)
 
-    def _land(self, artefact: Artefact, place: Place, reply: Reply, row: int = 0) -> None:
+    def _land(self, artefact: Artefact, place: RowPosition, reply: Reply, row: int = 0) -> None:
         urn = self._reading.named(artefact.urn) if artefact.urn else None
         self._file.add(
             {
@@ -315,12 +315,12 @@ class _Reader:
         )
         self._tell("landed", question.urn, question.place)
 
-    def _tell(self, what: What, urn: str, place: Place) -> None:
-        self.told.append(Told(what, urn, place.number))
+    def _tell(self, what: What, urn: str, place: RowPosition) -> None:
+        self.told.append(TaskResult(what, urn, place.number))
 
 
 @dataclass(slots=True)
-class Tally:
+class ReadTotals:
     """What was told, by the names that structures go by in all formats.
 
     Attributes:
@@ -343,12 +343,12 @@ class Tally:
     files: dict[str, str] = field(default_factory=dict)
     rows: int = 0
 
-    def add(self, told: Iterable[Told]) -> None:
+    def add(self, told: Iterable[TaskResult]) -> None:
         """Takes note of what tasks tell."""
         for each in told:
             self._add(each)
 
-    def _add(self, told: Told) -> None:
+    def _add(self, told: TaskResult) -> None:
         match told.what:
             case "landed":
                 self.landed[same_artefact(told.urn)] = told.urn
@@ -373,7 +373,7 @@ class Tally:
 TOLD = "what string, urn string, number bigint, detail string"
 
 
-def read_in_tasks(spark: SparkSession, reading: Reading, shares: Sequence[Share]) -> list[Told]:
+def read_in_tasks(spark: SparkSession, reading: ReadTask, shares: Sequence[TaskShare]) -> list[TaskResult]:
     """What all tasks tell, one task for each share; so there are as many requests at once as shares.
 
     Raises:
@@ -393,10 +393,10 @@ def read_in_tasks(spark: SparkSession, reading: Reading, shares: Sequence[Share]
     except Exception as error:
         # Spark wraps what a task raised into its own text, several layers deep; only our sentence is of use.
         raise intended(error) from None
-    return [Told(row["what"], row["urn"], row["number"], row["detail"]) for row in rows]
+    return [TaskResult(row["what"], row["urn"], row["number"], row["detail"]) for row in rows]
 
 
-def _told(reading: Reading, share: Share) -> pa.RecordBatch:
+def _told(reading: ReadTask, share: TaskShare) -> pa.RecordBatch:
     try:
         told = read_share(reading, share)
     except ContextureError as error:

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from contexture.records.changes import Verdict
+from contexture.records.changes import ChangeKind
 from contexture.records.changes.structure_changes import NO_CONTENT, PlannedRecord, PlannedTransaction
 from contexture.records.changes.structure_plan import StructurePlan
 
@@ -114,7 +114,7 @@ def judged_rows(looked_at: Any, plan: StructurePlan) -> Any:
     columns["verdict"] = pa.array(verdicts, pa.int32())
     columns["rules"] = pa.array(rules, pa.string())
     # What a rule warns of in a version that is not published is nobody's concern.
-    is_superseded = pc.equal(columns["verdict"], int(Verdict.SUPERSEDED))
+    is_superseded = pc.equal(columns["verdict"], int(ChangeKind.SUPERSEDED))
     columns["warnings"] = pc.if_else(is_superseded, pa.scalar(None, pa.string()), columns["warnings"])
     columns["topics"] = pa.array([plan.topics.get(event) for event in events], EVALUATED.field("topics").type)
     return pa.table([columns[name] for name in EVALUATED.names], names=EVALUATED.names).cast(EVALUATED)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from contexture.records.changes import Verdict
+from contexture.records.changes import ChangeKind
 
 MORNING = datetime(2026, 3, 1, 8, 0, tzinfo=UTC)
 MOMENT = pa.timestamp("us", tz="UTC")
@@ -39,7 +39,7 @@ class Told(NamedTuple):
     """One row of a snapshot: `identity` is `car1`, or `car1.speed` for an attribute."""
 
     identity: str
-    verdict: Verdict = Verdict.SEND
+    verdict: ChangeKind = ChangeKind.SEND
     content: str | None = "new"
     minute: int | None = 0
     notified: bool = False
@@ -78,7 +78,7 @@ def snapshot(rows: Iterable[Told]) -> Any:
             "verdict": int(row.verdict),
             "identity_hash": hashed(row.identity),
             "entity_hash": hashed(entity(row.identity)),
-            "content_hash": row.content.encode() if row.content and row.verdict <= Verdict.UNCHANGED else None,
+            "content_hash": row.content.encode() if row.content and row.verdict <= ChangeKind.UNCHANGED else None,
             "notified": row.notified,
             "modified_at": at(row.minute),
             "expires_at": at(row.ends),

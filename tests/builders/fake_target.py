@@ -14,7 +14,7 @@ from contexture.sending import LedgerEntry, SenderNames, ShardResult
 from contexture.sending.ledger import LedgerStanding
 from contexture.sending.ledger_copies import LedgerCopies
 from contexture.sending.resume import start_of
-from contexture.sending.target import Sending
+from contexture.sending.target import SendRequest
 from contexture.storage.manifests import Manifest
 
 
@@ -106,7 +106,7 @@ class FakeTarget:
             return transaction
         return known.source_transaction
 
-    def send(self, sending: Sending) -> ShardResult:
+    def send(self, sending: SendRequest) -> ShardResult:
         reader = sending.reader
         self.expected_rows.append(sending.row.value)
         while self.failures:

@@ -15,7 +15,7 @@ from contexture.storage.archive import Interval
 from contexture.storage.home import Storage
 from contexture.storage.manifests import Manifest
 from contexture.storage.outboxes import Outboxes
-from contexture_airflow.run import RunRequest, Staged
+from contexture_airflow.run import RunRequest, StagedOutbox
 from contexture_airflow.steps.conclude import conclude_run
 from contexture_airflow.steps.publish import attempts_of, send_shard
 from contexture_airflow.steps.quality_gate import judge
@@ -69,8 +69,8 @@ class Instance:
         return {shard: (entry.outbox, entry.sequence, entry.position) for shard, entry in entries.items()}
 
 
-def _staged(manifest: Manifest) -> Staged:
-    return Staged(
+def _staged(manifest: Manifest) -> StagedOutbox:
+    return StagedOutbox(
         publication=manifest.publication,
         run=manifest.run,
         outbox=manifest.outbox,

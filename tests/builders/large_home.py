@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import Table, create_engine, insert, text
 
 from builders.outboxes import NOON, outbox, publication, records
-from contexture.monitoring import ProducerStore
+from contexture.monitoring import RunTables
 from contexture.monitoring.tables import RUNS, TRANSACTIONS
 from contexture.records.changes.attribute_types import AttributeTypes
 from contexture.storage.home import Storage
@@ -70,7 +70,7 @@ def large_home(folder: Path, database: str | None = None) -> Storage:
 
 def fill_tables(database: str) -> None:
     """Makes the operational tables and their rows."""
-    store = ProducerStore(database)
+    store = RunTables(database)
     store.producer_is(NAMES[0], topics="t", format_name="ngsiv2", connection="kafka")
     store.close()
     _insert(database, TRANSACTIONS, [_transaction(number) for number in range(TRANSACTIONS_HELD)])

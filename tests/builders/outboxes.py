@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from contexture.events import identity_hash
 from contexture.publications import Publication, fingerprint
 from contexture.storage.home import Storage
-from contexture.storage.manifests import ExpectationResult, Manifest, ShardManifest, Verdict
+from contexture.storage.manifests import ExpectationResult, Manifest, QualityVerdict, ShardManifest
 from contexture.storage.orders import StageOrder
 from contexture.storage.outboxes import Outboxes
 from contexture.storage.publication_store import PublicationFolder
@@ -95,7 +95,7 @@ def say_whom(storage: Storage, manifest: Manifest, *told: Sequence[Sequence[str]
         pq.write_table(table.append_column(IDENTITIES, pa.array(column, pa.binary())), path)
 
 
-def _verdict(name: str, failed: Mapping[str, str]) -> Verdict:
+def _verdict(name: str, failed: Mapping[str, str]) -> QualityVerdict:
     results = [
         ExpectationResult.model_validate(
             {
@@ -109,7 +109,7 @@ def _verdict(name: str, failed: Mapping[str, str]) -> Verdict:
         )
         for expectation, severity in failed.items()
     ]
-    return Verdict(outbox=name, approved="critical" not in failed.values(), results=tuple(results))
+    return QualityVerdict(outbox=name, approved="critical" not in failed.values(), results=tuple(results))
 
 
 def _shard(storage: Storage, folder: PublicationFolder, name: str, shard: int, rows: Sequence[Record]) -> ShardManifest:

@@ -18,10 +18,10 @@ from starlette.testclient import TestClient
 
 from builders.outboxes import NOON
 from contexture.operations.status.detail import StepTime
-from contexture.operations.status.health import DagFacts, Question
+from contexture.operations.status.health import DagFacts, OpenQuestion
 from contexture_airflow.web.application import application
 from contexture_airflow.web.installation import Installation
-from contexture_airflow.web.mount import Page
+from contexture_airflow.web.mount import WebPage
 
 RESTING = DagFacts(paused=False, active=False, next_run_at=NOON + timedelta(minutes=5))
 PAUSED = DagFacts(paused=True, active=False, next_run_at=None)
@@ -36,7 +36,7 @@ class FakeAirflow:
         self.names = names
         self.others = dags
         self.paused = paused
-        self.questions: dict[str, Question] = {}
+        self.questions: dict[str, OpenQuestion] = {}
 
     def dags(self, user: Any) -> Mapping[str, DagFacts]:
         seen = [name for name in self.names if user in {"ana", "eve"} or name == "buses"]
@@ -101,7 +101,7 @@ class Browser:
             routes=[
                 Route("/api/v2/dags/{dag}", self.api.answer, methods=["GET", "PATCH"]),
                 Route("/api/v2/dags/{dag}/dagRuns", self.api.answer, methods=["POST"]),
-                Mount("/contexture", app=Page(lambda: page)),
+                Mount("/contexture", app=WebPage(lambda: page)),
             ]
         )
         mounted.state.secret_key = "airflow's own secret"

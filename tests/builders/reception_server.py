@@ -10,11 +10,11 @@ from threading import Thread
 
 import uvicorn
 
-from contexture.reception import Target, reception
+from contexture.reception import NotificationTarget, reception
 
 
 @contextmanager
-def serving(targets: Mapping[str, Target]) -> Iterator[str]:
+def serving(targets: Mapping[str, NotificationTarget]) -> Iterator[str]:
     """The address of a server that runs while the block does."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         config = uvicorn.Config(

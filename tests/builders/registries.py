@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 import httpx
 
-from contexture.sources.http.transport import Patience
+from contexture.sources.http.transport import RetryBudget
 from contexture.sources.sdmx.registry import RegistryConnection, RegistryTransaction
 
 ML_2_1 = "application/vnd.sdmx.structure+xml;version=2.1"
@@ -16,7 +16,7 @@ JSON_2_0 = "application/vnd.sdmx.structure+json;version=2.0.0"
 FUSION_JSON = "application/vnd.fusion.json"
 EDI = "application/vnd.sdmx.structure;version=edi"
 START = datetime(2026, 11, 1, 12, 0, 0, tzinfo=UTC)
-AT_ONCE = Patience(attempts=3, first_wait_seconds=0.0, longest_wait_seconds=0.0, sleep=lambda seconds: None)
+AT_ONCE = RetryBudget(attempts=3, first_wait_seconds=0.0, longest_wait_seconds=0.0, sleep=lambda seconds: None)
 NOTHING_FOUND = (
     b'<mes:Error xmlns:mes="http://www.sdmx.org/resources/sdmxml/schemas/v2_1/message">'
     b'<mes:ErrorMessage code="100"/></mes:Error>'

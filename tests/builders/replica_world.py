@@ -35,9 +35,9 @@ from fakes.structure_registry import MEDIA_TYPE, FakeRegistry
 from spark_jobs.shared.outbox import Stopwatch
 from spark_jobs.structures.prepare import prepare_structures
 from spark_jobs.structures.read import land
-from spark_jobs.structures.read_context import Intake, Outcome
+from spark_jobs.structures.read_context import ReadContext, ReadOutcome
 from spark_jobs.structures.read_past import land_past
-from spark_jobs.structures.read_tasks import Reading
+from spark_jobs.structures.read_tasks import ReadTask
 
 SETTINGS = ClientSettings.from_extra({"bootstrap.servers": "nowhere:1"})
 
@@ -154,8 +154,8 @@ class Instance:
         self.storage.write(self._folder.landing_manifest(order.run), landing.to_json())
         return landing
 
-    def _intake(self, order: StageOrder) -> Intake:
-        reading = Reading(
+    def _intake(self, order: StageOrder) -> ReadContext:
+        reading = ReadTask(
             connection=RegistryConnection("http://memory"),
             flavour=self._registry.flavour,
             media_type=MEDIA_TYPE,
@@ -167,7 +167,7 @@ class Instance:
         identities = State(self.storage, self.publication.name)
         sent = identities.table(identities.pointer(), ["identity"]).column("identity").to_pylist()
         selectors = [Selector.parse(text) for text in self.publication.source.select]
-        return Intake(
+        return ReadContext(
             self._registry,
             reading,
             selectors,
@@ -206,7 +206,7 @@ class Instance:
 
 
 def _landed(
-    order: StageOrder, intake: Intake, outcome: Outcome, started_at: datetime, watermark: str | None
+    order: StageOrder, intake: ReadContext, outcome: ReadOutcome, started_at: datetime, watermark: str | None
 ) -> LandingManifest:
     return LandingManifest.model_validate(
         {

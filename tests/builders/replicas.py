@@ -9,7 +9,7 @@ from typing import NamedTuple
 from hypothesis import strategies as st
 
 from contexture.events import content_hash, parse_json
-from contexture.operations.verification.comparison import Found, Held, KeyedComparison
+from contexture.operations.verification.comparison import ExpectedHashes, KeyedComparison, ReadRecord
 
 TOPIC = "cars"
 
@@ -39,10 +39,10 @@ def histories(smallest: int = 0) -> st.SearchStrategy[list[Change]]:
     return steps.map(_numbered)
 
 
-def records(changes: Iterable[Change], partitions: int = 2) -> list[Found]:
+def records(changes: Iterable[Change], partitions: int = 2) -> list[ReadRecord]:
     """The records of a history, as a reader gets them."""
     return [
-        Found(
+        ReadRecord(
             TOPIC,
             ord(change.key) % partitions,
             change.key.encode(),
@@ -52,11 +52,13 @@ def records(changes: Iterable[Change], partitions: int = 2) -> list[Found]:
     ]
 
 
-def held(changes: Iterable[Change]) -> list[Held]:
+def held(changes: Iterable[Change]) -> list[ExpectedHashes]:
     """What the keys hold after a history."""
     last = {change.key: change for change in changes}
     return [
-        Held(TOPIC, each.key.encode(), f'["{each.key}"]'.encode(), content_of(value(each.content)), each.sequence)
+        ExpectedHashes(
+            TOPIC, each.key.encode(), f'["{each.key}"]'.encode(), content_of(value(each.content)), each.sequence
+        )
         for each in last.values()
         if each.content is not None
     ]
@@ -64,7 +66,7 @@ def held(changes: Iterable[Change]) -> list[Held]:
 
 def compared(
     changes: Sequence[Change],
-    found: Iterable[Found],
+    found: Iterable[ReadRecord],
     *,
     archived: Callable[[int], bool] = lambda sequence: True,
     reads_content: bool = True,

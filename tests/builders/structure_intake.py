@@ -19,8 +19,8 @@ from contexture.sources.sdmx.registry import RegistryConnection, splittable
 from contexture.storage.manifests import Mode
 from contexture.storage.orders import StageOrder
 from fakes.structure_registry import MEDIA_TYPE, FakeRegistry
-from spark_jobs.structures.read_context import Intake
-from spark_jobs.structures.read_tasks import Reading, Share, Told, read_share
+from spark_jobs.structures.read_context import ReadContext
+from spark_jobs.structures.read_tasks import ReadTask, TaskResult, TaskShare, read_share
 
 FOLDER = "codes/landing/r1"
 
@@ -63,9 +63,9 @@ def structure_order(
     )
 
 
-def reading(registry: FakeRegistry, home: Path, media_type: str = MEDIA_TYPE, **fields: Any) -> Reading:
+def reading(registry: FakeRegistry, home: Path, media_type: str = MEDIA_TYPE, **fields: Any) -> ReadTask:
     """What tasks know."""
-    return Reading(
+    return ReadTask(
         connection=RegistryConnection("http://memory"),
         flavour=registry.flavour,
         media_type=media_type,
@@ -77,17 +77,17 @@ def reading(registry: FakeRegistry, home: Path, media_type: str = MEDIA_TYPE, **
     )
 
 
-def read_here(reading: Reading, shares: Sequence[Share]) -> list[Told]:
+def read_here(reading: ReadTask, shares: Sequence[TaskShare]) -> list[TaskResult]:
     """Tasks, one after the other."""
     return [told for share in shares for told in read_share(reading, share)]
 
 
 def intake(
     registry: FakeRegistry, home: Path, *, sent: Iterable[str] = (), select: Iterable[str] = (), **fields: Any
-) -> Intake:
+) -> ReadContext:
     """Reads with two tasks."""
     selectors = [Selector.parse(text) for text in select]
-    return Intake(registry, reading(registry, home, **fields), selectors, sent, readers=2, read_shares=read_here)
+    return ReadContext(registry, reading(registry, home, **fields), selectors, sent, readers=2, read_shares=read_here)
 
 
 def landed(home: Path) -> list[dict[str, Any]]:

@@ -15,7 +15,7 @@ from contexture.storage.archive import Interval
 from contexture.storage.home import Storage
 from contexture.storage.manifests import Manifest
 from contexture.storage.outboxes import Outboxes
-from contexture_airflow.run import Staged
+from contexture_airflow.run import StagedOutbox
 from contexture_airflow.steps.conclude import conclude_run
 from contexture_airflow.steps.publish import attempts_of, send_shard
 from contexture_airflow.steps.quality_gate import judge
@@ -44,8 +44,8 @@ class City:
         mode = "changes" if interval is None else "backfill"
         return outbox(self.storage, self.publication, sequence, rows, mode=mode, interval=interval)
 
-    def staged(self, manifest: Manifest) -> Staged:
-        return Staged(
+    def staged(self, manifest: Manifest) -> StagedOutbox:
+        return StagedOutbox(
             publication=self.publication.name,
             run=manifest.run,
             outbox=manifest.outbox,

@@ -10,7 +10,7 @@ from random import Random
 
 from builders.registry import urn
 from contexture.errors import RetriableError
-from contexture.sources.sdmx.registry import Held, Log, NotExpressible, NotModified, Query, Reply
+from contexture.sources.sdmx.registry import Log, NotExpressible, NotModified, Query, Reply, StructureEntry
 from fakes.structure_registry import FakeRegistry
 
 _AGENCIES = ("X", "Y")
@@ -57,7 +57,7 @@ class UnreliableRegistry(FakeRegistry):
             self.submit({name: (f"V{len(self.log)}",)})
         self.modified = f"change {len(self.log)}"
 
-    def held(self, media_type: str | None = None) -> Held:
+    def held(self, media_type: str | None = None) -> StructureEntry:
         held = super().held(media_type)
         if self._is_false():
             some = tuple(name for name in held.urns if self._random.random() < 0.6)

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import httpx
 
 from contexture.kafka import read_committed
-from contexture.kafka.reader import ReplicaRecord
+from contexture.kafka.reader import TopicRecord
 from e2e.installation import Installation
 
 DAG = "publish_buses"
@@ -36,13 +36,13 @@ def drive(platform: Installation, **lines: int) -> None:
         httpx.post(url, params={"options": "upsert"}, headers=HEADERS, json=entity).raise_for_status()
 
 
-def records(platform: Installation, topic: str) -> list[ReplicaRecord]:
+def records(platform: Installation, topic: str) -> list[TopicRecord]:
     """What a read-committed consumer gets, partition by partition in order."""
     found = read_committed(platform.stack.kafka_settings(), [topic])
     return sorted(found, key=lambda record: (record.partition, record.offset))
 
 
-def lines_told(told: Iterable[ReplicaRecord]) -> dict[str, list[int]]:
+def lines_told(told: Iterable[TopicRecord]) -> dict[str, list[int]]:
     """The lines of each bus in the order in which consumers hear of them."""
     lines: dict[str, list[int]] = {}
     for record in told:

@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from contexture.kafka import read_committed
-from contexture.monitoring import ProducerStore
+from contexture.monitoring import RunTables
 from contexture_sandbox.airflow.client import DagRun
 from e2e.installation import PATIENCE_SECONDS, Installation, installation_below, until
 
@@ -123,7 +123,7 @@ def test_an_approval_lets_the_run_delete_them(story: Story) -> None:
 
 
 def test_who_decided_and_why_is_kept(story: Story) -> None:
-    store = ProducerStore.of_home(story.platform.storage.root)
+    store = RunTables.of_home(story.platform.storage.root)
     assert store is not None
     (row,) = store.interventions("cars", limit=5)
     assert row.who == story.platform.stack.settings.login.user

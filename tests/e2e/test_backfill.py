@@ -21,7 +21,7 @@ import pytest
 
 from builders.pages import block
 from builders.terminal import Terminal
-from contexture.kafka.reader import ReplicaRecord
+from contexture.kafka.reader import TopicRecord
 from contexture.storage.outboxes import Outboxes
 from contexture.storage.retention import expire
 from contexture.storage.state import State, StatePointer
@@ -61,7 +61,7 @@ class Story:
     first: datetime
     second: datetime
     changed: datetime
-    before: list[ReplicaRecord]
+    before: list[TopicRecord]
     pointer: StatePointer
     dry: dict[str, Any]
     refused: dict[str, Any]
@@ -230,7 +230,7 @@ def missing(story: Story) -> str:
     return f"run 1, received before {story.changed:%Y-%m-%d %H:%M:%S}"
 
 
-def marks(told: list[ReplicaRecord]) -> dict[tuple[bytes | None, bytes | None], bytes | None]:
+def marks(told: list[TopicRecord]) -> dict[tuple[bytes | None, bytes | None], bytes | None]:
     return {(record.key, record.value): dict(record.headers).get("contexture-backfill") for record in told}
 
 

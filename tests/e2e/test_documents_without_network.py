@@ -14,7 +14,7 @@ from builders.outboxes import NOON, outbox, publication, records
 from builders.quarantines import refused
 from contexture.operations.reports.build import ReportSources, quality_report
 from contexture.operations.reports.html import page
-from contexture.operations.reports.model import Period
+from contexture.operations.reports.model import ReportPeriod
 from contexture.operations.status.sources import Tables
 from contexture.publications import Publication
 from contexture.storage.home import Storage
@@ -77,7 +77,7 @@ def reported(folder: Path) -> Path:
         refused(storage, made.outbox, {"datetime": sequence})
     sources = ReportSources(storage, Tables(None), datetime(2026, 3, 2, tzinfo=UTC))
     file = folder / "vehicles.html"
-    file.write_bytes(page(quality_report(sources, "vehicles", Period(last=40))))
+    file.write_bytes(page(quality_report(sources, "vehicles", ReportPeriod(last=40))))
     return file
 
 

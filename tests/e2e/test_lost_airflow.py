@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from contexture.monitoring import ProducerStore
+from contexture.monitoring import RunTables
 from contexture.monitoring.rows import TransactionRow
 from contexture.storage.outboxes import Outboxes
 from contexture_sandbox.airflow.client import DagRun
@@ -118,7 +118,7 @@ def with_copy(platform: Installation, copy: Path) -> DagRun:
 
 def sent_told(platform: Installation) -> list[TransactionRow]:
     """What the operational tables tell, in the order of sending; not when, which the ledger has from another clock."""
-    store = ProducerStore.of_home(platform.storage.root)
+    store = RunTables.of_home(platform.storage.root)
     assert store is not None
     rows = store.transactions("buses")
     store.close()

@@ -23,7 +23,7 @@ from builders.kafka_rights import allow, take
 from builders.pages import block
 from builders.terminal import Terminal
 from contexture.errors import ConfigurationError
-from contexture.operations.airflow_client import Airflow, AirflowAccess
+from contexture.operations.airflow_client import AirflowClient, AirflowCredentials
 from contexture_sandbox.kafka import EmbeddedKafka
 from contexture_sandbox.listeners import Security
 from contexture_sandbox.ports import free_port
@@ -99,8 +99,8 @@ class NewUser:
             return False
 
     @cached_property
-    def _airflow(self) -> Airflow:
-        return Airflow(AirflowAccess.from_environment(self.second.variables))
+    def _airflow(self) -> AirflowClient:
+        return AirflowClient(AirflowCredentials.from_environment(self.second.variables))
 
 
 @pytest.fixture(scope="module")

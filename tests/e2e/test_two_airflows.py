@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from contexture.kafka import read_committed
-from contexture.monitoring import ProducerStore, TransactionStatus
+from contexture.monitoring import RunTables, TransactionStatus
 from contexture.monitoring.history import TransactionFilter
 from contexture.operations.pools import POOLS
 from contexture.storage.home import Storage
@@ -52,7 +52,7 @@ class Instance:
 
     def told(self) -> list[tuple[int | None, bool]]:
         """What its own tables say was sent: the registry's ids, and whether they are deletions."""
-        store = ProducerStore.of_home(str(self.home))
+        store = RunTables.of_home(str(self.home))
         assert store is not None
         rows = store.transactions("codelists", which=TransactionFilter(status=TransactionStatus.SENT), limit=100)
         return sorted((row.source_transaction, bool(row.source_deletions)) for row in rows)

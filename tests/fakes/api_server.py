@@ -46,10 +46,10 @@ def main() -> None:
 
 
 def _note_run() -> None:
-    from contexture.monitoring import ProducerStore
+    from contexture.monitoring import RunTables
     from contexture.storage.home import home_uri
 
-    store = ProducerStore.of_home(home_uri())
+    store = RunTables.of_home(home_uri())
     assert store is not None
     store.run_started("vehicles", "run1", run_id="manual__1", mode="full", sequence=1)
     store.close()

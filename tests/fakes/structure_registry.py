@@ -14,16 +14,16 @@ from contexture.errors import RetriableError
 from contexture.sources.sdmx import Format, Urn
 from contexture.sources.sdmx.registry import (
     FormatNotOfferedError,
-    Held,
     Log,
+    LogPeriod,
     LogResetError,
     NotExpressible,
     NotModified,
-    Period,
     Query,
     RegistryTransaction,
     Reply,
     ReplyTooLargeError,
+    StructureEntry,
 )
 from contexture.sources.sdmx.registry.interface import RegistryFlavour
 
@@ -116,10 +116,10 @@ class FakeRegistry:
         if self.ill:
             raise RetriableError("the registry is ill", next_step="wait")
 
-    def held(self, media_type: str | None = None) -> Held:
+    def held(self, media_type: str | None = None) -> StructureEntry:
         self.asked.append("held")
         listed = tuple(urn for urn in self._moments[-1] if urn not in self.unlisted)
-        return Held(listed, last_modified=self.modified)
+        return StructureEntry(listed, last_modified=self.modified)
 
     def unchanged_since(self, last_modified: str) -> bool:
         self.asked.append(f"unchanged since {last_modified}")
@@ -179,10 +179,10 @@ class FakeRegistry:
         told = self.log[max(after, self.forgotten) : len(self.log) - self.hidden]
         return Log(len(self.log), tuple(told), self.forgotten if self.forgotten > after else None)
 
-    def period(self, start: datetime, end: datetime) -> Period:
+    def period(self, start: datetime, end: datetime) -> LogPeriod:
         self.asked.append("period")
         before = sum(each.at < start for each in self.log)
-        return Period(before, tuple(each.id for each in self.log if start <= each.at < end), self.reaches_back)
+        return LogPeriod(before, tuple(each.id for each in self.log if start <= each.at < end), self.reaches_back)
 
     def close(self) -> None:
         self.asked.append("close")

@@ -14,7 +14,7 @@ import pytest
 from builders.outboxes import publication
 from builders.plain_kafka import consumed, made_topic, produce
 from builders.whole_runs import Lasting, WholeRuns, spark_session
-from contexture.kafka import ReplicaRecord, read_committed
+from contexture.kafka import TopicRecord, read_committed
 from contexture.publications import Publication
 from contexture.records.cloudevents import Record, decode, encode
 from contexture.sources.ngsi import BrokerConnection
@@ -126,7 +126,7 @@ class Cars(WholeRuns):
             publish={"shards": 1},
         )
 
-    def records(self) -> list[ReplicaRecord]:
+    def records(self) -> list[TopicRecord]:
         return list(read_committed(self.settings, [self.topic]))
 
     def events(self) -> list[dict[str, Any]]:

@@ -11,9 +11,9 @@ from confluent_kafka import Producer
 
 from builders.task_runs import INTERVAL, City
 from contexture.errors import ConfigurationError
-from contexture.kafka import ClientSettings, ReplicaRecord, TopicSpec, ensure_topics, read_committed
+from contexture.kafka import ClientSettings, TopicRecord, TopicSpec, ensure_topics, read_committed
 from contexture.kafka.admin import TopicAdmin
-from contexture.kafka.broker_wait import Patience
+from contexture.kafka.broker_wait import BrokerWait
 from contexture.storage.outboxes import Outboxes
 from contexture_sandbox.kafka import EmbeddedKafka
 
@@ -50,7 +50,7 @@ class Cleaner:
                 assert time.monotonic() < deadline, "the broker removes nothing"
                 time.sleep(0.2)
 
-    def records(self) -> Iterator[ReplicaRecord]:
+    def records(self) -> Iterator[TopicRecord]:
         return iter(list(read_committed(self.settings, [self.topic])))
 
 
@@ -88,6 +88,6 @@ def test_an_existing_topic_that_would_lose_records_is_refused_before_anything_is
     assert f"--entity-name {city.topic} --add-config cleanup.policy={other}" in (told.value.next_step or "")
     assert (Outboxes(city.storage, city.publication.name).status("outbox1").status, city.keys()) == ("prepared", [])
     # What the remedy does, and then the same task again.
-    TopicAdmin(city.settings, Patience(60)).configure({city.topic: {"cleanup.policy": other}})
+    TopicAdmin(city.settings, BrokerWait(60)).configure({city.topic: {"cleanup.policy": other}})
     assert city.ran(manifest)
     assert city.keys() == [b"car1"]

@@ -15,8 +15,8 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 
 from contexture.errors import ConfigurationError
-from contexture.sources.http.transport import Patience
-from contexture.sources.ngsi import BrokerConnection, ContextBroker, EntityQuery
+from contexture.sources.http.transport import RetryBudget
+from contexture.sources.ngsi import BrokerConnection, EntityQuery, NgsiV2Client
 from contexture_sandbox.certificates import write_certificates
 
 PASSWORD = "k3y-pass"
@@ -73,7 +73,7 @@ class QuietServer(ThreadingHTTPServer):
 
 
 def walked(connection: BrokerConnection) -> list[str | None]:
-    with ContextBroker(connection, "vehicles", patience=Patience(attempts=2, sleep=lambda _: None)) as client:
+    with NgsiV2Client(connection, "vehicles", patience=RetryBudget(attempts=2, sleep=lambda _: None)) as client:
         return [sighting.id for page in client.walk(EntityQuery("/a")) for sighting in page.sightings]
 
 

@@ -28,7 +28,7 @@ from contexture.storage.home import Storage
 from contexture.storage.manifests import Manifest
 from contexture.storage.orders import StageResult
 from contexture.storage.outboxes import Outboxes
-from contexture_airflow.run import RunRequest, Staged
+from contexture_airflow.run import RunRequest, StagedOutbox
 from contexture_airflow.steps.conclude import conclude_run
 from contexture_airflow.steps.publish import attempts_of, send_shard
 from contexture_airflow.steps.quality_gate import judge
@@ -78,7 +78,7 @@ class Cars:
         assert conclude_run(self.storage, staged, self.target, self.log.append, now=datetime.now(UTC)) is not None
         return self.outboxes.manifest(staged.outbox)
 
-    def send(self, staged: Staged, shard: int) -> None:
+    def send(self, staged: StagedOutbox, shard: int) -> None:
         target = self.target(self.publication, None)
         attempts = attempts_of(self.outboxes, staged.outbox, shard, self.publication, report=self.log.append)
         send_shard(self.storage, self.outboxes.manifest(staged.outbox), shard, target, attempts)

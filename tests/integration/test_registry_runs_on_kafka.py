@@ -13,7 +13,7 @@ import pytest
 from builders.registry import codelist, codelists
 from builders.structure_publications import structures
 from builders.whole_runs import Lasting, WholeRuns, spark_session
-from contexture.kafka import ReplicaRecord, read_committed
+from contexture.kafka import TopicRecord, read_committed
 from contexture.publications import Publication
 from contexture.records.cloudevents import decode
 from contexture.sources.sdmx import split
@@ -47,7 +47,7 @@ class Office(WholeRuns):
     def run(self, **asked: Any) -> Manifest:
         return self.ran(self.publication(), **asked)
 
-    def records(self, *topics: str) -> list[ReplicaRecord]:
+    def records(self, *topics: str) -> list[TopicRecord]:
         """All that a read-committed reader gets."""
         return list(read_committed(self.settings, topics or [self.topic]))
 

@@ -23,7 +23,7 @@ from contexture.sources.ngsi import BrokerConnection
 from contexture.storage.manifests import Manifest
 from contexture.storage.outboxes import Outboxes
 from contexture.storage.state import State
-from contexture_airflow.run import RunRequest, Staged
+from contexture_airflow.run import RunRequest, StagedOutbox
 from contexture_airflow.steps.conclude import conclude_run
 from contexture_airflow.steps.publish import attempts_of, send_shard
 from contexture_airflow.steps.quality_gate import judge
@@ -82,7 +82,7 @@ class City(WholeRuns):
         found = State(self.storage, self.name).pointer().lost_topics
         return found.topics if found else ()
 
-    def staged(self, **asked: Any) -> Staged:
+    def staged(self, **asked: Any) -> StagedOutbox:
         """A run up to its gate."""
         request = RunRequest(run_id=f"run-{time.monotonic_ns()}", **asked)
         plan = settle(self.storage, self.cars, request, self.target, print)
@@ -90,7 +90,7 @@ class City(WholeRuns):
         stage.main(["--order", order.uri])
         return answer(self.storage, order, None)
 
-    def judged(self, staged: Staged) -> Manifest:
+    def judged(self, staged: StagedOutbox) -> Manifest:
         judge(self.storage, staged, dry_run=False, target_for=self.target, report=print)
         return Outboxes(self.storage, self.name).manifest(staged.outbox)
 
@@ -100,7 +100,7 @@ class City(WholeRuns):
             attempts = attempts_of(outboxes, manifest.outbox, shard, self.cars, report=print)
             send_shard(self.storage, manifest, shard, self.target(self.cars, None), attempts)
 
-    def concluded(self, staged: Staged) -> None:
+    def concluded(self, staged: StagedOutbox) -> None:
         assert conclude_run(self.storage, staged, self.target, print, now=datetime.now(UTC)) is not None
 
 

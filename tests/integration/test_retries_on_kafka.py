@@ -17,7 +17,7 @@ import pytest
 
 from builders.outboxes import outbox, publication, records
 from contexture.kafka import ClientSettings, read_committed
-from contexture.monitoring import ProducerStore, TransactionStatus
+from contexture.monitoring import RunTables, TransactionStatus
 from contexture.publications import Publication
 from contexture.sending.target import KafkaTarget, Target
 from contexture.storage.archive import Interval
@@ -25,7 +25,7 @@ from contexture.storage.delivery import AttemptLog, SendAttempts
 from contexture.storage.home import Storage
 from contexture.storage.manifests import Manifest
 from contexture.storage.outboxes import Outboxes
-from contexture_airflow.run import RunRequest, Staged
+from contexture_airflow.run import RunRequest, StagedOutbox
 from contexture_airflow.run_events import ShardNotes, open_journal
 from contexture_airflow.steps.publish import AttemptsUsedUpError, attempts_of, send_shard
 from contexture_airflow.steps.quality_gate import judge
@@ -67,7 +67,7 @@ class City:
     def approve(self) -> Manifest:
         rows = [records(*[key.decode() for key in KEYS], topic=self.topic)]
         manifest = outbox(self.storage, self.publication, 1, rows)
-        staged = Staged(
+        staged = StagedOutbox(
             publication=self.publication.name, run=manifest.run, outbox="outbox1", sequence=1, records=40, shards=(0,)
         )
         judge(self.storage, staged, dry_run=False, target_for=self.target, report=self.log.append)
@@ -94,8 +94,8 @@ class City:
     def keys(self) -> list[bytes]:
         return sorted(record.key or b"" for record in read_committed(self.settings, [self.topic]))
 
-    def store(self) -> ProducerStore:
-        found = ProducerStore.of_home(self.storage.root)
+    def store(self) -> RunTables:
+        found = RunTables.of_home(self.storage.root)
         assert found is not None
         return found
 

@@ -15,7 +15,7 @@ from builders.whole_runs import Lasting, WholeRuns, spark_session
 from contexture.kafka import read_committed
 from contexture.publications import Publication
 from contexture.sources.ngsi import BrokerConnection
-from contexture.storage.manifests import Verdict
+from contexture.storage.manifests import QualityVerdict
 from contexture.storage.quarantine import Quarantine
 from contexture.storage.state import State
 from contexture_sandbox.context_broker import SeedEntity, TestBroker
@@ -80,7 +80,7 @@ def test_a_relaxed_rule_and_a_retry_bring_the_refused_entity_to_kafka(city: City
     assert list(quarantine.retried().values()) == [again.outbox]
     assert len(quarantine.chosen(())) == 0
     assert (last.mode, last.records) == ("changes", 0)
-    verdict = Verdict.model_validate_json(city.storage.read(city.folder.verdict(again.outbox)))
+    verdict = QualityVerdict.model_validate_json(city.storage.read(city.folder.verdict(again.outbox)))
     judged = {result.name for result in verdict.results}
     assert judged & {"volume", "quarantined-share", "unique-identity"} == set()
     assert "id-present" in judged

@@ -14,7 +14,7 @@ from builders.registry import codelist, codelists, urn
 from builders.structure_runs import registry_publication
 from builders.whole_runs import Lasting, WholeRuns, spark_session
 from contexture.kafka import read_committed
-from contexture.kafka.producer import Session
+from contexture.kafka.producer import ProducerSession
 from contexture.publications import Publication
 from contexture.sources.sdmx.registry import RegistryConnection
 from contexture_airflow.steps import conclude
@@ -110,9 +110,9 @@ def test_the_replica_equals_the_registry_after_any_history(
 
 def kill(patch: pytest.MonkeyPatch, when: str) -> None:
     """The next run ends behind its first transaction in Kafka, or before it is concluded; another one settles it."""
-    commit = Session.commit
+    commit = ProducerSession.commit
 
-    def committed(session: Session) -> None:
+    def committed(session: ProducerSession) -> None:
         commit(session)
         raise Killed
 
@@ -120,6 +120,6 @@ def kill(patch: pytest.MonkeyPatch, when: str) -> None:
         raise Killed
 
     if when == "in Kafka":
-        patch.setattr(Session, "commit", committed)
+        patch.setattr(ProducerSession, "commit", committed)
     elif when == "before the end":
         patch.setattr(conclude, "conclude", concluded)

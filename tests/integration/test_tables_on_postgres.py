@@ -25,7 +25,7 @@ pytest.importorskip("psycopg2", reason="no driver of PostgreSQL is here: make cl
 
 import psycopg2  # noqa: E402
 
-from contexture.monitoring import ProducerStore  # noqa: E402
+from contexture.monitoring import RunTables  # noqa: E402
 from contexture.monitoring.database import LOCK_OF_POSTGRESQL  # noqa: E402
 from tools.cluster.postgres import PostgresServer  # noqa: E402
 
@@ -73,7 +73,7 @@ def test_an_upgrade_of_another_process_is_waited_for(empty: str) -> None:
         cursor.execute(f"SELECT pg_advisory_xact_lock({LOCK_OF_POSTGRESQL})")
     # Longer than one lock is waited for.
     Timer(1.5, other.close).start()
-    assert ProducerStore(empty).transactions() == []
+    assert RunTables(empty).transactions() == []
 
 
 def test_a_step_over_long_tables_takes_what_it_takes(empty: str) -> None:
@@ -86,7 +86,7 @@ def test_a_step_over_long_tables_takes_what_it_takes(empty: str) -> None:
 
     event.listen(Engine, "before_cursor_execute", slow)
     try:
-        assert ProducerStore(empty).transactions() == []
+        assert RunTables(empty).transactions() == []
     finally:
         event.remove(Engine, "before_cursor_execute", slow)
     assert len(slowed) == 1

@@ -13,7 +13,7 @@ from builders.registry import codelist, codelists, urn
 from builders.structure_runs import registry_publication
 from builders.whole_runs import Lasting, WholeRuns, spark_session
 from contexture.errors import ConfigurationError, RetriableError
-from contexture.kafka import ReplicaRecord, read_committed
+from contexture.kafka import TopicRecord, read_committed
 from contexture.operations.verification.against_source import verify_against_source
 from contexture.operations.verification.answerable import check_answerable
 from contexture.operations.verification.comparison import BASELINE
@@ -56,7 +56,7 @@ class Structures(WholeRuns):
             source = view if before_walk is None else Hooked(view, before_walk)
             return verify_against_source(self.storage, owner, topics, source)
 
-    def slip_in(self, record: ReplicaRecord, **changed: Any) -> None:
+    def slip_in(self, record: TopicRecord, **changed: Any) -> None:
         """Another writer sends a record once more, changed."""
         sent = {"value": record.value, "key": record.key, "headers": list(record.headers)}
         producer = Producer(self.brokers)

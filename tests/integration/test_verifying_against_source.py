@@ -17,13 +17,13 @@ from builders.outboxes import publication
 from builders.whole_runs import Lasting, WholeRuns, spark_session
 from contexture.cli import main
 from contexture.errors import ConfigurationError, RetriableError
-from contexture.kafka import ReplicaRecord, read_committed
+from contexture.kafka import TopicRecord, read_committed
 from contexture.operations.verification.against_source import verify_against_source
 from contexture.operations.verification.broker_view import BrokerView, open_broker_view
 from contexture.operations.verification.result import Verification
 from contexture.operations.verification.source_comparison import ABSENT, BEHIND, CHANGED, HELD_BACK
 from contexture.operations.verification.source_view import Met
-from contexture.operations.verification.topics import Cut, KafkaTopics
+from contexture.operations.verification.topics import KafkaTopics, TopicSnapshot
 from contexture.publications import Publication
 from contexture.sources.ngsi import BrokerConnection, Dialect, open_broker
 from contexture_sandbox.context_broker import SeedEntity, TestBroker
@@ -53,7 +53,7 @@ class HookedTopics(KafkaTopics):
 
     before_first_cut: Callable[[], object] | None = None
 
-    def cut(self, topics: Iterable[str]) -> Cut:
+    def cut(self, topics: Iterable[str]) -> TopicSnapshot:
         """As `KafkaTopics.cut`."""
         happening, self.before_first_cut = self.before_first_cut, None
         if happening is not None:
@@ -89,11 +89,11 @@ class City(WholeRuns):
         with open_broker(connection, source.service, Dialect.of(source)) as broker:
             return verify_against_source(self.storage, owner, topics, view(owner, broker))
 
-    def records(self) -> dict[str, ReplicaRecord]:
+    def records(self) -> dict[str, TopicRecord]:
         """The last record of each key, by the last word of the key."""
         return {json.loads(each.key or b"")[2]: each for each in read_committed(self.settings, [self.topic])}
 
-    def slip_in(self, record: ReplicaRecord, **changed: Any) -> None:
+    def slip_in(self, record: TopicRecord, **changed: Any) -> None:
         """Another writer sends a record once more, changed."""
         sent = {
             "value": record.value,

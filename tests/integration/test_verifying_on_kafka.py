@@ -20,8 +20,8 @@ from contexture.errors import ConfigurationError
 from contexture.events import content_hash, parse_json
 from contexture.kafka import ClientSettings
 from contexture.kafka.admin import NewTopicOrder, TopicAdmin
-from contexture.kafka.broker_wait import Patience
-from contexture.monitoring import ProducerStore
+from contexture.kafka.broker_wait import BrokerWait
+from contexture.monitoring import RunTables
 from contexture.operations.verification.result import Verification
 from contexture.operations.verification.topics import KafkaTopics
 from contexture.operations.verification.verify import verify
@@ -51,7 +51,7 @@ class City:
         self.publication = publication(name=self.name)
         self.settings = ClientSettings.from_extra(kafka.client_settings())
         self.brokers = kafka.client_settings()
-        admin = TopicAdmin(self.settings, Patience(60.0))
+        admin = TopicAdmin(self.settings, BrokerWait(60.0))
         admin.create([NewTopicOrder(self.topic, 2, 1, _CONFIG)])
         admin.await_usable({self.topic: 2})
 
@@ -203,7 +203,7 @@ def test_the_task_returns_counts_and_fails_where_topics_differ(
     with pytest.raises(ConfigurationError, match="1 extra, of 49 keys"):
         task.execute({})  # type: ignore[typeddict-item]
     assert "stranger" in Path(str(task.report_path)).read_text()
-    store = ProducerStore.of_home(city.storage.root)
+    store = RunTables.of_home(city.storage.root)
     assert store is not None
     row = store.last_verification(city.name)
     store.close()

@@ -19,7 +19,7 @@ from contexture.storage.outboxes import Outboxes
 from contexture.storage.publication_store import PublicationFolder
 from contexture.storage.replay import replay
 from contexture.storage.state import State
-from contexture_airflow.run import RunRequest, Staged
+from contexture_airflow.run import RunRequest, StagedOutbox
 from contexture_airflow.steps.conclude import conclude_run
 from contexture_airflow.steps.publish import attempts_of, send_shard
 from contexture_airflow.steps.settle import settle
@@ -72,7 +72,7 @@ class Beside:
         send_shard(self.storage, manifest, 0, target, attempts)
 
     def conclude(self, manifest: Manifest) -> None:
-        staged = Staged(
+        staged = StagedOutbox(
             publication="vehicles", run=manifest.run, outbox=manifest.outbox, sequence=1, records=1, shards=(0,)
         )
         target = self.live if manifest.interval is None else self.past

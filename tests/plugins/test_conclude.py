@@ -14,12 +14,12 @@ from builders.outboxes import NOON, outbox, publication, records, say_whom
 from builders.states import Held, held
 from contexture.errors import ConfigurationError, RetriableError
 from contexture.storage.home import Storage
-from contexture.storage.inbox_reader import Claim, hand_over, keep_claim
+from contexture.storage.inbox_reader import InboxClaim, hand_over, keep_claim
 from contexture.storage.manifests import Manifest
 from contexture.storage.outboxes import Outboxes
 from contexture.storage.publication_store import PublicationFolder
 from contexture.storage.state import State
-from contexture_airflow.run import RunRequest, Staged
+from contexture_airflow.run import RunRequest, StagedOutbox
 from contexture_airflow.steps.conclude import conclude_run
 from contexture_airflow.steps.settle import settle
 from fakes.full_disk import FullDisk
@@ -33,7 +33,7 @@ def storage(tmp_path: Path) -> Storage:
 
 
 def conclude(storage: Storage, manifest: Manifest, kafka: FakeTarget) -> dict[str, object] | None:
-    staged = Staged(
+    staged = StagedOutbox(
         publication="vehicles", run=manifest.run, outbox=manifest.outbox, sequence=1, records=1, shards=(0,)
     )
     counts = conclude_run(storage, staged, kafka, lambda sentence: None, now=NOON)
@@ -155,12 +155,12 @@ def test_a_dry_run_concludes_nothing(storage: Storage) -> None:
 
 def claimed(storage: Storage, manifest: Manifest) -> None:
     """Makes the outbox one of everything that waits in the inbox."""
-    keep_claim(storage, "vehicles", manifest.run, Claim.of_now(storage, "vehicles"))
+    keep_claim(storage, "vehicles", manifest.run, InboxClaim.of_now(storage, "vehicles"))
     hand_over(storage, "vehicles", manifest.run, manifest.outbox)
 
 
 def waiting(storage: Storage) -> int:
-    return len(Claim.of_now(storage, "vehicles").files)
+    return len(InboxClaim.of_now(storage, "vehicles").files)
 
 
 def test_notifications_leave_the_inbox_when_they_are_in_kafka(storage: Storage) -> None:
@@ -192,7 +192,7 @@ def test_what_retention_says_is_done_once_a_day(storage: Storage) -> None:
     def run(sequence: int, now: datetime) -> None:
         manifest = approved(storage, sequence, "car")
         kafka.stand(0, manifest.outbox, sequence, 1)
-        staged = Staged(
+        staged = StagedOutbox(
             publication="vehicles", run=manifest.run, outbox=manifest.outbox, sequence=sequence, records=1, shards=(0,)
         )
         conclude_run(storage, staged, kafka, lambda sentence: None, now=now)
@@ -211,7 +211,7 @@ def test_runs_older_than_the_archive_are_removed(storage: Storage) -> None:
     conclude(storage, old, kafka)
     new = approved(storage, 2, "car2")
     kafka.stand(0, "outbox2", 2, 1)
-    staged = Staged(publication="vehicles", run=new.run, outbox=new.outbox, sequence=2, records=1, shards=(0,))
+    staged = StagedOutbox(publication="vehicles", run=new.run, outbox=new.outbox, sequence=2, records=1, shards=(0,))
     a_month_later = Outboxes(storage, "vehicles").status("outbox1").steps[-1].at + timedelta(days=31)
     conclude_run(storage, staged, kafka, lambda sentence: None, now=a_month_later)
     assert not storage.exists(PublicationFolder("vehicles").outbox("outbox1"))

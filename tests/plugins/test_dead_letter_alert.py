@@ -15,7 +15,7 @@ pytestmark = pytest.mark.airflow
 pytest.importorskip("airflow.sdk")
 
 from builders.outboxes import outbox, publication, records  # noqa: E402
-from contexture.storage.delivery import DeadLettered, keep_dead_letters  # noqa: E402
+from contexture.storage.delivery import DeadLetterIndex, keep_dead_letters  # noqa: E402
 from contexture.storage.home import Storage  # noqa: E402
 from contexture_airflow.alerts.run_alerts import tell_dead_letters  # noqa: E402
 from fakes.mail_server import MailServer  # noqa: E402
@@ -44,7 +44,7 @@ def server(set_connection: SetConnection) -> Iterator[MailServer]:
 
 def test_people_hear_how_many_records_lie_where(storage: Storage, server: MailServer) -> None:
     manifest = outbox(storage, VEHICLES, 1, [records("car1", "car2"), records("car3")])
-    keep_dead_letters(storage, manifest, DeadLettered(shards={0: (0,), 1: (0,)}))
+    keep_dead_letters(storage, manifest, DeadLetterIndex(shards={0: (0,), 1: (0,)}))
     for _ in range(2):
         tell_dead_letters(storage, VEHICLES, ["outbox1"], CONTEXT, LOG)
     # Told twice within the hour, it is one mail.

@@ -20,7 +20,7 @@ from builders.attempts import failed_send  # noqa: E402
 from builders.outboxes import outbox, publication, records  # noqa: E402
 from contexture.errors import ConfigurationError, RetriableError  # noqa: E402
 from contexture.kafka.error_codes import fenced  # noqa: E402
-from contexture.monitoring import ProducerStore  # noqa: E402
+from contexture.monitoring import RunTables  # noqa: E402
 from contexture.storage.delivery import AttemptLog  # noqa: E402
 from contexture.storage.home import Storage  # noqa: E402
 from contexture.storage.outboxes import Outboxes  # noqa: E402
@@ -161,7 +161,7 @@ def test_a_replica_that_differs_is_told_to_the_publications_people_and_is_no_fai
     (mail,) = connected.mails
     assert mail.message["Subject"] == "[Contexture] vehicles: replica differs (verify[0] failed)"
     assert "Verifying only reads: neither topics nor state were changed by it." in mail.body
-    store = ProducerStore.of_home(storage.root)
+    store = RunTables.of_home(storage.root)
     assert store is not None
     assert store.runs("vehicles") == []
 
@@ -211,7 +211,7 @@ def test_without_anybody_to_tell_nothing_is_sent(storage: Storage, connected: Ma
 
 def test_the_operational_tables_hear_of_it_in_any_case(storage: Storage) -> None:
     notify(exception=used_up())
-    store = ProducerStore.of_home(storage.root)
+    store = RunTables.of_home(storage.root)
     assert store is not None
     (run,) = store.runs("vehicles")
     assert (run.run_id, run.state, run.failed_task) == (RUN, "failed", "publish[1]")

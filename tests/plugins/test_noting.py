@@ -11,7 +11,7 @@ from builders.outboxes import NOON, outbox, publication, records
 from builders.registry_outboxes import Told, registry_outbox, structures
 from builders.tables import rows
 from contexture.errors import RejectedError, RetriableError
-from contexture.monitoring import Journal, ProducerStore, TransactionStatus
+from contexture.monitoring import RunTables, RunTableWriter, TransactionStatus
 from contexture.sending import LedgerEntry
 from contexture.storage.home import Storage
 from contexture.storage.manifests import Manifest
@@ -33,8 +33,8 @@ def storage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Storage:
 
 
 @pytest.fixture
-def store(storage: Storage) -> ProducerStore:
-    found = ProducerStore.of_home(storage.root)
+def store(storage: Storage) -> RunTables:
+    found = RunTables.of_home(storage.root)
     assert found is not None
     return found
 
@@ -53,11 +53,11 @@ def send(storage: Storage, manifest: Manifest, *failures: Exception) -> None:
         send_shard(storage, manifest, 0, kafka, attempts, notes)
 
 
-def statuses(store: ProducerStore) -> list[tuple[int, TransactionStatus, int, str | None]]:
+def statuses(store: RunTables) -> list[tuple[int, TransactionStatus, int, str | None]]:
     return [(row.number, row.status, row.records, row.message) for row in store.transactions("vehicles")]
 
 
-def test_a_run_that_begins_is_noted_with_what_its_publication_sends_by(storage: Storage, store: ProducerStore) -> None:
+def test_a_run_that_begins_is_noted_with_what_its_publication_sends_by(storage: Storage, store: RunTables) -> None:
     with open_journal(storage, pytest.fail) as journal:
         settle(storage, VEHICLES, RunRequest(run_id="next"), FakeTarget(), lambda sentence: None, journal)  # type: ignore[arg-type]
     assert [(run.run_id, run.state) for run in store.runs("vehicles")] == [("next", "running")]
@@ -70,13 +70,13 @@ def test_a_run_that_begins_is_noted_with_what_its_publication_sends_by(storage: 
     ]
 
 
-def test_what_was_sent_is_noted_with_its_size(storage: Storage, store: ProducerStore) -> None:
+def test_what_was_sent_is_noted_with_its_size(storage: Storage, store: RunTables) -> None:
     send(storage, approved(storage))
     assert statuses(store) == [(0, TransactionStatus.SENT, 2, None)]
     assert store.attempts() == []
 
 
-def test_each_failed_attempt_is_noted_and_what_became_of_the_last(storage: Storage, store: ProducerStore) -> None:
+def test_each_failed_attempt_is_noted_and_what_became_of_the_last(storage: Storage, store: RunTables) -> None:
     send(storage, approved(storage), *[RetriableError("no broker", next_step="wait")] * 2)
     assert [(row.attempt, row.state, row.message) for row in reversed(store.attempts("vehicles", "outbox1"))] == [
         (1, "waiting", "no broker. Next: wait"),
@@ -85,7 +85,7 @@ def test_each_failed_attempt_is_noted_and_what_became_of_the_last(storage: Stora
     assert statuses(store) == [(0, TransactionStatus.SENT, 2, None)]
 
 
-def test_used_up_leaves_a_broker_error_and_the_next_run_makes_it_sent(storage: Storage, store: ProducerStore) -> None:
+def test_used_up_leaves_a_broker_error_and_the_next_run_makes_it_sent(storage: Storage, store: RunTables) -> None:
     manifest = approved(storage)
     with pytest.raises(RetriableError):
         send(storage, manifest, *[RetriableError("no broker", next_step="wait")] * 3)
@@ -101,7 +101,7 @@ def test_used_up_leaves_a_broker_error_and_the_next_run_makes_it_sent(storage: S
     assert (run.run_id, run.mode, run.sequence, run.state) == ("next", "changes", 2, "running")
 
 
-def test_what_can_never_be_sent_is_a_local_failure(storage: Storage, store: ProducerStore) -> None:
+def test_what_can_never_be_sent_is_a_local_failure(storage: Storage, store: RunTables) -> None:
     manifest = approved(storage)
     kafka = FakeTarget()
 
@@ -110,7 +110,7 @@ def test_what_can_never_be_sent_is_a_local_failure(storage: Storage, store: Prod
 
     kafka.send = refuse  # type: ignore[method-assign,assignment]
     attempts = attempts_of(Outboxes(storage, "vehicles"), "outbox1", 0, VEHICLES)
-    with Journal(store) as journal, pytest.raises(RejectedError):
+    with RunTableWriter(store) as journal, pytest.raises(RejectedError):
         send_shard(storage, manifest, 0, kafka, attempts, ShardNotes(journal, manifest, 0))
     assert statuses(store) == [(0, TransactionStatus.LOCAL_FAILURE, 0, "too large. Next: raise the limit")]
 
@@ -132,11 +132,11 @@ def test_tables_that_can_not_be_opened_are_told_once_and_everything_is_sent(
     assert "operational tables" in said[0]
 
 
-def notes_of(storage: Storage, journal: Journal) -> ShardNotes:
+def notes_of(storage: Storage, journal: RunTableWriter) -> ShardNotes:
     return ShardNotes(journal, registry_outbox(storage, CODELISTS, 1, LOG), 0)
 
 
-def told(store: ProducerStore) -> list[tuple[int | None, bool, TransactionStatus, int]]:
+def told(store: RunTables) -> list[tuple[int | None, bool, TransactionStatus, int]]:
     rows = sorted(store.transactions("codelists"), key=lambda row: row.number)
     return [(row.source_transaction, row.source_deletions, row.status, row.records) for row in rows]
 
@@ -150,21 +150,21 @@ PENDING, SENT = TransactionStatus.PENDING, TransactionStatus.SENT
 
 
 def test_what_a_registry_did_is_pending_under_its_numbers_until_it_is_acknowledged(
-    storage: Storage, store: ProducerStore
+    storage: Storage, store: RunTables
 ) -> None:
-    with Journal(store) as journal:
+    with RunTableWriter(store) as journal:
         notes = notes_of(storage, journal)
         notes.began()
     assert told(store) == [(11, False, PENDING, 0), (12, False, PENDING, 0), (12, True, PENDING, 0)]
-    with Journal(store) as journal:
+    with RunTableWriter(store) as journal:
         notes = notes_of(storage, journal)
         notes.began()
         notes.committed(committed(0, 2, 2))
     assert told(store) == [(11, False, SENT, 2), (12, False, PENDING, 0), (12, True, PENDING, 0)]
 
 
-def test_what_another_instance_told_is_sent_too(storage: Storage, store: ProducerStore) -> None:
-    with Journal(store) as journal:
+def test_what_another_instance_told_is_sent_too(storage: Storage, store: RunTables) -> None:
+    with RunTableWriter(store) as journal:
         notes = notes_of(storage, journal)
         notes.began()
         notes.skipped(2)
@@ -187,9 +187,9 @@ def test_what_another_instance_told_is_sent_too(storage: Storage, store: Produce
     ids=["client", "broker"],
 )
 def test_the_transaction_that_stops_a_producer_says_why_and_what_follows_stays_pending(
-    storage: Storage, store: ProducerStore, error: RejectedError, status: TransactionStatus
+    storage: Storage, store: RunTables, error: RejectedError, status: TransactionStatus
 ) -> None:
-    with Journal(store) as journal:
+    with RunTableWriter(store) as journal:
         notes = notes_of(storage, journal)
         notes.began()
         notes.committed(committed(0, 2, 2))
@@ -198,7 +198,7 @@ def test_the_transaction_that_stops_a_producer_says_why_and_what_follows_stays_p
 
 
 def test_a_registry_that_fails_is_an_unexpected_error_until_a_run_learns_what_it_did(
-    storage: Storage, store: ProducerStore
+    storage: Storage, store: RunTables
 ) -> None:
     fault = RetriableError("the registry answers 500", next_step="wait")
     for run in ("run1", "run2"):
@@ -212,20 +212,20 @@ def test_a_registry_that_fails_is_an_unexpected_error_until_a_run_learns_what_it
     assert store.transactions("codelists") == []
 
 
-def test_errors_that_are_not_ours_are_noted_without_their_text(storage: Storage, store: ProducerStore) -> None:
+def test_errors_that_are_not_ours_are_noted_without_their_text(storage: Storage, store: RunTables) -> None:
     with pytest.raises(ValueError), source_noted(storage, CODELISTS, "run1", pytest.fail):
         raise ValueError("a code list's content")
     assert [row.message for row in store.transactions("codelists")] == ["ValueError"]
 
 
-def test_a_broker_that_fails_is_no_transaction(storage: Storage, store: ProducerStore) -> None:
+def test_a_broker_that_fails_is_no_transaction(storage: Storage, store: RunTables) -> None:
     with pytest.raises(RetriableError), source_noted(storage, VEHICLES, "run1", pytest.fail):
         raise RetriableError("the broker answers 500", next_step="wait")
     assert store.transactions() == []
 
 
 def test_records_that_went_to_the_dead_letters_are_noted_with_their_transaction(
-    storage: Storage, store: ProducerStore
+    storage: Storage, store: RunTables
 ) -> None:
     manifest = approved(storage)
     kafka = FakeTarget(topics={"cars"}, ledger_topic="ledger-a", refused={0: (1,)})

@@ -31,7 +31,7 @@ from builders.attempts import failed_send  # noqa: E402
 from builders.fake_target import FakeTarget  # noqa: E402
 from builders.outboxes import NOON, outbox, publication, records  # noqa: E402
 from contexture.errors import ConfigurationError, RejectedError, RetriableError  # noqa: E402
-from contexture.monitoring import ProducerStore  # noqa: E402
+from contexture.monitoring import RunTables  # noqa: E402
 from contexture.storage.delivery import AttemptLog  # noqa: E402
 from contexture.storage.home import Storage  # noqa: E402
 from contexture.storage.orders import ReplayOptions, StageOrder, StageResult  # noqa: E402
@@ -113,7 +113,7 @@ def test_the_outbox_of_a_run_that_the_gate_rejects_is_known_to_its_publication(
     storage: Storage, kafka: FakeTarget, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("CONTEXTURE_DATABASE", raising=False)
-    store = ProducerStore.of_home(storage.root)
+    store = RunTables.of_home(storage.root)
     assert store is not None
     store.run_started("vehicles", "run1", run_id="run", mode="changes", sequence=1)
     outbox(storage, VEHICLES, 1, [records("car1")], failed={"volume": "critical"})

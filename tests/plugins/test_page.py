@@ -20,11 +20,11 @@ from builders.attempts import failed_send  # noqa: E402
 from builders.large_home import LARGEST_PAGES, NAMES, large_home  # noqa: E402
 from builders.outboxes import NOON, outbox, publication, records  # noqa: E402
 from builders.page_browser import Browser  # noqa: E402
-from contexture.monitoring import ProducerStore, TransactionRow, TransactionStatus, VerificationRow  # noqa: E402
-from contexture.operations.status.health import Question  # noqa: E402
+from contexture.monitoring import RunTables, TransactionRow, TransactionStatus, VerificationRow  # noqa: E402
+from contexture.operations.status.health import OpenQuestion  # noqa: E402
 from contexture.storage.delivery import (  # noqa: E402
     AttemptLog,
-    DeadLettered,
+    DeadLetterIndex,
     keep_dead_letters,
 )
 from contexture.storage.home import Storage  # noqa: E402
@@ -59,8 +59,8 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Storage:
 
 
 @pytest.fixture
-def tables(home: Storage) -> Iterator[ProducerStore]:
-    store = ProducerStore.of_home(home.root)
+def tables(home: Storage) -> Iterator[RunTables]:
+    store = RunTables.of_home(home.root)
     assert store is not None
     yield store
     store.close()
@@ -184,7 +184,7 @@ def test_monitoring_gets_the_status_of_what_its_user_may_see(browser: Browser) -
 
 
 @pytest.fixture
-def hostile(home: Storage, tables: ProducerStore) -> Browser:
+def hostile(home: Storage, tables: RunTables) -> Browser:
     """Everything that others can name is an attack."""
     path = Path(home.root).parent / "publications" / f"{'vehicles'}.yaml"
     path.write_text(FILE.format(name="vehicles") + f"description: '{ATTACK}'\n")
@@ -532,11 +532,11 @@ def _seconds(browser: Browser, path: str, query: Mapping[str, Any]) -> float:
     return took
 
 
-def put_aside(home: Storage, tables: ProducerStore, *, file: str = "") -> None:
+def put_aside(home: Storage, tables: RunTables, *, file: str = "") -> None:
     path = Path(home.root).parent / "publications" / "vehicles.yaml"
     path.write_text(FILE.format(name="vehicles") + (file or "publish: {on_failure: dead-letter}\n"))
     manifest = outbox(home, publication(), 1, [records("a", "b")])
-    keep_dead_letters(home, manifest, DeadLettered(shards={0: (0, 1)}))
+    keep_dead_letters(home, manifest, DeadLetterIndex(shards={0: (0, 1)}))
     State(home, "vehicles").point(StatePointer(concluded_at=NOON, outbox="outbox1"))
     tables.transaction_is(transaction(), put_aside=2)
 
@@ -588,7 +588,7 @@ def test_a_publication_whose_file_has_such_records_stop_it_says_so(home, browser
 
 def test_a_run_that_waits_for_an_answer_is_shown_with_what_it_asks_and_where(home, browser):
     run_id = "manual__2026-03-01T12:00:00+00:00"
-    browser.airflow.questions["vehicles"] = Question(run_id, "stage", NOON + timedelta(hours=2))
+    browser.airflow.questions["vehicles"] = OpenQuestion(run_id, "stage", NOON + timedelta(hours=2))
     keep_vanishing(home, "vehicles", run_name(run_id), count=40, held=50, limit=10, identities=[ATTACK, *"a" * 39])
     address = (
         'href="/dags/publish_vehicles/runs/manual__2026-03-01T12%3A00%3A00%2B00%3A00/tasks/stage/required_actions"'

@@ -19,7 +19,7 @@ pytest.importorskip("airflow.sdk")
 from builders.attempts import failed_send  # noqa: E402
 from builders.outboxes import NOON, outbox, publication, records  # noqa: E402
 from builders.page_browser import ORIGIN, Browser, hidden_in, token_in  # noqa: E402
-from contexture.monitoring import ProducerStore  # noqa: E402
+from contexture.monitoring import RunTables  # noqa: E402
 from contexture.storage.delivery import AttemptLog  # noqa: E402
 from contexture.storage.home import Storage  # noqa: E402
 from contexture.storage.outboxes import Outboxes  # noqa: E402
@@ -79,7 +79,7 @@ def browser(home: Storage) -> Browser:
 
 
 def told(home: Storage) -> list[tuple[str, str, str, str, str, str | None]]:
-    store = ProducerStore.of_home(home.root)
+    store = RunTables.of_home(home.root)
     assert store is not None
     try:
         return [
@@ -392,7 +392,7 @@ def test_quarantined_events_are_shown_without_content_and_tried_again_by_rule(br
 
 def held_up(home: Storage, count: int, *, run: str = "run1") -> None:
     """A run that the guard against shrinking has stopped."""
-    store = ProducerStore.of_home(home.root)
+    store = RunTables.of_home(home.root)
     assert store is not None
     store.run_started("vehicles", run, run_id=f"manual__{run}", mode="changes", sequence=2)
     store.run_failed("vehicles", f"manual__{run}", task="stage", message=f"{count} identities are gone")
@@ -401,7 +401,7 @@ def held_up(home: Storage, count: int, *, run: str = "run1") -> None:
 
 
 def begun(home: Storage, run: str, *, ends: bool, mode: str = "changes") -> None:
-    store = ProducerStore.of_home(home.root)
+    store = RunTables.of_home(home.root)
     assert store is not None
     store.run_started("vehicles", run, run_id=f"scheduled__{run}", mode=mode, sequence=3)
     if ends:
@@ -507,16 +507,16 @@ def test_a_connection_that_is_not_there_or_not_the_publication_s_is_told(browser
 def test_each_step_of_a_test_is_told_when_it_is_done(monkeypatch):
     from threading import Event
 
-    from contexture.operations.actions.source_check import Outcome, Step
+    from contexture.operations.actions.source_check import CheckOutcome, CheckStep
 
-    first = Step(name="one", passed=True, detail="well", seconds=0.1)
+    first = CheckStep(name="one", passed=True, detail="well", seconds=0.1)
     looked = Event()
 
-    class Slow(connection_check.Trial):
-        def _outcome(self) -> Outcome:
+    class Slow(connection_check.ConnectionCheckStream):
+        def _outcome(self) -> CheckOutcome:
             self._told.put(first)
             assert looked.wait(10)
-            return Outcome(connection="c", kind="http", target="t", unreachable=False, steps=(first,))
+            return CheckOutcome(connection="c", kind="http", target="t", unreachable=False, steps=(first,))
 
     class Nobody:
         def note(self, *told: Any, **more: Any) -> None: ...
@@ -530,5 +530,5 @@ def test_each_step_of_a_test_is_told_when_it_is_done(monkeypatch):
 def test_no_more_than_two_tests_run_at_once(monkeypatch):
     monkeypatch.setattr(connection_check, "_AT_ONCE", connection_check.BoundedSemaphore(1))
     assert connection_check._AT_ONCE.acquire(blocking=False)
-    [step] = connection_check.Trial(None, publication(), "c", "why").steps()  # type: ignore[arg-type]
+    [step] = connection_check.ConnectionCheckStream(None, publication(), "c", "why").steps()  # type: ignore[arg-type]
     assert (step.passed, step.detail.split(":")[0]) == (False, "two other tests are under way")

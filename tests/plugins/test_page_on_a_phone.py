@@ -14,7 +14,7 @@ pytest.importorskip("airflow.sdk")
 from builders.attempts import failed_send  # noqa: E402
 from builders.outboxes import NOON, outbox, publication, records  # noqa: E402
 from builders.page_browser import Browser as Client  # noqa: E402
-from contexture.monitoring import ProducerStore, TransactionRow, TransactionStatus  # noqa: E402
+from contexture.monitoring import RunTables, TransactionRow, TransactionStatus  # noqa: E402
 from contexture.storage.delivery import AttemptLog  # noqa: E402
 from contexture.storage.home import Storage  # noqa: E402
 from contexture.storage.outboxes import Outboxes  # noqa: E402
@@ -64,7 +64,7 @@ def fill(home: Storage) -> None:
     outbox(home, publication(), 1, [records("a")], name=OUTBOX)
     Outboxes(home, "vehicles").move(OUTBOX, "approved", reason="good")
     AttemptLog(home, "vehicles").keep(failed_send(OUTBOX, shard=0, state="stopped", next_at=None, message=MESSAGE))
-    store = ProducerStore.of_home(home.root)
+    store = RunTables.of_home(home.root)
     assert store is not None
     for number in range(40):
         run_id = f"scheduled__2026-03-01T12:{number}:00+00:00"

@@ -109,9 +109,9 @@ def test_brokers_that_can_not_be_asked_are_told(browser, monkeypatch):
 
 
 def test_quality_over_time_is_drawn_without_any_script_or_style(home, browser):
-    from contexture.monitoring import ProducerStore
+    from contexture.monitoring import RunTables
 
-    store = ProducerStore.of_home(home.root)
+    store = RunTables.of_home(home.root)
     assert store is not None
     store.run_started("vehicles", "run1", run_id="manual__1", mode="changes", sequence=1)
     store.run_ended("vehicles", "run1", outbox="outbox1")

@@ -17,7 +17,7 @@ pytest.importorskip("airflow.sdk")
 
 from builders.outboxes import NOON  # noqa: E402
 from builders.page_browser import Browser  # noqa: E402
-from contexture.monitoring import ProducerStore, TransactionRow, TransactionStatus  # noqa: E402
+from contexture.monitoring import RunTables, TransactionRow, TransactionStatus  # noqa: E402
 
 ATTACK = '"><script>alert(1)</script>'
 FILE = """
@@ -38,7 +38,7 @@ def browser(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Browser:
     monkeypatch.setenv("CONTEXTURE_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("CONTEXTURE_PUBLICATIONS", str(tmp_path / "publications"))
     monkeypatch.delenv("CONTEXTURE_DATABASE", raising=False)
-    store = ProducerStore.of_home(str(tmp_path / "home"))
+    store = RunTables.of_home(str(tmp_path / "home"))
     assert store is not None
     for number in range(120):
         store.transaction_is(transaction(number))

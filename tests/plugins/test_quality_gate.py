@@ -16,7 +16,7 @@ from contexture.storage.manifests import Manifest
 from contexture.storage.outboxes import Outboxes
 from contexture.storage.publication_store import PublicationFolder
 from contexture.storage.state import State
-from contexture_airflow.run import RunRequest, Staged
+from contexture_airflow.run import RunRequest, StagedOutbox
 from contexture_airflow.steps.quality_gate import judge
 from contexture_airflow.steps.settle import settle
 
@@ -35,7 +35,7 @@ class Gate:
         self.storage, self.kafka, self.log = storage, FakeTarget(is_superseded=superseded), list[str]()
 
     def judge(self, manifest: Manifest, *, dry_run: bool = False) -> list[int]:
-        staged = Staged(
+        staged = StagedOutbox(
             publication="vehicles", run=manifest.run, outbox=manifest.outbox, sequence=1, records=1, shards=(0,)
         )
         return judge(self.storage, staged, dry_run=dry_run, target_for=self.kafka, report=self.log.append)

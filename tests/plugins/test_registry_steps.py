@@ -16,12 +16,12 @@ from contexture.errors import ConfigurationError, RejectedError, RetriableError
 from contexture.kafka import ClientSettings
 from contexture.sending.target import KafkaTarget
 from contexture.storage.home import Storage
-from contexture.storage.manifests import ExpectationResult, Manifest, Verdict
+from contexture.storage.manifests import ExpectationResult, Manifest, QualityVerdict
 from contexture.storage.orders import StageOrder
 from contexture.storage.outboxes import Outboxes
 from contexture.storage.publication_store import PublicationFolder
 from contexture.storage.state import State
-from contexture_airflow.run import RunPlan, RunRequest, Staged
+from contexture_airflow.run import RunPlan, RunRequest, StagedOutbox
 from contexture_airflow.steps.conclude import conclude_run
 from contexture_airflow.steps.quality_gate import judge
 from contexture_airflow.steps.settle import settle
@@ -41,8 +41,8 @@ def approved(storage: Storage, **options: bool) -> Manifest:
     return manifest
 
 
-def staged(manifest: Manifest) -> Staged:
-    return Staged(
+def staged(manifest: Manifest) -> StagedOutbox:
+    return StagedOutbox(
         publication="codelists",
         run=manifest.run,
         outbox=manifest.outbox,
@@ -209,7 +209,7 @@ def test_an_empty_registry_is_told_as_a_selection_to_look_at(storage: Storage) -
     failed = ExpectationResult(
         name="volume", severity="critical", success=False, on="structures", description="volume holds", observed="0"
     )
-    verdict = Verdict(outbox=manifest.outbox, approved=False, results=(failed,))
+    verdict = QualityVerdict(outbox=manifest.outbox, approved=False, results=(failed,))
     storage.write(PublicationFolder("codelists").verdict(manifest.outbox), verdict.to_json())
     with pytest.raises(RejectedError) as refused:
         gate(storage, manifest, FakeTarget())

@@ -19,7 +19,14 @@ from contexture.storage.outboxes import Outboxes
 from contexture.storage.state import State
 from contexture_airflow.run import RunPlan, RunRequest
 from contexture_airflow.steps.conclude import conclude_outbox
-from contexture_airflow.steps.resync import Made, Start, made_of, owe_to_paused, starts_by_hand, starts_for_event
+from contexture_airflow.steps.resync import (
+    RunStart,
+    StateOrigin,
+    made_of,
+    owe_to_paused,
+    starts_by_hand,
+    starts_for_event,
+)
 from contexture_airflow.steps.settle import settle
 
 
@@ -47,7 +54,7 @@ def conclude_outbox_of(storage: Storage, made_for: Publication, sequence: int, m
     assert conclude_outbox(storage, manifest, made_for, FakeTarget(), now=NOON)
 
 
-def plan_next(storage: Storage, made_for: Publication, start: Start | None = None) -> RunPlan:
+def plan_next(storage: Storage, made_for: Publication, start: RunStart | None = None) -> RunPlan:
     """The plan of the run that a request starts, or the schedule, after all runs before it have ended."""
     conf = {} if start is None else start.trigger_arguments("asset__1")["conf"]
     request = RunRequest.model_validate({"run_id": "next", **conf})
@@ -58,19 +65,19 @@ def change(name: str) -> dict[str, str]:
     return {"publication": name, "old": "aaaa", "new": "bbbb"}
 
 
-def as_sent(name: str) -> Made:
-    return Made(frozenset({fingerprint(each) for each in ALL if each.name == name}))
+def as_sent(name: str) -> StateOrigin:
+    return StateOrigin(frozenset({fingerprint(each) for each in ALL if each.name == name}))
 
 
-def before(name: str) -> Made:
-    return Made(frozenset({"aaaa"}))
+def before(name: str) -> StateOrigin:
+    return StateOrigin(frozenset({"aaaa"}))
 
 
-def never(name: str) -> Made:
-    return Made()
+def never(name: str) -> StateOrigin:
+    return StateOrigin()
 
 
-def modes(payload: dict[str, Any], made_of: Callable[[str], Made] = before) -> dict[str, str]:
+def modes(payload: dict[str, Any], made_of: Callable[[str], StateOrigin] = before) -> dict[str, str]:
     return {start.publication: start.mode for start in starts_for_event(ALL, payload, made_of)}
 
 
@@ -82,7 +89,7 @@ def test_a_start_also_finds_changes_that_no_event_reported() -> None:
     changed = named("changed", "none", "full")
     payload = {"startup": True, "config_changed": []}
     assert starts_for_event([changed, QUIET], payload, before) == [
-        Start("changed", "auto", "the publication has changed")
+        RunStart("changed", "auto", "the publication has changed")
     ]
 
 
@@ -97,7 +104,7 @@ def test_a_first_fingerprint_is_no_change() -> None:
 def test_a_change_before_anything_was_sent_starts_a_run_that_sends_everything(changed: Publication, mode: str) -> None:
     """A broker's first run is full by itself; a registry's only notes what is there, unless it is requested in full."""
     payload = {"startup": False, "config_changed": [change(changed.name)]}
-    assert starts_for_event([changed], payload, never) == [Start(changed.name, mode, "the publication has changed")]
+    assert starts_for_event([changed], payload, never) == [RunStart(changed.name, mode, "the publication has changed")]
 
 
 def test_a_change_concerns_only_what_has_changed() -> None:
@@ -129,13 +136,13 @@ def test_a_start_finds_a_change_in_an_outbox_that_waits(storage: Storage) -> Non
 def test_start_and_change_in_one_event_start_one_run_that_sends_most() -> None:
     both = named("both", "full", "pending")
     payload = {"startup": True, "config_changed": [change("both")]}
-    assert starts_for_event([both], payload, before) == [Start("both", "full", "start of Contexture")]
+    assert starts_for_event([both], payload, before) == [RunStart("both", "full", "start of Contexture")]
 
 
 @pytest.mark.parametrize(("full_at", "starts"), [(NOON - SECOND, 1), (NOON, 0), (NOON + SECOND, 0)])
 def test_a_start_loads_nothing_again_that_a_full_run_has_sent_since(full_at: datetime, starts: int) -> None:
     payload = {"startup": True, "since": NOON.isoformat(), "config_changed": []}
-    made = Made(frozenset({fingerprint(EAGER)}), full_at)
+    made = StateOrigin(frozenset({fingerprint(EAGER)}), full_at)
     assert len(starts_for_event([EAGER], payload, lambda name: made)) == starts
 
 
@@ -153,7 +160,7 @@ def test_by_hand_nothing_named_means_all() -> None:
 
 
 def test_by_hand_policies_do_not_matter() -> None:
-    assert starts_by_hand(ALL, ["quiet"], "full", "moved") == [Start("quiet", "full", "moved")]
+    assert starts_by_hand(ALL, ["quiet"], "full", "moved") == [RunStart("quiet", "full", "moved")]
 
 
 def test_an_unknown_name_is_refused_with_the_known_ones() -> None:
@@ -167,7 +174,7 @@ def test_an_unknown_mode_is_refused_with_the_known_ones() -> None:
 
 
 def test_the_same_request_gives_the_same_run_id() -> None:
-    assert Start("eager", "full", "moved").trigger_arguments("manual__1") == {
+    assert RunStart("eager", "full", "moved").trigger_arguments("manual__1") == {
         "trigger_dag_id": "publish_eager",
         "trigger_run_id": "resync__manual__1",
         "conf": {"mode": "full", "reason": "moved"},
@@ -179,7 +186,7 @@ def test_the_same_request_gives_the_same_run_id() -> None:
 )
 def test_a_paused_registry_s_publication_owes_what_was_asked_for(tmp_path: Path, mode: str, owed: str | None) -> None:
     storage = Storage(str(tmp_path))
-    paused = [Start(name, mode, "everything again") for name in ("structures", "vehicles")]
+    paused = [RunStart(name, mode, "everything again") for name in ("structures", "vehicles")]
     owe_to_paused(storage, [structures(), publication()], paused)
     assert State(storage, "structures").pointer().owes_full == owed
     assert State(storage, "vehicles").pointer().owes_full is None
@@ -198,7 +205,7 @@ def test_a_change_that_is_reverted_while_its_run_is_under_way_is_sent_again(stor
 
 def test_a_change_that_a_run_has_seen_already_sends_nothing_again(storage: Storage) -> None:
     conclude_outbox_of(storage, VEHICLES, 1, "full")
-    start = Start("vehicles", "auto", "the publication has changed", NOON)
+    start = RunStart("vehicles", "auto", "the publication has changed", NOON)
     assert plan_next(storage, VEHICLES, start).mode == "changes"
 
 
@@ -212,7 +219,7 @@ def test_going_back_after_a_run_that_sent_changes_alone_is_a_change(storage: Sto
     assert plan_next(storage, VEHICLES).mode == "changes"
 
 
-def fresh_start() -> Start:
+def fresh_start() -> RunStart:
     (start,) = starts_for_event([EAGER_VEHICLES], {"startup": True, "since": NOON.isoformat()}, never)
     return start
 

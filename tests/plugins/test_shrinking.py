@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from builders.outboxes import publication
 from contexture.errors import ConfigurationError
-from contexture.monitoring import Journal, ProducerStore
+from contexture.monitoring import RunTables, RunTableWriter
 from contexture.monitoring.alerts import AlertKind, compose, kind_of
 from contexture.storage.home import Storage
 from contexture.storage.shrink_report import Vanishing, keep_vanishing
@@ -91,16 +91,16 @@ def test_only_a_plain_approval_by_somebody_deletes(event: dict[str, Any], approv
 
 
 def test_an_approval_is_kept_with_the_run_and_among_the_interventions(storage: Storage) -> None:
-    store = ProducerStore.of_home(storage.root)
+    store = RunTables.of_home(storage.root)
     assert store is not None
-    with Journal(store, print) as journal:
+    with RunTableWriter(store, print) as journal:
         decide(storage, journal, "vehicles", "run1", "manual__1", ShrinkDecision.of_event(APPROVED))
 
     kept = decision_of(storage, "vehicles", "run1")
     assert kept is not None
     assert kept.approved
     assert decision_of(storage, "vehicles", "run2") is None
-    (row,) = ProducerStore.of_home(storage.root).interventions("vehicles", limit=5)  # type: ignore[union-attr]
+    (row,) = RunTables.of_home(storage.root).interventions("vehicles", limit=5)  # type: ignore[union-attr]
     assert (row.who, row.action, row.reason) == ("ada", "answer about shrinking", "they were sold")
     assert (row.outcome, row.run_id) == ("approved: the run goes on", "manual__1")
 
@@ -110,13 +110,16 @@ def test_an_approval_is_kept_with_the_run_and_among_the_interventions(storage: S
     [({**APPROVED, "chosen_options": ["Reject"]}, ["rejected: nothing was sent"]), ({"error": "timeout"}, [])],
 )
 def test_without_an_approval_the_run_stops_as_ever(storage: Storage, event: dict[str, Any], noted: list[str]) -> None:
-    store = ProducerStore.of_home(storage.root)
-    with Journal(store, print) as journal, pytest.raises(ConfigurationError, match="may vanish in one run") as stopped:
+    store = RunTables.of_home(storage.root)
+    with (
+        RunTableWriter(store, print) as journal,
+        pytest.raises(ConfigurationError, match="may vanish in one run") as stopped,
+    ):
         decide(storage, journal, "vehicles", "run1", "manual__1", ShrinkDecision.of_event(event))
 
     assert kind_of(stopped.value, "stage") is AlertKind.SHRINK_GUARD
     assert decision_of(storage, "vehicles", "run1") is None
-    rows = ProducerStore.of_home(storage.root).interventions("vehicles", limit=5)  # type: ignore[union-attr]
+    rows = RunTables.of_home(storage.root).interventions("vehicles", limit=5)  # type: ignore[union-attr]
     assert [row.outcome for row in rows] == noted
 
 

@@ -15,15 +15,15 @@ from builders.attempts import failed_send
 from builders.fake_target import FakeTarget
 from builders.outboxes import NOON, outbox, publication, records
 from contexture.errors import ConfigurationError
-from contexture.monitoring import Journal, ProducerStore
+from contexture.monitoring import RunTables, RunTableWriter
 from contexture.monitoring.alerts import Failure
-from contexture.monitoring.own_events import EventType, Happening
+from contexture.monitoring.own_events import EventType, OwnEvent
 from contexture.publications import Publication
 from contexture.storage.home import Storage
 from contexture.storage.outboxes import Outboxes
 from contexture.storage.publication_store import PublicationFolder
 from contexture.storage.state import State
-from contexture_airflow.run import RunPlan, RunRequest, Staged
+from contexture_airflow.run import RunPlan, RunRequest, StagedOutbox
 from contexture_airflow.run_events import ShardNotes, note_failure, open_journal, tell_end
 from contexture_airflow.steps.conclude import conclude_run
 from contexture_airflow.steps.publish import attempts_of, send_shard
@@ -49,30 +49,30 @@ class Audit:
 
     def __init__(self, home: Path) -> None:
         self.storage = Storage(str(home))
-        found = ProducerStore.of_home(self.storage.root)
+        found = RunTables.of_home(self.storage.root)
         assert found is not None
         self.store, self.kafka, self.publication = found, FakeTarget(), audit()
 
     def happens(self, outbox_id: str) -> None:
         data = {"outbox": outbox_id, "reason": "no longer wanted", "abandoned_by": "ana"}
-        self.store.happened(Happening(EventType.OUTBOX_ABANDONED, "vehicles", NOON, outbox_id, data))
+        self.store.happened(OwnEvent(EventType.OUTBOX_ABANDONED, "vehicles", NOON, outbox_id, data))
 
     def planned(self, run_id: str, **request: Any) -> tuple[RunRequest, RunPlan]:
         asked = RunRequest.model_validate({"run_id": run_id, **request})
         return asked, settle(self.storage, self.publication, asked, self.kafka, silent)
 
-    def staged(self, asked: RunRequest, plan: RunPlan) -> Staged:
+    def staged(self, asked: RunRequest, plan: RunPlan) -> StagedOutbox:
         order = place_order(self.storage, self.publication, asked, plan, self.kafka)
         return stage_operations(self.storage, asked, order, silent)
 
-    def finished(self, staged: Staged) -> None:
+    def finished(self, staged: StagedOutbox) -> None:
         manifest = Outboxes(self.storage, "audit").manifest(staged.outbox)
         for shard in judge(self.storage, staged, dry_run=False, target_for=self.kafka, report=silent):
             attempts = attempts_of(Outboxes(self.storage, "audit"), staged.outbox, shard, self.publication)
             send_shard(self.storage, manifest, shard, self.kafka, attempts)
         assert conclude_run(self.storage, staged, self.kafka, silent, now=datetime.now(UTC)) is not None
 
-    def ran(self, run_id: str, **request: Any) -> Staged:
+    def ran(self, run_id: str, **request: Any) -> StagedOutbox:
         staged = self.staged(*self.planned(run_id, **request))
         self.finished(staged)
         return staged
@@ -143,7 +143,7 @@ def test_a_full_run_sends_all_that_is_still_held_again_with_the_same_ids(home: A
     assert ids(home, first) == ids(home, again)
 
 
-def ids(home: Audit, staged: Staged) -> list[bytes]:
+def ids(home: Audit, staged: StagedOutbox) -> list[bytes]:
     path = f"{PublicationFolder('audit').shard(staged.outbox, 0)}/part-00000.parquet"
     found: list[bytes] = pq.read_table(home.storage.path(path)).column("header:ce_id").to_pylist()
     return found
@@ -241,7 +241,7 @@ def test_runs_that_tell_events_give_the_next_one_nothing_to_tell(home: Audit) ->
 
 
 def test_without_tables_nothing_is_noted_and_nothing_fails() -> None:
-    with Journal(None) as journal:
+    with RunTableWriter(None) as journal:
         tell_end(journal, publication(), "run1", "manual__1", "outbox1", None)
 
 
@@ -257,6 +257,6 @@ def test_the_operator_hands_on_what_it_prepared(home: Audit, monkeypatch: pytest
     run = SimpleNamespace(run_id="manual__1", run_type="manual", triggering_user_name="ana")
     operator = StageOperationsOperator(task_id="stage", publication=home.publication, plan=plan.handed())
     context: Any = {"params": {"mode": "auto"}, "dag_run": run}
-    staged = Staged.received(operator.execute(context))
+    staged = StagedOutbox.received(operator.execute(context))
     assert (run_request(context).triggered_by, run_request(context).run_type) == ("ana", "manual")
     assert (staged.publication, staged.run, staged.records, staged.shards) == ("audit", plan.run, 2, (0,))

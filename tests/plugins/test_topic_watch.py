@@ -21,7 +21,7 @@ from contexture.storage.orders import StageOrder
 from contexture.storage.outboxes import Outboxes
 from contexture.storage.publication_store import PublicationFolder
 from contexture.storage.state import State, StatePointer
-from contexture_airflow.run import RunPlan, RunRequest, Staged
+from contexture_airflow.run import RunPlan, RunRequest, StagedOutbox
 from contexture_airflow.steps.conclude import conclude_run
 from contexture_airflow.steps.publish import attempts_of, send_shard
 from contexture_airflow.steps.quality_gate import judge
@@ -76,8 +76,8 @@ class City:
         found = self.pointer().lost_topics
         return found.topics if found else ()
 
-    def _staged(self, manifest: Manifest) -> Staged:
-        return Staged(
+    def _staged(self, manifest: Manifest) -> StagedOutbox:
+        return StagedOutbox(
             publication="vehicles",
             run=manifest.run,
             outbox=manifest.outbox,

@@ -17,7 +17,7 @@ from builders.outboxes import publication
 from builders.preparing import Preparer
 from contexture.publications import Publication, fingerprint
 from contexture.sources.ngsi import BrokerConnection
-from contexture.storage.manifests import LandingManifest, Manifest, Verdict
+from contexture.storage.manifests import LandingManifest, Manifest, QualityVerdict
 from contexture.storage.orders import StageOrder
 from contexture_sandbox.context_broker import Churn, SeedEntity, TestBroker
 from spark_jobs.entities.judge import judge_outbox
@@ -51,13 +51,13 @@ class Judged(Preparer):
             }
         )
 
-    def pulled(self, broker: TestBroker, mode: str = "full") -> tuple[Manifest, Verdict]:
+    def pulled(self, broker: TestBroker, mode: str = "full") -> tuple[Manifest, QualityVerdict]:
         """The outbox of a new run that reads a broker, and the verdict on it."""
         self.runs += 1
         pull(self.spark, self.order(mode), BrokerConnection(broker.url), self.state.pointer().watermark)
         return self.judged(self.again(f"run{self.runs}", mode=mode), mode)
 
-    def judged(self, manifest: Manifest, mode: str = "changes") -> tuple[Manifest, Verdict]:
+    def judged(self, manifest: Manifest, mode: str = "changes") -> tuple[Manifest, QualityVerdict]:
         """The same for an outbox that is prepared."""
         landed = LandingManifest.from_file(self.storage, self.folder.landing_manifest(manifest.run))
         return manifest, judge_outbox(self.spark, self.order(mode), landed, manifest)
@@ -107,7 +107,7 @@ def newest(landed: list[dict[str, Any]]) -> dict[str, Any]:
     return {row["id"]: orjson.loads(row["body"]) for row in sorted(landed, key=lambda row: row["modified_at"])}
 
 
-def check_newest(city: Judged, manifest: Manifest, verdict: Verdict) -> None:
+def check_newest(city: Judged, manifest: Manifest, verdict: QualityVerdict) -> None:
     """The run may be sent, and holds each entity once, as it was read last."""
     landed = city.landed()
     expected = newest(landed)

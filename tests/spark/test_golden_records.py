@@ -21,8 +21,8 @@ from builders.landing import MORNING, car
 from builders.preparing import Preparer
 from builders.registry import codelist, codelists, urn
 from builders.structure_runs import StructurePreparer, only, registry_publication, told
-from contexture.monitoring.own_events import EventType, ToldEvent
-from contexture.monitoring.own_events_outbox import Reading, prepare
+from contexture.monitoring.own_events import EventType, StoredEvent
+from contexture.monitoring.own_events_outbox import EventBatch, prepare
 from contexture.publications import Publication, fingerprint, load_file
 from contexture.storage.home import Storage
 from contexture.storage.manifests import Manifest
@@ -163,7 +163,7 @@ def test_own_events_stay_the_same(tmp_path: Path) -> None:
         publication=owner, fingerprint=fingerprint(owner), home=storage.root, run="run1", mode="changes", sequence=1
     )
     data = '{"outbox":"o1","reason":"wrong source","abandoned_by":"ada"}'
-    event = ToldEvent(7, "a" * 32, EventType.OUTBOX_ABANDONED, "vehicles", MORNING, data)
-    manifest = prepare(storage, order, Reading([event], 0, "7"))
+    event = StoredEvent(7, "a" * 32, EventType.OUTBOX_ABANDONED, "vehicles", MORNING, data)
+    manifest = prepare(storage, order, EventBatch([event], 0, "7"))
     found = {"fingerprint": order.fingerprint, "manifest": manifest_of(manifest)}
     assert_as_before("own-events", {**found, "sent": sent_of(storage, manifest)})

@@ -8,8 +8,8 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from contexture.sources.ngsi.broker import Page
-from contexture.sources.ngsi.entity_head import Sighting
+from contexture.sources.ngsi.broker import EntityPage
+from contexture.sources.ngsi.entity_head import EntityHead
 from contexture.storage.home import Storage
 from spark_jobs.data_sources.ngsi import landing_rows
 from spark_jobs.entities.landing import Landed
@@ -19,8 +19,8 @@ pytestmark = pytest.mark.spark
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 
-def land(home: Path, *sightings: Sighting, walk: int = 0, bodies: bool = True) -> None:
-    page = Page([b"{}"] * len(sightings), sightings, NOON, NOON)
+def land(home: Path, *sightings: EntityHead, walk: int = 0, bodies: bool = True) -> None:
+    page = EntityPage([b"{}"] * len(sightings), sightings, NOON, NOON)
     (home / "landing").mkdir(exist_ok=True)
     batch = landing_rows(page, service="s", walk=walk, first=0, bodies=bodies)
     with pq.ParquetWriter(home / "landing" / f"part-{walk}.parquet", batch.schema) as writer:
@@ -31,8 +31,8 @@ def look(home: Path) -> Landed:
     return Landed.look(Storage(str(home)), "landing")
 
 
-def seen(id_: str, hour: int, *, path: str | None = "/a") -> Sighting:
-    return Sighting(path, id_, "t", "2026-01-01T00:00:00.000Z", f"2026-01-01T{hour:02}:00:00.00Z")
+def seen(id_: str, hour: int, *, path: str | None = "/a") -> EntityHead:
+    return EntityHead(path, id_, "t", "2026-01-01T00:00:00.000Z", f"2026-01-01T{hour:02}:00:00.00Z")
 
 
 def test_the_newest_change_is_told_as_the_broker_wrote_it_and_only_up_to_a_moment(tmp_path: Path) -> None:

@@ -15,13 +15,13 @@ from builders.landing import MORNING, car
 from builders.outboxes import publication
 from builders.preparing import Preparer
 from contexture.errors import ConfigurationError, RetriableError
-from contexture.storage.delivery import DeadLettered
+from contexture.storage.delivery import DeadLetterIndex
 from contexture.storage.manifests import Manifest
 from contexture.storage.outboxes import Outboxes
 from contexture.storage.shrink_report import kept_vanishing
 from spark_jobs.entities import prepare
 from spark_jobs.entities.rows import rendered_folder
-from spark_jobs.shared.context import Preparation
+from spark_jobs.shared.context import StageContext
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -232,7 +232,7 @@ def test_what_went_to_the_dead_letters_is_told_again_until_it_is_sent(preparer: 
     runs = preparer(publish=ASIDE)
     runs.concluded([car(1, 10), car(2, 20)])
     refused = runs.prepare([car(1, 10), car(2, 25), car(3, 30)])
-    runs.conclude(refused, dead_letters=DeadLettered(shards={0: (0, 1)}))
+    runs.conclude(refused, dead_letters=DeadLetterIndex(shards={0: (0, 1)}))
     withheld = runs.held("withheld", "sequence")
 
     again = runs.concluded([car(1, 10), car(2, 25), car(3, 30)])
@@ -249,7 +249,7 @@ def test_what_went_to_the_dead_letters_is_told_again_until_it_is_sent(preparer: 
 def test_what_went_to_the_dead_letters_and_is_as_before_needs_nothing(preparer: Prepare) -> None:
     runs = preparer(publish=ASIDE)
     runs.concluded([car(1, 10)])
-    runs.conclude(runs.prepare([car(1, 25)]), dead_letters=DeadLettered(shards={0: (0,)}))
+    runs.conclude(runs.prepare([car(1, 25)]), dead_letters=DeadLetterIndex(shards={0: (0,)}))
 
     back = runs.concluded([car(1, 10)])
 
@@ -262,7 +262,7 @@ def test_a_deletion_that_went_to_the_dead_letters_is_told_again(preparer: Prepar
     runs.concluded([car(1, 10), car(2, 20)])
     runs.concluded([car(1, 10)])
     gone = runs.prepare([car(1, 10)])
-    runs.conclude(gone, dead_letters=DeadLettered(shards={0: (0,)}))
+    runs.conclude(gone, dead_letters=DeadLetterIndex(shards={0: (0,)}))
 
     again = runs.concluded([car(1, 10)])
 
@@ -612,7 +612,7 @@ def test_an_event_that_a_storage_does_not_list_yet_is_not_left_unsent(
 ) -> None:
     runs, assembled = preparer(publish={"shards": 1}), prepare.assemble
 
-    def listed_late(spark: SparkSession, preparation: Preparation) -> Any:
+    def listed_late(spark: SparkSession, preparation: StageContext) -> Any:
         folder = rendered_folder(preparation.work, 0)
         runs.storage.remove(f"{folder}/{runs.storage.files(folder, '.parquet')[0]}")
         return assembled(spark, preparation)

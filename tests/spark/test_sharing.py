@@ -10,7 +10,7 @@ import pytest
 
 from contexture.errors import RetriableError
 from contexture.sources.ngsi.query import EntityQuery
-from spark_jobs.data_sources.walks import Selection, Share, Walk, counted, shared
+from spark_jobs.data_sources.walks import Selection, Walk, WalkShare, counted, shared
 
 pytestmark = pytest.mark.spark
 
@@ -36,12 +36,12 @@ class Source:
         return time.isoformat() if place < self.entities[query.service_path] else None
 
 
-def share(source: Source, selection: Selection) -> tuple[Share, ...]:
+def share(source: Source, selection: Selection) -> tuple[WalkShare, ...]:
     walks = selection.walks()
     return shared(source, walks, counted(source, walks), int(selection.parallel_readers))
 
 
-def told(share: Share) -> list[tuple[int, int, str | None, str | None]]:
+def told(share: WalkShare) -> list[tuple[int, int, str | None, str | None]]:
     return [(walk.number, walk.slice, walk.query.since, walk.query.until) for walk in share.walks]
 
 

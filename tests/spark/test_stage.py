@@ -16,7 +16,7 @@ from contexture.publications import Publication, fingerprint
 from contexture.sources.ngsi import BrokerConnection
 from contexture.storage.conclusion import conclude
 from contexture.storage.home import Storage
-from contexture.storage.manifests import Verdict
+from contexture.storage.manifests import QualityVerdict
 from contexture.storage.orders import StageOrder, StageResult
 from contexture.storage.outboxes import Outboxes
 from contexture.storage.publication_store import PublicationFolder
@@ -124,7 +124,7 @@ def test_a_stage_leaves_an_outbox_a_verdict_and_a_report(broker: TestBroker, job
     manifest = Outboxes(job.storage, "vehicles").manifest(result.outbox)
     assert result.shards == tuple(shard.shard for shard in manifest.shards if shard.records)
     assert (manifest.read, manifest.source_count, manifest.upserts, manifest.run) == (3, 3, 3, "run1")
-    verdict = Verdict.model_validate_json(job.storage.read(FOLDER.verdict(result.outbox)))
+    verdict = QualityVerdict.model_validate_json(job.storage.read(FOLDER.verdict(result.outbox)))
     assert (verdict.approved, verdict.failures) == (True, ())
     assert result.report == job.storage.uri(FOLDER.report(result.outbox))
     assert b"</html>" in job.storage.read(f"{FOLDER.report(result.outbox)}/index.html")

@@ -11,7 +11,7 @@ import orjson
 
 from contexture.records.topics import encodings
 from contexture.sources.ngsi import ParsedEntity, parse_entity
-from contexture.sources.ngsi.rules import RuleOptions, check_entity
+from contexture.sources.ngsi.rules import EntityRuleOptions, check_entity
 from tools.bench.cars import RECEIVED_AT, SERVICE, SERVICE_PATH, cars
 from tools.bench.event_encoding import encode_events
 from tools.bench.measures import Measure, Measurement, Target, alternate
@@ -41,7 +41,7 @@ def _names(setting: Setting, items: int) -> Measure:
 def _entities(setting: Setting, items: int) -> list[Measure]:
     bodies = list(islice(cars(), items))
     parsed = [_parse(body) for body in bodies]
-    options = RuleOptions(reference_time=RECEIVED_AT)
+    options = EntityRuleOptions(reference_time=RECEIVED_AT)
     steps: dict[str, Measurement] = {
         "parse_entity, one core": lambda: _microseconds(_parse, bodies),
         "all row rules of one entity, one core": lambda: _microseconds(lambda one: check_entity(one, options), parsed),

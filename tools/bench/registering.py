@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from contexture.publications import Publication
 from contexture.sources.sdmx.registry import RegistryConnection
-from contexture.storage.manifests import LandingManifest, Manifest, Verdict
+from contexture.storage.manifests import LandingManifest, Manifest, QualityVerdict
 from contexture.storage.orders import StageOrder
 from spark_jobs.shared.outbox import Stopwatch
 from spark_jobs.structures.judge import judge_structures
@@ -59,7 +59,9 @@ class RegistryRun(SourceRun):
     def _prepared(self, spark: SparkSession, order: StageOrder, landing: LandingManifest) -> Manifest:
         return prepare_structures(spark, order, landing, Stopwatch())
 
-    def _judged(self, spark: SparkSession, order: StageOrder, landing: LandingManifest, manifest: Manifest) -> Verdict:
+    def _judged(
+        self, spark: SparkSession, order: StageOrder, landing: LandingManifest, manifest: Manifest
+    ) -> QualityVerdict:
         return judge_structures(spark, order, landing, manifest)
 
     def _publication(self) -> Publication:

@@ -16,7 +16,7 @@ from contexture.publications import Publication, fingerprint
 from contexture.sources.http.connection import BrokerConnection
 from contexture.storage.conclusion import conclude
 from contexture.storage.home import Storage
-from contexture.storage.manifests import LandingManifest, Manifest, Verdict
+from contexture.storage.manifests import LandingManifest, Manifest, QualityVerdict
 from contexture.storage.orders import StageOrder
 from contexture.storage.outbox_reader import topic_counts
 from contexture.storage.outboxes import Outboxes
@@ -121,7 +121,9 @@ class SourceRun:
     def _prepared(self, spark: SparkSession, order: StageOrder, landing: LandingManifest) -> Manifest:
         return prepare(spark, order, landing, Stopwatch())
 
-    def _judged(self, spark: SparkSession, order: StageOrder, landing: LandingManifest, manifest: Manifest) -> Verdict:
+    def _judged(
+        self, spark: SparkSession, order: StageOrder, landing: LandingManifest, manifest: Manifest
+    ) -> QualityVerdict:
         return judge_outbox(spark, order, landing, manifest)
 
     def _publication(self) -> Publication:

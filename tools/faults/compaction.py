@@ -8,7 +8,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 
 from contexture.kafka.admin import NewTopicOrder, TopicAdmin
-from contexture.kafka.broker_wait import Patience
+from contexture.kafka.broker_wait import BrokerWait
 from contexture.kafka.settings import ClientSettings
 from contexture.sending.ledger import SenderNames
 
@@ -66,7 +66,7 @@ class CompactingLedger:
 @contextmanager
 def compacting_ledger(settings: ClientSettings, names: SenderNames) -> Iterator[CompactingLedger]:
     """Makes the ledger so that it is compacted all the time."""
-    admin = TopicAdmin(settings, Patience(60.0))
+    admin = TopicAdmin(settings, BrokerWait(60.0))
     admin.create([NewTopicOrder(names.ledger_topic, 1, 1, _CONFIG)])
     admin.await_usable({names.ledger_topic: 1})
     yield CompactingLedger(settings, names.ledger_topic)

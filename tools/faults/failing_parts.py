@@ -17,7 +17,7 @@ from confluent_kafka import OFFSET_END, KafkaError, KafkaException, TopicPartiti
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 
 from contexture.kafka.admin import NewTopicOrder, TopicAdmin
-from contexture.kafka.broker_wait import Patience
+from contexture.kafka.broker_wait import BrokerWait
 from contexture.sending.claims import Claims
 from contexture.sending.ledger import Ledger, LedgerEntry
 from contexture.sending.ledger_rebuild import write_rows
@@ -190,7 +190,7 @@ def _delete(admin: AdminClient, topic: str) -> None:
 
 
 def _make_ledger_without_replicas(trial: Trial) -> None:
-    admin = TopicAdmin(trial.settings, Patience(_CALL_SECONDS))
+    admin = TopicAdmin(trial.settings, BrokerWait(_CALL_SECONDS))
     topic = trial.names.ledger_topic
     admin.create([NewTopicOrder(topic, 1, 1, {"cleanup.policy": "compact"})])
     admin.await_usable({topic: 1})

@@ -10,7 +10,7 @@ from contexture.errors import ConfigurationError, ContextureError, RetriableErro
 from contexture.kafka import ClientSettings, FencedError
 from contexture.publications import Publication
 from contexture.sending.ledger import SenderNames
-from contexture.sending.target import KafkaTarget, Sending
+from contexture.sending.target import KafkaTarget, SendRequest
 from contexture_airflow.steps import publish
 from contexture_airflow.steps.conclude import _committed
 from tools.simulation.clients import World
@@ -253,7 +253,7 @@ class Run:
             row.begin()
             reader, committed = task.load.shards[task.shard], row.noting(lambda entry: None)
             target.send(
-                Sending(
+                SendRequest(
                     reader, len(task.load.shards), lambda failure: next(waits, None), committed=committed, row=expected
                 )
             )

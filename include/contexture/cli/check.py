@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from contexture.operations.actions.check import Checked
     from contexture.operations.actions.preview import Preview
     from contexture.operations.actions.structure_preview import StructurePreview
-    from contexture.operations.actions.structure_sizes import Measured, Sizes
+    from contexture.operations.actions.structure_sizes import SizeReport, Sizes
     from contexture.publications import Problem, Publication
 
 app = typer.Typer(add_completion=False)
@@ -93,7 +93,7 @@ def _check_sizes(files: list[Path], *, as_json: bool) -> None:
     raise typer.Exit(_exit_code_of_sizes(measured))
 
 
-def _exit_code_of_sizes(measured: list[Measured]) -> int:
+def _exit_code_of_sizes(measured: list[SizeReport]) -> int:
     if any(each.loaded.error or each.has_too_large for each in measured):
         return exit_codes.INVALID
     if any(each.unreachable for each in measured):
@@ -262,7 +262,7 @@ def progress_on_standard_error() -> Iterator[Callable[[str], Callable[[int, int]
         yield of
 
 
-def print_sizes_json(measured: Sequence[Measured]) -> None:
+def print_sizes_json(measured: Sequence[SizeReport]) -> None:
     """One JSON document about all publications."""
     document = {
         "fit": all(_fits(each) for each in measured),
@@ -271,7 +271,7 @@ def print_sizes_json(measured: Sequence[Measured]) -> None:
     print(json.dumps(document, ensure_ascii=False, indent=2))
 
 
-def print_sizes_text(measured: Sequence[Measured]) -> None:
+def print_sizes_text(measured: Sequence[SizeReport]) -> None:
     """What is too large, by publication."""
     console = Console(highlight=False, soft_wrap=True)
     for each in measured:
@@ -279,11 +279,11 @@ def print_sizes_text(measured: Sequence[Measured]) -> None:
             console.print(Text(line, style=style))
 
 
-def _fits(measured: Measured) -> bool:
+def _fits(measured: SizeReport) -> bool:
     return not (measured.failure or measured.has_too_large or measured.loaded.error)
 
 
-def _sizes_as_dict(measured: Measured) -> dict[str, object]:
+def _sizes_as_dict(measured: SizeReport) -> dict[str, object]:
     publication, limits, sizes = measured.loaded.publication, measured.limits, measured.sizes
     return {
         "path": str(measured.loaded.path),
@@ -297,7 +297,7 @@ def _sizes_as_dict(measured: Measured) -> dict[str, object]:
     }
 
 
-def _lines(measured: Measured) -> Iterator[tuple[str, str]]:
+def _lines(measured: SizeReport) -> Iterator[tuple[str, str]]:
     publication = measured.loaded.publication
     name = publication.name if publication else str(measured.loaded.path)
     if measured.loaded.error is not None:

@@ -14,7 +14,7 @@ from contexture.publications.source import SourceKind
 
 if TYPE_CHECKING:
     from contexture.kafka.properties import ClientProperty
-    from contexture.operations.actions.source_check import Outcome
+    from contexture.operations.actions.source_check import CheckOutcome
 
 app = typer.Typer(add_completion=False, no_args_is_help=True)
 
@@ -97,7 +97,7 @@ def list_properties(
         print_text(found)
 
 
-def _show(outcome: Outcome) -> None:
+def _show(outcome: CheckOutcome) -> None:
     typer.echo(f"{outcome.connection}: {outcome.target}")
     for step in outcome.steps:
         colour = {True: typer.colors.GREEN, False: typer.colors.RED, None: typer.colors.YELLOW}[step.passed]
@@ -106,7 +106,7 @@ def _show(outcome: Outcome) -> None:
             typer.echo(f"    next: {step.remedy}")
 
 
-def _exit_code(outcome: Outcome) -> int:
+def _exit_code(outcome: CheckOutcome) -> int:
     if outcome.passed:
         return exit_codes.OK
     return exit_codes.UNREACHABLE if outcome.unreachable else exit_codes.INVALID

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.text import Text
 
 from contexture.cli import exit_codes
-from contexture.importers.cygnus import DIFFERENCES, Explained
+from contexture.importers.cygnus import DIFFERENCES, ParameterResult
 from contexture.importers.cygnus.files import Imported, file_name
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def print_text(imported: Imported, output: Path | None) -> None:
     _print_problems(console, imported.problems)
 
 
-def _print_parameters(console: Console, explained: Iterable[Explained]) -> None:
+def _print_parameters(console: Console, explained: Iterable[ParameterResult]) -> None:
     console.print(Text("\nWhat becomes of each parameter", style="bold"))
     for each in explained:
         text = Text(f"{each.line:>5}  {each.key} = {each.value}\n         ")
@@ -131,7 +131,9 @@ def import_cygnus(
     """
     from contexture.importers.cygnus import files
 
-    asked = files.Asked(grouping=grouping, mappings=mappings, services=tuple(service or ()), release=cygnus_version)
+    asked = files.ImportRequest(
+        grouping=grouping, mappings=mappings, services=tuple(service or ()), release=cygnus_version
+    )
     imported = files.from_cygnus(agent, asked)
     if output is not None:
         files.write(imported, output, force=force)

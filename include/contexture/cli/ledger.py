@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from contexture.operations.actions.rebuild import LostLedger
+    from contexture.operations.actions.rebuild import LedgerRebuildPlan
 
 app = typer.Typer(add_completion=False, no_args_is_help=True)
 
@@ -57,7 +57,7 @@ def rebuild_ledger(
         typer.echo("nothing was written")
 
 
-def _print(lost: LostLedger) -> None:
+def _print(lost: LedgerRebuildPlan) -> None:
     typer.echo(f"{lost.topic} {lost.how}. It would say:")
     for each in lost.shards:
         row = "no row" if each.entry is None else f"sequence {each.entry.sequence}, position {each.entry.position}"
@@ -66,7 +66,7 @@ def _print(lost: LostLedger) -> None:
             typer.echo(f"    of {each.uncertain} more transactions the topics do not tell whether they were sent")
 
 
-def _document(lost: LostLedger, *, written: bool) -> dict[str, Any]:
+def _document(lost: LedgerRebuildPlan, *, written: bool) -> dict[str, Any]:
     return {
         "publication": lost.publication.name,
         "topic": lost.topic,

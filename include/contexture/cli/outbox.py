@@ -14,11 +14,12 @@ from rich.text import Text
 
 from contexture.cli.text_table import text_table
 from contexture.storage.delivery import SendAttempts, most_urgent
-from contexture.storage.manifests import Document, Manifest, ShardManifest
+from contexture.storage.documents import StoredDocument
+from contexture.storage.manifests import Manifest, ShardManifest
 
 if TYPE_CHECKING:
-    from contexture.operations.actions.outboxes import OutboxStory
-    from contexture.operations.environment import Found
+    from contexture.operations.actions.outboxes import OutboxReport
+    from contexture.operations.environment import FoundOutbox
     from contexture.storage.outboxes import Outboxes, OutboxStatus
 
 app = typer.Typer(
@@ -95,22 +96,22 @@ def abandon_outbox(
     _answer(found, f"outbox {moved.outbox} is abandoned; {then}", as_json=as_json)
 
 
-def _tell(found: Found, reason: str) -> None:
+def _tell(found: FoundOutbox, reason: str) -> None:
     """Notes it as an event of Contexture's own; where the tables are away, it is done all the same."""
     from contextlib import suppress
     from datetime import UTC, datetime
     from getpass import getuser
 
     from contexture.errors import ContextureError
-    from contexture.monitoring import ProducerStore
-    from contexture.monitoring.own_events import EventType, Happening
+    from contexture.monitoring import RunTables
+    from contexture.monitoring.own_events import EventType, OwnEvent
 
     outbox = found.status.outbox
     # A container may have no name for its user.
     with suppress(ContextureError, OSError, KeyError):
         data = {"outbox": outbox, "reason": reason, "abandoned_by": getuser()}
-        abandoned = Happening(EventType.OUTBOX_ABANDONED, found.publication, datetime.now(UTC), outbox, data)
-        store = ProducerStore.of_home(found.outboxes.storage.root)
+        abandoned = OwnEvent(EventType.OUTBOX_ABANDONED, found.publication, datetime.now(UTC), outbox, data)
+        store = RunTables.of_home(found.outboxes.storage.root)
         if store is not None and store.is_there:
             store.happened(abandoned)
             store.close()
@@ -133,7 +134,7 @@ def _line(owner: Outboxes, status: OutboxStatus) -> OutboxLine:
     )
 
 
-def _answer(found: Found, sentence: str, *, as_json: bool) -> None:
+def _answer(found: FoundOutbox, sentence: str, *, as_json: bool) -> None:
     from contexture.storage.delivery import AttemptLog
 
     if not as_json:
@@ -181,7 +182,7 @@ _HEAD = ("outbox", "publication", "number", "mode", "status", "since (UTC)", "re
 _STYLES = {"prepared": "yellow", "approved": "yellow", "concluded": "green", "rejected": "red", "abandoned": "red"}
 
 
-class OutboxLine(Document):
+class OutboxLine(StoredDocument):
     """One outbox in a list."""
 
     publication: str
@@ -222,7 +223,7 @@ def _cells(line: OutboxLine) -> tuple[str, ...]:
     return (line.outbox[:_ID_SHOWN], line.publication, str(line.sequence), line.mode, line.status, since, *counts)
 
 
-def print_story(story: OutboxStory, *, as_json: bool) -> None:
+def print_story(story: OutboxReport, *, as_json: bool) -> None:
     """All about one outbox."""
     if as_json:
         print(json.dumps(story.model_dump(mode="json"), ensure_ascii=False, indent=2))
@@ -234,7 +235,7 @@ def print_story(story: OutboxStory, *, as_json: bool) -> None:
     console.print(Text(f"next: {story.next_step}", style="bold"))
 
 
-def _lines(story: OutboxStory) -> Iterator[str]:
+def _lines(story: OutboxReport) -> Iterator[str]:
     manifest = story.manifest
     yield f"publication {story.publication}, {manifest.mode} run {story.sequence}, {story.status}"
     if story.sends:
@@ -274,7 +275,7 @@ def _lines(story: OutboxStory) -> Iterator[str]:
     yield f"report {story.report or 'none'}"
 
 
-def _topic_lines(story: OutboxStory) -> Iterator[str]:
+def _topic_lines(story: OutboxReport) -> Iterator[str]:
     if story.topics:
         yield f"{len(story.topics)} topics"
     for topic, records in list(story.topics.items())[:TOPICS_SHOWN]:

@@ -13,7 +13,7 @@ from contexture.cli import exit_codes
 
 if TYPE_CHECKING:
     from contexture.events import ContextIdentity
-    from contexture.operations.actions.preview import AskedName, ShownName
+    from contexture.operations.actions.preview import NamePreview, NameRequest
     from contexture.publications import Publication
 
 app = typer.Typer(add_completion=False)
@@ -63,8 +63,8 @@ def preview_names(
     raise typer.Exit(exit_codes.INVALID if failed else exit_codes.OK)
 
 
-def _asked(publication: Publication, entities: list[str], attributes: list[str], path: str | None) -> list[AskedName]:
-    from contexture.operations.actions.preview import AskedName, asked_entity, tells_attributes
+def _asked(publication: Publication, entities: list[str], attributes: list[str], path: str | None) -> list[NameRequest]:
+    from contexture.operations.actions.preview import NameRequest, asked_entity, tells_attributes
 
     if path is not None:
         path = _path_of_entities(path)
@@ -73,7 +73,7 @@ def _asked(publication: Publication, entities: list[str], attributes: list[str],
         raise typer.BadParameter("dm-by-attribute names topics of attributes: give --attribute NAME")
     identities = [asked_entity(publication, text, path) for text in entities]
     names: list[str | None] = [*attributes] if by_attribute else [None]
-    return [AskedName(identity, name) for identity in identities for name in names]
+    return [NameRequest(identity, name) for identity in identities for name in names]
 
 
 def _path_of_entities(path: str) -> str:
@@ -88,19 +88,19 @@ def _path_of_entities(path: str) -> str:
     return str(checked)
 
 
-def _of_sample(publication: Publication, path: Path | None) -> tuple[list[AskedName], list[str]]:
+def _of_sample(publication: Publication, path: Path | None) -> tuple[list[NameRequest], list[str]]:
     from contexture.operations.actions import preview
     from contexture.operations.actions.preview import asked_of_sample
 
     return ([], []) if path is None else asked_of_sample(publication, preview.from_file(path, publication))
 
 
-def _print_json(shown: list[ShownName], refused: list[str]) -> None:
+def _print_json(shown: list[NamePreview], refused: list[str]) -> None:
     document = {"names": [dataclasses.asdict(each) for each in shown], "unreadable": refused}
     typer.echo(_printable(json.dumps(document, ensure_ascii=False, indent=2)))
 
 
-def _print_text(shown: list[ShownName], refused: list[str]) -> None:
+def _print_text(shown: list[NamePreview], refused: list[str]) -> None:
     for reason in refused:
         typer.secho(f"to quarantine: {reason}", fg=typer.colors.RED)
     for each in shown:

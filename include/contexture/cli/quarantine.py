@@ -11,7 +11,7 @@ import typer
 from contexture.cli.output import printable
 
 if TYPE_CHECKING:
-    from contexture.operations.actions.quarantine import HeldBack
+    from contexture.operations.actions.quarantine import QuarantineListing
 
 app = typer.Typer(
     add_completion=False,
@@ -39,9 +39,9 @@ def show_quarantine(
 ) -> None:
     """Show which entities were refused, by which rule and why; counts by rule come first."""
     from contexture.operations.actions import quarantine
-    from contexture.operations.actions.quarantine import Wanted
+    from contexture.operations.actions.quarantine import QuarantineFilter
 
-    held = quarantine.read(publication, outbox, Wanted(rule, everything, bodies), limit=limit)
+    held = quarantine.read(publication, outbox, QuarantineFilter(rule, everything, bodies), limit=limit)
     if as_json:
         typer.echo(json.dumps(held.as_dict(), ensure_ascii=True, indent=2))
         return
@@ -74,7 +74,7 @@ def retry_quarantine(
         typer.echo(line)
 
 
-def _lines(held: HeldBack) -> Iterator[str]:
+def _lines(held: QuarantineListing) -> Iterator[str]:
     """Printable text: the data cannot write control characters to the terminal."""
     if not held.counts:
         yield f"nothing is held back in what is kept{f' by the rule {printable(held.rule)}' if held.rule else ''}"

@@ -16,7 +16,7 @@ app = typer.Typer(add_completion=False)
 _NAME = typer.Argument(metavar="PUBLICATION", help="Its name, as in its file.")
 
 
-class Form(StrEnum):
+class ReportFormat(StrEnum):
     """What the file is."""
 
     HTML = "html"
@@ -36,7 +36,9 @@ def report_publication(
     ] = None,
     last: Annotated[int | None, typer.Option(min=1, help="At most so many; 40 if nothing is chosen.")] = None,
     run: Annotated[str | None, typer.Option(metavar="ID", help="One: its outbox's id, or Airflow's run id.")] = None,
-    form: Annotated[Form, typer.Option("--format", help="A page, or a document for scripts.")] = Form.HTML,
+    form: Annotated[
+        ReportFormat, typer.Option("--format", help="A page, or a document for scripts.")
+    ] = ReportFormat.HTML,
     out: Annotated[Path | None, typer.Option(help="Where to write it; standard output if none.")] = None,
 ) -> None:
     """Tell the data quality of a publication's runs, as far as they are kept: one HTML file that needs nothing else.

@@ -34,11 +34,11 @@ def resynchronise(
     Exit codes: 0 started; 2 a name, a variable or a permission is wrong; 3 Airflow did not answer.
     """
     from contexture.operations.actions import interventions
-    from contexture.operations.airflow_client import Airflow, AirflowAccess
+    from contexture.operations.airflow_client import AirflowClient, AirflowCredentials
 
     if not reason.strip():
         raise typer.BadParameter("say why", param_hint="--reason")
-    airflow, dag = Airflow(AirflowAccess.from_environment()), interventions.RESYNCHRONISE
+    airflow, dag = AirflowClient(AirflowCredentials.from_environment()), interventions.RESYNCHRONISE
     started = interventions.resynchronise(airflow, names, mode=mode.value, reason=reason)
     if as_json:
         told = {"publications": list(started.publications), "mode": mode.value, "paused": list(started.paused)}

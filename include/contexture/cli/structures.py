@@ -13,7 +13,7 @@ import typer
 from contexture.cli import exit_codes
 from contexture.cli.output import printable
 from contexture.operations.actions.structure_preview import unusable_file_error
-from contexture.sources.sdmx import Artefact, Finding, Format, StructureMessageError, split
+from contexture.sources.sdmx import Artefact, Format, SplitWarning, StructureMessageError, split
 from contexture.sources.sdmx.validation import SchemaValidator
 
 if TYPE_CHECKING:
@@ -67,18 +67,20 @@ class Folder:
 _HASH_SHOWN = 12
 
 
-class Shown(Protocol):
+class ArtefactWriter(Protocol):
     """Shows what was found."""
 
     def artefact(self, artefact: Artefact, file: str | None) -> None:
         """One artefact, and the file that its message was written to."""
 
-    def end(self, format_: Format | None, findings: Iterable[Finding], error: StructureMessageError | None) -> None:
+    def end(
+        self, format_: Format | None, findings: Iterable[SplitWarning], error: StructureMessageError | None
+    ) -> None:
         """What there is to say at the end; `error` where the message couldn't be gone through."""
 
 
 def tell(
-    stream: ByteStream, media_type: str | None, shown: Shown, folder: Folder | None, *, validate: bool = False
+    stream: ByteStream, media_type: str | None, shown: ArtefactWriter, folder: Folder | None, *, validate: bool = False
 ) -> bool:
     """Splits the message and shows what is in it; False where it couldn't be split to its end."""
     parts, error = None, None
@@ -112,7 +114,9 @@ class Lines:
         for finding in artefact.findings:
             typer.echo(f"{'':>12}  {printable(str(finding))}")
 
-    def end(self, format_: Format | None, findings: Iterable[Finding], error: StructureMessageError | None) -> None:
+    def end(
+        self, format_: Format | None, findings: Iterable[SplitWarning], error: StructureMessageError | None
+    ) -> None:
         """Prints it."""
         for finding in findings:
             where = "" if finding.offset is None else f" (byte {finding.offset:,})"
@@ -148,7 +152,9 @@ class JsonDocument:
             }
         )
 
-    def end(self, format_: Format | None, findings: Iterable[Finding], error: StructureMessageError | None) -> None:
+    def end(
+        self, format_: Format | None, findings: Iterable[SplitWarning], error: StructureMessageError | None
+    ) -> None:
         """Prints the document."""
         document = {
             "format": format_,
@@ -160,7 +166,7 @@ class JsonDocument:
         typer.echo(json.dumps(document, ensure_ascii=True, indent=2))
 
 
-def _finding(finding: Finding) -> dict[str, Any]:
+def _finding(finding: SplitWarning) -> dict[str, Any]:
     return {"code": finding.code, "message": finding.message, "offset": finding.offset}
 
 

@@ -17,10 +17,10 @@ from contexture.cli import exit_codes
 from contexture.cli.output import printable
 
 if TYPE_CHECKING:
-    from contexture.kafka import ReplicaRecord
+    from contexture.kafka import TopicRecord
     from contexture.kafka.topics import TopicChange
-    from contexture.operations.actions.topic_comparison import Compared, Differing, Entity, Side
-    from contexture.operations.actions.topic_plan import Planned
+    from contexture.operations.actions.topic_comparison import Compared, Differing, Entity, TopicContents
+    from contexture.operations.actions.topic_plan import PlannedTopics
     from contexture.operations.actions.topic_reading import Newest
 
 _SHOWN = 20
@@ -77,7 +77,7 @@ def _print_some(console: Console, title: str, items: Sequence[str]) -> None:
         console.print(Text(f"  and {len(items) - _SHOWN} more; --json has all", style="dim"))
 
 
-def _counts(side: Side) -> dict[str, int]:
+def _counts(side: TopicContents) -> dict[str, int]:
     return {
         "entities": len(side.entities),
         "lines": side.lines,
@@ -104,7 +104,7 @@ def _part(title: str, names: Iterable[str]) -> str:
     return f"{title} {', '.join(names)}"
 
 
-def print_plans_json(planned: Sequence[Planned]) -> None:
+def print_plans_json(planned: Sequence[PlannedTopics]) -> None:
     """One JSON document with everything."""
     document = [
         {
@@ -118,7 +118,7 @@ def print_plans_json(planned: Sequence[Planned]) -> None:
     typer.echo(json.dumps({"connections": document}, ensure_ascii=False, indent=2))
 
 
-def print_plans_text(planned: Sequence[Planned]) -> None:
+def print_plans_text(planned: Sequence[PlannedTopics]) -> None:
     """Each connection with its counts, and a line for each difference."""
     for each in planned:
         plan = each.plan
@@ -182,7 +182,7 @@ def print_records_text(found: Newest) -> None:
     typer.echo(f"{found.connection}: {len(found.records)} records, the newest of {len(found.topics)} topics")
 
 
-def _time(record: ReplicaRecord) -> str | None:
+def _time(record: TopicRecord) -> str | None:
     if record.timestamp_ms is None:
         return None
     return datetime.fromtimestamp(record.timestamp_ms / 1000, UTC).isoformat(timespec="milliseconds")

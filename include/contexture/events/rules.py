@@ -82,7 +82,7 @@ class Violation:
     message: str
 
 
-class Findings:
+class RuleFindings:
     """The violations of one event, in the order they were found, without those of rules that are off."""
 
     __slots__ = ("_severities", "violations")

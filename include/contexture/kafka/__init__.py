@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from contexture.kafka.connection_check import ConnectionReport, test_connection
-    from contexture.kafka.consumer_group import GroupMember, ReplicaReader, TopicFilter
+    from contexture.kafka.consumer_group import CommittedReader, GroupMember, TopicFilter
     from contexture.kafka.errors import (
         BrokersAwayError,
         DamagedRecordsError,
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     )
     from contexture.kafka.interfaces import Delivered
     from contexture.kafka.partitioner import partition_for, shards_for
-    from contexture.kafka.reader import GroupOffsets, ReplicaRecord, read_committed
+    from contexture.kafka.reader import GroupOffsets, TopicRecord, read_committed
     from contexture.kafka.settings import ClientSettings
     from contexture.kafka.topics import TopicSpec, TopicsReport, ensure_topics
 
@@ -37,8 +37,8 @@ _MODULES = {
     "GroupOffsets": "reader",
     "KafkaConfigurationError": "errors",
     "OffsetGoneError": "errors",
-    "ReplicaReader": "consumer_group",
-    "ReplicaRecord": "reader",
+    "CommittedReader": "consumer_group",
+    "TopicRecord": "reader",
     "SequenceTakenError": "errors",
     "TopicFilter": "consumer_group",
     "TopicSpec": "topics",
@@ -53,6 +53,7 @@ _MODULES = {
 __all__ = [
     "BrokersAwayError",
     "ClientSettings",
+    "CommittedReader",
     "ConnectionReport",
     "DamagedRecordsError",
     "Delivered",
@@ -61,10 +62,9 @@ __all__ = [
     "GroupOffsets",
     "KafkaConfigurationError",
     "OffsetGoneError",
-    "ReplicaReader",
-    "ReplicaRecord",
     "SequenceTakenError",
     "TopicFilter",
+    "TopicRecord",
     "TopicSpec",
     "TopicsReport",
     "ensure_topics",

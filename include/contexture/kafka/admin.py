@@ -12,10 +12,10 @@ from itertools import islice
 from typing import TYPE_CHECKING, TypeVar
 
 from contexture.errors import RetriableError
-from contexture.kafka.broker_wait import Patience
-from contexture.kafka.callbacks import ClientWatch
+from contexture.kafka.broker_wait import BrokerWait
+from contexture.kafka.callbacks import ClientCallbacks
 from contexture.kafka.clients import admin, client_error, error_in
-from contexture.kafka.error_codes import Meaning, meaning, translated
+from contexture.kafka.error_codes import ErrorClass, meaning, translated
 from contexture.kafka.interfaces import KafkaErrorLike
 from contexture.kafka.settings import ClientSettings
 
@@ -53,10 +53,10 @@ class AdminCalls:
         patience: how long brokers are waited for.
     """
 
-    def __init__(self, settings: ClientSettings, patience: Patience) -> None:
+    def __init__(self, settings: ClientSettings, patience: BrokerWait) -> None:
         self._settings = settings
         self._patience = patience
-        self._watch = ClientWatch()
+        self._watch = ClientCallbacks()
 
     @cached_property
     def _client(self) -> AdminClient:
@@ -97,7 +97,7 @@ class AdminCalls:
     def _wait_or_raise(self, error: KafkaErrorLike, doing: str, topic: str | None = None) -> None:
         self._client.poll(0)
         self._watch.raise_refusal(f"{doing} topics")
-        if meaning(error) not in {Meaning.SAME_CALL_AGAIN, Meaning.SEND_AGAIN, Meaning.BROKERS_AWAY}:
+        if meaning(error) not in {ErrorClass.SAME_CALL_AGAIN, ErrorClass.SEND_AGAIN, ErrorClass.BROKERS_AWAY}:
             raise translated(error, f"{doing} topics", topic=topic, needs=_NEEDED.get(doing, "DESCRIBE"))
         self._patience.waited(self._watch.last_words(error))
 

@@ -10,7 +10,7 @@ from contexture.kafka.errors import BrokersAwayError
 _REPORT_EVERY_SECONDS = 2.0
 
 
-class Patience:
+class BrokerWait:
     """Counts the time without any progress; `waited` raises when it was too long.
 
     Args:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Final, cast
 
 from contexture.errors import ContextureError
-from contexture.kafka.error_codes import REFUSALS, Meaning, meaning, translated
+from contexture.kafka.error_codes import REFUSALS, ErrorClass, meaning, translated
 from contexture.kafka.interfaces import KafkaErrorLike, MessageLike
 
 # What befalls a record or a call because something else went wrong before.
@@ -42,7 +42,7 @@ Look = Callable[[str], ContextureError | None]
 """Finds out whether brokers speak another protocol than the client; takes what was tried, gives None if they don't."""
 
 
-class ClientWatch:
+class ClientCallbacks:
     """Keeps the reports of one client that explain a later failure, without secrets that the client quotes.
 
     A wrong password or an unknown authority makes calls only time out, and a refused record makes a commit only say
@@ -94,7 +94,7 @@ class ClientWatch:
             self._denied = denied[1]
         if failed is not None:
             error = _error_of(failed["name"], self.clean(failed["text"]))
-            self._failed = error if error is not None and meaning(error) is Meaning.CONFIGURATION else None
+            self._failed = error if error is not None and meaning(error) is ErrorClass.CONFIGURATION else None
 
     def begin_end(self) -> None:
         """A transaction is to be ended now: what came of earlier ones is of no more interest."""

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from contexture.errors import ContextureError
-from contexture.kafka.callbacks import CERTIFICATE_ALERT, ClientWatch
+from contexture.kafka.callbacks import CERTIFICATE_ALERT, ClientCallbacks
 from contexture.kafka.error_codes import misconfigured
 from contexture.kafka.errors import KafkaConfigurationError
 from contexture.kafka.interfaces import KafkaErrorLike, ListsTopics, TransactionalProducer
@@ -108,7 +108,7 @@ def error_in(failure: BaseException) -> KafkaErrorLike:
 
 
 def transactional_producer(
-    settings: ClientSettings, transactional_id: str, watch: ClientWatch
+    settings: ClientSettings, transactional_id: str, watch: ClientCallbacks
 ) -> TransactionalProducer:
     """A new producer that reports to `watch`; it is not connected yet.
 
@@ -123,7 +123,7 @@ def transactional_producer(
     # Success is reported only to whoever asks: it costs time for every record.
     reports = {"delivery.report.only.error": watch.delivered is None}
     options: dict[str, object] = {**settings.producer(transactional_id), **reports, **callbacks}
-    # How each request to end a transaction was answered is said in this part of the client's log alone (`ClientWatch`).
+    # Only this part of the client's log has the response to each request to end a transaction (`ClientCallbacks`).
     options["debug"] = ",".join(filter(None, ("eos", str(options.get("debug", "")))))
     try:
         return cast(TransactionalProducer, Producer(dict(options)))
@@ -133,7 +133,7 @@ def transactional_producer(
 
 def reader(
     settings: ClientSettings,
-    watch: ClientWatch,
+    watch: ClientCallbacks,
     *,
     isolation: str = "read_committed",
     own: Mapping[str, Option] = MappingProxyType({}),
@@ -159,7 +159,7 @@ def connect(client: ListsTopics, topic: str | None, seconds: float) -> None:
         client.list_topics(topic, timeout=seconds)
 
 
-def admin(settings: ClientSettings, watch: ClientWatch) -> AdminClient:
+def admin(settings: ClientSettings, watch: ClientCallbacks) -> AdminClient:
     """A new admin client that reports to `watch`."""
     from confluent_kafka.admin import AdminClient
 
@@ -174,7 +174,7 @@ def admin(settings: ClientSettings, watch: ClientWatch) -> AdminClient:
 class _Listening:
     """A client's logger that lets its watch hear what is told nowhere else."""
 
-    def __init__(self, watch: ClientWatch) -> None:
+    def __init__(self, watch: ClientCallbacks) -> None:
         self._watch = watch
 
     def log(self, level: int, message: str, *parts: object) -> None:
@@ -183,13 +183,13 @@ class _Listening:
         _LOG.log(level, message, *parts)
 
 
-def _prepare(watch: ClientWatch, settings: ClientSettings) -> None:
+def _prepare(watch: ClientCallbacks, settings: ClientSettings) -> None:
     """What every client needs before it is made."""
     leave_clients_to_their_process()
     _explain(watch, settings)
 
 
-def _explain(watch: ClientWatch, settings: ClientSettings) -> None:
+def _explain(watch: ClientCallbacks, settings: ClientSettings) -> None:
     """Lets refused handshakes and silent brokers be looked into; all else the client says well enough."""
 
     def explain(error: KafkaErrorLike, doing: str) -> ContextureError | None:

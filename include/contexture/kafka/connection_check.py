@@ -12,18 +12,18 @@ from typing import Final
 
 from contexture.errors import ContextureError, RejectedError
 from contexture.kafka.admin import TopicAdmin
-from contexture.kafka.broker_wait import Patience
-from contexture.kafka.callbacks import ClientWatch
+from contexture.kafka.broker_wait import BrokerWait
+from contexture.kafka.callbacks import ClientCallbacks
 from contexture.kafka.clients import admin, client_error, error_in, reader
-from contexture.kafka.diagnosis import Reached, reach
-from contexture.kafka.error_codes import Meaning, meaning, translated
+from contexture.kafka.diagnosis import AddressProbe, reach
+from contexture.kafka.error_codes import ErrorClass, meaning, translated
 from contexture.kafka.errors import SendAgainError
-from contexture.kafka.producer import Session, open_session
+from contexture.kafka.producer import ProducerSession, open_session
 from contexture.kafka.settings import ClientSettings
 
 _POLL_SECONDS: Final = 0.5
 _END: Final = "_PARTITION_EOF"
-_HEALED_BY_WAITING: Final = frozenset({Meaning.SAME_CALL_AGAIN, Meaning.SEND_AGAIN, Meaning.BROKERS_AWAY})
+_HEALED_BY_WAITING: Final = frozenset({ErrorClass.SAME_CALL_AGAIN, ErrorClass.SEND_AGAIN, ErrorClass.BROKERS_AWAY})
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ def read_back(settings: ClientSettings, topic: str, start: int, key: bytes, seco
     """
     from confluent_kafka import TIMESTAMP_LOG_APPEND_TIME, TopicPartition
 
-    watch, patience = ClientWatch(), Patience(seconds)
+    watch, patience = ClientCallbacks(), BrokerWait(seconds)
     consumer = reader(settings, watch)
     try:
         consumer.assign([TopicPartition(topic, 0, start)])
@@ -82,7 +82,7 @@ _OVERHEAD_BYTES: Final = 36
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
+class SentTestRecord:
     """A record that came back, and this machine's time (Unix, seconds) before and after it was sent."""
 
     before: float
@@ -126,14 +126,14 @@ class TrialRecords:
         finally:
             session.close()
 
-    def send(self, topic: str, value: bytes) -> Sent:
+    def send(self, topic: str, value: bytes) -> SentTestRecord:
         """One record, committed and read back.
 
         Raises:
-            ContextureError, SendAgainError: as of `Session`; nothing of it is visible then.
+            ContextureError, SendAgainError: as of `ProducerSession`; nothing of it is visible then.
         """
         key, seconds = self._transactional_id.encode(), self._timeout_seconds + len(value) / _BYTES_A_SECOND
-        patience = Patience(self._timeout_seconds)
+        patience = BrokerWait(self._timeout_seconds)
         start = TopicAdmin(self._settings, patience).ends([(topic, 0)], committed=False)[topic, 0]
         session = self._session(topic, seconds)
         try:
@@ -145,10 +145,10 @@ class TrialRecords:
             after = time.time()
         finally:
             session.close()
-        return Sent(before, read_back(self._settings, topic, start, key, seconds), after)
+        return SentTestRecord(before, read_back(self._settings, topic, start, key, seconds), after)
 
-    def _session(self, topic: str, seconds: float) -> Session:
-        return open_session(self._settings, self._transactional_id, Patience(seconds), ledger_topic=topic)
+    def _session(self, topic: str, seconds: float) -> ProducerSession:
+        return open_session(self._settings, self._transactional_id, BrokerWait(seconds), ledger_topic=topic)
 
 
 def _with_room(settings: ClientSettings, largest_bytes: int) -> ClientSettings:
@@ -165,7 +165,7 @@ _CLOCK_SECONDS: Final = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class CheckResult:
     """How a step went: passed (None: it could not be tried), what was found, and what to do."""
 
     passed: bool | None
@@ -173,7 +173,7 @@ class Verdict:
     remedy: str = ""
 
 
-class Trial:
+class ConnectionCheck:
     """One test of a connection, in order: `log_in` first.
 
     Args:
@@ -191,9 +191,9 @@ class Trial:
         self._transactional_id = transactional_id
         self._given_topic = self._topic = topic
         self._records = TrialRecords(settings, transactional_id, timeout_seconds)
-        self._watch = ClientWatch()
+        self._watch = ClientCallbacks()
         self._admin = admin(settings, self._watch)
-        self._sent: Sent | None = None
+        self._sent: SentTestRecord | None = None
         self.cluster_id: str | None = None
         self.brokers: tuple[str, ...] = ()
 
@@ -202,9 +202,9 @@ class Trial:
         """Whether a topic was made that has to be removed."""
         return self._topic is not None and self._topic != self._given_topic
 
-    def log_in(self) -> Verdict:
+    def log_in(self) -> CheckResult:
         """Asks for the cluster's metadata, which only users get."""
-        patience = Patience(self._timeout_seconds)
+        patience = BrokerWait(self._timeout_seconds)
         while True:
             try:
                 metadata = self._admin.list_topics(timeout=_CALL_SECONDS)
@@ -216,16 +216,18 @@ class Trial:
                 break
         self.cluster_id = metadata.cluster_id
         self.brokers = tuple(sorted(f"{broker.host}:{broker.port}" for broker in metadata.brokers.values()))
-        return Verdict(True, f"{_as_whom(self._settings)}; {len(metadata.topics)} topics may be seen")
+        return CheckResult(True, f"{_as_whom(self._settings)}; {len(metadata.topics)} topics may be seen")
 
-    def reach_others(self) -> list[Reached]:
+    def reach_others(self) -> list[AddressProbe]:
         """Tries the brokers that name themselves otherwise than `bootstrap.servers` does."""
         named = {part.strip() for part in self._settings.bootstrap_servers.split(",")}
         found = reach([broker for broker in self.brokers if broker not in named], self._timeout_seconds)
         remedy = "let this machine reach the advertised.listeners of this broker, or correct them at the broker"
-        return [Reached(each.address, each.problem, remedy if each.problem else "", each.seconds) for each in found]
+        return [
+            AddressProbe(each.address, each.problem, remedy if each.problem else "", each.seconds) for each in found
+        ]
 
-    def create_topic(self) -> Verdict:
+    def create_topic(self) -> CheckResult:
         """Makes a topic; where one is given, only asks whether one could be made."""
         from confluent_kafka.admin import NewTopic
 
@@ -240,32 +242,36 @@ class Trial:
             answers[name].result()
         except client_error() as failure:
             told = translated(error_in(failure), "making a topic", needs="CREATE")
-            return Verdict(False, told.message, f"{told.next_step}; --topic NAME tries the rest on an existing topic")
+            return CheckResult(
+                False, told.message, f"{told.next_step}; --topic NAME tries the rest on an existing topic"
+            )
         if not only_asked:
             self._topic = name
             self._topics().await_usable({name: 1}, self._timeout_seconds)
-        return Verdict(True, "this user may make topics")
+        return CheckResult(True, "this user may make topics")
 
-    def transact(self) -> Verdict:
+    def transact(self) -> CheckResult:
         """Sends a record in a transaction, commits it, and reads it back as a read-committed reader does."""
         if self._topic is None:
             self._records.initialise()
-            return Verdict(None, "this user may use transactional ids; no topic to send to", "name one with --topic")
+            return CheckResult(
+                None, "this user may use transactional ids; no topic to send to", "name one with --topic"
+            )
         if self._given_topic is not None and self._given_topic not in self._topics().listed(self._given_topic):
-            return Verdict(False, f"topic {self._topic} is not there, or may not be seen", "name one that is there")
+            return CheckResult(False, f"topic {self._topic} is not there, or may not be seen", "name one that is there")
         self._sent = self._records.send(self._topic, b"contexture")
-        return Verdict(True, f"committed and read back in {self._topic}, transactional id {self._transactional_id}")
+        return CheckResult(True, f"committed and read back in {self._topic}, transactional id {self._transactional_id}")
 
-    def send_largest(self) -> Verdict:
+    def send_largest(self) -> CheckResult:
         """Sends a record of the largest size that the connection allows, of bytes that no codec makes smaller."""
         if self._sent is None or self._topic is None:
-            return Verdict(None, "not tried: no transaction was committed")
+            return CheckResult(None, "not tried: no transaction was committed")
         largest = self._records.largest_bytes
         limit = self._topics().configs([self._topic])[self._topic].get("max.message.bytes", "unknown")
         said = f"message.max.bytes of the connection is {largest}, max.message.bytes of the topic {limit}"
         request = self._topics().lowest_of_brokers("socket.request.max.bytes")
         if request is not None and request < largest:
-            return Verdict(
+            return CheckResult(
                 False,
                 f"{said}, and the brokers take no request above {request} (socket.request.max.bytes)",
                 "raise socket.request.max.bytes of the brokers, or lower message.max.bytes",
@@ -274,47 +280,47 @@ class Trial:
         try:
             arrived = self._records.send(self._topic, value).record.value
         except RejectedError:
-            return Verdict(
+            return CheckResult(
                 False,
                 f"the brokers refuse a record of the largest size: {said}",
                 "raise max.message.bytes in topics.config of the publications (or message.max.bytes of the brokers), "
                 "or lower message.max.bytes",
             )
         if arrived != value:
-            return Verdict(False, "the record came back with other bytes", "look at what stands before the brokers")
-        return Verdict(True, f"a record of that size passes: {said}")
+            return CheckResult(False, "the record came back with other bytes", "look at what stands before the brokers")
+        return CheckResult(True, f"a record of that size passes: {said}")
 
-    def compare_clocks(self) -> Verdict:
+    def compare_clocks(self) -> CheckResult:
         """Compares the time that the broker wrote into the record with the time it was sent."""
         return clock_verdict(self._sent)
 
-    def remove_topic(self) -> Verdict:
+    def remove_topic(self) -> CheckResult:
         """Removes the topic that was made."""
         assert self._topic is not None  # asked only then
         answers = self._admin.delete_topics([self._topic], request_timeout=self._timeout_seconds)
         try:
             answers[self._topic].result()
         except client_error() as failure:
-            return Verdict(None, f"topic {self._topic} stays ({error_in(failure).name()})", "remove it by hand")
-        return Verdict(True, f"topic {self._topic} is removed")
+            return CheckResult(None, f"topic {self._topic} stays ({error_in(failure).name()})", "remove it by hand")
+        return CheckResult(True, f"topic {self._topic} is removed")
 
     def _topics(self) -> TopicAdmin:
-        return TopicAdmin(self._settings, Patience(self._timeout_seconds))
+        return TopicAdmin(self._settings, BrokerWait(self._timeout_seconds))
 
 
-def clock_verdict(sent: Sent | None) -> Verdict:
+def clock_verdict(sent: SentTestRecord | None) -> CheckResult:
     """What a record that came back says of the broker's clock; None: there is no record."""
     if sent is None:
-        return Verdict(None, "not tried: no transaction was committed")
+        return CheckResult(None, "not tried: no transaction was committed")
     if not sent.record.is_brokers_time:
-        return Verdict(None, "not tried: the topic keeps the times of senders", "try without --topic")
+        return CheckResult(None, "not tried: the topic keeps the times of senders", "try without --topic")
     at = sent.record.timestamp_ms / 1000
     apart = max(sent.before - at, at - sent.after, 0.0)
     if apart <= _CLOCK_SECONDS:
         known = max(apart, sent.after - sent.before)
-        return Verdict(True, f"the broker's clock is within {known:.1f} s of this machine's")
+        return CheckResult(True, f"the broker's clock is within {known:.1f} s of this machine's")
     way = "behind" if at < sent.before else "ahead of"
-    return Verdict(
+    return CheckResult(
         False,
         f"the broker's clock is {apart:.0f} s {way} this machine's",
         "let both follow a time server (NTP): certificates, tokens and retention go by the clock",
@@ -403,7 +409,9 @@ def test_connection(
     Raises:
         KafkaConfigurationError: the client refuses the settings.
     """
-    trial = Trial(settings, timeout_seconds, f"{transactional_id_prefix}.connection-test.{uuid.uuid4().hex}", topic)
+    trial = ConnectionCheck(
+        settings, timeout_seconds, f"{transactional_id_prefix}.connection-test.{uuid.uuid4().hex}", topic
+    )
     checks = []
     for check in _tried(trial, settings.bootstrap_servers, timeout_seconds):
         told(check)
@@ -414,7 +422,7 @@ def test_connection(
 test_connection.__test__ = False  # type: ignore[attr-defined]
 
 
-def _tried(trial: Trial, bootstrap_servers: str, timeout_seconds: float) -> Iterator[Check]:
+def _tried(trial: ConnectionCheck, bootstrap_servers: str, timeout_seconds: float) -> Iterator[Check]:
     servers = [_of_address("server", found) for found in reach(bootstrap_servers, timeout_seconds)]
     yield from servers
     reached = any(check.passed for check in servers)
@@ -422,7 +430,7 @@ def _tried(trial: Trial, bootstrap_servers: str, timeout_seconds: float) -> Iter
     yield login
     if login.passed:
         yield from (_of_address("broker", found) for found in trial.reach_others())
-    steps: dict[str, Callable[[], Verdict]] = {
+    steps: dict[str, Callable[[], CheckResult]] = {
         "create topics": trial.create_topic,
         "transactions": trial.transact,
         "message size": trial.send_largest,
@@ -434,14 +442,14 @@ def _tried(trial: Trial, bootstrap_servers: str, timeout_seconds: float) -> Iter
         yield _checked("clean up", trial.remove_topic)
 
 
-def _checked(name: str, step: Callable[[], Verdict]) -> Check:
+def _checked(name: str, step: Callable[[], CheckResult]) -> Check:
     started = time.monotonic()
     try:
         verdict = step()
     except SendAgainError as failure:
-        verdict = Verdict(False, failure.error.message, failure.error.next_step)
+        verdict = CheckResult(False, failure.error.message, failure.error.next_step)
     except ContextureError as failure:
-        verdict = Verdict(False, failure.message, failure.next_step)
+        verdict = CheckResult(False, failure.message, failure.next_step)
     return Check(name, verdict.passed, verdict.detail, time.monotonic() - started, verdict.remedy)
 
 
@@ -449,7 +457,7 @@ def _untried(name: str, why: str) -> Check:
     return Check(name, None, f"not tried: {why}", 0.0)
 
 
-def _of_address(kind: str, found: Reached) -> Check:
+def _of_address(kind: str, found: AddressProbe) -> Check:
     return Check(
         f"{kind} {found.address}", found.problem == "", found.problem or "answers", found.seconds, found.remedy
     )

@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from contexture.errors import ConfigurationError, ContextureError
 from contexture.kafka.admin import TopicAdmin
-from contexture.kafka.broker_wait import Patience
-from contexture.kafka.callbacks import ClientWatch
+from contexture.kafka.broker_wait import BrokerWait
+from contexture.kafka.callbacks import ClientCallbacks
 from contexture.kafka.clients import asked, client_error, error_in, reader
 from contexture.kafka.error_codes import translated
 from contexture.kafka.reader import (
     PARTITIONS_AT_ONCE,
     GroupOffsets,
     Place,
-    ReplicaRecord,
     Start,
+    TopicRecord,
     places_of,
     raise_uncommitted,
     raise_unreadable,
@@ -122,9 +122,9 @@ _COMMITTED_SECONDS: Final = 30.0
 
 
 class GroupMember:
-    """One of those that read topics together; made by `ReplicaReader.member`.
+    """One of those that read topics together; made by `CommittedReader.member`.
 
-        with ReplicaReader(settings, ["cars"]).member("audit") as member:
+        with CommittedReader(settings, ["cars"]).member("audit") as member:
             for record in member.records():
                 store(record)
                 member.commit()
@@ -140,7 +140,7 @@ class GroupMember:
         group: str,
         instance: str | None,
         refresh_seconds: float,
-        patience: Patience,
+        patience: BrokerWait,
         *,
         open_consumer: OpenConsumer = reader,
     ) -> None:
@@ -149,7 +149,7 @@ class GroupMember:
         self._topics = topics
         self._refresh_seconds = refresh_seconds
         self._patience = patience
-        self._watch = ClientWatch()
+        self._watch = ClientCallbacks()
         self._options: dict[str, Option] = {
             "group.id": group,
             "partition.assignment.strategy": "cooperative-sticky",
@@ -178,7 +178,7 @@ class GroupMember:
         """The partitions that this member reads now."""
         return sorted((place.topic, place.partition) for place in self._live().assignment())
 
-    def records(self, *, idle_seconds: float | None = None) -> Iterator[ReplicaRecord]:
+    def records(self, *, idle_seconds: float | None = None) -> Iterator[TopicRecord]:
         """Committed records of the member's partitions, as they come.
 
         Args:
@@ -272,10 +272,10 @@ class GroupMember:
         raise_unreadable(error, message)
 
 
-class ReplicaReader:
+class CommittedReader:
     """Reads topics, named or chosen by a pattern.
 
-        reader = ReplicaReader(settings, TopicFilter(r"ngsi\\..*"))
+        reader = CommittedReader(settings, TopicFilter(r"ngsi\\..*"))
         for record in reader.records(since=datetime(2026, 11, 1, tzinfo=UTC)):
             ...
 
@@ -294,9 +294,9 @@ class ReplicaReader:
 
     def topics(self) -> list[str]:
         """The topics that are read, by name."""
-        return self._names(self._admin(Patience(self._timeout_seconds)))
+        return self._names(self._admin(BrokerWait(self._timeout_seconds)))
 
-    def records(self, since: Start = None) -> Iterator[ReplicaRecord]:
+    def records(self, since: Start = None) -> Iterator[TopicRecord]:
         """The records from a start to the topics' ends at the time of the call.
 
         Records of one partition come in their order; partitions are mixed. Nothing is left behind in the cluster.
@@ -310,7 +310,7 @@ class ReplicaReader:
             KafkaConfigurationError: a topic is not there, or may not be read.
             BrokersAwayError: brokers were silent for too long, or an open transaction hides the rest.
         """
-        patience = Patience(self._timeout_seconds)
+        patience = BrokerWait(self._timeout_seconds)
         admin = self._admin(patience)
         places = places_of(admin, self._names(admin))
         for at in range(0, len(places), PARTITIONS_AT_ONCE):
@@ -327,10 +327,10 @@ class ReplicaReader:
             refresh_seconds: how often a filter is applied anew, so that new topics are read too.
         """
         return GroupMember(
-            self._settings, self._topics, group, instance, refresh_seconds, Patience(self._timeout_seconds)
+            self._settings, self._topics, group, instance, refresh_seconds, BrokerWait(self._timeout_seconds)
         )
 
-    def _admin(self, patience: Patience) -> TopicAdmin:
+    def _admin(self, patience: BrokerWait) -> TopicAdmin:
         return TopicAdmin(self._settings, patience)
 
     def _names(self, admin: TopicAdmin) -> list[str]:
@@ -341,7 +341,7 @@ class ReplicaReader:
     def _starts(self, admin: TopicAdmin, places: list[Place], since: Start) -> dict[Place, int]:
         group = {"group.id": since.group} if isinstance(since, GroupOffsets) else {}
         try:
-            with closing(reader(self._settings, ClientWatch(), own=group)) as consumer:
+            with closing(reader(self._settings, ClientCallbacks(), own=group)) as consumer:
                 return starts_of(admin, consumer, places, since)
         except client_error() as failure:
             raise translated(error_in(failure), "finding where a group stands") from failure

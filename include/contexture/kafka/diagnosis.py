@@ -38,7 +38,7 @@ _PROTOCOL_MARK: Final = "://"
 
 
 @dataclass(frozen=True, slots=True)
-class Reached:
+class AddressProbe:
     """One address: why nobody answers (empty when somebody does), what to do, and how long it took."""
 
     address: str
@@ -47,7 +47,7 @@ class Reached:
     seconds: float
 
 
-def reach(addresses: str | Sequence[str], timeout_seconds: float) -> list[Reached]:
+def reach(addresses: str | Sequence[str], timeout_seconds: float) -> list[AddressProbe]:
     """Tries every address, several at once.
 
     Args:
@@ -60,7 +60,7 @@ def reach(addresses: str | Sequence[str], timeout_seconds: float) -> list[Reache
         return list(threads.map(lambda address: _reach(address, timeout_seconds), wanted))
 
 
-def _reach(address: str, timeout_seconds: float) -> Reached:
+def _reach(address: str, timeout_seconds: float) -> AddressProbe:
     started = time.monotonic()
     problem, remedy = "", ""
     host, port = parts(address)
@@ -78,7 +78,7 @@ def _reach(address: str, timeout_seconds: float) -> Reached:
     except (OSError, OverflowError) as error:
         problem = f"can't be reached ({type(error).__name__})"
         remedy = "correct the address in bootstrap.servers, or the network of this machine"
-    return Reached(address, problem, remedy, time.monotonic() - started)
+    return AddressProbe(address, problem, remedy, time.monotonic() - started)
 
 
 def parts(address: str) -> tuple[str, int]:
@@ -252,7 +252,7 @@ _MECHANISM = re.compile(rb"[A-Z0-9_-]{1,20}")
 
 
 @dataclass(frozen=True, slots=True)
-class Spoken:
+class DetectedProtocol:
     """What a listener speaks.
 
     Attributes:
@@ -295,13 +295,13 @@ def other_protocol(settings: ClientSettings, doing: str) -> KafkaConfigurationEr
     return None
 
 
-def listener(host: str, port: int) -> Spoken | None:
+def listener(host: str, port: int) -> DetectedProtocol | None:
     """What is spoken at an address; None where nobody answers as a broker of Kafka would."""
     plain = _asked(host, port, tls=False)
     return plain if plain is not None else _asked(host, port, tls=True)
 
 
-def _mismatch(address: str, ours: str, spoken: Spoken, doing: str) -> KafkaConfigurationError:
+def _mismatch(address: str, ours: str, spoken: DetectedProtocol, doing: str) -> KafkaConfigurationError:
     mechanisms = f", and sasl.mechanism to one of {', '.join(spoken.mechanisms)}" if spoken.mechanisms else ""
     return KafkaConfigurationError(
         f"{doing} failed: the broker at {address} speaks {spoken.protocol}, and security.protocol of the connection is "
@@ -312,16 +312,16 @@ def _mismatch(address: str, ours: str, spoken: Spoken, doing: str) -> KafkaConfi
     )
 
 
-def _asked(host: str, port: int, *, tls: bool) -> Spoken | None:
+def _asked(host: str, port: int, *, tls: bool) -> DetectedProtocol | None:
     try:
         with socket.create_connection((host, port), timeout=_CONNECT_SECONDS) as plain:
             plain.settimeout(_ANSWER_SECONDS)
             if not tls:
                 mechanisms = _mechanisms(plain)
-                return None if mechanisms is None else Spoken(False, mechanisms)
+                return None if mechanisms is None else DetectedProtocol(False, mechanisms)
             with _unverified().wrap_socket(plain, server_hostname=host) as secured:
                 # Who wants to see our certificate says no more.
-                return Spoken(True, _mechanisms(secured))
+                return DetectedProtocol(True, _mechanisms(secured))
     except OSError:
         return None
 

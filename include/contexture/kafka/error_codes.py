@@ -16,7 +16,7 @@ from contexture.kafka.errors import FencedError, KafkaConfigurationError
 from contexture.kafka.interfaces import KafkaErrorLike
 
 
-class Meaning(Enum):
+class ErrorClass(Enum):
     """What to do about an error."""
 
     SAME_CALL_AGAIN = "retriable"
@@ -85,14 +85,14 @@ HINTS: Final[Mapping[str, str]] = {
 }
 """What a person must change, for each error that only a person can end."""
 
-_NAMES: Final[Mapping[Meaning, str]] = {
-    Meaning.FENCED: "_FENCED PRODUCER_FENCED INVALID_PRODUCER_EPOCH",
-    Meaning.REJECTED: """
+_NAMES: Final[Mapping[ErrorClass, str]] = {
+    ErrorClass.FENCED: "_FENCED PRODUCER_FENCED INVALID_PRODUCER_EPOCH",
+    ErrorClass.REJECTED: """
         MSG_SIZE_TOO_LARGE RECORD_LIST_TOO_LARGE INVALID_MSG_SIZE INVALID_RECORD INVALID_TIMESTAMP""",
-    Meaning.BROKERS_AWAY: """
+    ErrorClass.BROKERS_AWAY: """
         _MSG_TIMED_OUT _TIMED_OUT_QUEUE _TRANSPORT _ALL_BROKERS_DOWN _RESOLVE _UNKNOWN_BROKER NETWORK_EXCEPTION
         BROKER_NOT_AVAILABLE""",
-    Meaning.SAME_CALL_AGAIN: """
+    ErrorClass.SAME_CALL_AGAIN: """
         _TIMED_OUT _RETRY _WAIT_COORD _WAIT_CACHE _IN_PROGRESS _INTR _ISR_INSUFF _NODE_UPDATE REQUEST_TIMED_OUT
         LEADER_NOT_AVAILABLE NOT_LEADER_FOR_PARTITION REPLICA_NOT_AVAILABLE PREFERRED_LEADER_NOT_AVAILABLE
         ELIGIBLE_LEADERS_NOT_AVAILABLE FENCED_LEADER_EPOCH UNKNOWN_LEADER_EPOCH OFFSET_NOT_AVAILABLE
@@ -100,8 +100,8 @@ _NAMES: Final[Mapping[Meaning, str]] = {
         NOT_COORDINATOR CONCURRENT_TRANSACTIONS NOT_CONTROLLER UNKNOWN_CONTROLLER_ID STALE_CTRL_EPOCH
         STALE_BROKER_EPOCH KAFKA_STORAGE_ERROR LISTENER_NOT_FOUND THROTTLING_QUOTA_EXCEEDED REASSIGNMENT_IN_PROGRESS
         UNSTABLE_OFFSET_COMMIT REBOOTSTRAP_REQUIRED _QUEUE_FULL""",
-    Meaning.FATAL: "_FATAL _CRIT_SYS_RESOURCE _DESTROY _DESTROY_BROKER _GAPLESS_GUARANTEE",
-    Meaning.SEND_AGAIN: """
+    ErrorClass.FATAL: "_FATAL _CRIT_SYS_RESOURCE _DESTROY _DESTROY_BROKER _GAPLESS_GUARANTEE",
+    ErrorClass.SEND_AGAIN: """
         _INCONSISTENT _STATE _CONFLICT _PREV_IN_PROGRESS _PURGE_QUEUE _PURGE_INFLIGHT _INVALID_DIFFERENT_RECORD
         _BAD_MSG _BAD_COMPRESSION _PARTIAL _UNDERFLOW _OUTDATED _APPLICATION _NOOP _NOENT _READ_ONLY _INVALID_TYPE
         _FAIL UNKNOWN NO_ERROR INVALID_MSG OUT_OF_ORDER_SEQUENCE_NUMBER DUPLICATE_SEQUENCE_NUMBER UNKNOWN_PRODUCER_ID
@@ -131,28 +131,28 @@ OF_OTHERS: Final = frozenset(_OF_OTHERS.split())
 Whatever brings one of them to a sender: the transaction did not happen, so it is done again.
 """
 
-MEANINGS: Final[Mapping[str, Meaning]] = {
-    **dict.fromkeys(HINTS, Meaning.CONFIGURATION),
+MEANINGS: Final[Mapping[str, ErrorClass]] = {
+    **dict.fromkeys(HINTS, ErrorClass.CONFIGURATION),
     **{name: meaning for meaning, names in _NAMES.items() for name in names.split()},
-    **dict.fromkeys(OF_OTHERS, Meaning.SEND_AGAIN),
+    **dict.fromkeys(OF_OTHERS, ErrorClass.SEND_AGAIN),
 }
 """Every code that the client knows."""
 
 # Nothing that the client says of one call changes what these mean.
-_BY_NAME_ALONE: Final = frozenset({Meaning.FENCED, Meaning.REJECTED, Meaning.CONFIGURATION})
+_BY_NAME_ALONE: Final = frozenset({ErrorClass.FENCED, ErrorClass.REJECTED, ErrorClass.CONFIGURATION})
 REFUSALS: Final = frozenset({"_AUTHENTICATION", "_SSL", "SASL_AUTHENTICATION_FAILED", "UNSUPPORTED_SASL_MECHANISM"})
 
 
-def meaning(error: KafkaErrorLike) -> Meaning:
+def meaning(error: KafkaErrorLike) -> ErrorClass:
     """What a sender does about this error."""
-    found = MEANINGS.get(error.name(), Meaning.SEND_AGAIN)
+    found = MEANINGS.get(error.name(), ErrorClass.SEND_AGAIN)
     if found in _BY_NAME_ALONE:
         return found
     if error.fatal():
-        return Meaning.FATAL
-    if error.txn_requires_abort() and found is not Meaning.BROKERS_AWAY:
-        return Meaning.SEND_AGAIN
-    return Meaning.SAME_CALL_AGAIN if error.retriable() else found
+        return ErrorClass.FATAL
+    if error.txn_requires_abort() and found is not ErrorClass.BROKERS_AWAY:
+        return ErrorClass.SEND_AGAIN
+    return ErrorClass.SAME_CALL_AGAIN if error.retriable() else found
 
 
 def translated(
@@ -176,9 +176,9 @@ def translated(
     message = f"{doing}{where} failed: {error.name()}: {error.str()}"
     name = error.name()
     match meaning(error):
-        case Meaning.FENCED:
+        case ErrorClass.FENCED:
             return fenced(message)
-        case Meaning.REJECTED:
+        case ErrorClass.REJECTED:
             return RejectedError(
                 message,
                 next_step=_rejected_hint(name, by_broker),
@@ -186,10 +186,10 @@ def translated(
                 status=3 if by_broker else 2,
                 error=name,
             )
-        case Meaning.CONFIGURATION:
+        case ErrorClass.CONFIGURATION:
             hint = _permission(needs) if name == "TOPIC_AUTHORIZATION_FAILED" else HINTS[name]
             return KafkaConfigurationError(message, next_step=hint, topic=topic or "", status=3)
-        case Meaning.FATAL:
+        case ErrorClass.FATAL:
             return RetriableError(message, next_step="clear the task: a new client goes on where the ledger stands")
         case _:
             return RetriableError(

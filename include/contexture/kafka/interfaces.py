@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from contexture.kafka.callbacks import ClientWatch
+    from contexture.kafka.callbacks import ClientCallbacks
     from contexture.kafka.settings import ClientSettings
 
 Headers = Sequence[tuple[str, bytes | None]]
@@ -60,7 +60,7 @@ class TransactionalProducer(ListsTopics, Protocol):
     def __len__(self) -> int: ...
 
 
-OpenProducer = Callable[["ClientSettings", str, "ClientWatch"], TransactionalProducer]
+OpenProducer = Callable[["ClientSettings", str, "ClientCallbacks"], TransactionalProducer]
 
 Delivered = Callable[[KafkaErrorLike | None, MessageLike], None]
 """Is told of each record that a broker has taken (error None) or not; within a transaction no reader sees it yet. Must

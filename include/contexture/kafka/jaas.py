@@ -46,14 +46,14 @@ _CLIENT: Final[Mapping[str, str]] = MappingProxyType(
 
 
 @dataclass(frozen=True, slots=True)
-class Login:
+class JaasLogin:
     """One login module with its options, which hold secrets."""
 
     module: str
     options: Mapping[str, str] = field(repr=False)
 
 
-def login_of(text: str) -> Login:
+def login_of(text: str) -> JaasLogin:
     """The one login module of a text, `Module required name="value" …;`, on one line or several.
 
     Raises:
@@ -70,7 +70,7 @@ def login_of(text: str) -> Login:
         raise ValueError("give one login module, ended by a semicolon")
     if len(rest) % 3 or any(sign != "=" for sign in rest[1::3]):
         raise ValueError('write each of its options as name="value"')
-    return Login(module[0].rpartition(".")[2], MappingProxyType(dict(zip(rest[::3], rest[2::3], strict=True))))
+    return JaasLogin(module[0].rpartition(".")[2], MappingProxyType(dict(zip(rest[::3], rest[2::3], strict=True))))
 
 
 def login_options(text: str, mechanism: str) -> dict[str, str]:
@@ -117,7 +117,7 @@ def _words(text: str) -> list[str]:
     return words
 
 
-def _client(login: Login) -> dict[str, str]:
+def _client(login: JaasLogin) -> dict[str, str]:
     extensions = {name: value for name, value in login.options.items() if name.startswith(_EXTENSION)}
     found = _renamed(login, _CLIENT, without=frozenset(extensions))
     if extensions:
@@ -126,7 +126,7 @@ def _client(login: Login) -> dict[str, str]:
     return found
 
 
-def _renamed(login: Login, names: Mapping[str, str], without: frozenset[str] = frozenset()) -> dict[str, str]:
+def _renamed(login: JaasLogin, names: Mapping[str, str], without: frozenset[str] = frozenset()) -> dict[str, str]:
     unknown = sorted(set(login.options) - set(names) - without)
     if unknown:
         raise ValueError(f"its options {', '.join(unknown)} have no equivalent: take them out")

@@ -86,7 +86,7 @@ _DER: Final = b"\x30"
 
 
 @dataclass(frozen=True, slots=True)
-class Store:
+class KeyStore:
     """One store: which option names it (`ssl.truststore` or `ssl.keystore`), where it is, and its passwords."""
 
     setting: str
@@ -131,15 +131,15 @@ def replaced(options: Mapping[str, object]) -> frozenset[str]:
     return STORE_NAMES | ({_KEY_PASSWORD} if f"{KEYS}.location" in options else frozenset())
 
 
-def _store(options: Mapping[str, object], setting: str) -> Store | None:
+def _store(options: Mapping[str, object], setting: str) -> KeyStore | None:
     location = options.get(f"{setting}.location")
     if location is None:
         return None
     password, key_password = str(options.get(f"{setting}.password", "")), str(options.get(_KEY_PASSWORD, ""))
-    return Store(setting, Path(str(location)), password, key_password)
+    return KeyStore(setting, Path(str(location)), password, key_password)
 
 
-def _stamp(store: Store) -> tuple[int, int, int]:
+def _stamp(store: KeyStore) -> tuple[int, int, int]:
     """Tells a renewed file from the one read before."""
     try:
         status = store.path.stat()
@@ -149,7 +149,7 @@ def _stamp(store: Store) -> tuple[int, int, int]:
 
 
 @lru_cache(maxsize=8)
-def _trusted(store: Store, _: tuple[int, int, int]) -> dict[str, str]:
+def _trusted(store: KeyStore, _: tuple[int, int, int]) -> dict[str, str]:
     content = _content(store)
     if _PEM in content:
         return {"ssl.ca.location": str(store.path)}
@@ -166,7 +166,7 @@ def _trusted(store: Store, _: tuple[int, int, int]) -> dict[str, str]:
 
 
 @lru_cache(maxsize=8)
-def _identity(store: Store, _: tuple[int, int, int]) -> dict[str, str]:
+def _identity(store: KeyStore, _: tuple[int, int, int]) -> dict[str, str]:
     content = _content(store)
     if _PEM in content:
         path = {"ssl.certificate.location": str(store.path), "ssl.key.location": str(store.path)}
@@ -178,7 +178,7 @@ def _identity(store: Store, _: tuple[int, int, int]) -> dict[str, str]:
     return _as_options(_key_by_keytool(store))
 
 
-def _content(store: Store) -> bytes:
+def _content(store: KeyStore) -> bytes:
     try:
         content = store.path.read_bytes()
     except OSError as error:
@@ -191,7 +191,7 @@ def _content(store: Store) -> bytes:
     return content
 
 
-def _unreadable(store: Store, error: OSError) -> KafkaConfigurationError:
+def _unreadable(store: KeyStore, error: OSError) -> KafkaConfigurationError:
     return KafkaConfigurationError(
         f"{store.setting}.location names {store.path}, which can't be read ({type(error).__name__})",
         next_step=f"correct {store.setting}.location of the Kafka connection; the file must lie on every machine that "
@@ -213,7 +213,7 @@ def _pkcs12(content: bytes, password: str) -> PKCS12KeyAndCertificates | None:
         return None
 
 
-def _by_keytool(store: Store) -> str:
+def _by_keytool(store: KeyStore) -> str:
     with Keytool() as keytool:
         try:
             return keytool.certificates(store.path, store.password)
@@ -221,7 +221,7 @@ def _by_keytool(store: Store) -> str:
             raise _closed(store, f"{store.setting}.password", failure) from failure
 
 
-def _key_by_keytool(store: Store) -> PKCS12KeyAndCertificates:
+def _key_by_keytool(store: KeyStore) -> PKCS12KeyAndCertificates:
     new_password = secrets.token_urlsafe(24)
     with Keytool() as keytool:
         try:
@@ -243,7 +243,7 @@ def _key_by_keytool(store: Store) -> PKCS12KeyAndCertificates:
     return found
 
 
-def _closed(store: Store, password: str, failure: KeytoolError) -> KafkaConfigurationError:
+def _closed(store: KeyStore, password: str, failure: KeytoolError) -> KafkaConfigurationError:
     return KafkaConfigurationError(
         f"{store.setting}.location names {store.path.name}, which does not open: {failure}",
         next_step=f"correct {password} of the Kafka connection",

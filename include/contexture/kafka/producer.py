@@ -12,10 +12,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from contexture.errors import DefectError, RejectedError, RetriableError
-from contexture.kafka.broker_wait import Patience
-from contexture.kafka.callbacks import ClientWatch
+from contexture.kafka.broker_wait import BrokerWait
+from contexture.kafka.callbacks import ClientCallbacks
 from contexture.kafka.clients import asked, call_errors, connect, error_in, transactional_producer
-from contexture.kafka.error_codes import Meaning, fenced, meaning, translated
+from contexture.kafka.error_codes import ErrorClass, fenced, meaning, translated
 from contexture.kafka.errors import SendAgainError
 from contexture.kafka.interfaces import Headers, KafkaErrorLike, MessageLike, TransactionalProducer
 from contexture.kafka.produce import Row, produce_rows
@@ -47,8 +47,8 @@ class ProducerCalls:
     def __init__(
         self,
         producer: TransactionalProducer,
-        watch: ClientWatch,
-        patience: Patience,
+        watch: ClientCallbacks,
+        patience: BrokerWait,
         *,
         transaction_timeout_seconds: float,
         clock: Callable[[], float],
@@ -173,24 +173,24 @@ class ProducerCalls:
             self._learn_fatal()
         cause, topic = self._watch.cause(error)
         means = meaning(cause)
-        if cause is error and means is Meaning.CONFIGURATION:
+        if cause is error and means is ErrorClass.CONFIGURATION:
             topic = topic or self._refused_topic
-        if means is Meaning.FENCED:
+        if means is ErrorClass.FENCED:
             # The client calls its own transaction time-out a fencing: it is one only within the time-out.
             return self._timed_out() if self._is_old() else fenced(f"{cause.name()}: {cause.str()}")
         # A refusal that comes as a delivery report is the brokers'; the client's own is raised by the call.
         told = translated(cause, doing, topic=topic, by_broker=self._watch.undelivered is not None)
-        if means in {Meaning.CONFIGURATION, Meaning.REJECTED, Meaning.FATAL}:
+        if means in {ErrorClass.CONFIGURATION, ErrorClass.REJECTED, ErrorClass.FATAL}:
             return told
         is_old = self._is_old()
-        return SendAgainError(told, counted=not (means is Meaning.BROKERS_AWAY or is_old), outlived=is_old)
+        return SendAgainError(told, counted=not (means is ErrorClass.BROKERS_AWAY or is_old), outlived=is_old)
 
     def _done(self, call: Callable[[], None], doing: str) -> bool:
         try:
             asked(call)
         except call_errors() as failure:
             error = error_in(failure)
-            if meaning(error) is not Meaning.SAME_CALL_AGAIN:
+            if meaning(error) is not ErrorClass.SAME_CALL_AGAIN:
                 raise self.explained(error, doing) from failure
             self._wait(error)
             return False
@@ -273,7 +273,7 @@ _REPORT_POLL_SECONDS: Final = 0.05
 _DELIVERY_SECONDS: Final = 5.0
 
 
-class Session:
+class ProducerSession:
     """A producer from its first to its last call.
 
     Args:
@@ -292,8 +292,8 @@ class Session:
     def __init__(
         self,
         producer: TransactionalProducer,
-        watch: ClientWatch,
-        patience: Patience,
+        watch: ClientCallbacks,
+        patience: BrokerWait,
         *,
         ledger_topic: str,
         transaction_timeout_seconds: float,
@@ -380,7 +380,7 @@ class Session:
 
         def reported(error: KafkaErrorLike | None, message: MessageLike) -> None:
             self._watch.on_delivery(error, message)
-            if error is not None and meaning(error) is Meaning.REJECTED:
+            if error is not None and meaning(error) is ErrorClass.REJECTED:
                 refused(_rejected(error, topic, by_broker=True))
 
         call: Row = (*row, *_DEFAULTS[len(row) :])
@@ -391,7 +391,7 @@ class Session:
             self._calls.once(lambda: self._calls.when_full(call), "sending a record")
         except call_errors() as failure:
             error = error_in(failure)
-            if meaning(error) is not Meaning.REJECTED:
+            if meaning(error) is not ErrorClass.REJECTED:
                 self._calls.refused(topic)
                 raise self._calls.explained(error, "sending a record") from failure
             refused(_rejected(error, topic, by_broker=False))
@@ -475,13 +475,13 @@ def _rejected(error: KafkaErrorLike, topic: str, *, by_broker: bool) -> Rejected
 def open_session(
     settings: ClientSettings,
     transactional_id: str,
-    patience: Patience,
+    patience: BrokerWait,
     *,
     ledger_topic: str,
     delivered: Delivered | None = None,
     open_producer: OpenProducer = transactional_producer,
     clock: Callable[[], float] = time.monotonic,
-) -> Session:
+) -> ProducerSession:
     """A session that is not connected yet; who opens it closes it.
 
     Args:
@@ -495,9 +495,9 @@ def open_session(
     Raises:
         KafkaConfigurationError: the client refuses the settings.
     """
-    watch = ClientWatch()
+    watch = ClientCallbacks()
     watch.delivered = delivered
-    return Session(
+    return ProducerSession(
         open_producer(settings, transactional_id, watch),
         watch,
         patience,

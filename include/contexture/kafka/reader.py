@@ -10,10 +10,10 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
 from contexture.kafka.admin import TopicAdmin
-from contexture.kafka.broker_wait import Patience
-from contexture.kafka.callbacks import ClientWatch
+from contexture.kafka.broker_wait import BrokerWait
+from contexture.kafka.callbacks import ClientCallbacks
 from contexture.kafka.clients import connect, reader
-from contexture.kafka.error_codes import Meaning, meaning, translated
+from contexture.kafka.error_codes import ErrorClass, meaning, translated
 from contexture.kafka.errors import DamagedRecordsError, KafkaConfigurationError, OffsetGoneError
 from contexture.kafka.interfaces import KafkaErrorLike
 from contexture.kafka.settings import ClientSettings
@@ -110,7 +110,7 @@ def raise_unreadable(error: KafkaErrorLike, message: Message, doing: str = "read
         raise offset_gone(place, error.str())
     if error.name() in _DAMAGED:
         raise _damaged(error, place)
-    if meaning(error) in {Meaning.CONFIGURATION, Meaning.FATAL}:
+    if meaning(error) in {ErrorClass.CONFIGURATION, ErrorClass.FATAL}:
         raise translated(error, doing, topic=message.topic(), needs="READ and DESCRIBE")
 
 
@@ -135,7 +135,7 @@ PARTITIONS_AT_ONCE = 500
 
 
 @dataclass(frozen=True, slots=True)
-class ReplicaRecord:
+class TopicRecord:
     """A record as a consumer sees it; `value` None is a tombstone, `timestamp_ms` is None when Kafka has none."""
 
     topic: str
@@ -149,7 +149,7 @@ class ReplicaRecord:
 
 def read_committed(
     settings: ClientSettings, topics: Iterable[str], *, timeout_seconds: float = 60.0
-) -> Iterator[ReplicaRecord]:
+) -> Iterator[TopicRecord]:
     """All records a read-committed consumer gets from the topics, from their beginnings to their ends of now.
 
     Records of one partition come in their order; partitions are mixed. Nothing is left behind in the cluster: no
@@ -164,7 +164,7 @@ def read_committed(
         KafkaConfigurationError: a topic is not there, or may not be read.
         BrokersAwayError: brokers were silent for too long, or an open transaction hides the rest.
     """
-    patience = Patience(timeout_seconds)
+    patience = BrokerWait(timeout_seconds)
     admin = TopicAdmin(settings, patience)
     places = places_of(admin, sorted(set(topics)))
     for at in range(0, len(places), PARTITIONS_AT_ONCE):
@@ -174,7 +174,7 @@ def read_committed(
 
 def read_up_to(
     settings: ClientSettings, ends: Mapping[Place, int], *, timeout_seconds: float = 60.0
-) -> Iterator[ReplicaRecord]:
+) -> Iterator[TopicRecord]:
     """The same up to given ends, of these partitions alone: what is committed later is not looked at.
 
     Args:
@@ -186,7 +186,7 @@ def read_up_to(
         KafkaConfigurationError: a topic may not be read.
         BrokersAwayError: brokers were silent for too long.
     """
-    patience, places = Patience(timeout_seconds), sorted(ends)
+    patience, places = BrokerWait(timeout_seconds), sorted(ends)
     for at in range(0, len(places), PARTITIONS_AT_ONCE):
         some = {place: ends[place] for place in places[at : at + PARTITIONS_AT_ONCE]}
         yield from read_places(settings, patience, _beginnings(some), some)
@@ -194,12 +194,12 @@ def read_up_to(
 
 def read_places(
     settings: ClientSettings,
-    patience: Patience,
+    patience: BrokerWait,
     starts: Mapping[Place, int],
     ends: Mapping[Place, int],
     *,
     isolation: str = "read_committed",
-) -> Iterator[ReplicaRecord]:
+) -> Iterator[TopicRecord]:
     """The records of partitions between two offsets each, the first included (below 0: the first that is there).
 
     Raises:
@@ -232,13 +232,13 @@ def places_of(admin: TopicAdmin, topics: list[str]) -> list[Place]:
 class _Reading:
     """Reads some partitions to their ends."""
 
-    def __init__(self, settings: ClientSettings, patience: Patience, isolation: str) -> None:
+    def __init__(self, settings: ClientSettings, patience: BrokerWait, isolation: str) -> None:
         self._settings = settings
         self._patience = patience
         self._isolation = isolation
-        self._watch = ClientWatch()
+        self._watch = ClientCallbacks()
 
-    def records(self, starts: Mapping[Place, int], ends: Mapping[Place, int]) -> Iterator[ReplicaRecord]:
+    def records(self, starts: Mapping[Place, int], ends: Mapping[Place, int]) -> Iterator[TopicRecord]:
         from confluent_kafka import TopicPartition
 
         left = {place: end for place, end in ends.items() if end > max(0, starts[place])}
@@ -251,7 +251,7 @@ class _Reading:
             while left:
                 yield from self._some(consumer, left)
 
-    def _some(self, consumer: Consumer, left: dict[Place, int]) -> Iterator[ReplicaRecord]:
+    def _some(self, consumer: Consumer, left: dict[Place, int]) -> Iterator[TopicRecord]:
         from confluent_kafka import KafkaError
 
         messages = consumer.consume(_BATCH, _BATCH_SECONDS)
@@ -283,9 +283,9 @@ class _Reading:
         self._patience.waited(cause)
 
 
-def record_of(message: Message) -> ReplicaRecord:
+def record_of(message: Message) -> TopicRecord:
     kind, timestamp = message.timestamp()
-    return ReplicaRecord(
+    return TopicRecord(
         topic=str(message.topic()),
         partition=int(message.partition() or 0),
         offset=int(message.offset() or 0),
@@ -303,7 +303,7 @@ _FURTHER_BACK = 16
 
 def newest_records(
     settings: ClientSettings, topics: Iterable[str], count: int, *, timeout_seconds: float = 60.0
-) -> list[ReplicaRecord]:
+) -> list[TopicRecord]:
     """The last records that a read-committed consumer gets of topics, by their time, the newest last.
 
     Only the ends of the topics are read, and nothing is left behind in the cluster. What an open transaction holds
@@ -319,10 +319,10 @@ def newest_records(
         KafkaConfigurationError: a topic is not there, or may not be read.
         BrokersAwayError: brokers were silent for too long.
     """
-    patience = Patience(timeout_seconds)
+    patience = BrokerWait(timeout_seconds)
     admin = TopicAdmin(settings, patience)
     places = places_of(admin, sorted(set(topics)))
-    newest: list[ReplicaRecord] = []
+    newest: list[TopicRecord] = []
     for at in range(0, len(places), PARTITIONS_AT_ONCE):
         some = places[at : at + PARTITIONS_AT_ONCE]
         reach = _Reach(admin.beginnings(some), admin.ends(some, committed=True))
@@ -337,12 +337,12 @@ class _Reach:
         self._first = first
         self._ends = ends
 
-    def tails(self, settings: ClientSettings, patience: Patience, count: int) -> Iterator[ReplicaRecord]:
+    def tails(self, settings: ClientSettings, patience: BrokerWait, count: int) -> Iterator[TopicRecord]:
         """The last records of each partition; read from further back where there were fewer."""
         left, back = list(self._ends), _OFFSETS_OF_A_RECORD * count
         while left:
             starts = {place: max(self._first[place], self._ends[place] - back) for place in left}
-            found: dict[Place, deque[ReplicaRecord]] = {place: deque(maxlen=count) for place in left}
+            found: dict[Place, deque[TopicRecord]] = {place: deque(maxlen=count) for place in left}
             for record in read_places(settings, patience, starts, {place: self._ends[place] for place in left}):
                 found[record.topic, record.partition].append(record)
             whole = {place for place in left if len(found[place]) == count or starts[place] == self._first[place]}
@@ -351,5 +351,5 @@ class _Reach:
             left, back = [place for place in left if place not in whole], back * _FURTHER_BACK
 
 
-def _order(record: ReplicaRecord) -> tuple[int, str, int, int]:
+def _order(record: TopicRecord) -> tuple[int, str, int, int]:
     return record.timestamp_ms or 0, record.topic, record.partition, record.offset

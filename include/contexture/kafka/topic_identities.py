@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from contexture.errors import RetriableError
 from contexture.kafka.admin import CALL_SECONDS, AdminCalls
-from contexture.kafka.broker_wait import Patience
+from contexture.kafka.broker_wait import BrokerWait
 from contexture.kafka.clients import client_error, error_in
 from contexture.kafka.settings import ClientSettings
 
@@ -58,7 +58,7 @@ def topic_ids(
     wanted = sorted(set(names))
     if not wanted:
         return {}
-    identities = TopicIdentities(settings, Patience(wait_seconds, progress))
+    identities = TopicIdentities(settings, BrokerWait(wait_seconds, progress))
     return identities.ids_of_all(wanted) if all_exist else identities.ids(wanted)
 
 

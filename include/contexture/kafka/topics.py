@@ -9,7 +9,7 @@ from typing import Literal
 
 from contexture.errors import ConfigurationError
 from contexture.kafka.admin import ListedTopic, NewTopicOrder, TopicAdmin
-from contexture.kafka.broker_wait import Patience
+from contexture.kafka.broker_wait import BrokerWait
 from contexture.kafka.errors import KafkaConfigurationError
 from contexture.kafka.settings import ClientSettings
 
@@ -152,7 +152,7 @@ def ensure_topics(
     wanted = by_name(specs)
     if not wanted:
         return TopicsReport((), 0, ())
-    admin = TopicAdmin(settings, Patience(wait_seconds, progress))
+    admin = TopicAdmin(settings, BrokerWait(wait_seconds, progress))
     listed = admin.listed(next(iter(wanted)) if len(wanted) == 1 else None)
     missing = [spec for name, spec in wanted.items() if name not in listed]
     _check_count(missing, max_new_topics)
@@ -335,7 +335,7 @@ def plan_topics(
         BrokersAwayError: nobody answers.
     """
     wanted = by_name(specs)
-    admin = TopicAdmin(settings, Patience(wait_seconds, progress))
+    admin = TopicAdmin(settings, BrokerWait(wait_seconds, progress))
     listed = admin.listed() if wanted else {}
     existing = [spec for name, spec in wanted.items() if name in listed]
     found = drift_of(existing, listed, admin.configs([spec.name for spec in existing]))
@@ -367,7 +367,7 @@ def apply_plan(
             next_step="confirm with --grow-keyed, or put the number they have into topics.partitions; a new topic "
             "keeps the records of a key together",
         )
-    admin = TopicAdmin(settings, Patience(wait_seconds))
+    admin = TopicAdmin(settings, BrokerWait(wait_seconds))
     made = tuple(change for change in plan.changes if change.way is not Way.BY_HAND)
     grown = {change.drift.topic: int(change.drift.wanted) for change in made if change.way is not Way.CONFIGURE}
     for topic, partitions in grown.items():

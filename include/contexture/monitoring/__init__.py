@@ -9,14 +9,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from contexture.monitoring.journal import Journal
+    from contexture.monitoring.journal import RunTableWriter
     from contexture.monitoring.rows import AttemptRow, RunRow, Sums, TransactionRow, TransactionStatus, VerificationRow
-    from contexture.monitoring.store import ProducerStore
+    from contexture.monitoring.store import RunTables
 
 _MODULES = {
     "AttemptRow": "rows",
-    "Journal": "journal",
-    "ProducerStore": "store",
+    "RunTableWriter": "journal",
+    "RunTables": "store",
     "RunRow": "rows",
     "Sums": "rows",
     "TransactionRow": "rows",
@@ -26,9 +26,9 @@ _MODULES = {
 
 __all__ = [
     "AttemptRow",
-    "Journal",
-    "ProducerStore",
     "RunRow",
+    "RunTableWriter",
+    "RunTables",
     "Sums",
     "TransactionRow",
     "TransactionStatus",

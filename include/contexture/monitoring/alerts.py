@@ -18,8 +18,8 @@ from pydantic import ValidationError
 from contexture.errors import ContextureError
 from contexture.monitoring.rows import BACKFILL_RUN
 from contexture.storage.delivery import AttemptLog, SendAttempts
+from contexture.storage.documents import StoredDocument
 from contexture.storage.home import Storage
-from contexture.storage.manifests import Document
 from contexture.storage.outboxes import Outboxes, is_known_of_backfill
 from contexture.storage.publication_store import PublicationFolder
 
@@ -249,7 +249,7 @@ QUIET: Final = timedelta(hours=1)
 """How long the same is not told again."""
 
 
-class Told(Document):
+class SentAlert(StoredDocument):
     """The last alert of a kind.
 
     Attributes:
@@ -290,18 +290,18 @@ class AlertMemory:
         """Remembers an alert; one that was sent is not taken for a mere note of a later one."""
         if not sent and self._last(failure) is not None:
             return
-        told = Told(run_id=failure.run_id, about=_digest(failure), at=failure.at, sent=sent)
+        told = SentAlert(run_id=failure.run_id, about=_digest(failure), at=failure.at, sent=sent)
         self._storage.write(self._folder.alert(failure.kind), told.to_json())
 
-    def _last(self, failure: Failure) -> Told | None:
+    def _last(self, failure: Failure) -> SentAlert | None:
         try:
-            told = Told.model_validate_json(self._storage.read(self._folder.alert(failure.kind)))
+            told = SentAlert.model_validate_json(self._storage.read(self._folder.alert(failure.kind)))
         except (FileNotFoundError, ValidationError):
             return None
         return told if failure.at - told.at < QUIET else None
 
 
-def _is_same(told: Told, failure: Failure) -> bool:
+def _is_same(told: SentAlert, failure: Failure) -> bool:
     same_run = told.run_id == failure.run_id and not failure.kind.is_told_each_time
     return same_run or told.about == _digest(failure)
 

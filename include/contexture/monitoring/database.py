@@ -261,7 +261,7 @@ def changed_rows(connection: Connection, statement: Executable) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class TablesFound:
+class SchemaVersion:
     """What is there.
 
     Attributes:
@@ -278,7 +278,7 @@ class TablesFound:
         return self.found in {None, HEAD}
 
 
-def look(url: URL) -> TablesFound:
+def look(url: URL) -> SchemaVersion:
     """Looks into a database.
 
     Raises:
@@ -287,9 +287,9 @@ def look(url: URL) -> TablesFound:
     """
     address = url.render_as_string(hide_password=True)
     if file_is_missing(url):
-        return TablesFound(address, None)
+        return SchemaVersion(address, None)
     with _connected(url, address) as connection:
-        return TablesFound(address, revision_of(connection))
+        return SchemaVersion(address, revision_of(connection))
 
 
 def unknown_tables(revision: str) -> ConfigurationError:

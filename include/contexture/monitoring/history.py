@@ -82,7 +82,7 @@ class Volume:
 
 
 @dataclass(frozen=True, slots=True)
-class PutAside:
+class DeadLetterTotals:
     """What a publication's transactions put into the dead-letter topic, as far as they are told.
 
     Attributes:
@@ -102,7 +102,7 @@ class PutAside:
 _IS_NO_BACKFILL: Final = and_(
     func.coalesce(RUNS.c.mode, "") != BACKFILL, not_(RUNS.c.run_id.startswith(BACKFILL_RUN, autoescape=True))
 )
-NOTHING_PUT_ASIDE: Final = PutAside()
+NOTHING_PUT_ASIDE: Final = DeadLetterTotals()
 
 
 class Totals(TableAccess):
@@ -155,11 +155,11 @@ class Totals(TableAccess):
             found = connection.execute(query).all()
         return {name: Volume(int(count), int(records or 0), int(size or 0)) for name, count, records, size in found}
 
-    def put_aside(self, publication: str) -> PutAside:
+    def put_aside(self, publication: str) -> DeadLetterTotals:
         """What a publication put into its dead-letter topic, as long ago as its transactions are kept."""
         return self.put_aside_of([publication]).get(publication, NOTHING_PUT_ASIDE)
 
-    def put_aside_of(self, publications: Collection[str]) -> dict[str, PutAside]:
+    def put_aside_of(self, publications: Collection[str]) -> dict[str, DeadLetterTotals]:
         """The same of each of the publications; nothing for one that put nothing there."""
         table, runs = TRANSACTIONS.c, RUNS.c
         aside = (
@@ -180,7 +180,7 @@ class Totals(TableAccess):
             )
             tried = {row[0]: row[1] for row in connection.execute(full.group_by(runs.publication))}
         return {
-            name: PutAside(int(letters), int(count), moment(last), name not in tried or tried[name] <= last)
+            name: DeadLetterTotals(int(letters), int(count), moment(last), name not in tried or tried[name] <= last)
             for name, letters, count, last in found
         }
 

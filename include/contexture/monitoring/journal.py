@@ -8,9 +8,9 @@ from threading import Thread
 from types import TracebackType
 from typing import Self
 
-from contexture.monitoring.store import ProducerStore
+from contexture.monitoring.store import RunTables
 
-Note = Callable[[ProducerStore], object]
+Note = Callable[[RunTables], object]
 
 _WAITING_NOTES = 1_000
 # The work is done by then: a database that is only slow shall not lose what it was told of it.
@@ -18,7 +18,7 @@ _CLOSE_SECONDS = 15.0
 _IDLE_SECONDS = 0.05
 
 
-class Journal:
+class RunTableWriter:
     """Notes for the operational tables, written beside the work by one thread; what can't be written is let go.
 
     The first failure is reported, once, and nothing more is tried: the tables can be rebuilt, a send can not wait.
@@ -31,7 +31,7 @@ class Journal:
 
     def __init__(
         self,
-        store: ProducerStore | None,
+        store: RunTables | None,
         report: Callable[[str], None] = lambda sentence: None,
         *,
         close_seconds: float = _CLOSE_SECONDS,

@@ -46,7 +46,7 @@ MEMBERS: Final[Mapping[EventType, tuple[str, ...]]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Happening:
+class OwnEvent:
     """Something that Contexture did or that happened to it.
 
     Attributes:
@@ -74,7 +74,7 @@ class Happening:
 
 
 @dataclass(frozen=True, slots=True)
-class ToldEvent:
+class StoredEvent:
     """An event as the operational tables keep it.
 
     Attributes:
@@ -98,7 +98,7 @@ _MODES: Final[dict[str, Mode]] = {"cloudevents-binary": "binary", "cloudevents-s
 
 
 def records(
-    events: Iterable[ToldEvent], envelope: Literal["none", "cloudevents-binary", "cloudevents-structured"]
+    events: Iterable[StoredEvent], envelope: Literal["none", "cloudevents-binary", "cloudevents-structured"]
 ) -> Iterator[Record]:
     """The record of each event; its key is the publication's name, so that what is about one stays in order.
 

@@ -11,10 +11,10 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from contexture.monitoring.own_events import ToldEvent, records
+from contexture.monitoring.own_events import StoredEvent, records
 from contexture.records.cloudevents import Record
 from contexture.storage.home import Storage
-from contexture.storage.manifests import Manifest, ShardManifest, Verdict
+from contexture.storage.manifests import Manifest, QualityVerdict, ShardManifest
 from contexture.storage.orders import StageOrder
 from contexture.storage.outboxes import Outboxes
 from contexture.storage.publication_store import SHARD_FILE, PublicationFolder
@@ -24,7 +24,7 @@ TOPICS: Final = pa.schema([("topic", pa.string()), ("records", pa.int64())])
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class EventBatch:
     """What a run read of the events.
 
     Attributes:
@@ -33,12 +33,12 @@ class Reading:
         watermark: the place up to which events are told when the outbox is concluded; None before the first.
     """
 
-    events: Sequence[ToldEvent]
+    events: Sequence[StoredEvent]
     generation: int
     watermark: str | None
 
 
-def prepare(storage: Storage, order: StageOrder, reading: Reading) -> Manifest:
+def prepare(storage: Storage, order: StageOrder, reading: EventBatch) -> Manifest:
     """Puts the outbox of a run in place; the same order and the same events give the same bytes.
 
     Raises:
@@ -50,14 +50,14 @@ def prepare(storage: Storage, order: StageOrder, reading: Reading) -> Manifest:
     shard = _shard(storage, f"{folder.shard(outbox, 0)}/{SHARD_FILE}", order, reading.events, made)
     counts = {"topic": order.publication.topics.topics, "records": [len(made)] * len(order.publication.topics.topics)}
     _write(storage, folder.topics(outbox), pa.table(counts if made else {"topic": [], "records": []}, schema=TOPICS))
-    storage.write(folder.verdict(outbox), Verdict(outbox=outbox, approved=True, results=()).to_json())
+    storage.write(folder.verdict(outbox), QualityVerdict(outbox=outbox, approved=True, results=()).to_json())
     manifest = _manifest(order, reading, outbox, shard)
     storage.write(folder.manifest(outbox), manifest.to_json())
     Outboxes(storage, order.publication.name).prepared(manifest)
     return manifest
 
 
-def _outbox_id(order: StageOrder, reading: Reading) -> str:
+def _outbox_id(order: StageOrder, reading: EventBatch) -> str:
     parts = [
         order.fingerprint,
         order.mode,
@@ -71,7 +71,7 @@ def _outbox_id(order: StageOrder, reading: Reading) -> str:
 
 
 def _shard(
-    storage: Storage, path: str, order: StageOrder, events: Sequence[ToldEvent], made: Sequence[Record]
+    storage: Storage, path: str, order: StageOrder, events: Sequence[StoredEvent], made: Sequence[Record]
 ) -> ShardManifest:
     if not made:
         return ShardManifest(shard=0, records=0, bytes=0, transactions=0, file=None, sha256=None)
@@ -88,7 +88,7 @@ def _shard(
     )
 
 
-def _table(order: StageOrder, events: Sequence[ToldEvent], made: Sequence[Record]) -> Any:
+def _table(order: StageOrder, events: Sequence[StoredEvent], made: Sequence[Record]) -> Any:
     """The records in sending order: each event to each topic, before the next one."""
     topics = order.publication.topics.topics
     rows = [(event, record, topic) for event, record in zip(events, made, strict=True) for topic in topics]
@@ -117,7 +117,7 @@ def _write(storage: Storage, relative: str, table: Any) -> None:
         pq.write_table(table, path, filesystem=storage.filesystem, compression="zstd")
 
 
-def _manifest(order: StageOrder, reading: Reading, outbox: str, shard: ShardManifest) -> Manifest:
+def _manifest(order: StageOrder, reading: EventBatch, outbox: str, shard: ShardManifest) -> Manifest:
     events = reading.events
     content = "\n".join(f"{event.id} {event.data}" for event in events)
     return Manifest(

@@ -14,7 +14,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 
 from contexture.monitoring.database import TableAccess, changed_rows, database_url
 from contexture.monitoring.history import History
-from contexture.monitoring.own_events import MEMBERS, EventType, Happening, ToldEvent
+from contexture.monitoring.own_events import MEMBERS, EventType, OwnEvent, StoredEvent
 from contexture.monitoring.rows import (
     InterventionRow,
     TransactionRow,
@@ -46,7 +46,7 @@ _LOCK_OF_EVENTS: Final = 7_402_002
 class EventLog(TableAccess):
     """Writes and reads events."""
 
-    def happened(self, happening: Happening) -> None:
+    def happened(self, happening: OwnEvent) -> None:
         """Keeps an event at the end of all; one that is there already stays where it is."""
         values = {
             "id": happening.id,
@@ -60,7 +60,7 @@ class EventLog(TableAccess):
             statement = insert(EVENTS).values(place=_next_place(connection), **values)
             connection.execute(statement.on_conflict_do_nothing(index_elements=["id"]))
 
-    def events_after(self, place: int, *, until: int | None = None, limit: int) -> list[ToldEvent]:
+    def events_after(self, place: int, *, until: int | None = None, limit: int) -> list[StoredEvent]:
         """Events behind a place and up to another one, in order."""
         query = select(EVENTS).where(EVENTS.c.place > place).order_by(EVENTS.c.place)
         if until is not None:
@@ -80,10 +80,10 @@ def _next_place(connection: Connection) -> int:
     return max(int(last) + 1, time.time_ns() // 1000)
 
 
-def _as_event(row: Any) -> ToldEvent:
+def _as_event(row: Any) -> StoredEvent:
     at = moment(row["at_ms"])
     assert at is not None
-    return ToldEvent(row["place"], row["id"], row["type"], row["publication"], at, row["data"])
+    return StoredEvent(row["place"], row["id"], row["type"], row["publication"], at, row["data"])
 
 
 class ProducerSettings(TableAccess):
@@ -161,7 +161,7 @@ _NOTHING_SENT = {"status": int(TransactionStatus.PENDING), "records": 0, "bytes"
 _OF_SOURCE = -1
 
 
-class ProducerStore(EventLog, History, ProducerSettings):
+class RunTables(EventLog, History, ProducerSettings):
     """The operational tables of one database; they are made when they are first needed.
 
     Any number of processes may write at once. What it holds is a projection for people: losing it loses no record.
@@ -174,7 +174,7 @@ class ProducerStore(EventLog, History, ProducerSettings):
     """
 
     @classmethod
-    def of_home(cls, home: str) -> ProducerStore | None:
+    def of_home(cls, home: str) -> RunTables | None:
         """The store of `CONTEXTURE_DATABASE`, else of the file below a local home; None for a home elsewhere."""
         url = database_url(home)
         return None if url is None else cls(url)
@@ -294,7 +294,7 @@ class ProducerStore(EventLog, History, ProducerSettings):
         values["at_ms"] = milliseconds(values.pop("at"))
         self._put(INTERVENTIONS, values)
         data = {name: values[name] for name in MEMBERS[EventType.PERSON_ACTED]}
-        self.happened(Happening(EventType.PERSON_ACTED, row.publication, row.at, row.id, data))
+        self.happened(OwnEvent(EventType.PERSON_ACTED, row.publication, row.at, row.id, data))
 
     def forget(self, publication: str, *, before: datetime) -> int:
         """Removes what is older; returns how many rows went."""

@@ -22,7 +22,7 @@ WHO = f"{TOKEN_VARIABLE}, or {USER_VARIABLE} and {PASSWORD_VARIABLE}"
 
 
 @dataclass(frozen=True, slots=True)
-class AirflowAccess:
+class AirflowCredentials:
     """Where Airflow is and who asks; neither token nor password shows in a repr."""
 
     url: str
@@ -31,7 +31,7 @@ class AirflowAccess:
     password: str = field(default="", repr=False)
 
     @classmethod
-    def from_environment(cls, environment: Mapping[str, str] | None = None) -> AirflowAccess:
+    def from_environment(cls, environment: Mapping[str, str] | None = None) -> AirflowCredentials:
         """What the CONTEXTURE_AIRFLOW_… variables say.
 
         Raises:
@@ -63,7 +63,7 @@ _BACKFILL_TRIES = 5
 _PUBLISH = "publish_"
 
 
-class Airflow:
+class AirflowClient:
     """One Airflow.
 
     Args:
@@ -73,7 +73,11 @@ class Airflow:
     """
 
     def __init__(
-        self, access: AirflowAccess, transport: httpx.BaseTransport | None = None, *, first_wait_seconds: float = 1.0
+        self,
+        access: AirflowCredentials,
+        transport: httpx.BaseTransport | None = None,
+        *,
+        first_wait_seconds: float = 1.0,
     ) -> None:
         self._access = access
         self._first_wait_seconds = first_wait_seconds

@@ -132,7 +132,7 @@ _SHORTEST_PREFIX = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundOutbox:
     """One outbox, its publication's outboxes, and where it stands."""
 
     outboxes: Outboxes
@@ -169,7 +169,7 @@ def outboxes(storage: Storage, publication: str | None) -> list[Outboxes]:
     return [Outboxes(storage, name) for name in ([publication] if publication else known)]
 
 
-def find_outbox(storage: Storage, text: str) -> Found:
+def find_outbox(storage: Storage, text: str) -> FoundOutbox:
     """The outbox of an id, or of the beginning of one.
 
     Raises:
@@ -185,7 +185,7 @@ def find_outbox(storage: Storage, text: str) -> Found:
             else f"list them with: contexture outbox list --all ({HOME_VARIABLE} must be as Airflow has it)",
         )
     owner, name = found[0]
-    return Found(owner, owner.status(name))
+    return FoundOutbox(owner, owner.status(name))
 
 
 def _matching(owner: Outboxes, text: str) -> list[str]:

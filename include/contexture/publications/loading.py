@@ -15,9 +15,9 @@ from contexture.publications import validation_messages, yaml_document
 from contexture.publications.checks.warnings import notes
 from contexture.publications.cygnus_names import GroupingRules, NameMappings, files, grouping, mappings
 from contexture.publications.problems import (
-    Finding,
     FindingsError,
     Location,
+    ModelProblem,
     Problem,
     PublicationError,
     dotted,
@@ -26,7 +26,7 @@ from contexture.publications.problems import (
 from contexture.publications.publication import Publication
 from contexture.publications.schema_files import with_models
 from contexture.publications.topics import CYGNUS_2_19
-from contexture.publications.yaml_document import Document, DocumentError, Span
+from contexture.publications.yaml_document import DocumentError, Span, YamlDocument
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
@@ -38,12 +38,14 @@ _SUFFIX = "_content"
 
 def with_name_files(
     written: object, publication: Publication | None, folder: Path
-) -> tuple[Publication | None, list[Finding]]:
+) -> tuple[Publication | None, list[ModelProblem]]:
     """The publication with the contents of its name files, and what is wrong with them."""
     section = written.get("topics") if isinstance(written, Mapping) else None
     hidden = [f"{key}{_SUFFIX}" for key in _MEMBERS if isinstance(section, Mapping) and f"{key}{_SUFFIX}" in section]
     if hidden:
-        return publication, [Finding(("topics", hidden[0]), f"unknown key `{hidden[0]}`", "leave it out", at_key=True)]
+        return publication, [
+            ModelProblem(("topics", hidden[0]), f"unknown key `{hidden[0]}`", "leave it out", at_key=True)
+        ]
     # What is wrong in these files is told also where the publication is wrong elsewhere.
     names = section if publication is None else publication.topics.model_dump(include=_KEYS)
     contents, findings = _contents(names if isinstance(names, Mapping) else {}, folder)
@@ -53,8 +55,8 @@ def with_name_files(
     return (publication.model_copy(update={"topics": topics}) if contents else publication), findings
 
 
-def _contents(names: Mapping[str, object], folder: Path) -> tuple[dict[str, str], list[Finding]]:
-    contents, findings = dict[str, str](), list[Finding]()
+def _contents(names: Mapping[str, object], folder: Path) -> tuple[dict[str, str], list[ModelProblem]]:
+    contents, findings = dict[str, str](), list[ModelProblem]()
     for key in _MEMBERS:
         name = names.get(key)
         if not isinstance(name, str) or not name:
@@ -62,7 +64,7 @@ def _contents(names: Mapping[str, object], folder: Path) -> tuple[dict[str, str]
         try:
             contents[f"{key}{_SUFFIX}"] = _content(key, folder / name, compat=names.get("compat") == CYGNUS_2_19)
         except ConfigurationError as error:
-            findings.append(Finding(("topics", key), error.message, error.next_step))
+            findings.append(ModelProblem(("topics", key), error.message, error.next_step))
     return contents, findings
 
 
@@ -82,10 +84,10 @@ _STAND_IN: Mapping[str, object] = {
 }
 
 
-def validate(data: object) -> tuple[Publication | None, list[Finding]]:
+def validate(data: object) -> tuple[Publication | None, list[ModelProblem]]:
     """The publication, or None and every reason against it."""
     if not isinstance(data, Mapping):
-        return None, [Finding((), _not_a_mapping(data), "expected `key: value` lines, beginning with `name:`")]
+        return None, [ModelProblem((), _not_a_mapping(data), "expected `key: value` lines, beginning with `name:`")]
     try:
         return Publication.model_validate(data), []
     except ValidationError as error:
@@ -99,7 +101,7 @@ def _not_a_mapping(data: object) -> str:
     return "the file is empty" if data is None else "a publication is not a list or a single value"
 
 
-def _findings(details: list[ErrorDetails]) -> Iterator[Finding]:
+def _findings(details: list[ErrorDetails]) -> Iterator[ModelProblem]:
     for detail in details:
         cause = detail.get("ctx", {}).get("error")
         if isinstance(cause, FindingsError):
@@ -108,7 +110,7 @@ def _findings(details: list[ErrorDetails]) -> Iterator[Finding]:
             yield validation_messages.explain(detail)
 
 
-def _once_for_each_place(findings: tuple[Finding, ...]) -> Iterator[Finding]:
+def _once_for_each_place(findings: tuple[ModelProblem, ...]) -> Iterator[ModelProblem]:
     # What is impossible for ever comes first and matters more than that it isn't supported yet.
     seen: set[Location] = set()
     for finding in findings:
@@ -117,7 +119,7 @@ def _once_for_each_place(findings: tuple[Finding, ...]) -> Iterator[Finding]:
         seen.add(finding.location)
 
 
-def _of_the_rest(data: Mapping[str, Any], wrong: list[Location]) -> list[Finding]:
+def _of_the_rest(data: Mapping[str, Any], wrong: list[Location]) -> list[ModelProblem]:
     """Findings about the keys that are right, found by leaving out those that are wrong."""
     try:
         Publication.model_validate(_without(data, wrong))
@@ -143,7 +145,7 @@ def _without(data: Mapping[str, Any], wrong: list[Location]) -> dict[str, Any]:
     return rest
 
 
-def _touches(finding: Finding, wrong: list[Location]) -> bool:
+def _touches(finding: ModelProblem, wrong: list[Location]) -> bool:
     places = (finding.location, *finding.involves)
     return any(_overlap(place, location[:2]) for place in places for location in wrong)
 
@@ -179,7 +181,7 @@ def read(path: Path) -> tuple[Publication | None, tuple[Problem, ...]]:
     return publication, tuple(_placed(path, lines, document, note, severity="note") for note in told)
 
 
-def place(path: Path, finding: Finding) -> Problem:
+def place(path: Path, finding: ModelProblem) -> Problem:
     """The finding as a problem of a file that was read before."""
     text = _text(path)
     return _placed(path, text.splitlines(), yaml_document.parse(text), finding)
@@ -213,8 +215,8 @@ def _of_document(path: Path, lines: list[str], error: DocumentError) -> Problem:
 def _placed(
     path: Path,
     lines: list[str],
-    document: Document,
-    finding: Finding,
+    document: YamlDocument,
+    finding: ModelProblem,
     *,
     severity: Literal["error", "note"] = "error",
 ) -> Problem:
@@ -328,6 +330,6 @@ def _refused_if_repeated(each: LoadedPublication, owners: dict[str, Path]) -> Lo
         return each
     name, owner = each.publication.name, owners[each.publication.name]
     message = f"the name {name!r} is taken by {owner}"
-    finding = Finding(("name",), message, "give this publication another name, or remove one of the files")
+    finding = ModelProblem(("name",), message, "give this publication another name, or remove one of the files")
     problem = place(each.path, finding)
     return replace(each, publication=None, error=PublicationError(each.path, [problem]))

@@ -14,7 +14,7 @@ Location = tuple[str | int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class ModelProblem:
     """One reason to refuse a publication.
 
     Attributes:
@@ -35,7 +35,7 @@ class Finding:
 class FindingsError(ValueError):
     """All reasons to refuse a publication; a `ValueError`, for pydantic takes no others from a validator."""
 
-    def __init__(self, findings: Iterable[Finding]) -> None:
+    def __init__(self, findings: Iterable[ModelProblem]) -> None:
         self.findings = tuple(findings)
         super().__init__("; ".join(f"{dotted(each.location)}: {each.message} ({each.hint})" for each in self.findings))
 

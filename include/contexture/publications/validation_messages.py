@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, get_args, get_origin
 from pydantic.json_schema import SkipJsonSchema
 
 from contexture.publications.fields import Section
-from contexture.publications.problems import Finding, Location, looks_secret
+from contexture.publications.problems import Location, ModelProblem, looks_secret
 from contexture.publications.publication import Publication
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ _LIMITS = {
 }
 
 
-def explain(detail: ErrorDetails) -> Finding:
+def explain(detail: ErrorDetails) -> ModelProblem:
     """One pydantic error as a finding with the nearest valid key or value."""
     location = tuple(detail["loc"])
     kind, value = detail["type"], detail["input"]
@@ -110,43 +110,47 @@ def explain(detail: ErrorDetails) -> Finding:
     if kind == "extra_forbidden":
         return _unknown_key(location)
     if kind == "missing":
-        return Finding(location, f"`{location[-1]}` is missing", _description(location), at_key=True)
+        return ModelProblem(location, f"`{location[-1]}` is missing", _description(location), at_key=True)
     if kind == "literal_error":
         return _unknown_value(location, value, str(context["expected"]))
     if kind in _EXPECTED_TYPES:
-        return Finding(location, f"found {_shown(value)} for `{_key(location)}`", f"expected {_EXPECTED_TYPES[kind]}")
+        return ModelProblem(
+            location, f"found {_shown(value)} for `{_key(location)}`", f"expected {_EXPECTED_TYPES[kind]}"
+        )
     if kind in _LIMITS:
         what, bound, name = _LIMITS[kind]
         message = f"{_shown(value)} {what} for `{_key(location)}`"
-        return Finding(location, message, f"expected {bound} {context[name]}")
+        return ModelProblem(location, message, f"expected {bound} {context[name]}")
     if kind in {"string_too_short", "too_short"}:
-        return Finding(location, f"`{_key(location)}` is empty", "write a value, or leave the key out")
+        return ModelProblem(location, f"`{_key(location)}` is empty", "write a value, or leave the key out")
     if location[-1:] == ("[key]",):
-        return Finding(location[:-1], str(context.get("error", detail["msg"])), "", at_key=True)
+        return ModelProblem(location[:-1], str(context.get("error", detail["msg"])), "", at_key=True)
     if kind == "value_error":
-        return Finding(location, str(context["error"]), _description(location))
-    return Finding(location, f"{_shown(value)} can't be used for `{_key(location)}`", _description(location))
+        return ModelProblem(location, str(context["error"]), _description(location))
+    return ModelProblem(location, f"{_shown(value)} can't be used for `{_key(location)}`", _description(location))
 
 
-def _unknown_key(location: Location) -> Finding:
+def _unknown_key(location: Location) -> ModelProblem:
     key = str(location[-1])
     if looks_secret(key):
         message = f"`{key}` looks like a secret; a secret belongs in an Airflow connection"
-        return Finding(location, message, "remove it here, and change it if this file was ever shared", at_key=True)
+        return ModelProblem(
+            location, message, "remove it here, and change it if this file was ever shared", at_key=True
+        )
     section = section_at(location[:-1])
     known = written_keys(section) if section else []
     nearest = _nearest_elsewhere(key, location[:-1]) or _nearest(key, known)
     suggestion = f"did you mean `{nearest}`? " if nearest else ""
     hint = f"{suggestion}expected one of: {', '.join(known)}"
-    return Finding(location, f"unknown key `{key}`", hint, at_key=True)
+    return ModelProblem(location, f"unknown key `{key}`", hint, at_key=True)
 
 
-def _unknown_value(location: Location, value: object, expected: str) -> Finding:
+def _unknown_value(location: Location, value: object, expected: str) -> ModelProblem:
     choices = re.findall(r"'([^']*)'", expected)
     nearest = _nearest(str(value), choices)
     suggestion = f"did you mean `{nearest}`? " if nearest else ""
     message = f"{_shown(value)} is no value of `{_key(location)}`"
-    return Finding(location, message, f"{suggestion}expected one of: {', '.join(choices)}")
+    return ModelProblem(location, message, f"{suggestion}expected one of: {', '.join(choices)}")
 
 
 def _nearest(word: str, choices: list[str]) -> str | None:

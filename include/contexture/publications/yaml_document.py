@@ -46,7 +46,7 @@ class DocumentError(Exception):
 
 
 @dataclass(slots=True)
-class Document:
+class YamlDocument:
     """The value of a YAML text, the places of its keys and values, and the keys that stand twice."""
 
     value: object = None
@@ -64,13 +64,13 @@ class Document:
         return None
 
 
-def parse(text: str) -> Document:
+def parse(text: str) -> YamlDocument:
     """The single document of a YAML text.
 
     Raises:
         DocumentError: no YAML, more than one document, an alias, a tag, or too deep.
     """
-    document = Document()
+    document = YamlDocument()
     try:
         events = _events(text)
         first = next(events, None)
@@ -101,7 +101,7 @@ def _events(text: str) -> Iterator[Event]:
             yield event
 
 
-def _value(event: Event, events: Iterator[Event], location: Location, document: Document) -> object:
+def _value(event: Event, events: Iterator[Event], location: Location, document: YamlDocument) -> object:
     document.values[location] = _span(event)
     if isinstance(event, AliasEvent) or getattr(event, "anchor", None):
         raise DocumentError("anchors and aliases (& and *) are not supported", "write the value out", _span(event))
@@ -115,7 +115,7 @@ def _value(event: Event, events: Iterator[Event], location: Location, document: 
     return _scalar(event) if isinstance(event, ScalarEvent) else None
 
 
-def _mapping(events: Iterator[Event], location: Location, document: Document) -> dict[str, object]:
+def _mapping(events: Iterator[Event], location: Location, document: YamlDocument) -> dict[str, object]:
     mapping: dict[str, object] = {}
     for event in events:
         if not isinstance(event, ScalarEvent):
@@ -132,7 +132,7 @@ def _mapping(events: Iterator[Event], location: Location, document: Document) ->
     return mapping
 
 
-def _sequence(events: Iterator[Event], location: Location, document: Document) -> list[object]:
+def _sequence(events: Iterator[Event], location: Location, document: YamlDocument) -> list[object]:
     items: list[object] = []
     for event in events:
         if isinstance(event, SequenceEndEvent):

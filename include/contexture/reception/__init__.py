@@ -8,6 +8,6 @@ from __future__ import annotations
 
 from contexture.reception.access import Access, Credentials, ThisMachineOnly
 from contexture.reception.application import reception
-from contexture.reception.targets import Inbox, Target
+from contexture.reception.targets import Inbox, NotificationTarget
 
-__all__ = ["Access", "Credentials", "Inbox", "Target", "ThisMachineOnly", "reception"]
+__all__ = ["Access", "Credentials", "Inbox", "NotificationTarget", "ThisMachineOnly", "reception"]

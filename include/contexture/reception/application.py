@@ -20,7 +20,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from contexture.reception.targets import Target
+from contexture.reception.targets import NotificationTarget
 from contexture.sources.ngsi.notifications import NotificationError, read_notification
 from contexture.storage.inbox_writer import InboxUnavailableError
 
@@ -100,7 +100,7 @@ _CHALLENGE = {"WWW-Authenticate": 'Bearer realm="contexture", Basic realm="conte
 PREFIX = "/contexture/notify"
 
 
-def reception(targets: Mapping[str, Target], *, prefix: str = PREFIX) -> Starlette:
+def reception(targets: Mapping[str, NotificationTarget], *, prefix: str = PREFIX) -> Starlette:
     """The application that takes notifications for these publications, by their names.
 
     Args:
@@ -111,7 +111,7 @@ def reception(targets: Mapping[str, Target], *, prefix: str = PREFIX) -> Starlet
 
 
 class _Notify:
-    def __init__(self, targets: Mapping[str, Target]) -> None:
+    def __init__(self, targets: Mapping[str, NotificationTarget]) -> None:
         self._targets = targets
 
     async def answer(self, request: Request) -> Response:
@@ -125,14 +125,14 @@ class _Notify:
         response.headers["Fiware-Correlator"] = correlator
         return response
 
-    def _may_notify(self, request: Request, target: Target | None) -> bool:
+    def _may_notify(self, request: Request, target: NotificationTarget | None) -> bool:
         if target is not None:
             return target.access.allows(request)
         # Only who may notify one publication learns that there is no other of a name.
         return any(known.access.allows(request) for known in self._targets.values())
 
 
-async def _taken(request: Request, target: Target, correlator: str) -> Response:
+async def _taken(request: Request, target: NotificationTarget, correlator: str) -> Response:
     try:
         headers = {**kept_headers(request), CORRELATOR: correlator}
         body = await read_body(request, target.maximum_bytes)
@@ -151,7 +151,7 @@ async def _taken(request: Request, target: Target, correlator: str) -> Response:
     return Response(status_code=200)
 
 
-def _check(headers: Mapping[str, str], body: bytes, target: Target) -> None:
+def _check(headers: Mapping[str, str], body: bytes, target: NotificationTarget) -> None:
     # Whoever names no service notifies for the broker's default tenant.
     target.check(read_notification(headers, body, default_service="", maximum_bytes=target.maximum_bytes))
 

@@ -30,7 +30,7 @@ class Inbox(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class NotificationTarget:
     """A publication that is notified.
 
     Attributes:
@@ -145,14 +145,14 @@ class Inboxes:
             writer.close()
 
 
-def target_of(publication: Publication, access: Access, inboxes: Inboxes) -> Target:
+def target_of(publication: Publication, access: Access, inboxes: Inboxes) -> NotificationTarget:
     """A publication as the reception sees it.
 
     Raises:
         RetriableError: its inbox can't be made.
     """
     source = publication.source
-    return Target(
+    return NotificationTarget(
         source.service,
         source.service_path,
         access,

@@ -86,7 +86,7 @@ def _starts_of_unordered(times: Integers, batch_size: int, timeout_us: int) -> I
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Plan:
+class SubBatchPlan:
     """Which events are sent together, and in which order.
 
     Attributes:
@@ -100,7 +100,9 @@ class Plan:
     order: Integers
 
 
-def plan(received_at_us: Integers, destination: Integers, *, batch_size: int, batch_timeout_seconds: float) -> Plan:
+def plan(
+    received_at_us: Integers, destination: Integers, *, batch_size: int, batch_timeout_seconds: float
+) -> SubBatchPlan:
     """The batches and sub-batches of events in arrival order.
 
     Args:
@@ -115,7 +117,7 @@ def plan(received_at_us: Integers, destination: Integers, *, batch_size: int, ba
     starts = batch_starts(received_at_us, batch_size, batch_timeout_seconds)
     batch = batch_numbers(starts, len(received_at_us))
     sub_batch = sub_batch_numbers(batch, destination)
-    return Plan(batch, sub_batch, np.lexsort((sub_batch, batch)).astype(np.int64))
+    return SubBatchPlan(batch, sub_batch, np.lexsort((sub_batch, batch)).astype(np.int64))
 
 
 def sub_batch_numbers(batch: Integers, destination: Integers) -> Integers:

@@ -16,11 +16,11 @@ from functools import partial
 from typing import Final, TypeVar
 
 from contexture.errors import ContextureError, RetriableError
-from contexture.kafka.broker_wait import Patience
+from contexture.kafka.broker_wait import BrokerWait
 from contexture.kafka.clients import transactional_producer
 from contexture.kafka.errors import FencedError, SendAgainError
 from contexture.kafka.interfaces import OpenProducer
-from contexture.kafka.producer import Session, open_session
+from contexture.kafka.producer import ProducerSession, open_session
 from contexture.kafka.reader import Place
 from contexture.kafka.settings import ClientSettings
 from contexture.sending.interfaces import HiddenPort, LedgerPort
@@ -66,14 +66,14 @@ class Claims:
         names: SenderNames,
         ledger: LedgerPort,
         *,
-        patience: Patience | None = None,
+        patience: BrokerWait | None = None,
         open_producer: OpenProducer = transactional_producer,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self._settings = settings
         self._names = names
         self._ledger = ledger
-        self._patience = patience or Patience(300.0)
+        self._patience = patience or BrokerWait(300.0)
         self._open_producer = open_producer
         self._sleep = sleep
 
@@ -126,7 +126,7 @@ class Claims:
             for shard in range(self._ledger.partitions()):
                 mark = self._names.transactional_id(shard).encode()
                 # A shard that left nothing undecided there aborts its own mark alone.
-                self._in_session(shard, partial(Session.abort_in, places=places, mark=mark))
+                self._in_session(shard, partial(ProducerSession.abort_in, places=places, mark=mark))
 
     def _undecided(self, topics: Collection[str], hidden: HiddenPort) -> list[Place]:
         """The partitions that hide records, once markers had time to be written."""
@@ -159,7 +159,7 @@ class Claims:
         if known is not None:
             return known
 
-        def begin(session: Session) -> int:
+        def begin(session: ProducerSession) -> int:
             known = _told(self._ledger.settled(0))
             if known is None:
                 entry = LedgerEntry(outbox, sequence, 0, 0, 0, -1, transaction, datetime.now(UTC), True)
@@ -168,12 +168,12 @@ class Claims:
 
         return self._in_session(0, begin)
 
-    def _write(self, session: Session, shard: int, entry: LedgerEntry) -> None:
+    def _write(self, session: ProducerSession, shard: int, entry: LedgerEntry) -> None:
         session.begin()
         session.produce_one(self._ledger.topic, key=self._ledger.key(shard), value=entry.to_json(), partition=shard)
         session.commit()
 
-    def _claim_shard(self, shard: int, outbox: str, sequence: int, session: Session) -> bool:
+    def _claim_shard(self, shard: int, outbox: str, sequence: int, session: ProducerSession) -> bool:
         """False when a later outbox took the shard meanwhile."""
         before = self._ledger.settled(shard)
         if _stands(before, outbox, sequence) == "later":
@@ -181,7 +181,7 @@ class Claims:
         self._write(session, shard, _claimed(outbox, sequence, before))
         return True
 
-    def _in_session(self, shard: int, act: Callable[[Session], _Done]) -> _Done:
+    def _in_session(self, shard: int, act: Callable[[ProducerSession], _Done]) -> _Done:
         """Acts as the shard's only sender; after a fencing again, for by then the ledger may show another row."""
         for wait in FENCED_WAITS_SECONDS:
             try:
@@ -191,7 +191,7 @@ class Claims:
                 self._sleep(wait)
         return self._try_in_session(shard, act)
 
-    def _try_in_session(self, shard: int, act: Callable[[Session], _Done]) -> _Done:
+    def _try_in_session(self, shard: int, act: Callable[[ProducerSession], _Done]) -> _Done:
         session = open_session(
             self._settings,
             self._names.transactional_id(shard),

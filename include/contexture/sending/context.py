@@ -17,14 +17,14 @@ import pyarrow as pa
 
 from contexture.errors import ConfigurationError
 from contexture.kafka.admin import TopicAdmin
-from contexture.kafka.broker_wait import Patience
+from contexture.kafka.broker_wait import BrokerWait
 from contexture.kafka.interfaces import Delivered, OpenProducer
-from contexture.kafka.producer import Session, open_session
+from contexture.kafka.producer import ProducerSession, open_session
 from contexture.kafka.settings import ClientSettings
 from contexture.sending.dead_letters import DeadLetters, RequestLimit, one_by_one
 from contexture.sending.interfaces import HiddenPort, LedgerPort
 from contexture.sending.ledger import SenderNames
-from contexture.sending.pieces import Piece
+from contexture.sending.pieces import TransactionChunk
 from contexture.storage.schemas import EVENT_TIME_HEADER, HEADER_PREFIX
 
 Encode = Callable[[pa.RecordBatch], pa.RecordBatch]
@@ -54,7 +54,7 @@ def partitioned(settings: ClientSettings, choose: Callable[[bytes | None, int], 
 
     def partitions_of(topic: str) -> int:
         if topic not in counts:
-            found = TopicAdmin(settings, Patience(_WAIT_SECONDS)).listed(topic)
+            found = TopicAdmin(settings, BrokerWait(_WAIT_SECONDS)).listed(topic)
             counts[topic] = found[topic].partitions if topic in found else 1
         return counts[topic]
 
@@ -80,7 +80,7 @@ def one_after_the_other(*encoders: Encode) -> Encode:
     return all_of_them
 
 
-def encoded(piece: Piece, encode: Encode) -> Piece:
+def encoded(piece: TransactionChunk, encode: Encode) -> TransactionChunk:
     """Rows of one transaction as an encoder gives them.
 
     Raises:
@@ -96,7 +96,7 @@ def encoded(piece: Piece, encode: Encode) -> Piece:
             "transactions",
             next_step="let it give each row in its place; what should not be sent must not be in the outbox",
         )
-    return Piece(piece.transaction, rows)
+    return TransactionChunk(piece.transaction, rows)
 
 
 def _with_column(rows: pa.RecordBatch, name: str, values: pa.Array[Any]) -> pa.RecordBatch:
@@ -136,13 +136,13 @@ def silent(progress: SendProgress, /) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Equipment:
+class SendContext:
     """What a sending works with; `Publisher` says what each of them is."""
 
     settings: ClientSettings
     names: SenderNames
     shards: int
-    patience: Patience
+    patience: BrokerWait
     ledger: LedgerPort
     hidden: HiddenPort
     requests: RequestLimit
@@ -154,11 +154,11 @@ class Equipment:
     clock: Callable[[], float]
     sleep: Callable[[float], None]
 
-    def encoded(self, piece: Piece) -> Piece:
+    def encoded(self, piece: TransactionChunk) -> TransactionChunk:
         """Rows as they are sent."""
         return piece if self.encode is None else encoded(piece, self.encode)
 
-    def open_session(self, shard: int, *, careful: bool) -> Session:
+    def open_session(self, shard: int, *, careful: bool) -> ProducerSession:
         """A new client of a shard; a careful one sends each record in a batch of its own."""
         return open_session(
             one_by_one(self.settings) if careful else self.settings,

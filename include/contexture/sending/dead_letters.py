@@ -28,13 +28,13 @@ from contexture.kafka.admin import TopicAdmin
 from contexture.kafka.interfaces import Headers
 from contexture.kafka.produce import Row, calls
 from contexture.kafka.producer import record_name
-from contexture.kafka.reader import ReplicaRecord
+from contexture.kafka.reader import TopicRecord
 from contexture.kafka.settings import ClientSettings, Option
-from contexture.sending.pieces import Piece
+from contexture.sending.pieces import TransactionChunk
 
 if TYPE_CHECKING:
-    from contexture.kafka.broker_wait import Patience
-    from contexture.kafka.producer import Session
+    from contexture.kafka.broker_wait import BrokerWait
+    from contexture.kafka.producer import ProducerSession
     from contexture.sending.interfaces import ShardReader
 
 HEADER: Final = "contexture_refused_"
@@ -107,7 +107,7 @@ def left_of(key: bytes | None, value: bytes | None) -> tuple[tuple[bytes | None,
     return (key, value), (None if _is_long(key) else key, None)
 
 
-def dead_letters_found(records: Iterable[ReplicaRecord], outbox: str) -> dict[int, frozenset[int]]:
+def dead_letters_found(records: Iterable[TopicRecord], outbox: str) -> dict[int, frozenset[int]]:
     """The positions of an outbox's records, by shard, that are among the records of a dead-letter topic."""
     found: defaultdict[int, set[int]] = defaultdict(set)
     for record in records:
@@ -117,7 +117,7 @@ def dead_letters_found(records: Iterable[ReplicaRecord], outbox: str) -> dict[in
     return {shard: frozenset(positions) for shard, positions in found.items()}
 
 
-def position_of(letter: ReplicaRecord, outbox: str, shard: int) -> int | None:
+def position_of(letter: TopicRecord, outbox: str, shard: int) -> int | None:
     """The position of the record that a dead letter stands for; None where it is of another outbox or shard."""
     reasons = _reasons(letter)
     if (reasons.get(f"{HEADER}outbox"), reasons.get(f"{HEADER}shard")) != (outbox, str(shard)):
@@ -125,7 +125,7 @@ def position_of(letter: ReplicaRecord, outbox: str, shard: int) -> int | None:
     return int(reasons[f"{HEADER}position"])
 
 
-def _reasons(letter: ReplicaRecord) -> dict[str, str]:
+def _reasons(letter: TopicRecord) -> dict[str, str]:
     return {name: (value or b"").decode() for name, value in letter.headers if name.startswith(HEADER)}
 
 
@@ -172,7 +172,7 @@ class RefusedRecord:
     place: tuple[int, int]
 
 
-def refused_records(records: Iterable[ReplicaRecord]) -> Iterator[RefusedRecord]:
+def refused_records(records: Iterable[TopicRecord]) -> Iterator[RefusedRecord]:
     """What the records of a dead-letter topic tell; what somebody else wrote there is left out."""
     for record in records:
         told = {
@@ -188,7 +188,7 @@ def refused_records(records: Iterable[ReplicaRecord]) -> Iterator[RefusedRecord]
             yield _refused(record, told)
 
 
-def _refused(record: ReplicaRecord, told: dict[str, str]) -> RefusedRecord:
+def _refused(record: TopicRecord, told: dict[str, str]) -> RefusedRecord:
     return RefusedRecord(
         at=None if record.timestamp_ms is None else datetime.fromtimestamp(record.timestamp_ms / 1000, UTC),
         error=told.get("error", ""),
@@ -204,7 +204,7 @@ def _refused(record: ReplicaRecord, told: dict[str, str]) -> RefusedRecord:
     )
 
 
-def _size(record: ReplicaRecord, told: dict[str, str]) -> int | None:
+def _size(record: TopicRecord, told: dict[str, str]) -> int | None:
     if record.value is not None:
         return len(record.value)
     given = told.get("value_bytes", "")
@@ -228,7 +228,7 @@ class RequestLimit:
     """
 
     def __init__(
-        self, settings: ClientSettings, patience: Patience, *, asked_above_bytes: int = _ASKED_ABOVE_BYTES
+        self, settings: ClientSettings, patience: BrokerWait, *, asked_above_bytes: int = _ASKED_ABOVE_BYTES
     ) -> None:
         self._settings = settings
         self._patience = patience
@@ -282,7 +282,7 @@ def one_by_one(settings: ClientSettings) -> ClientSettings:
     return ClientSettings(MappingProxyType({**settings.options, **_ONE_BY_ONE}), settings.sources)
 
 
-class SettingAside:
+class DeadLetterSearch:
     """What is known of the refused records of the transaction that is under way.
 
     Args:
@@ -353,7 +353,7 @@ class SettingAside:
             raise _too_many(refused, sent_aside + len(self._known), self._letters)
         return learned
 
-    def produce(self, session: Session, piece: Piece) -> None:
+    def produce(self, session: ProducerSession, piece: TransactionChunk) -> None:
         """Hands a piece of the transaction to the client, record by record, dead letters in place of what was refused.
 
         Raises:
@@ -369,7 +369,7 @@ class SettingAside:
             # What the client itself refuses is left out of a transaction that could be committed.
             raise next(iter(self._found.values()))
 
-    def _fits_request(self, piece: Piece, index: int, position: int) -> bool:
+    def _fits_request(self, piece: TransactionChunk, index: int, position: int) -> bool:
         try:
             self._requests.check(piece.rows.slice(index, 1))
         except RejectedError as refused:
@@ -377,7 +377,7 @@ class SettingAside:
             return False
         return True
 
-    def _produce_letter(self, session: Session, position: int, row: Row) -> None:
+    def _produce_letter(self, session: ProducerSession, position: int, row: Row) -> None:
         assert self._letters is not None  # nothing is known otherwise
         refused = self._known[position]
         # What did not leave this client can't leave it with more headers.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from contexture.kafka.reader import Place, ReplicaRecord
+    from contexture.kafka.reader import Place, TopicRecord
     from contexture.sending.ledger import LedgerEntry
     from contexture.sending.shard_records import Fingerprint
     from contexture.storage.manifests import RegistryPart
@@ -82,7 +82,7 @@ class HiddenPort(Protocol):
     ) -> Collection[Place]: ...
     def firsts(self, spans: Mapping[Place, tuple[int, int]]) -> Mapping[Place, Fingerprint]: ...
     def moved(self, topics: Collection[str], since: datetime | None) -> Mapping[Place, tuple[int, int]]: ...
-    def copies(self, spans: Mapping[Place, tuple[int, int]]) -> Iterator[tuple[ReplicaRecord, bool]]: ...
+    def copies(self, spans: Mapping[Place, tuple[int, int]]) -> Iterator[tuple[TopicRecord, bool]]: ...
     def is_committed(
         self,
         sought: Mapping[str, set[Fingerprint]],

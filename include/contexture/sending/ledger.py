@@ -19,8 +19,8 @@ import msgspec
 
 from contexture.errors import DefectError
 from contexture.kafka.admin import NewTopicOrder, TopicAdmin
-from contexture.kafka.broker_wait import Patience
-from contexture.kafka.callbacks import ClientWatch
+from contexture.kafka.broker_wait import BrokerWait
+from contexture.kafka.callbacks import ClientCallbacks
 from contexture.kafka.clients import connect, reader
 from contexture.kafka.consumer_group import LEDGER_PREFIX
 from contexture.kafka.errors import KafkaConfigurationError
@@ -140,11 +140,11 @@ class LedgerReader:
         patience: how long brokers are waited for.
     """
 
-    def __init__(self, settings: ClientSettings, admin: TopicAdmin, patience: Patience) -> None:
+    def __init__(self, settings: ClientSettings, admin: TopicAdmin, patience: BrokerWait) -> None:
         self._settings = settings
         self._admin = admin
         self._patience = patience
-        self._watch = ClientWatch()
+        self._watch = ClientCallbacks()
 
     def last_value(self, topic: str, partition: int, key: bytes, *, settled: bool) -> bytes | None:
         """The last committed value of `key` in a partition, None when there is none.
@@ -355,10 +355,10 @@ class Ledger:
         settings: ClientSettings,
         names: SenderNames,
         *,
-        patience: Patience | None = None,
+        patience: BrokerWait | None = None,
         replication_factor: int = -1,
     ) -> None:
-        patience = patience or Patience(300.0)
+        patience = patience or BrokerWait(300.0)
         self._names = names
         self._replication_factor = replication_factor
         self._admin = TopicAdmin(settings, patience)
@@ -467,7 +467,7 @@ def ledger_history(
         DefectError: a record of a ledger is not a row of it.
     """
     names = (SenderNames(publication), SenderNames(publication, backfill="any"))
-    listed = TopicAdmin(settings, Patience(timeout_seconds)).listed()
+    listed = TopicAdmin(settings, BrokerWait(timeout_seconds)).listed()
     there = [each.ledger_topic for each in names if each.ledger_topic in listed]
     for record in read_committed(settings, there, timeout_seconds=timeout_seconds) if there else ():
         if record.value is not None:

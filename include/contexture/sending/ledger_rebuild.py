@@ -18,17 +18,17 @@ from typing import Final
 import pyarrow.parquet as pq
 
 from contexture.errors import ConfigurationError, RetriableError
-from contexture.kafka.broker_wait import Patience
+from contexture.kafka.broker_wait import BrokerWait
 from contexture.kafka.clients import transactional_producer
 from contexture.kafka.errors import FencedError, SendAgainError
 from contexture.kafka.interfaces import OpenProducer
-from contexture.kafka.producer import Session, open_session
-from contexture.kafka.reader import ReplicaRecord, read_committed
+from contexture.kafka.producer import ProducerSession, open_session
+from contexture.kafka.reader import TopicRecord, read_committed
 from contexture.kafka.settings import ClientSettings
 from contexture.sending.dead_letters import dead_letters_found
 from contexture.sending.interfaces import LedgerPort
 from contexture.sending.ledger import LedgerEntry, SenderNames
-from contexture.sending.resume import Fencings, OwnRows
+from contexture.sending.resume import Fencings, OwnCommits
 from contexture.storage.home import Storage
 from contexture.storage.manifests import Manifest, ShardManifest
 from contexture.storage.orders import StageOrder
@@ -40,7 +40,7 @@ from contexture.storage.state import State
 
 
 @dataclass(frozen=True, slots=True)
-class KnownSent:
+class SentAccordingToHome:
     """Of one publication.
 
     Attributes:
@@ -75,20 +75,20 @@ class KnownSent:
             transaction=part.transactions - 1,
         )
 
-    def records(self, settings: ClientSettings, outbox: str) -> Iterator[ReplicaRecord]:
+    def records(self, settings: ClientSettings, outbox: str) -> Iterator[TopicRecord]:
         """All that is committed in the topics of an outbox."""
         path = self.storage.path(PublicationFolder(self.publication).topics(outbox))
         table = pq.read_table(path, columns=["topic"], filesystem=self.storage.filesystem, partitioning=None)
         yield from read_committed(settings, table.column("topic").to_pylist())
 
-    def letters(self, settings: ClientSettings, run: str) -> Iterator[ReplicaRecord]:
+    def letters(self, settings: ClientSettings, run: str) -> Iterator[TopicRecord]:
         """All that is committed in the dead-letter topic, if the outbox of that run was prepared for one."""
         order = self.storage.read(PublicationFolder(self.publication).order(run))
         topic = StageOrder.model_validate_json(order).publication.dead_letter_topic
         return iter(()) if topic is None else read_committed(settings, [topic])
 
 
-def known_sent(storage: Storage, publication: str) -> KnownSent:
+def known_sent(storage: Storage, publication: str) -> SentAccordingToHome:
     """What a home knows.
 
     Raises:
@@ -109,7 +109,7 @@ def known_sent(storage: Storage, publication: str) -> KnownSent:
         kept = storage.exists(PublicationFolder(publication).manifest(pointer.outbox))
         finished = outboxes.manifest(pointer.outbox) if kept else None
         concluded = settled_entry(pointer.outbox, pointer.sequence, _told(pointer.watermark, [finished, *manifests]))
-    return KnownSent(storage, publication, concluded, finished, manifests[0] if manifests else None)
+    return SentAccordingToHome(storage, publication, concluded, finished, manifests[0] if manifests else None)
 
 
 def settled_entry(outbox: str, sequence: int, told: int | None) -> LedgerEntry:
@@ -238,7 +238,7 @@ class _InKafka:
 
 
 def by_records(
-    settings: ClientSettings, known: KnownSent, pending: Manifest, *, assume_sent: bool
+    settings: ClientSettings, known: SentAccordingToHome, pending: Manifest, *, assume_sent: bool
 ) -> Iterator[RebuiltShard]:
     """What the ledger should say of each shard, while an outbox is under way.
 
@@ -259,7 +259,7 @@ def by_records(
             yield _of_shard(known, pending, part, found, assume_sent=assume_sent)
 
 
-def _in_kafka(settings: ClientSettings, known: KnownSent, pending: Manifest) -> _InKafka:
+def _in_kafka(settings: ClientSettings, known: SentAccordingToHome, pending: Manifest) -> _InKafka:
     newest: dict[Place, bytes] = {}
     keyless: set[bytes] = set()
     for record in known.records(settings, pending.outbox):
@@ -272,7 +272,7 @@ def _in_kafka(settings: ClientSettings, known: KnownSent, pending: Manifest) -> 
 
 
 def _of_shard(
-    known: KnownSent, pending: Manifest, part: ShardManifest, found: _InKafka, *, assume_sent: bool
+    known: SentAccordingToHome, pending: Manifest, part: ShardManifest, found: _InKafka, *, assume_sent: bool
 ) -> RebuiltShard:
     left_out = found.aside.get(part.shard, frozenset())
     records = list(_outbox_records(OutboxShardReader(known.storage, pending, part.shard)))
@@ -355,14 +355,14 @@ def planned_rebuild(
     return tuple(by_records(settings, known, known.pending, assume_sent=assume_sent))
 
 
-def _concluded(known: KnownSent, shard: int) -> RebuiltShard:
+def _concluded(known: SentAccordingToHome, shard: int) -> RebuiltShard:
     """By what the last concluded run sent: the whole of its outbox."""
     entry = known.concluded_entry(shard)
     why = "nothing was sent" if entry is None else f"outbox {entry.outbox} was concluded"
     return RebuiltShard(shard, entry, why)
 
 
-def _by_registry(settings: ClientSettings, known: KnownSent, pending: Manifest) -> RebuiltShard:
+def _by_registry(settings: ClientSettings, known: SentAccordingToHome, pending: Manifest) -> RebuiltShard:
     """By the numbers of registry transactions that records carry."""
     places = [part.place for each in pending.shards for part in each.registry]
     carried = map(_place, known.records(settings, pending.outbox))
@@ -377,7 +377,7 @@ def _by_registry(settings: ClientSettings, known: KnownSent, pending: Manifest) 
     return RebuiltShard(0, entry, f"told up to registry transaction {place[0]}; {ahead} of {len(places)} are in Kafka")
 
 
-def _place(record: ReplicaRecord) -> tuple[int, bool] | None:
+def _place(record: TopicRecord) -> tuple[int, bool] | None:
     number = dict(record.headers).get(_REGISTRY_HEADER)
     return (int(number), record.value is None) if number is not None and number.isdigit() else None
 
@@ -392,7 +392,7 @@ def write_rows(
     rows: Mapping[int, LedgerEntry],
     *,
     shards: int,
-    patience: Patience | None = None,
+    patience: BrokerWait | None = None,
     open_producer: OpenProducer = transactional_producer,
     sleep: Callable[[float], None] = time.sleep,
 ) -> None:
@@ -403,10 +403,10 @@ def write_rows(
         KafkaConfigurationError: this user may not.
         FencedError: a sender of a shard wrote a row meanwhile, or fenced this one four times in a row.
     """
-    patience = patience or Patience(300.0)
+    patience = patience or BrokerWait(300.0)
     ledger.prepare(shards)
     for shard, entry in rows.items():
-        own = OwnRows()
+        own = OwnCommits()
         fencings = Fencings(own, ledger, shard, _LOG.warning, sleep)
         own.found(fencings.row())
         own.writes(entry)
@@ -432,7 +432,7 @@ def write_rows(
                 session.close()
 
 
-def _write_row(session: Session, ledger: LedgerPort, shard: int, entry: LedgerEntry) -> None:
+def _write_row(session: ProducerSession, ledger: LedgerPort, shard: int, entry: LedgerEntry) -> None:
     session.initialise()
     session.begin()
     session.produce_one(ledger.topic, key=ledger.key(shard), value=entry.to_json(), partition=shard)

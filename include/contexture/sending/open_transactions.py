@@ -17,9 +17,9 @@ from typing import Final
 
 from contexture.errors import RetriableError
 from contexture.kafka.admin import TopicAdmin
-from contexture.kafka.broker_wait import Patience
+from contexture.kafka.broker_wait import BrokerWait
 from contexture.kafka.errors import KafkaConfigurationError
-from contexture.kafka.reader import Place, ReplicaRecord, read_places
+from contexture.kafka.reader import Place, TopicRecord, read_places
 from contexture.kafka.settings import ClientSettings
 from contexture.sending.interfaces import HiddenPort
 from contexture.sending.shard_records import Fingerprint, fingerprint
@@ -34,7 +34,7 @@ LOOK_AGAIN_SECONDS: Final = 0.5
 _CLOCKS_DIFFER: Final = timedelta(minutes=10)
 
 
-class HiddenRecords:
+class OpenTransactions:
     """Looks behind the last stable offset.
 
     Args:
@@ -42,7 +42,7 @@ class HiddenRecords:
         patience: how long brokers are waited for.
     """
 
-    def __init__(self, settings: ClientSettings, patience: Patience) -> None:
+    def __init__(self, settings: ClientSettings, patience: BrokerWait) -> None:
         self._settings = settings
         self._patience = patience
         self._admin = TopicAdmin(settings, patience)
@@ -94,7 +94,7 @@ class HiddenRecords:
         begins = self._admin.first_since(places, since - _CLOCKS_DIFFER)
         return {place: (first, ends[place]) for place, (first, is_led_alike) in begins.items() if not is_led_alike}
 
-    def copies(self, spans: Mapping[Place, tuple[int, int]]) -> Iterator[tuple[ReplicaRecord, bool]]:
+    def copies(self, spans: Mapping[Place, tuple[int, int]]) -> Iterator[tuple[TopicRecord, bool]]:
         """All records between two offsets of each partition, and whether readers see them; in each partition's order.
 
         Aborted ones are among them, as long as the partition is not cleaned.
@@ -201,7 +201,7 @@ class HiddenRecords:
             return False
         return any(fingerprint(record.key, record.value) in sought for record in self._behind(place, span))
 
-    def _behind(self, place: Place, span: tuple[int, int]) -> Iterator[ReplicaRecord]:
+    def _behind(self, place: Place, span: tuple[int, int]) -> Iterator[TopicRecord]:
         start, end = span
         try:
             yield from read_places(

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class TransactionChunk:
     """Consecutive rows of one transaction.
 
     Attributes:
@@ -60,7 +60,7 @@ def topics_until(batches: Iterable[pa.RecordBatch], position: int) -> set[str]:
     return found
 
 
-def pieces(batches: Iterable[pa.RecordBatch]) -> Iterator[Piece]:
+def pieces(batches: Iterable[pa.RecordBatch]) -> Iterator[TransactionChunk]:
     """The batches cut where the transaction number changes; one transaction may come in several pieces."""
     for batch in batches:
         if not batch.num_rows:
@@ -68,7 +68,7 @@ def pieces(batches: Iterable[pa.RecordBatch]) -> Iterator[Piece]:
         numbers = batch.column("transaction")
         starts = [0, *_changes(numbers)]
         for start, end in zip(starts, [*starts[1:], batch.num_rows], strict=True):
-            yield Piece(int(numbers[start].as_py()), batch.slice(start, end - start))
+            yield TransactionChunk(int(numbers[start].as_py()), batch.slice(start, end - start))
 
 
 def _changes(numbers: pa.Array[Any]) -> list[int]:

@@ -5,17 +5,17 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable
 
-from contexture.kafka.broker_wait import Patience
+from contexture.kafka.broker_wait import BrokerWait
 from contexture.kafka.clients import transactional_producer
 from contexture.kafka.interfaces import Delivered, OpenProducer
 from contexture.kafka.settings import ClientSettings
-from contexture.sending.context import Encode, Equipment, Progress, silent
+from contexture.sending.context import Encode, Progress, SendContext, silent
 from contexture.sending.dead_letters import DeadLetters, RequestLimit
 from contexture.sending.interfaces import HiddenPort, LedgerPort, ShardReader
 from contexture.sending.ledger import Ledger, LedgerEntry, SenderNames
-from contexture.sending.open_transactions import HiddenRecords
+from contexture.sending.open_transactions import OpenTransactions
 from contexture.sending.resume import ExpectedRow
-from contexture.sending.shard_sender import AfterFailure, Sending, taken_from
+from contexture.sending.shard_sender import AfterFailure, ShardSender, taken_from
 from contexture.sending.transactions import ShardResult
 
 
@@ -52,15 +52,15 @@ class Publisher:
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        self._sending: Sending | None = None
-        patience = Patience(broker_wait_seconds, self._waiting, clock=clock)
-        self._equipment = Equipment(
+        self._sending: ShardSender | None = None
+        patience = BrokerWait(broker_wait_seconds, self._waiting, clock=clock)
+        self._equipment = SendContext(
             settings=settings,
             names=names,
             shards=shards,
             patience=patience,
             ledger=ledger or Ledger(settings, names, patience=patience),
-            hidden=hidden or HiddenRecords(settings, patience),
+            hidden=hidden or OpenTransactions(settings, patience),
             requests=RequestLimit(settings, patience),
             progress=progress,
             encode=encode,
@@ -102,7 +102,7 @@ class Publisher:
             KafkaConfigurationError: a person must change the connection, a topic or a permission.
         """
         after_failure = attempts if callable(attempts) else taken_from(attempts)
-        self._sending = Sending(self._equipment, reader, after_failure, committed, skipped, row)
+        self._sending = ShardSender(self._equipment, reader, after_failure, committed, skipped, row)
         self._equipment.patience.relieve()
         return self._sending.run()
 

@@ -19,8 +19,8 @@ import pyarrow as pa
 
 from contexture.kafka.errors import KafkaConfigurationError
 from contexture.kafka.produce import Row
-from contexture.kafka.producer import Session
-from contexture.kafka.reader import Place, ReplicaRecord
+from contexture.kafka.producer import ProducerSession
+from contexture.kafka.reader import Place, TopicRecord
 from contexture.sending.dead_letters import position_of
 from contexture.sending.interfaces import HiddenPort
 from contexture.sending.ledger import LedgerEntry
@@ -71,7 +71,7 @@ class Restoration:
         self._sleep = sleep
         self._longest_open_seconds = longest_open_seconds
 
-    def restore(self, session: Session, done: LedgerEntry) -> str | None:
+    def restore(self, session: ProducerSession, done: LedgerEntry) -> str | None:
         """Does one step towards what readers should see; a new client then looks whether it was enough.
 
         Args:
@@ -129,7 +129,7 @@ class Restoration:
             self._sleep(LOOK_AGAIN_SECONDS)
         return []
 
-    def _lost(self, spans: Spans, done: LedgerEntry) -> tuple[list[int], list[ReplicaRecord]]:
+    def _lost(self, spans: Spans, done: LedgerEntry) -> tuple[list[int], list[TopicRecord]]:
         """Positions of records, and dead letters, that are in the log and that readers don't see."""
         try:
             return self._lost_records(spans, done), self._lost_letters(spans, done)
@@ -194,9 +194,9 @@ class Restoration:
                 sought.discard((record.topic, fingerprint(record.key, record.value)))
         return [position for position, each in keyless.items() if each in sought]
 
-    def _lost_letters(self, spans: Spans, done: LedgerEntry) -> list[ReplicaRecord]:
+    def _lost_letters(self, spans: Spans, done: LedgerEntry) -> list[TopicRecord]:
         wanted = {place: span for place, span in spans.items() if place[0] == self._aside}
-        unseen: dict[int, ReplicaRecord] = {}
+        unseen: dict[int, TopicRecord] = {}
         seen: set[int] = set()
         for record, is_seen in self._hidden.copies(wanted) if wanted else ():
             position = position_of(record, self._reader.outbox_id, self._reader.shard)
@@ -205,7 +205,7 @@ class Restoration:
                 unseen[position] = record
         return [record for position, record in sorted(unseen.items()) if position not in seen]
 
-    def _send(self, session: Session, positions: Collection[int], letters: Collection[ReplicaRecord]) -> None:
+    def _send(self, session: ProducerSession, positions: Collection[int], letters: Collection[TopicRecord]) -> None:
         wanted = frozenset(positions)
         session.begin()
         for piece in pieces(self._reader.batches(min(wanted))) if wanted else ():

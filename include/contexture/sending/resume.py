@@ -33,7 +33,7 @@ Place = tuple[int, bool]
 
 
 @dataclass(frozen=True, slots=True)
-class Start:
+class ResumePoint:
     """Where sending begins.
 
     Attributes:
@@ -51,7 +51,7 @@ class Start:
     place: Place | None = None
 
 
-def start_of(reader: ShardReader, entry: LedgerEntry | None, *, alone: bool = False) -> Start:
+def start_of(reader: ShardReader, entry: LedgerEntry | None, *, alone: bool = False) -> ResumePoint:
     """Where the sending of a shard begins.
 
     Args:
@@ -65,19 +65,19 @@ def start_of(reader: ShardReader, entry: LedgerEntry | None, *, alone: bool = Fa
     """
     check_parts(reader.registry)
     if entry is None:
-        return Start()
+        return ResumePoint()
     if entry.outbox == reader.outbox_id:
-        return Start(entry.position, entry.transaction + 1, own=True, place=entry.source_place)
+        return ResumePoint(entry.position, entry.transaction + 1, own=True, place=entry.source_place)
     if alone:
-        return Start()
+        return ResumePoint()
     if reader.registry and entry.source_place is not None:
         return start_after(entry.source_place, reader.registry, records=reader.records, flush=reader.flush)
     if entry.sequence == reader.sequence:
         raise sequence_taken(entry, reader.outbox_id)
-    return Start(superseded=entry.sequence > reader.sequence)
+    return ResumePoint(superseded=entry.sequence > reader.sequence)
 
 
-def start_after(place: Place, parts: Sequence[RegistryPart], *, records: int, flush: bool) -> Start:
+def start_after(place: Place, parts: Sequence[RegistryPart], *, records: int, flush: bool) -> ResumePoint:
     """Where an outbox of registry transactions begins when the log is told up to a place.
 
     A flush is sent whole unless something later than what it shows was told; of changes, what is told is left out.
@@ -89,9 +89,9 @@ def start_after(place: Place, parts: Sequence[RegistryPart], *, records: int, fl
         flush: whether they are all that the registry holds.
     """
     if flush:
-        return Start(superseded=parts[0].id < place[0], place=place)
+        return ResumePoint(superseded=parts[0].id < place[0], place=place)
     told = sum(part.place <= place for part in parts)
-    return Start(parts[told].first_position if told < len(parts) else records, told, place=place)
+    return ResumePoint(parts[told].first_position if told < len(parts) else records, told, place=place)
 
 
 def check_parts(parts: Sequence[RegistryPart]) -> None:
@@ -126,7 +126,7 @@ def sequence_taken(entry: LedgerEntry, outbox: str) -> SequenceTakenError:
 FENCED_WAITS_SECONDS: Final = (2.0, 6.0, 18.0)
 
 
-class OwnRows:
+class OwnCommits:
     """The rows of the ledger that one sending of a shard knows: what it found, and what it wrote.
 
     Attributes:
@@ -176,7 +176,12 @@ class Fencings:
     """
 
     def __init__(
-        self, own: OwnRows, ledger: LedgerPort, shard: int, again: Callable[[str], None], sleep: Callable[[float], None]
+        self,
+        own: OwnCommits,
+        ledger: LedgerPort,
+        shard: int,
+        again: Callable[[str], None],
+        sleep: Callable[[float], None],
     ) -> None:
         self._own = own
         self._ledger = ledger

@@ -11,12 +11,12 @@ from contexture.kafka.producer import ABORTED_KEY
 from contexture.kafka.reader import Place
 from contexture.sending.dead_letters import DeadLetters, left_of
 from contexture.sending.interfaces import ShardReader
-from contexture.sending.pieces import Piece, pieces
+from contexture.sending.pieces import TransactionChunk, pieces
 
 Fingerprint = tuple[bytes | None, bytes | None]
 """A record's key, and a digest of its value."""
 
-EncodePiece = Callable[[Piece], Piece]
+EncodePiece = Callable[[TransactionChunk], TransactionChunk]
 
 _COLUMNS: Final = ("position", "topic", "key", "value")
 
@@ -45,14 +45,14 @@ class ShardRecords:
         self.dead_letter_topic = letters.topic if letters is not None else None
         self._aborted = fingerprint(ABORTED_KEY, mark)
 
-    def before(self, position: int) -> Iterator[Piece]:
+    def before(self, position: int) -> Iterator[TransactionChunk]:
         """The pieces that begin before a position; the last may go beyond it."""
         for piece in pieces(self.reader.batches(0)):
             if piece.first_position >= position:
                 return
             yield piece
 
-    def transaction(self, position: int) -> Iterator[Piece]:
+    def transaction(self, position: int) -> Iterator[TransactionChunk]:
         """The pieces of the transaction that begins at a position; none at the shard's end."""
         first: int | None = None
         for piece in pieces(self.reader.batches(position)) if position < self.reader.records else ():
@@ -62,7 +62,7 @@ class ShardRecords:
             yield piece
 
     def fingerprints(
-        self, among: Iterable[Piece], topics: Collection[str] | None = None
+        self, among: Iterable[TransactionChunk], topics: Collection[str] | None = None
     ) -> Iterator[tuple[int, str, Fingerprint]]:
         """Position, topic and fingerprint of the records of pieces.
 
@@ -74,20 +74,20 @@ class ShardRecords:
             if topics is None or topic in topics:
                 yield position, topic, fingerprint(key, value)
 
-    def traces(self, among: Iterable[Piece], topics: Collection[str]) -> dict[str, set[Fingerprint]]:
+    def traces(self, among: Iterable[TransactionChunk], topics: Collection[str]) -> dict[str, set[Fingerprint]]:
         """By topic, everything that sending these pieces can leave: records, their dead letters, aborted marks."""
         found: defaultdict[str, set[Fingerprint]] = defaultdict(set)
         for topic, trace in self._traces(among, topics):
             found[topic].add(trace)
         return found
 
-    def own(self, firsts: Mapping[Place, Fingerprint], among: Iterable[Piece]) -> list[Place]:
+    def own(self, firsts: Mapping[Place, Fingerprint], among: Iterable[TransactionChunk]) -> list[Place]:
         """The partitions in which the given record is a trace of these pieces."""
         sought = {(topic, first) for (topic, _), first in firsts.items()}
         found = {trace for trace in self._traces(among, {topic for topic, _ in sought}) if trace in sought}
         return sorted(place for place, first in firsts.items() if (place[0], first) in found)
 
-    def _traces(self, among: Iterable[Piece], topics: Collection[str]) -> Iterator[tuple[str, Fingerprint]]:
+    def _traces(self, among: Iterable[TransactionChunk], topics: Collection[str]) -> Iterator[tuple[str, Fingerprint]]:
         yield from ((topic, self._aborted) for topic in topics)
         aside = self.dead_letter_topic if self.dead_letter_topic in topics else None
         # Any record may have become a dead letter, whatever its topic.
@@ -98,7 +98,7 @@ class ShardRecords:
                 yield from ((aside, fingerprint(*left)) for left in left_of(key, value))
 
     def _columns(
-        self, among: Iterable[Piece], topics: Collection[str] | None
+        self, among: Iterable[TransactionChunk], topics: Collection[str] | None
     ) -> Iterator[tuple[int, str, bytes | None, bytes | None]]:
         for piece in among:
             if topics is None or piece.topics() & set(topics):

@@ -10,19 +10,19 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from contexture.errors import ContextureError, RejectedError, RetriableError
-from contexture.kafka.broker_wait import Patience
+from contexture.kafka.broker_wait import BrokerWait
 from contexture.kafka.errors import BrokersAwayError, FencedError, SendAgainError
-from contexture.kafka.producer import Session
-from contexture.sending.context import Equipment, SendProgress, Step
-from contexture.sending.dead_letters import SettingAside
+from contexture.kafka.producer import ProducerSession
+from contexture.sending.context import SendContext, SendProgress, Step
+from contexture.sending.dead_letters import DeadLetterSearch
 from contexture.sending.interfaces import ShardReader
 from contexture.sending.ledger import LedgerEntry
 from contexture.sending.pieces import topics_until
 from contexture.sending.restoration import Restoration
-from contexture.sending.resume import ExpectedRow, Fencings, OwnRows, RowExpectation, Start, start_of
+from contexture.sending.resume import ExpectedRow, Fencings, OwnCommits, ResumePoint, RowExpectation, start_of
 from contexture.sending.shard_records import ShardRecords
-from contexture.sending.transactions import ShardResult, Tally, Transactions, check_end
-from contexture.sending.unfinished import CLEANUP_SECONDS, Settlement
+from contexture.sending.transactions import SendCounter, ShardResult, TransactionSender, check_end
+from contexture.sending.unfinished import CLEANUP_SECONDS, TransactionRecovery
 
 AfterFailure = Callable[[ContextureError], int | None]
 """Given a failure that counts: milliseconds to wait before the next attempt, or None when there is none left."""
@@ -44,7 +44,7 @@ class Attempts:
     def __init__(
         self,
         after_failure: AfterFailure,
-        patience: Patience,
+        patience: BrokerWait,
         again: Callable[[str], None],
         sleep: Callable[[float], None],
     ) -> None:
@@ -95,7 +95,7 @@ def taken_from(delays: Iterable[int]) -> AfterFailure:
 _SOON_SECONDS: Final = 1.0
 
 
-class Sending:
+class ShardSender:
     """One call of `Publisher.publish`, which says what is given and raised.
 
     Args:
@@ -109,7 +109,7 @@ class Sending:
 
     def __init__(
         self,
-        equipment: Equipment,
+        equipment: SendContext,
         reader: ShardReader,
         after_failure: AfterFailure,
         committed: Callable[[LedgerEntry], None],
@@ -120,11 +120,11 @@ class Sending:
         self._reader = reader
         self._committed = committed
         self._skipped = skipped
-        self._tally = Tally()
-        self._own = OwnRows()
+        self._tally = SendCounter()
+        self._own = OwnCommits()
         self._row = RowExpectation(equipment.names, reader.shard, row)
-        self._aside = SettingAside(equipment.dead_letters, reader, equipment.requests)
-        self._transactions = Transactions(equipment, reader, self._tally, self._own, self._aside, self._note)
+        self._aside = DeadLetterSearch(equipment.dead_letters, reader, equipment.requests)
+        self._transactions = TransactionSender(equipment, reader, self._tally, self._own, self._aside, self._note)
         records = ShardRecords(
             reader,
             equipment.encoded,
@@ -133,7 +133,9 @@ class Sending:
         )
         hidden, clock, sleep = equipment.hidden, equipment.clock, equipment.sleep
         longest = equipment.settings.transaction_timeout_seconds + CLEANUP_SECONDS
-        self._settlement = Settlement(records, equipment.ledger, hidden, clock, sleep, longest_open_seconds=longest)
+        self._settlement = TransactionRecovery(
+            records, equipment.ledger, hidden, clock, sleep, longest_open_seconds=longest
+        )
         self._restoration = Restoration(records, hidden, clock, sleep, longest_open_seconds=longest)
         self._attempts = Attempts(after_failure, equipment.patience, self._tell_again, equipment.sleep)
         self._fencings = Fencings(self._own, equipment.ledger, reader.shard, self._tell_again, equipment.sleep)
@@ -209,12 +211,12 @@ class Sending:
         finally:
             session.close()
 
-    def _open_session(self) -> Session:
+    def _open_session(self) -> ProducerSession:
         shard = self._reader.shard
         self.tell("connecting", f"starting sender {self._equipment.names.transactional_id(shard)}")
         return self._equipment.open_session(shard, careful=self._aside.is_careful)
 
-    def _settled(self, session: Session) -> LedgerEntry | None:
+    def _settled(self, session: ProducerSession) -> LedgerEntry | None:
         """The ledger's row to go on from, once what an earlier transaction left undecided is ended."""
         ledger, shard = self._equipment.ledger, self._reader.shard
         entry, hidden = ledger.settled(shard), ledger.hidden(shard)
@@ -236,7 +238,7 @@ class Sending:
                 raise _look_again(f"aborted what an earlier transaction left in {len(aborted)} partitions")
         return entry
 
-    def _restore(self, session: Session, entry: LedgerEntry) -> None:
+    def _restore(self, session: ProducerSession, entry: LedgerEntry) -> None:
         """Sees that readers see, or will see, what the ledger calls done."""
         if not self._start(entry).own or not entry.position:
             return
@@ -258,11 +260,11 @@ class Sending:
             return False
         return True
 
-    def _start(self, entry: LedgerEntry | None) -> Start:
+    def _start(self, entry: LedgerEntry | None) -> ResumePoint:
         # Backfills do not supersede each other: each interval has a ledger key of its own.
         return start_of(self._reader, entry, alone=self._equipment.names.backfill is not None)
 
-    def _begin(self, start: Start, entry: LedgerEntry | None) -> None:
+    def _begin(self, start: ResumePoint, entry: LedgerEntry | None) -> None:
         self._own.found(entry)
         self._tally.begun_at(start, entry)
         self._aside.begin_at(self._tally.position)
@@ -274,7 +276,7 @@ class Sending:
             self.tell("sending", _told(start))
         self.tell("sending", f"sending from position {self._tally.position}")
 
-    def _send_rest(self, session: Session) -> bool:
+    def _send_rest(self, session: ProducerSession) -> bool:
         self._row.begins()
         if not self._transactions.send(session):
             return False
@@ -332,6 +334,6 @@ def _look_again(step: str) -> SendAgainError:
     return SendAgainError(error, counted=False)
 
 
-def _told(start: Start) -> str:
+def _told(start: ResumePoint) -> str:
     whose = "by an earlier send" if start.own else "with another outbox"
     return f"{start.transactions} transactions are in Kafka already, sent {whose}"

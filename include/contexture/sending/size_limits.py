@@ -17,7 +17,7 @@ from typing import Final, Literal
 
 from contexture.errors import ContextureError
 from contexture.kafka.admin import TopicAdmin
-from contexture.kafka.broker_wait import Patience
+from contexture.kafka.broker_wait import BrokerWait
 from contexture.kafka.settings import ClientSettings, Option
 
 LARGEST_RECORD_BYTES: Final = 209_715_200
@@ -155,7 +155,7 @@ def size_limits(
     client_bytes = int(options.get(_CLIENT, _CLIENT_DEFAULT_BYTES))
     compression = str(options.get("compression.type", "none"))
     try:
-        admin = TopicAdmin(settings, Patience(wait_seconds))
+        admin = TopicAdmin(settings, BrokerWait(wait_seconds))
         listed = admin.listed()
         configs = admin.configs([topic for topic in topics if topic in listed])
         request_bytes = admin.lowest_of_brokers(_REQUEST)

@@ -10,8 +10,8 @@ from typing import Any, Final, Protocol
 
 from contexture.errors import RetriableError
 from contexture.kafka import ClientSettings, ensure_topics
-from contexture.kafka.broker_wait import Patience
-from contexture.kafka.callbacks import ClientWatch
+from contexture.kafka.broker_wait import BrokerWait
+from contexture.kafka.callbacks import ClientCallbacks
 from contexture.kafka.clients import admin, client_error, error_in
 from contexture.kafka.topic_identities import topic_ids
 from contexture.publications import Publication
@@ -30,7 +30,7 @@ from contexture.sending import (
 )
 from contexture.sending.ledger import LedgerStanding
 from contexture.sending.ledger_copies import LedgerCopies
-from contexture.sending.open_transactions import HiddenRecords
+from contexture.sending.open_transactions import OpenTransactions
 from contexture.sending.resume import ExpectedRow
 from contexture.sending.topics import dead_letter_spec, dead_letters_of, topic_spec
 from contexture.storage.archive import Interval
@@ -40,14 +40,14 @@ _CALL_SECONDS: Final = 2.0
 _NO_TOPIC: Final = "__consumer_offsets"
 
 
-def cluster_id(settings: ClientSettings, patience: Patience) -> str:
+def cluster_id(settings: ClientSettings, patience: BrokerWait) -> str:
     """The id that the cluster gave itself when it was made.
 
     Raises:
         RetriableError: no broker answers, or the brokers have no id.
         KafkaConfigurationError: the brokers refuse this user.
     """
-    watch = ClientWatch()
+    watch = ClientCallbacks()
     client = admin(settings, watch)
     while True:
         try:
@@ -72,7 +72,7 @@ Report = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Sending:
+class SendRequest:
     """One send of a shard.
 
     Attributes:
@@ -172,7 +172,7 @@ class Target(Protocol):
         """Agrees that what a registry did up to a transaction is told by nobody; how far its log is told now."""
         ...
 
-    def send(self, sending: Sending) -> ShardResult:
+    def send(self, sending: SendRequest) -> ShardResult:
         """Sends what is not yet sent of a shard; raises as `Publisher.publish`."""
         ...
 
@@ -299,7 +299,7 @@ class KafkaTarget:
         claimed = claims.claim(manifest.outbox, manifest.sequence, shards=len(manifest.shards), used=used)
         if clears and claimed.claimed and not claimed.superseded:
             aside = self._publication.dead_letter_topic
-            claims.clear({*clears, aside} if aside else clears, HiddenRecords(self._settings, self._patience()))
+            claims.clear({*clears, aside} if aside else clears, OpenTransactions(self._settings, self._patience()))
         return not claimed.superseded
 
     def begin_log(self, manifest: Manifest, transaction: int) -> int:
@@ -309,7 +309,7 @@ class KafkaTarget:
     def _claims(self) -> Claims:
         return Claims(self._settings, self._names, self._ledger(), patience=self._patience())
 
-    def send(self, sending: Sending) -> ShardResult:
+    def send(self, sending: SendRequest) -> ShardResult:
         """Sends by the transactional protocol of `contexture.kafka`."""
         return self._publisher(sending).publish(
             sending.reader,
@@ -319,7 +319,7 @@ class KafkaTarget:
             row=sending.row,
         )
 
-    def _publisher(self, sending: Sending, **options: Any) -> Publisher:
+    def _publisher(self, sending: SendRequest, **options: Any) -> Publisher:
         # A registry transaction is one of Kafka, so a shard's bytes are the most that one can have.
         return Publisher(
             for_structures(self._settings, sending.bytes) if self._is_registry else self._settings,
@@ -339,8 +339,8 @@ class KafkaTarget:
     def _ledger(self) -> Ledger:
         return Ledger(self._settings, self._names, patience=self._patience())
 
-    def _patience(self) -> Patience:
-        return Patience(self._wait_seconds, self._report)
+    def _patience(self) -> BrokerWait:
+        return BrokerWait(self._wait_seconds, self._report)
 
 
 def sender_names(publication: Publication, interval: Interval | None) -> SenderNames:

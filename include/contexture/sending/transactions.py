@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from contexture.errors import DefectError
-from contexture.kafka.producer import Session
-from contexture.sending.context import Equipment
-from contexture.sending.dead_letters import SettingAside
+from contexture.kafka.producer import ProducerSession
+from contexture.sending.context import SendContext
+from contexture.sending.dead_letters import DeadLetterSearch
 from contexture.sending.interfaces import ShardReader
 from contexture.sending.ledger import LedgerEntry
-from contexture.sending.pieces import Piece, pieces
-from contexture.sending.resume import OwnRows, Place, Start
+from contexture.sending.pieces import TransactionChunk, pieces
+from contexture.sending.resume import OwnCommits, Place, ResumePoint
 from contexture.storage.topic_order import TOPICS_OF_A_CLIENT
 
 
@@ -57,7 +57,7 @@ class TransactionSize:
     bytes: int = 0
     source_transaction: int | None = None
 
-    def grown(self, piece: Piece) -> TransactionSize:
+    def grown(self, piece: TransactionChunk) -> TransactionSize:
         """With a further piece."""
         return replace(
             self,
@@ -67,7 +67,7 @@ class TransactionSize:
         )
 
 
-class Tally:
+class SendCounter:
     """Where a shard stands, and what this sending added.
 
     Attributes:
@@ -92,7 +92,7 @@ class Tally:
         self._elsewhere = 0
         self._last: LedgerEntry | None = None
 
-    def begun_at(self, start: Start, entry: LedgerEntry | None) -> None:
+    def begun_at(self, start: ResumePoint, entry: LedgerEntry | None) -> None:
         """Where a client begins, by the ledger's row."""
         self.superseded, self.place = start.superseded, start.place
         if entry is not None and start.own and self._has_begun and entry.position > self.position:
@@ -121,7 +121,7 @@ class Tally:
         self._bytes += entry.bytes
         self._last = entry
 
-    def _since(self, start: Start, entry: LedgerEntry | None) -> datetime | None:
+    def _since(self, start: ResumePoint, entry: LedgerEntry | None) -> datetime | None:
         if entry is not None and start.own:
             return entry.since
         return self.since if self._has_begun else datetime.fromtimestamp(time.time(), UTC)
@@ -182,7 +182,7 @@ def check_end(position: int, records: int) -> None:
         )
 
 
-class Transactions:
+class TransactionSender:
     """Those of one sending, whichever clients they go through.
 
     Args:
@@ -200,11 +200,11 @@ class Transactions:
 
     def __init__(
         self,
-        equipment: Equipment,
+        equipment: SendContext,
         reader: ShardReader,
-        tally: Tally,
-        own: OwnRows,
-        aside: SettingAside,
+        tally: SendCounter,
+        own: OwnCommits,
+        aside: DeadLetterSearch,
         committed: Callable[[LedgerEntry], None],
     ) -> None:
         self._equipment = equipment
@@ -216,7 +216,7 @@ class Transactions:
         self.topics = 0
         self.sent_topics: set[str] = set()
 
-    def send(self, session: Session) -> bool:
+    def send(self, session: ProducerSession) -> bool:
         """Sends until the end (True), or until the rest needs another client (False).
 
         It knows too many topics, or the end of its last transaction is uncertain.
@@ -244,19 +244,19 @@ class Transactions:
             self._commit(session, size)
         return True
 
-    def _begin(self, session: Session, piece: Piece) -> None:
+    def _begin(self, session: ProducerSession, piece: TransactionChunk) -> None:
         self.topics = len(piece.topics())
         session.meet(self.topics)
         session.begin()
 
-    def _produce(self, session: Session, piece: Piece) -> None:
+    def _produce(self, session: ProducerSession, piece: TransactionChunk) -> None:
         if self._aside.is_careful:
             self._aside.produce(session, piece)
             return
         self._equipment.requests.check(piece.rows)
         session.produce(piece.rows, self._reader.headers)
 
-    def _commit(self, session: Session, size: TransactionSize) -> None:
+    def _commit(self, session: ProducerSession, size: TransactionSize) -> None:
         entry = self._entry(size)
         self._own.writes(entry)
         ledger, shard = self._equipment.ledger, self._reader.shard

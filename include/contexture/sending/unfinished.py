@@ -17,13 +17,13 @@ from typing import Final
 
 from contexture.errors import RetriableError
 from contexture.kafka.errors import KafkaConfigurationError, SendAgainError
-from contexture.kafka.producer import Session
+from contexture.kafka.producer import ProducerSession
 from contexture.kafka.reader import Place
 from contexture.sending.interfaces import HiddenPort, LedgerPort
 from contexture.sending.ledger import LedgerEntry
 from contexture.sending.open_transactions import LOOK_AGAIN_SECONDS, held_back, places_until
 from contexture.sending.pieces import pieces
-from contexture.sending.resume import Start
+from contexture.sending.resume import ResumePoint
 from contexture.sending.shard_records import Fingerprint, ShardRecords
 
 _LOG: Final = logging.getLogger(__name__)
@@ -36,7 +36,7 @@ _LOOK_SECONDS: Final = 0.02
 CLEANUP_SECONDS: Final = 15.0
 
 
-class Settlement:
+class TransactionRecovery:
     """Of one shard.
 
     Args:
@@ -120,7 +120,7 @@ class Settlement:
             sought[topic].add(sign)
         return bool(sought) and self._hidden.is_committed(sought, self._are_own, since, self._longest_open_seconds)
 
-    def show(self, session: Session, row: LedgerEntry) -> None:
+    def show(self, session: ProducerSession, row: LedgerEntry) -> None:
         """Lets readers see a hidden row of a committed transaction, which the next abort would take away.
 
         The marker of the transaction that repeats it decides about both.
@@ -135,7 +135,7 @@ class Settlement:
         session.produce_one(self._ledger.topic, key=key, value=value, partition=self._shard)
         session.commit()
 
-    def settle(self, session: Session, start: Start, *, hides_row: bool) -> tuple[Place, ...]:
+    def settle(self, session: ProducerSession, start: ResumePoint, *, hides_row: bool) -> tuple[Place, ...]:
         """Aborts what a first try of the next transaction left hidden; gives the partitions."""
         places = list(self._left_over(start.position))
         if hides_row:

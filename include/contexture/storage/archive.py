@@ -28,7 +28,7 @@ Interval = tuple[datetime, datetime]
 
 
 @dataclass(frozen=True, slots=True)
-class Archived:
+class ArchiveCoverage:
     """What is archived of an interval.
 
     Attributes:
@@ -52,7 +52,7 @@ class _Run:
     received: datetime
 
 
-def archive_of(outboxes: Outboxes, interval: Interval) -> Archived:
+def archive_of(outboxes: Outboxes, interval: Interval) -> ArchiveCoverage:
     """What the archive holds of an interval, its end excluded.
 
     Raises:
@@ -62,7 +62,7 @@ def archive_of(outboxes: Outboxes, interval: Interval) -> Archived:
     start, end = interval
     inside = [run for run in runs if start <= run.received < end]
     concluded = tuple(run.manifest for run in inside if run.status == "concluded")
-    return Archived(concluded, (*_earlier(runs, start), *_between(runs, interval), *_unfinished(inside)))
+    return ArchiveCoverage(concluded, (*_earlier(runs, start), *_between(runs, interval), *_unfinished(inside)))
 
 
 def _runs(outboxes: Outboxes) -> Iterator[_Run]:

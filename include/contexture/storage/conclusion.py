@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from contexture.records.changes.attribute_types import AttributeTypes
-from contexture.storage.delivery import DeadLettered, keep_dead_letters
+from contexture.storage.delivery import DeadLetterIndex, keep_dead_letters
 from contexture.storage.home import Storage
 from contexture.storage.inbox_reader import release
 from contexture.storage.incompleteness import incompleteness_after
@@ -29,7 +29,7 @@ from contexture.storage.quarantine import mark_retried
 from contexture.storage.state import FORMAT, State, StatePointer
 from contexture.storage.state_updates import advance, withhold
 
-NONE_DEAD = DeadLettered()
+NONE_DEAD = DeadLetterIndex()
 """For outboxes whose records are all where they belong."""
 
 
@@ -39,7 +39,7 @@ def conclude(
     *,
     cluster: str | None,
     target: str | None,
-    dead_letters: DeadLettered = NONE_DEAD,
+    dead_letters: DeadLetterIndex = NONE_DEAD,
     changes_owe_full: bool = False,
     owed: str | None = None,
     detects_deletions: bool = False,
@@ -83,7 +83,7 @@ def conclude(
     return pointer
 
 
-def _told(manifest: Manifest, dead_letters: DeadLettered) -> str:
+def _told(manifest: Manifest, dead_letters: DeadLetterIndex) -> str:
     aside = f", {dead_letters.count} of them to the dead-letter topic" if dead_letters.count else ""
     return f"{manifest.records} records committed{aside}"
 

@@ -95,7 +95,7 @@ class AttemptLog:
         self._storage.remove(self._folder.attempts(outbox))
 
 
-class DeadLettered(Versioned):
+class DeadLetterIndex(Versioned):
     """The positions of these records, by shard."""
 
     format: int = 1
@@ -107,19 +107,19 @@ class DeadLettered(Versioned):
         return sum(map(len, self.shards.values()))
 
 
-def keep_dead_letters(storage: Storage, manifest: Manifest, found: DeadLettered) -> None:
+def keep_dead_letters(storage: Storage, manifest: Manifest, found: DeadLetterIndex) -> None:
     """Keeps them; nothing is written where there are none."""
     if found.count:
         storage.write(PublicationFolder(manifest.publication).dead_letters(manifest.outbox), found.to_json())
 
 
-def dead_letters_of(storage: Storage, manifest: Manifest) -> DeadLettered:
+def dead_letters_of(storage: Storage, manifest: Manifest) -> DeadLetterIndex:
     """Those of a concluded outbox."""
     try:
         read = storage.read(PublicationFolder(manifest.publication).dead_letters(manifest.outbox))
     except FileNotFoundError:
-        return DeadLettered()
-    return DeadLettered.model_validate_json(read)
+        return DeadLetterIndex()
+    return DeadLetterIndex.model_validate_json(read)
 
 
 def without_dead_letters(batches: Iterator[Any], positions: tuple[int, ...]) -> Iterator[Any]:
@@ -132,7 +132,7 @@ def without_dead_letters(batches: Iterator[Any], positions: tuple[int, ...]) -> 
 _SUFFIX = ".json"
 
 
-class LedgerSeen(Versioned):
+class KnownLedger(Versioned):
     """The ledger that the publication's senders write to.
 
     `cluster`: id of the Kafka cluster; on another one there may be none. `topic_id`: Kafka's own id of the topic.
@@ -155,15 +155,15 @@ class ShardBegun(Versioned):
     committed: bool = False
 
 
-def ledger_seen(storage: Storage, publication: str) -> LedgerSeen | None:
+def ledger_seen(storage: Storage, publication: str) -> KnownLedger | None:
     """What is known of a publication's ledger; None before its first send."""
     try:
-        return LedgerSeen.from_file(storage, PublicationFolder(publication).ledger_seen())
+        return KnownLedger.from_file(storage, PublicationFolder(publication).ledger_seen())
     except FileNotFoundError:
         return None
 
 
-def note_ledger(storage: Storage, publication: str, seen: LedgerSeen) -> None:
+def note_ledger(storage: Storage, publication: str, seen: KnownLedger) -> None:
     """Keeps it."""
     storage.write(PublicationFolder(publication).ledger_seen(), seen.to_json())
 

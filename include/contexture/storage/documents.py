@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from contexture.storage.home import Storage
 
 
-class Document(BaseModel):
+class StoredDocument(BaseModel):
     """A frozen JSON document."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -49,7 +49,7 @@ class UnknownFormatError(ConfigurationError):
     """Something was written by another version of Contexture, in a format that this one does not read."""
 
 
-class Versioned(Document):
+class Versioned(StoredDocument):
     """A document that says of which format it is.
 
     `FORMAT` is what this Contexture writes and reads: it is raised when a document changes in a way that an earlier

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from contexture.storage.delivery import LedgerSeen, ShardBegun
+from contexture.storage.delivery import KnownLedger, ShardBegun
 from contexture.storage.documents import Versioned, check_format
 from contexture.storage.home import Storage
 from contexture.storage.known_topics import KnownTopics
@@ -45,7 +45,7 @@ def check_document(storage: Storage, kind: type[Versioned], path: str) -> None:
 
 def _documents(storage: Storage, folder: PublicationFolder) -> Iterator[tuple[type[Versioned], str]]:
     yield StatePointer, folder.current_state()
-    yield LedgerSeen, folder.ledger_seen()
+    yield KnownLedger, folder.ledger_seen()
     yield KnownTopics, folder.known_topics()
     for name in storage.files(folder.shards_begun(), ".json"):
         yield ShardBegun, f"{folder.shards_begun()}/{name}"

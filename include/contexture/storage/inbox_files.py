@@ -171,7 +171,7 @@ def inbox_folder(publication: str) -> str:
     return f"{publication}/inbox"
 
 
-class Shelf(Protocol):
+class InboxFolder(Protocol):
     """Where a writer puts whole files."""
 
     def put(self, name: str, content: bytes) -> None:
@@ -196,7 +196,7 @@ class Shelf(Protocol):
         """
 
 
-class Steps(Protocol):
+class FileOperations(Protocol):
     """What a local disk does, one step at a time."""
 
     def write(self, name: str, content: bytes) -> None:
@@ -218,10 +218,10 @@ class Steps(Protocol):
         """The names of the files."""
 
 
-class LocalShelf:
+class LocalInboxFolder:
     """A folder on a disk that may lose power at any moment."""
 
-    def __init__(self, steps: Steps) -> None:
+    def __init__(self, steps: FileOperations) -> None:
         self._steps = steps
 
     def put(self, name: str, content: bytes) -> None:
@@ -244,7 +244,7 @@ class LocalShelf:
         return newest_time_us(self._steps.names())
 
 
-class StoredShelf:
+class ObjectStoreInboxFolder:
     """A folder on an object store."""
 
     def __init__(self, storage: Storage, folder: str) -> None:
@@ -269,7 +269,7 @@ class StoredShelf:
         return newest_time_us(self._storage.files(self._folder))
 
 
-class DiskSteps:
+class DiskOperations:
     """The steps of a real local disk, in one folder, which is made when it is not there."""
 
     def __init__(self, folder: Path) -> None:
@@ -304,7 +304,7 @@ class DiskSteps:
             return [entry.name for entry in entries]
 
 
-def open_shelf(storage: Storage, publication: str) -> Shelf:
+def open_shelf(storage: Storage, publication: str) -> InboxFolder:
     """The shelf of a publication's inbox.
 
     Raises:
@@ -312,8 +312,8 @@ def open_shelf(storage: Storage, publication: str) -> Shelf:
     """
     folder = inbox_folder(publication)
     if isinstance(storage.filesystem, fs.LocalFileSystem):
-        return LocalShelf(DiskSteps(Path(storage.path(folder))))
-    return StoredShelf(storage, folder)
+        return LocalInboxFolder(DiskOperations(Path(storage.path(folder))))
+    return ObjectStoreInboxFolder(storage, folder)
 
 
 def _make_durable(folder: Path) -> None:

@@ -18,7 +18,14 @@ from pyarrow import fs
 from contexture.errors import DefectError
 from contexture.storage.documents import Versioned
 from contexture.storage.home import Storage
-from contexture.storage.inbox_files import DiskSteps, InboxEntry, InboxFile, LocalShelf, decode_file, inbox_folder
+from contexture.storage.inbox_files import (
+    DiskOperations,
+    InboxEntry,
+    InboxFile,
+    LocalInboxFolder,
+    decode_file,
+    inbox_folder,
+)
 from contexture.storage.publication_store import PublicationFolder
 
 
@@ -82,14 +89,14 @@ def _push(
         heappush(heap, ((entry.received_at_us, entry.sequence, writer), entry, rest))
 
 
-class Claim(Versioned):
+class InboxClaim(Versioned):
     """The names of an inbox's files, in order."""
 
     format: int = 1
     files: tuple[str, ...] = ()
 
     @classmethod
-    def of_now(cls, storage: Storage, publication: str) -> Claim:
+    def of_now(cls, storage: Storage, publication: str) -> InboxClaim:
         """Everything that is complete in the inbox now; nothing is written.
 
         Raises:
@@ -107,7 +114,7 @@ class Claim(Versioned):
         return tuple(_file(name) for name in self.files)
 
 
-def keep_claim(storage: Storage, publication: str, run: str, claim: Claim) -> None:
+def keep_claim(storage: Storage, publication: str, run: str, claim: InboxClaim) -> None:
     """Puts a claim into the run's landing folder, for good.
 
     Raises:
@@ -140,19 +147,19 @@ def release(storage: Storage, publication: str, outbox: str) -> None:
     InboxReader(storage, publication).remove(claim.inbox_files)
 
 
-def _read(storage: Storage, path: str) -> Claim:
+def _read(storage: Storage, path: str) -> InboxClaim:
     try:
-        return Claim.from_file(storage, path)
+        return InboxClaim.from_file(storage, path)
     except FileNotFoundError:
-        return Claim()
+        return InboxClaim()
 
 
-def _put(storage: Storage, path: str, claim: Claim) -> None:
+def _put(storage: Storage, path: str, claim: InboxClaim) -> None:
     # What a lost list names would be told twice, so that it has to outlast a loss of power as the inbox does.
     if isinstance(storage.filesystem, fs.LocalFileSystem):
         folder, name = storage.path(path).rsplit("/", 1)
         with storage.translating(path):
-            LocalShelf(DiskSteps(Path(folder))).put(name, claim.to_json())
+            LocalInboxFolder(DiskOperations(Path(folder))).put(name, claim.to_json())
     else:
         storage.write(path, claim.to_json())
 

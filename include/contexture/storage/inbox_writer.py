@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from threading import Condition, Thread
 
 from contexture.errors import RetriableError
-from contexture.storage.inbox_files import InboxEntry, InboxFile, Shelf, encode_entry, encode_file
+from contexture.storage.inbox_files import InboxEntry, InboxFile, InboxFolder, encode_entry, encode_file
 
 MAXIMUM_BYTES = 4 << 30
 MAXIMUM_GROUP_BYTES = 16 << 20
@@ -56,7 +56,7 @@ class InboxWriter:
 
     def __init__(
         self,
-        shelf: Shelf,
+        shelf: InboxFolder,
         *,
         maximum_bytes: int = MAXIMUM_BYTES,
         maximum_waiting_bytes: int = MAXIMUM_WAITING_BYTES,

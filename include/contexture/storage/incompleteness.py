@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Final
 
 from contexture.errors import DefectError
-from contexture.storage.documents import Document
+from contexture.storage.documents import StoredDocument
 from contexture.storage.home import Storage
 from contexture.storage.manifests import LandingManifest, Manifest
 from contexture.storage.publication_store import PublicationFolder
@@ -17,7 +17,7 @@ LASTING_RUNS: Final = 3
 _AGAIN_RUNS: Final = 100
 
 
-class Incompleteness(Document):
+class Incompleteness(StoredDocument):
     """Consecutive concluded runs that could not tell which entities were deleted, though they should.
 
     Attributes:

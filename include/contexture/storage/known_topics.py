@@ -9,7 +9,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from contexture.storage.documents import Document, Versioned
+from contexture.storage.documents import StoredDocument, Versioned
 from contexture.storage.home import Storage
 from contexture.storage.manifests import Manifest
 from contexture.storage.publication_store import PublicationFolder
@@ -62,7 +62,7 @@ _NAMED: Final = 20
 _IN_A_SENTENCE: Final = 3
 
 
-class LostTopics(Document):
+class LostTopics(StoredDocument):
     """Topics that were removed, or removed and made again, since records were sent to them.
 
     Attributes:

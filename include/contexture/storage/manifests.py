@@ -6,9 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import ClassVar, Literal
 
-# Where most look for it.
-from contexture.storage.documents import Document as Document
-from contexture.storage.documents import Versioned
+from contexture.storage.documents import StoredDocument, Versioned
 from contexture.storage.schemas import FORMAT_VERSION
 
 Mode = Literal["changes", "full", "notifications", "backfill"]
@@ -54,7 +52,7 @@ class LandingManifest(Versioned):
         return self.retried is None and self.mode not in {"notifications", "backfill"}
 
 
-class RegistryPart(Document):
+class RegistryPart(StoredDocument):
     """Which registry transaction one Kafka transaction of a shard carries.
 
     A registry transaction is at most two of them: its additions and modifications, then its `deletions`.
@@ -79,7 +77,7 @@ class RegistryPart(Document):
         return self.id, self.deletions
 
 
-class ShardManifest(Document):
+class ShardManifest(StoredDocument):
     """One shard of an outbox; `sha256` is of its Parquet file.
 
     `registry`: the registry transactions of the Kafka transactions, one for each and in their order; empty where the
@@ -165,7 +163,7 @@ class Manifest(Versioned):
         return sum(shard.transactions for shard in self.shards)
 
 
-class ExpectationResult(Document):
+class ExpectationResult(StoredDocument):
     """One judged expectation; `observed` is a short text fit for a page."""
 
     name: str
@@ -177,7 +175,7 @@ class ExpectationResult(Document):
     raised: str | None = None
 
 
-class Verdict(Versioned):
+class QualityVerdict(Versioned):
     """The checkpoint's result. `approved`: no critical expectation failed."""
 
     format: int = 1

@@ -9,13 +9,13 @@ from typing import Annotated, Literal
 from pydantic import StringConstraints
 
 from contexture.publications import Publication
-from contexture.storage.documents import Document, Versioned
+from contexture.storage.documents import StoredDocument, Versioned
 from contexture.storage.home import Storage
 from contexture.storage.manifests import Mode
 from contexture.storage.publication_store import PublicationFolder
 
 
-class Retry(Document):
+class Retry(StoredDocument):
     """Quarantined events of an outbox that are tried again: those that a rule of these refused, or all."""
 
     outbox: str
@@ -26,7 +26,7 @@ ReplayFrom = Literal["auto", "archive", "source"]
 TOPIC_PREFIX_PATTERN = r"^[A-Za-z0-9._-]{0,100}$"
 
 
-class ReplayOptions(Document):
+class ReplayOptions(StoredDocument):
     """How a backfill sends its interval again.
 
     Attributes:

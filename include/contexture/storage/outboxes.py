@@ -17,7 +17,7 @@ from typing import Literal, TypeVar
 from pydantic import Field, ValidationError
 
 from contexture.errors import ConfigurationError, DefectError
-from contexture.storage.documents import Document, Versioned
+from contexture.storage.documents import StoredDocument, Versioned
 from contexture.storage.home import Storage
 from contexture.storage.manifests import Manifest
 from contexture.storage.publication_store import PublicationFolder
@@ -33,10 +33,10 @@ ALLOWED: dict[Status, frozenset[Status]] = {
 }
 ENDS: frozenset[Status] = frozenset(status for status, following in ALLOWED.items() if not following)
 
-_Kind = TypeVar("_Kind", bound=Document)
+_Kind = TypeVar("_Kind", bound=StoredDocument)
 
 
-class Step(Document):
+class StatusChange(StoredDocument):
     """One change of status."""
 
     status: Status
@@ -53,7 +53,7 @@ class OutboxStatus(Versioned):
     format: int = 1
     outbox: str
     sequence: int
-    steps: tuple[Step, ...] = Field(min_length=1)
+    steps: tuple[StatusChange, ...] = Field(min_length=1)
     attempts: int = 0
 
     @property
@@ -90,7 +90,7 @@ class Outboxes:
         """Puts a new outbox on the list. Preparing it again leaves its story as it is."""
         if self.storage.exists(self.folder.status(manifest.outbox)):
             return self.status(manifest.outbox)
-        step = Step(status="prepared", at=_now(), reason=f"run {manifest.run}")
+        step = StatusChange(status="prepared", at=_now(), reason=f"run {manifest.run}")
         status = OutboxStatus(outbox=manifest.outbox, sequence=manifest.sequence, steps=(step,))
         self.storage.write(self._marker(status), status.to_json())
         return self._write(status)
@@ -105,7 +105,7 @@ class Outboxes:
         if status.status == to:
             self._forget_ended(status)
             return status
-        moved = status.model_copy(update={"steps": (*status.steps, Step(status=to, at=_now(), reason=reason))})
+        moved = status.model_copy(update={"steps": (*status.steps, StatusChange(status=to, at=_now(), reason=reason))})
         self._write(moved)
         self._forget_ended(moved)
         return moved
@@ -185,7 +185,7 @@ class Outboxes:
                 problems=error.error_count(),
             ) from error
 
-    def _way_out(self, kind: type[Document], path: str, outbox: str) -> str:
+    def _way_out(self, kind: type[StoredDocument], path: str, outbox: str) -> str:
         abandon = f"abandon the outbox (contexture outbox abandon {outbox} --reason …) and report this"
         if kind is not OutboxStatus:
             return abandon

@@ -24,8 +24,9 @@ from pydantic import ValidationError
 
 from contexture.errors import ConfigurationError
 from contexture.sources.ngsi.notifications import notified_form
+from contexture.storage.documents import StoredDocument
 from contexture.storage.home import Storage
-from contexture.storage.manifests import Document, LandingManifest, Manifest
+from contexture.storage.manifests import LandingManifest, Manifest
 from contexture.storage.orders import Retry, StageOrder
 from contexture.storage.outboxes import Outboxes
 from contexture.storage.publication_store import PublicationFolder, run_name
@@ -256,14 +257,14 @@ _ROWS: Final = 10_000
 _IDENTITY: Final = ("path", "id", "type")
 
 
-class Sample(Document):
+class RuleSample(StoredDocument):
     """Who broke a rule, and how; `message` is empty where only the rule was noted."""
 
     identity: str
     message: str = ""
 
 
-class Samples(Document):
+class RuleSamples(StoredDocument):
     """What the report of one run keeps.
 
     Attributes:
@@ -272,21 +273,21 @@ class Samples(Document):
     """
 
     outbox: str
-    rules: Mapping[str, tuple[Sample, ...]]
+    rules: Mapping[str, tuple[RuleSample, ...]]
     expectations: Mapping[str, tuple[str, ...]] = {}
 
 
-def kept_samples(storage: Storage, publication: str, outbox: str) -> Samples | None:
+def kept_samples(storage: Storage, publication: str, outbox: str) -> RuleSamples | None:
     """What the report of an outbox keeps; None when it is of an earlier version, or gone."""
     try:
-        return Samples.model_validate_json(storage.read(PublicationFolder(publication).samples(outbox)))
+        return RuleSamples.model_validate_json(storage.read(PublicationFolder(publication).samples(outbox)))
     except (FileNotFoundError, ValidationError):
         return None
 
 
 def quarantine_samples(
     storage: Storage, publication: str, outbox: str, counts: Mapping[str, int]
-) -> dict[str, tuple[Sample, ...]]:
+) -> dict[str, tuple[RuleSample, ...]]:
     """The first few of what each rule refused; no more is read than it takes to find them.
 
     Args:
@@ -298,7 +299,7 @@ def quarantine_samples(
     Raises:
         RetriableError: the storage did not answer.
     """
-    found: dict[str, list[Sample]] = {rule: [] for rule in counts}
+    found: dict[str, list[RuleSample]] = {rule: [] for rule in counts}
     quarantine = Quarantine(storage, PublicationFolder(publication), outbox)
     for path in quarantine.files if counts else ():
         if all(len(samples) >= min(SAMPLES, counts[rule]) for rule, samples in found.items()):
@@ -313,7 +314,7 @@ def identity_text(path: str | None, id_: str | None, type_: str | None) -> str:
     return " ".join(part or "?" for part in parts)
 
 
-def _collect(storage: Storage, path: str, found: Mapping[str, list[Sample]]) -> None:
+def _collect(storage: Storage, path: str, found: Mapping[str, list[RuleSample]]) -> None:
     columns = [*_IDENTITY, "rule", "message"]
     with storage.translating(path), storage.filesystem.open_input_file(storage.path(path)) as file:
         for batch in pq.ParquetFile(file).iter_batches(batch_size=_ROWS, columns=columns):
@@ -321,6 +322,6 @@ def _collect(storage: Storage, path: str, found: Mapping[str, list[Sample]]) -> 
                 _add(found.get(row["rule"]), row)
 
 
-def _add(samples: list[Sample] | None, row: Mapping[str, Any]) -> None:
+def _add(samples: list[RuleSample] | None, row: Mapping[str, Any]) -> None:
     if samples is not None and len(samples) < SAMPLES:
-        samples.append(Sample(identity=identity_text(*(row[name] for name in _IDENTITY)), message=row["message"]))
+        samples.append(RuleSample(identity=identity_text(*(row[name] for name in _IDENTITY)), message=row["message"]))

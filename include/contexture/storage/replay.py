@@ -30,7 +30,7 @@ import pyarrow.parquet as pq
 from contexture.errors import ConfigurationError
 from contexture.records.topics.collisions import as_brokers_compare
 from contexture.records.topics.encodings import TopicNameError, check_legal
-from contexture.storage.archive import Archived, archive_of
+from contexture.storage.archive import ArchiveCoverage, archive_of
 from contexture.storage.home import Storage
 from contexture.storage.manifests import Manifest, ShardManifest
 from contexture.storage.orders import StageOrder
@@ -279,7 +279,7 @@ class PartlyArchivedError(ConfigurationError):
     """Something of the interval is missing, and nobody has said that the rest is enough."""
 
 
-def found(order: StageOrder) -> Archived:
+def found(order: StageOrder) -> ArchiveCoverage:
     """What is archived of the order's interval.
 
     Raises:
@@ -345,7 +345,7 @@ def backfill_headers(order: StageOrder, constant: tuple[tuple[str, str], ...]) -
     return (*constant, (BACKFILL_HEADER, order.interval[0].isoformat()))
 
 
-def _replayed(storage: Storage, order: StageOrder, outbox: str, archive: Archived, report: Report) -> Manifest:
+def _replayed(storage: Storage, order: StageOrder, outbox: str, archive: ArchiveCoverage, report: Report) -> Manifest:
     sources = archive.manifests
     # Before what is held is read: of a run that is concluded meanwhile, its records are looked at in the end.
     generation = State(storage, order.publication.name).pointer().generation
@@ -393,7 +393,7 @@ def _nothing_archived(order: StageOrder, missing: tuple[str, ...]) -> NothingArc
     )
 
 
-def _replay_id(order: StageOrder, archive: Archived) -> str:
+def _replay_id(order: StageOrder, archive: ArchiveCoverage) -> str:
     how = [order.replay.topic_prefix, str(order.replay.sends_outdated)] if order.replay.sends_outdated else []
     parts = [order.publication.name, "backfill", order.run, *how, *(manifest.outbox for manifest in archive.manifests)]
     return sha256("\n".join(parts).encode()).hexdigest()[:32]
@@ -408,7 +408,13 @@ def _write_topics(storage: Storage, path: str, topics: Counter[str]) -> None:
 
 
 def _manifest(
-    order: StageOrder, outbox: str, shards: list[ReplayedShard], archive: Archived, *, topics: int, generation: int
+    order: StageOrder,
+    outbox: str,
+    shards: list[ReplayedShard],
+    archive: ArchiveCoverage,
+    *,
+    topics: int,
+    generation: int,
 ) -> Manifest:
     start, end = _interval(order)
     records = sum(shard.manifest.records for shard in shards)

@@ -6,15 +6,15 @@ from collections.abc import Sequence
 
 from pydantic import ValidationError
 
+from contexture.storage.documents import StoredDocument
 from contexture.storage.home import Storage
-from contexture.storage.manifests import Document
 from contexture.storage.publication_store import PublicationFolder
 
 SHOWN = 200
 """How many identities are named; all of them are counted."""
 
 
-class Vanishing(Document):
+class Vanishing(StoredDocument):
     """What would have gone.
 
     Attributes:

@@ -10,7 +10,7 @@ from contexture_airflow.connections.provider import CONTEXT_BROKER, KAFKA, STRUC
 
 if TYPE_CHECKING:
     from contexture.kafka import ClientSettings
-    from contexture.operations.actions.source_check import Outcome
+    from contexture.operations.actions.source_check import CheckOutcome
     from contexture.sources.ngsi import BrokerConnection
     from contexture.sources.sdmx.registry import RegistryConnection
 
@@ -46,7 +46,7 @@ class _TriedHook(BaseHook):
             return False, f"the test itself failed ({type(error).__name__}): see the log of whoever ran it"
         return outcome.passed, outcome.text()
 
-    def _outcome(self) -> Outcome:
+    def _outcome(self) -> CheckOutcome:
         from contexture.operations.actions.connection_check import try_fields
         from contexture_airflow.connections.settings import fields
 

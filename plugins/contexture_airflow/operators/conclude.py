@@ -39,11 +39,11 @@ class ConcludeOperator(BaseOperator):
         from contexture.storage.orders import staged_publication
         from contexture_airflow.alerts.run_alerts import alert_incompleteness, alerting_lost_topics, tell_dead_letters
         from contexture_airflow.connections.settings import open_storage, targets
-        from contexture_airflow.run import Staged
+        from contexture_airflow.run import StagedOutbox
         from contexture_airflow.run_events import note_end, open_journal, tell_end
         from contexture_airflow.steps.conclude import conclude_run
 
-        storage, staged = open_storage(), Staged.received(self.staged)
+        storage, staged = open_storage(), StagedOutbox.received(self.staged)
         publication = staged_publication(storage, staged.publication, staged.run)
         alerting = alerting_lost_topics(storage, publication, context, self.log)
         with alerting, open_journal(storage, self.log.warning) as journal:
@@ -69,9 +69,9 @@ class ConcludeOperator(BaseOperator):
         """Source and topics of the run; called by Airflow's OpenLineage provider, where it is installed."""
         from contexture_airflow.connections.settings import open_storage
         from contexture_airflow.lineage import lineage_of
-        from contexture_airflow.run import Staged
+        from contexture_airflow.run import StagedOutbox
 
-        staged = Staged.received(self.staged)
+        staged = StagedOutbox.received(self.staged)
         return lineage_of(open_storage(), staged.publication, [staged.outbox])
 
     def get_openlineage_facets_on_failure(self, task_instance: Any) -> OperatorLineage:

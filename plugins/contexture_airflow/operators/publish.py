@@ -47,11 +47,11 @@ class PublishOutboxOperator(BaseOperator):
         from contexture.storage.orders import staged_publication
         from contexture.storage.outboxes import Outboxes
         from contexture_airflow.connections.settings import open_storage, targets
-        from contexture_airflow.run import Staged
+        from contexture_airflow.run import StagedOutbox
         from contexture_airflow.run_events import ShardNotes, open_journal
         from contexture_airflow.steps.publish import attempts_of, send_shard
 
-        storage, staged = open_storage(), Staged.received(self.staged)
+        storage, staged = open_storage(), StagedOutbox.received(self.staged)
         outboxes = Outboxes(storage, staged.publication)
         manifest = outboxes.manifest(staged.outbox)
         publication = staged_publication(storage, staged.publication, staged.run)

@@ -37,12 +37,12 @@ class QualityGateOperator(BaseOperator):
         from contexture.storage.orders import staged_publication
         from contexture_airflow.alerts.run_alerts import alerting_lost_topics
         from contexture_airflow.connections.settings import open_storage, targets
-        from contexture_airflow.run import Staged
+        from contexture_airflow.run import StagedOutbox
         from contexture_airflow.run_events import note_prepared, open_journal
         from contexture_airflow.steps.quality_gate import judge
 
         dry_run = bool(context["params"].get("dry_run", False))
-        storage, staged = open_storage(), Staged.received(self.staged)
+        storage, staged = open_storage(), StagedOutbox.received(self.staged)
         publication = staged_publication(storage, staged.publication, staged.run)
         alerting = alerting_lost_topics(storage, publication, context, self.log)
         with alerting, open_journal(storage, self.log.warning) as journal:

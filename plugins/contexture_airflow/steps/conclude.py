@@ -12,7 +12,7 @@ from contexture.sending import LedgerEntry
 from contexture.sending.resume import start_of
 from contexture.sending.target import Report, Target, TargetFor
 from contexture.storage.conclusion import conclude, owe_full, was_overtaken
-from contexture.storage.delivery import DeadLettered, dead_letters_of
+from contexture.storage.delivery import DeadLetterIndex, dead_letters_of
 from contexture.storage.home import Storage
 from contexture.storage.manifests import Manifest
 from contexture.storage.orders import staged_order, staged_publication
@@ -21,13 +21,13 @@ from contexture.storage.outboxes import Outboxes
 from contexture.storage.retention import expire
 from contexture.storage.state import State
 from contexture_airflow.metrics import count_concluded
-from contexture_airflow.run import Staged
+from contexture_airflow.run import StagedOutbox
 from contexture_airflow.steps.publish import check_cluster
 from contexture_airflow.steps.topic_watch import check_sent_topics
 
 
 def conclude_run(
-    storage: Storage, staged: Staged, target_for: TargetFor, report: Report, *, now: datetime
+    storage: Storage, staged: StagedOutbox, target_for: TargetFor, report: Report, *, now: datetime
 ) -> dict[str, JsonValue] | None:
     """The counts of the concluded run; None when there is nothing to conclude (dry run, superseded).
 
@@ -99,7 +99,7 @@ def conclude_outbox(
     return True
 
 
-def counts(manifest: Manifest, dead_letters: DeadLettered) -> dict[str, JsonValue]:
+def counts(manifest: Manifest, dead_letters: DeadLetterIndex) -> dict[str, JsonValue]:
     """What the asset event tells about a run."""
     return {
         "outbox": manifest.outbox,
@@ -129,7 +129,7 @@ def _may_have_undone(storage: Storage, manifest: Manifest, publication: Publicat
     return leaves_newer and publication.topics.keep == "latest" and was_overtaken(storage, manifest)
 
 
-def _committed(storage: Storage, manifest: Manifest, target: Target) -> DeadLettered | None:
+def _committed(storage: Storage, manifest: Manifest, target: Target) -> DeadLetterIndex | None:
     """Sees that the ledger shows every record, or all that the registry did by them; None if something later is there.
 
     The tasks' own states are no proof: a person may have marked one as success. Which records went to the dead-letter
@@ -152,7 +152,7 @@ def _committed(storage: Storage, manifest: Manifest, target: Target) -> DeadLett
                 outbox=manifest.outbox,
                 shard=shard.shard,
             )
-    return DeadLettered(shards=dead_letters)
+    return DeadLetterIndex(shards=dead_letters)
 
 
 def _position(reader: OutboxShardReader, entry: LedgerEntry | None) -> int | None:

@@ -22,11 +22,11 @@ from contexture.publications import Publication
 from contexture.sending import LedgerEntry, ShardResult
 from contexture.sending.resume import ExpectedRow, ledger_lost
 from contexture.sending.retry_schedule import RetrySchedule
-from contexture.sending.target import Sending, Target
+from contexture.sending.target import SendRequest, Target
 from contexture.storage.delivery import (
     AttemptLog,
     AttemptState,
-    LedgerSeen,
+    KnownLedger,
     SendAttempts,
     ShardBegun,
     committed_shards,
@@ -340,16 +340,16 @@ def _note_first(storage: Storage, manifest: Manifest, target: Target) -> None:
     target.prepare_ledger(len(manifest.shards))
     topic_id = target.ledger_id()
     if topic_id is not None:
-        note_ledger(storage, manifest.publication, LedgerSeen(cluster=target.cluster(), topic_id=topic_id))
+        note_ledger(storage, manifest.publication, KnownLedger(cluster=target.cluster(), topic_id=topic_id))
 
 
-def _seen_on(storage: Storage, publication: str, target: Target) -> LedgerSeen | None:
+def _seen_on(storage: Storage, publication: str, target: Target) -> KnownLedger | None:
     """What is known of the ledger on this cluster: another one has a ledger of its own."""
     seen = ledger_seen(storage, publication)
     return seen if seen is not None and seen.cluster == target.cluster() else None
 
 
-def _check_topic(target: Target, seen: LedgerSeen, topic_id: str | None) -> None:
+def _check_topic(target: Target, seen: KnownLedger, topic_id: str | None) -> None:
     if topic_id is None:
         raise ledger_lost(target.names(), "is not there any more")
     if topic_id != seen.topic_id:
@@ -396,7 +396,7 @@ def send_shard(
     row = shard_row(storage, manifest, shard)
     expected = row.expected
     row.begin()
-    sending = Sending(
+    sending = SendRequest(
         reader,
         shards=len(manifest.shards),
         after_failure=attempts.after,

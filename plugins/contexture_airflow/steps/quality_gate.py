@@ -9,13 +9,13 @@ from contexture.monitoring.alerts import AlertKind
 from contexture.publications import Publication
 from contexture.sending.target import Report, Target, TargetFor
 from contexture.storage.home import Storage
-from contexture.storage.manifests import Manifest, Verdict
+from contexture.storage.manifests import Manifest, QualityVerdict
 from contexture.storage.orders import staged_order, staged_publication
 from contexture.storage.outbox_reader import topic_counts
 from contexture.storage.outboxes import Outboxes
 from contexture.storage.publication_store import PublicationFolder
 from contexture.storage.state import State
-from contexture_airflow.run import Staged
+from contexture_airflow.run import StagedOutbox
 from contexture_airflow.steps.topic_watch import record_topics
 
 _PREVIEWED_TOPICS = 20
@@ -37,7 +37,7 @@ _EMPTY_SOURCE = (
 )
 
 
-def judge(storage: Storage, staged: Staged, *, dry_run: bool, target_for: TargetFor, report: Report) -> list[int]:
+def judge(storage: Storage, staged: StagedOutbox, *, dry_run: bool, target_for: TargetFor, report: Report) -> list[int]:
     """The shards to send, after approving the outbox; none after a dry run, whose outbox is rejected.
 
     Raises:
@@ -159,10 +159,10 @@ def _check_open(outboxes: Outboxes, manifest: Manifest) -> None:
         )
 
 
-def _verdict(storage: Storage, manifest: Manifest) -> Verdict:
+def _verdict(storage: Storage, manifest: Manifest) -> QualityVerdict:
     path = PublicationFolder(manifest.publication).verdict(manifest.outbox)
     try:
-        return Verdict.from_file(storage, path)
+        return QualityVerdict.from_file(storage, path)
     except FileNotFoundError as error:
         raise DefectError(
             f"outbox {manifest.outbox} has no verdict", next_step="clear stage, then report this", path=path
@@ -176,7 +176,9 @@ def _next_step(manifest: Manifest, publication: Publication) -> str:
     return _EMPTY_REGISTRY if publication.source.kind == "sdmx" else _EMPTY_SOURCE
 
 
-def _check_verdict(outboxes: Outboxes, manifest: Manifest, verdict: Verdict, next_step: str, report: Report) -> None:
+def _check_verdict(
+    outboxes: Outboxes, manifest: Manifest, verdict: QualityVerdict, next_step: str, report: Report
+) -> None:
     for failed in verdict.failures:
         report(f"{failed.severity}: {failed.description} ({failed.observed})")
     if verdict.approved:

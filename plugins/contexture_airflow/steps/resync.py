@@ -25,7 +25,7 @@ _MODE_OF_POLICY: Final = {"pending": "auto", "full": "full"}
 
 
 @dataclass(frozen=True, slots=True)
-class Start:
+class RunStart:
     """A run to start.
 
     Attributes:
@@ -49,7 +49,7 @@ class Start:
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class StateOrigin:
     """What made the target's content.
 
     Attributes:
@@ -63,8 +63,8 @@ class Made:
 
 
 def starts_for_event(
-    publications: Iterable[Publication], payload: Mapping[str, Any], made_of: Callable[[str], Made]
-) -> list[Start]:
+    publications: Iterable[Publication], payload: Mapping[str, Any], made_of: Callable[[str], StateOrigin]
+) -> list[RunStart]:
     """Returns the runs that a start of Contexture or a change of files requires, by each publication's own `resync`.
 
     A reported change always starts a run, also where state has the new fingerprint already: a run that is under way
@@ -89,7 +89,7 @@ def starts_for_event(
 
 def starts_by_hand(
     publications: Iterable[Publication], names: Iterable[str], mode: str, reason: str | None
-) -> list[Start]:
+) -> list[RunStart]:
     """The runs that a person asks for; all publications when none is named.
 
     Raises:
@@ -104,12 +104,12 @@ def starts_by_hand(
         raise ConfigurationError(
             f"there is no publication {', '.join(unknown)}", next_step=f"choose among: {', '.join(known) or 'none'}"
         )
-    return [Start(name, mode, reason or "asked for by hand") for name in wanted]
+    return [RunStart(name, mode, reason or "asked for by hand") for name in wanted]
 
 
-def strongest(starts: Iterable[Start]) -> list[Start]:
+def strongest(starts: Iterable[RunStart]) -> list[RunStart]:
     """One run for each publication, ordered by name: the one that sends most."""
-    best: dict[str, Start] = {}
+    best: dict[str, RunStart] = {}
     for start in starts:
         other = best.get(start.publication)
         if other is None or _STRENGTH[start.mode] > _STRENGTH[other.mode]:
@@ -117,22 +117,22 @@ def strongest(starts: Iterable[Start]) -> list[Start]:
     return [best[name] for name in sorted(best)]
 
 
-def _after_change(publication: Publication, made: Made, since: datetime | None) -> Start | None:
+def _after_change(publication: Publication, made: StateOrigin, since: datetime | None) -> RunStart | None:
     policy = publication.resync.on_config_change
     if policy not in _MODE_OF_POLICY:
         return None
     # A first run sends everything, except a registry's: that one has to be requested in full.
     is_first_of_registry = not made.fingerprints and publication.source.kind == "sdmx"
     mode = _MODE_OF_POLICY[policy] if is_first_of_registry else "auto"
-    return Start(publication.name, mode, "the publication has changed", since)
+    return RunStart(publication.name, mode, "the publication has changed", since)
 
 
-def _at_startup(publication: Publication, made: Made, since: datetime | None) -> Start | None:
+def _at_startup(publication: Publication, made: StateOrigin, since: datetime | None) -> RunStart | None:
     mode = _MODE_OF_POLICY.get(publication.resync.on_startup)
     is_loaded = since is not None and made.full_at is not None and made.full_at >= since
     if mode is None or (is_loaded and mode == "full"):
         return None
-    return Start(publication.name, mode, "start of Contexture", since)
+    return RunStart(publication.name, mode, "start of Contexture", since)
 
 
 log = logging.getLogger(__name__)
@@ -155,14 +155,14 @@ def choose_runs(context: Context) -> list[dict[str, Any]]:
     return [start.trigger_arguments(context["dag_run"].run_id) for start in starts]
 
 
-def _by_form(context: Context) -> list[Start]:
+def _by_form(context: Context) -> list[RunStart]:
     params = context["params"]
     return starts_by_hand(publications(), params["publications"], params["mode"], params["reason"])
 
 
-def _by_events(payloads: Iterable[Mapping[str, Any]]) -> list[Start]:
+def _by_events(payloads: Iterable[Mapping[str, Any]]) -> list[RunStart]:
     known = list(publications())
-    starts: list[Start] = []
+    starts: list[RunStart] = []
     for payload in payloads:
         if "publications" in payload:
             starts += starts_by_hand(
@@ -182,13 +182,13 @@ def _payloads(context: Context) -> Iterable[Mapping[str, Any]]:
             yield payload if isinstance(payload, Mapping) else {}
 
 
-def _owe(paused: list[Start]) -> None:
+def _owe(paused: list[RunStart]) -> None:
     from contexture_airflow.connections.settings import open_storage
 
     owe_to_paused(open_storage(), publications(), paused)
 
 
-def _is_paused(context: Context, start: Start) -> bool:
+def _is_paused(context: Context, start: RunStart) -> bool:
     from airflow.sdk.api.client import ServerResponseError
 
     try:
@@ -202,13 +202,13 @@ def _is_paused(context: Context, start: Start) -> bool:
     return bool(found.is_paused)
 
 
-def _made_of(publication: str) -> Made:
+def _made_of(publication: str) -> StateOrigin:
     from contexture_airflow.connections.settings import open_storage
 
     return made_of(open_storage(), publication)
 
 
-def owe_to_paused(storage: Storage, publications: Iterable[Publication], paused: Iterable[Start]) -> None:
+def owe_to_paused(storage: Storage, publications: Iterable[Publication], paused: Iterable[RunStart]) -> None:
     """Makes the next run of a registry's publication full, where a full one could not start because it is paused.
 
     Nothing is queued: however often it was asked for, one run sends everything. A broker's publication needs no note,
@@ -222,7 +222,7 @@ def owe_to_paused(storage: Storage, publications: Iterable[Publication], paused:
             owe_full(storage, publication.name, f"{wanted[publication.name]} (while it was paused)")
 
 
-def made_of(storage: Storage, publication: str) -> Made:
+def made_of(storage: Storage, publication: str) -> StateOrigin:
     """Returns what made the target's content, and what the outboxes that wait will make of it."""
     from contexture.storage.outboxes import Outboxes
     from contexture.storage.state import State
@@ -231,4 +231,4 @@ def made_of(storage: Storage, publication: str) -> Made:
     waiting = [outboxes.manifest(status.outbox) for status in outboxes.pending() if status.status == "approved"]
     # A backfill leaves the fingerprint of state as it is.
     found = {pointer.fingerprint, *(each.fingerprint for each in waiting if each.mode != "backfill")}
-    return Made(frozenset(each for each in found if each is not None), pointer.full_concluded_at)
+    return StateOrigin(frozenset(each for each in found if each is not None), pointer.full_concluded_at)

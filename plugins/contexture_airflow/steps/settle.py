@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from contexture.monitoring import Journal
+from contexture.monitoring import RunTableWriter
 from contexture.publications import Publication
 from contexture.sending.target import Report, TargetFor
 from contexture.storage.conclusion import owe_full
@@ -29,7 +29,7 @@ def settle(
     request: RunRequest,
     target_for: TargetFor,
     report: Report,
-    journal: Journal = NOWHERE,
+    journal: RunTableWriter = NOWHERE,
 ) -> RunPlan:
     """Finishes approved outboxes, rejects those whose gate never ran, and plans the run.
 
@@ -57,7 +57,7 @@ def _finish_leftovers(
     request: RunRequest,
     target_for: TargetFor,
     report: Report,
-    journal: Journal,
+    journal: RunTableWriter,
 ) -> tuple[str, ...]:
     outboxes = Outboxes(storage, publication.name)
     finished: list[str] = []
@@ -77,7 +77,9 @@ def _finish_leftovers(
     return tuple(finished)
 
 
-def _finish(storage: Storage, manifest: Manifest, target_for: TargetFor, report: Report, journal: Journal) -> None:
+def _finish(
+    storage: Storage, manifest: Manifest, target_for: TargetFor, report: Report, journal: RunTableWriter
+) -> None:
     publication = staged_publication(storage, manifest.publication, manifest.run)
     target = target_for(publication, manifest.interval)
     outboxes = Outboxes(storage, manifest.publication)

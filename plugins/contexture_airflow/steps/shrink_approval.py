@@ -8,12 +8,12 @@ from typing import Any, Final
 from uuid import uuid4
 
 from contexture.errors import ConfigurationError
-from contexture.monitoring import Journal
+from contexture.monitoring import RunTableWriter
 from contexture.monitoring.alerts import AlertKind
 from contexture.monitoring.rows import InterventionRow
 from contexture.publications import Publication
+from contexture.storage.documents import StoredDocument
 from contexture.storage.home import Storage
-from contexture.storage.manifests import Document
 from contexture.storage.publication_store import PublicationFolder
 from contexture.storage.shrink_report import Vanishing, kept_vanishing
 
@@ -25,7 +25,7 @@ _SHOWN: Final = 30
 _LONGEST: Final = 150
 
 
-class ShrinkDecision(Document):
+class ShrinkDecision(StoredDocument):
     """What was decided: `who` is the user as Airflow knows them; None where nobody answered in time."""
 
     approved: bool
@@ -83,7 +83,7 @@ def decision_of(storage: Storage, publication: str, run: str) -> ShrinkDecision 
 
 
 def decide(
-    storage: Storage, journal: Journal, publication: str, run: str, run_id: str, decision: ShrinkDecision
+    storage: Storage, journal: RunTableWriter, publication: str, run: str, run_id: str, decision: ShrinkDecision
 ) -> None:
     """Keeps a decision: beside the run's orders, so that a retry does not ask again, and among the interventions.
 

@@ -13,7 +13,7 @@ from contexture.storage.orders import Retry, StageOrder, StageResult
 from contexture.storage.publication_store import PublicationFolder
 from contexture.storage.quarantine import resolve
 from contexture.storage.state import State
-from contexture_airflow.run import RunPlan, RunRequest, Staged
+from contexture_airflow.run import RunPlan, RunRequest, StagedOutbox
 from contexture_airflow.steps.plan_run import plan_run
 
 REPORT_PAGE: Final = "index.html"
@@ -77,7 +77,7 @@ def _retry(storage: Storage, publication: Publication, request: RunRequest) -> R
     return resolve(storage, publication.name, request.retry_quarantine, request.retry_rules)
 
 
-def answer(storage: Storage, order: PlacedOrder, submit_failure: Exception | None) -> Staged:
+def answer(storage: Storage, order: PlacedOrder, submit_failure: Exception | None) -> StagedOutbox:
     """The outbox that the job prepared.
 
     The job answers when all else is done, so an answer holds whatever became of its process afterwards.
@@ -92,7 +92,7 @@ def answer(storage: Storage, order: PlacedOrder, submit_failure: Exception | Non
         raise _unanswered(storage, order) from submit_failure
     if result.outbox is None or result.sequence is None:
         raise DefectError("the Spark job answered without an outbox", next_step="report this", run=order.run)
-    return Staged(
+    return StagedOutbox(
         publication=order.publication,
         run=order.run,
         outbox=result.outbox,

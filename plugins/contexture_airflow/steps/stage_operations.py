@@ -5,29 +5,29 @@ from __future__ import annotations
 from typing import Final
 
 from contexture.errors import ConfigurationError
-from contexture.monitoring import ProducerStore
-from contexture.monitoring.own_events_outbox import Reading, prepare
+from contexture.monitoring import RunTables
+from contexture.monitoring.own_events_outbox import EventBatch, prepare
 from contexture.sending.target import Report
+from contexture.storage.documents import StoredDocument
 from contexture.storage.home import Storage
-from contexture.storage.manifests import Document
 from contexture.storage.orders import StageOrder
 from contexture.storage.publication_store import PublicationFolder
 from contexture.storage.state import State
-from contexture_airflow.run import RunRequest, Staged
+from contexture_airflow.run import RunRequest, StagedOutbox
 from contexture_airflow.steps.stage import PlacedOrder
 
 MOST_EVENTS: Final = 100_000
 """What one run tells at most; the next one goes on."""
 
 
-class Claim(Document):
+class EventClaim(StoredDocument):
     """Which events a run tells: those behind one place and up to another."""
 
     after: int
     until: int
 
 
-def stage_operations(storage: Storage, request: RunRequest, placed: PlacedOrder, report: Report) -> Staged:
+def stage_operations(storage: Storage, request: RunRequest, placed: PlacedOrder, report: Report) -> StagedOutbox:
     """The outbox with the events that no concluded run has told; a retry prepares the same one again.
 
     In mode full it is what the tables still hold, told or not.
@@ -41,7 +41,7 @@ def stage_operations(storage: Storage, request: RunRequest, placed: PlacedOrder,
     reading = _read(storage, order)
     report(f"{len(reading.events)} events of Contexture itself, up to {reading.watermark}")
     manifest = prepare(storage, order, reading)
-    return Staged(
+    return StagedOutbox(
         publication=manifest.publication,
         run=manifest.run,
         outbox=manifest.outbox,
@@ -59,8 +59,8 @@ def _check_possible(request: RunRequest) -> None:
         )
 
 
-def _read(storage: Storage, order: StageOrder) -> Reading:
-    store = ProducerStore.of_home(storage.root)
+def _read(storage: Storage, order: StageOrder) -> EventBatch:
+    store = RunTables.of_home(storage.root)
     if store is None:
         raise ConfigurationError(
             "there are no operational tables to read from", next_step="set CONTEXTURE_DATABASE to the URL of a database"
@@ -72,16 +72,16 @@ def _read(storage: Storage, order: StageOrder) -> Reading:
         events = store.events_after(claim.after, until=claim.until, limit=MOST_EVENTS)
     finally:
         store.close()
-    return Reading(events, pointer.generation, str(claim.until) if events else pointer.watermark)
+    return EventBatch(events, pointer.generation, str(claim.until) if events else pointer.watermark)
 
 
-def _claim(storage: Storage, order: StageOrder, store: ProducerStore, told: int) -> Claim:
+def _claim(storage: Storage, order: StageOrder, store: RunTables, told: int) -> EventClaim:
     """What the run tells, decided once: what happens while it is tried again is for the next run."""
     path = f"{PublicationFolder(order.publication.name).landing(order.run)}/claim.json"
     try:
-        return Claim.from_file(storage, path)
+        return EventClaim.from_file(storage, path)
     except FileNotFoundError:
         found = store.events_after(told, limit=MOST_EVENTS)
-    claim = Claim(after=told, until=found[-1].place if found else told)
+    claim = EventClaim(after=told, until=found[-1].place if found else told)
     storage.write(path, claim.to_json())
     return claim

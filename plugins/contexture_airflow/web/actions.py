@@ -16,7 +16,7 @@ from contexture.errors import ConfigurationError, ContextureError, DefectError
 from contexture.monitoring.rows import RunRow
 from contexture.operations.actions import interventions
 from contexture.operations.actions.interventions import dag_of
-from contexture.operations.status.quarantine import HeldBack, held_back
+from contexture.operations.status.quarantine import QuarantinedByRule, held_back
 from contexture.operations.status.sources import Sources
 from contexture.storage.delivery import AttemptLog
 from contexture.storage.home import Storage
@@ -24,12 +24,21 @@ from contexture.storage.outboxes import Outboxes, is_of_backfill
 from contexture.storage.shrink_report import Vanishing, kept_vanishing
 from contexture_airflow.settings import VERIFY_DAG
 from contexture_airflow.web.airflow_api import AirflowApi, AlreadyStartedError, RefusedError
-from contexture_airflow.web.forms import EMPTY, FORM_FIELD, TOKEN_FIELD, Form, is_token, new_form, read_form, token_for
+from contexture_airflow.web.forms import (
+    EMPTY,
+    FORM_FIELD,
+    TOKEN_FIELD,
+    SubmittedForm,
+    is_token,
+    new_form,
+    read_form,
+    token_for,
+)
 from contexture_airflow.web.reader import Reader, Reading
 from contexture_airflow.web.rendering import render
 
 
-class Dags(interventions.Dags, Protocol):
+class PageDags(interventions.DagControl, Protocol):
     """Airflow, as far as the page acts on it."""
 
     def pause(self, dag_id: str, paused: bool, reason: str) -> None:
@@ -37,7 +46,7 @@ class Dags(interventions.Dags, Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ActionRequest:
     """What a person wants done, and with what.
 
     Attributes:
@@ -46,12 +55,12 @@ class Asked:
         is_suspended: whether runs that are started wait, because the publication's DAG is paused.
     """
 
-    dags: Dags
+    dags: PageDags
     storage: Storage
     publication: str
     subject: str
     who: str
-    form: Form
+    form: SubmittedForm
     is_suspended: bool = False
 
     @property
@@ -61,14 +70,14 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class ActionResult:
     """What came of it, and the run that was started."""
 
     outcome: str
     run_id: str | None = None
 
     @classmethod
-    def by_run(cls, asked: Asked, outcome: str, run_id: str) -> Done:
+    def by_run(cls, asked: ActionRequest, outcome: str, run_id: str) -> ActionResult:
         """By a run of the publication; while that is suspended, Airflow lets the run wait."""
         waits = "; the publication is suspended, and the run waits until somebody resumes it"
         return cls(outcome + (waits if asked.is_suspended else ""), run_id)
@@ -90,72 +99,76 @@ class Action:
 
     title: str
     meaning: str
-    perform: Callable[[Asked], Done]
+    perform: Callable[[ActionRequest], ActionResult]
     while_suspended: str = ""
     of_outbox: bool = False
     needs_file: bool = True
     is_grave: bool = False
 
 
-def _run(asked: Asked) -> Done:
+def _run(asked: ActionRequest) -> ActionResult:
     params = {"dry_run": True} if asked.form.one("dry_run") else {}
     run = interventions.run_now(asked.dags, asked.publication, asked.form.reason, **params)
-    return Done.by_run(asked, "a dry run was started" if params else "a run was started", run)
+    return ActionResult.by_run(asked, "a dry run was started" if params else "a run was started", run)
 
 
-def _resynchronise(asked: Asked) -> Done:
+def _resynchronise(asked: ActionRequest) -> ActionResult:
     if asked.is_suspended:
         raise ConfigurationError("the publication is suspended, and would be left out", next_step="resume it first")
     started = interventions.resynchronise(asked.dags, [asked.publication], mode="full", reason=asked.form.reason)
     if started.paused:
-        return Done("it is suspended and was left out: resume it, and ask again")
+        return ActionResult("it is suspended and was left out: resume it, and ask again")
     # The run that was started is one of another DAG, whose id leads nowhere here.
-    return Done(f"a full run is being started by run {started.run} of {interventions.RESYNCHRONISE}")
+    return ActionResult(f"a full run is being started by run {started.run} of {interventions.RESYNCHRONISE}")
 
 
-def _suspend(asked: Asked) -> Done:
+def _suspend(asked: ActionRequest) -> ActionResult:
     asked.dags.pause(dag_of(asked.publication), True, asked.form.reason)
-    return Done("its DAG is paused: no run begins, and one that is on its way stands still when its running tasks end")
+    return ActionResult(
+        "its DAG is paused: no run begins, and one that is on its way stands still when its running tasks end"
+    )
 
 
-def _resume(asked: Asked) -> Done:
+def _resume(asked: ActionRequest) -> ActionResult:
     asked.dags.pause(dag_of(asked.publication), False, asked.form.reason)
-    return Done("its DAG is no longer paused")
+    return ActionResult("its DAG is no longer paused")
 
 
-def _retry_outbox(asked: Asked) -> Done:
+def _retry_outbox(asked: ActionRequest) -> ActionResult:
     failed = interventions.forget_failed_sends(asked.outboxes, asked.subject)
     forgotten = "1 failed send is forgotten" if failed == 1 else f"{failed} failed sends are forgotten"
     if is_of_backfill(asked.outboxes, asked.subject):
         then = "clear the publish task of its backfill, which alone sends it"
-        return Done(f"{forgotten}; now {then}")
+        return ActionResult(f"{forgotten}; now {then}")
     run = interventions.run_now(asked.dags, asked.publication, asked.form.reason)
-    return Done.by_run(asked, f"{forgotten}, and a run was started that sends it first", run)
+    return ActionResult.by_run(asked, f"{forgotten}, and a run was started that sends it first", run)
 
 
-def _abandon(asked: Asked) -> Done:
+def _abandon(asked: ActionRequest) -> ActionResult:
     said = f"{asked.form.reason} ({asked.who})"
     moved, owes = interventions.abandon(asked.outboxes, asked.subject, said)
-    return Done(f"outbox {moved.outbox} is abandoned; " + ("the next run is full" if owes else "nothing else is owed"))
+    return ActionResult(
+        f"outbox {moved.outbox} is abandoned; " + ("the next run is full" if owes else "nothing else is owed")
+    )
 
 
-def _retry_quarantine(asked: Asked) -> Done:
+def _retry_quarantine(asked: ActionRequest) -> ActionResult:
     rules = asked.form.many("rule")
     order = interventions.retry_order(asked.storage, asked.publication, asked.subject, rules, asked.form.reason)
     run = asked.dags.trigger(order.dag, order.conf)
     events = "1 quarantined event" if order.events == 1 else f"{order.events} quarantined events"
-    return Done.by_run(asked, f"a run was started that tries {events} again", run)
+    return ActionResult.by_run(asked, f"a run was started that tries {events} again", run)
 
 
-def _confirm_shrink(asked: Asked) -> Done:
+def _confirm_shrink(asked: ActionRequest) -> ActionResult:
     run = interventions.run_now(asked.dags, asked.publication, asked.form.reason, confirm_shrink=True)
-    return Done.by_run(asked, "a run was started that may delete more than source.shrink_limit allows", run)
+    return ActionResult.by_run(asked, "a run was started that may delete more than source.shrink_limit allows", run)
 
 
-def _verify(asked: Asked) -> Done:
+def _verify(asked: ActionRequest) -> ActionResult:
     interventions.refuse_paused(asked.dags, VERIFY_DAG)
     run = asked.dags.trigger(VERIFY_DAG, {"publications": [asked.publication], "reason": asked.form.reason})
-    return Done(f"run {run} of {VERIFY_DAG} was started")
+    return ActionResult(f"run {run} of {VERIFY_DAG} was started")
 
 
 _WAITS: Final = "The publication is suspended: the run waits until somebody resumes it."
@@ -235,7 +248,7 @@ _LOOKED_AT: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ConfirmationFacts:
     """What stands beside the form.
 
     Attributes:
@@ -245,11 +258,11 @@ class Shown:
     """
 
     facts: tuple[tuple[str, str], ...] = ()
-    held: HeldBack | None = None
+    held: QuarantinedByRule | None = None
     vanishing: Vanishing | None = None
 
 
-def shown_before(sources: Sources, name: str, action: str, outbox: str) -> Shown:
+def shown_before(sources: Sources, name: str, action: str, outbox: str) -> ConfirmationFacts:
     """What belongs to an action; nothing for most.
 
     Raises:
@@ -257,17 +270,17 @@ def shown_before(sources: Sources, name: str, action: str, outbox: str) -> Shown
         RetriableError: the storage did not answer.
     """
     if action == CONFIRM_SHRINK:
-        return Shown(vanishing=vanishing_of_latest(sources, name))
+        return ConfirmationFacts(vanishing=vanishing_of_latest(sources, name))
     if not outbox:
-        return Shown()
+        return ConfirmationFacts()
     status = Outboxes(sources.storage, name).status(_one_step(outbox))
     if action == "retry-quarantine":
-        return Shown(held=held_back(sources.storage, name, status))
+        return ConfirmationFacts(held=held_back(sources.storage, name, status))
     sends = AttemptLog(sources.storage, name).of_outbox(outbox)
     failed = ", ".join(f"shard {each.shard}: {each.told()}" for each in sends)
     stands = f"{status.status}, {status.steps[-1].reason}"
     told = _of_manifest(Outboxes(sources.storage, name), outbox)
-    return Shown(facts=(("Outbox", outbox), ("Stands", stands), *told, ("Failed sends", failed or "none")))
+    return ConfirmationFacts(facts=(("Outbox", outbox), ("Stands", stands), *told, ("Failed sends", failed or "none")))
 
 
 def _of_manifest(outboxes: Outboxes, outbox: str) -> tuple[tuple[str, str], ...]:
@@ -300,7 +313,7 @@ log = logging.getLogger(__name__)
 
 STALE: Final = "this form was shown too long ago, or to somebody else: look at it again, and confirm it"
 NOTHING_HELD_UP: Final = "no deletions are held up that could be confirmed"
-Filled = Annotated[Form, Depends(read_form)]
+Filled = Annotated[SubmittedForm, Depends(read_form)]
 
 
 @router.get("/publications/{name}/actions/{action}")
@@ -321,12 +334,14 @@ async def perform_action(request: Request, reader: Reading, form: Filled, name: 
     return await asyncio.to_thread(_perform, request, api, reader, form, (name, action, found))
 
 
-def _perform(request: Request, api: AirflowApi, reader: Reader, form: Form, what: tuple[str, str, Action]) -> Response:
+def _perform(
+    request: Request, api: AirflowApi, reader: Reader, form: SubmittedForm, what: tuple[str, str, Action]
+) -> Response:
     name, key, action = what
     reader.actor(name)
     outbox = form.one("outbox")
     suspended = bool(reader.sources.dags[name].paused)
-    asked = Asked(api, reader.sources.storage, name, outbox, reader.who, form, suspended)
+    asked = ActionRequest(api, reader.sources.storage, name, outbox, reader.who, form, suspended)
     try:
         _check(request, reader, name, key, form)
         _check_file(reader, name, action)
@@ -343,7 +358,7 @@ def _perform(request: Request, api: AirflowApi, reader: Reader, form: Form, what
     return RedirectResponse(reader.places.publication(name, done=key), 303)
 
 
-def _check(request: Request, reader: Reader, name: str, key: str, form: Form) -> None:
+def _check(request: Request, reader: Reader, name: str, key: str, form: SubmittedForm) -> None:
     what = _what(reader, name, key, form.one("outbox"), form.one(FORM_FIELD))
     if not is_token(request, reader.who, what, form.one(TOKEN_FIELD)):
         raise ConfigurationError(STALE, next_step="confirm it again")
@@ -369,7 +384,7 @@ def _confirmation(
     action: Action,
     outbox: str,
     problem: str = "",
-    filled: Form = EMPTY,
+    filled: SubmittedForm = EMPTY,
 ) -> str:
     try:
         shown = shown_before(reader.sources, name, key, outbox)

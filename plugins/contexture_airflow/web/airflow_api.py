@@ -29,7 +29,7 @@ class AlreadyStartedError(ConfigurationError):
 
 
 class AirflowApi:
-    """Implements `contexture.operations.actions.interventions.Dags`, and more.
+    """Implements `contexture.operations.actions.interventions.DagControl`, and more.
 
     Its methods are called in a thread beside the event loop: Airflow's own application answers within that loop.
 

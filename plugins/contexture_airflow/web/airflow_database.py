@@ -19,7 +19,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from contexture.operations.status.detail import StepTime
-from contexture.operations.status.health import DagFacts, Question
+from contexture.operations.status.health import DagFacts, OpenQuestion
 from contexture_airflow.settings import publication_dag_id
 
 _PREFIX = publication_dag_id("")
@@ -27,7 +27,7 @@ _ACTIVE = (DagRunState.QUEUED, DagRunState.RUNNING)
 _WORST_FIRST = ("failed", "upstream_failed", "running", "deferred", "up_for_retry", "queued", "scheduled")
 
 
-class Airflow(Protocol):
+class AirflowFacts(Protocol):
     """What the page needs to know of Airflow."""
 
     def dags(self, user: Any) -> Mapping[str, DagFacts]:
@@ -53,7 +53,7 @@ class AirflowDatabase:
     """The answers of Airflow's auth manager and database."""
 
     def dags(self, user: Any) -> Mapping[str, DagFacts]:
-        """See `Airflow`."""
+        """See `AirflowFacts`."""
         with create_session() as session:
             readable = get_auth_manager().get_authorized_dag_ids(user=user, method="GET", session=session)
             ids = sorted(dag_id for dag_id in readable if dag_id.startswith(_PREFIX))
@@ -71,28 +71,28 @@ class AirflowDatabase:
         }
 
     def name(self, user: Any) -> str:
-        """See `Airflow`."""
+        """See `AirflowFacts`."""
         return str(user.get_name())
 
     def may_act(self, user: Any, publication: str) -> bool:
-        """See `Airflow`."""
+        """See `AirflowFacts`."""
         manager, dag_id = get_auth_manager(), publication_dag_id(publication)
         details = DagDetails(id=dag_id, team_name=DagModel.get_team_name(dag_id))
         starts = manager.is_authorized_dag(method="POST", access_entity=DagAccessEntity.RUN, details=details, user=user)
         return starts and manager.is_authorized_dag(method="PUT", details=details, user=user)
 
     def may_test(self, user: Any, connection: str) -> bool:
-        """See `Airflow`; the right is that of Airflow's own test of connections."""
+        """See `AirflowFacts`; the right is that of Airflow's own test of connections."""
         details = ConnectionDetails(conn_id=connection)
         return get_auth_manager().is_authorized_connection(method="POST", details=details, user=user)
 
     def has_dag(self, dag_id: str) -> bool:
-        """See `Airflow`."""
+        """See `AirflowFacts`."""
         with create_session() as session:
             return session.scalar(select(DagModel.is_stale).where(DagModel.dag_id == dag_id)) is False
 
     def steps(self, publication: str, run_ids: Sequence[str]) -> Mapping[str, tuple[StepTime, ...]]:
-        """See `Airflow`."""
+        """See `AirflowFacts`."""
         task = TaskInstance
         columns = (task.run_id, task.task_id, task.map_index, task.state, task.start_date, task.end_date)
         wanted = select(*columns).where(task.dag_id == publication_dag_id(publication), task.run_id.in_(run_ids))
@@ -104,7 +104,7 @@ class AirflowDatabase:
         return _by_run(by_task)
 
 
-def _questions(session: Session, dag_ids: Sequence[str]) -> dict[str, Question]:
+def _questions(session: Session, dag_ids: Sequence[str]) -> dict[str, OpenQuestion]:
     """What runs of the DAGs wait to be told, by DAG; of several the one that was asked first."""
     task = TaskInstance
     asked = (
@@ -115,7 +115,7 @@ def _questions(session: Session, dag_ids: Sequence[str]) -> dict[str, Question]:
         .order_by(HITLDetail.created_at.desc())
     )
     rows = session.execute(asked)
-    return {dag_id: Question(run_id, task_id, until) for dag_id, run_id, task_id, until in rows}
+    return {dag_id: OpenQuestion(run_id, task_id, until) for dag_id, run_id, task_id, until in rows}
 
 
 def _by_run(by_task: Mapping[tuple[str, str], Sequence[Any]]) -> dict[str, tuple[StepTime, ...]]:

@@ -8,7 +8,7 @@ from fastapi import APIRouter
 
 from contexture.operations.status import detail
 from contexture.operations.status.dead_letters import dead_letter_page
-from contexture.operations.status.health import Standing
+from contexture.operations.status.health import PublicationHealth
 from contexture.operations.status.quality import quality_over_time
 from contexture.operations.status.quarantine import quarantines
 from contexture.operations.status.status import StatusReport, statuses
@@ -21,7 +21,7 @@ router = APIRouter(prefix=f"{API}/publications")
 
 @router.get("")
 def tell_overview(
-    reader: Reading, page: Number = 1, standing: Standing | None = None, *, suspended: bool = False
+    reader: Reading, page: Number = 1, standing: PublicationHealth | None = None, *, suspended: bool = False
 ) -> Any:
     """All publications."""
     return reader.overview(page, standing, suspended)

@@ -13,7 +13,7 @@ from fastapi.responses import HTMLResponse, Response, StreamingResponse
 
 from contexture.errors import ContextureError
 from contexture.operations.actions.connection_check import try_fields
-from contexture.operations.actions.source_check import Outcome, Step
+from contexture.operations.actions.source_check import CheckOutcome, CheckStep
 from contexture.operations.status.detail import connections
 from contexture.publications import Publication
 from contexture_airflow.connections.settings import fields
@@ -46,13 +46,13 @@ def try_connection(request: Request, reader: Reading, form: Filled, name: str, c
         return HTMLResponse(_form(request, reader, name, connection, STALE, form.reason), 409)
     if not form.reason:
         return HTMLResponse(_form(request, reader, name, connection, "say why: it is kept for whoever asks later"), 409)
-    steps = Trial(reader, publication, connection, form.reason).steps()
+    steps = ConnectionCheckStream(reader, publication, connection, form.reason).steps()
     page = stream("trial", reader.places, name=name, connection=connection, steps=steps)
     # Compressed, the steps would wait for each other.
     return StreamingResponse(page, media_type="text/html", headers={"Content-Encoding": "identity"})
 
 
-class Trial:
+class ConnectionCheckStream:
     """One test, in a thread of its own, so that its steps can be told while it goes on.
 
     Args:
@@ -67,9 +67,9 @@ class Trial:
         self._publication = publication
         self._connection = connection
         self._reason = reason
-        self._told: SimpleQueue[Step | None] = SimpleQueue()
+        self._told: SimpleQueue[CheckStep | None] = SimpleQueue()
 
-    def steps(self) -> Iterator[Step]:
+    def steps(self) -> Iterator[CheckStep]:
         """Each step as soon as it is done."""
         if not _AT_ONCE.acquire(blocking=False):
             yield _failed("two other tests are under way: try again when they are done")
@@ -101,7 +101,7 @@ class Trial:
         failed = [step.name for step in outcome.steps if step.passed is False]
         return f"failed: {', '.join(failed)}" if failed or outcome.unreachable else "it works"
 
-    def _outcome(self) -> Outcome:
+    def _outcome(self) -> CheckOutcome:
         source = self._publication.source
         of_source = self._connection == source.connection
         of_registry = source.kind == "sdmx" and of_source
@@ -136,5 +136,5 @@ def _what(name: str, connection: str) -> str:
     return f"{name}/connections/{connection}"
 
 
-def _failed(why: str) -> Step:
-    return Step(name="test", passed=False, detail=why, seconds=0.0)
+def _failed(why: str) -> CheckStep:
+    return CheckStep(name="test", passed=False, detail=why, seconds=0.0)

@@ -32,7 +32,7 @@ class ForbiddenError(HTTPException):
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class SubmittedForm:
     """What a person has written."""
 
     fields: Mapping[str, Sequence[str]]
@@ -58,11 +58,11 @@ def new_form() -> str:
     return f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}_{uuid4().hex[:8]}"
 
 
-EMPTY: Final = Form({})
+EMPTY: Final = SubmittedForm({})
 """Nothing was written yet."""
 
 
-async def read_form(request: Request) -> Form:
+async def read_form(request: Request) -> SubmittedForm:
     """The fields of a form that one of our own pages has sent.
 
     Raises:
@@ -76,7 +76,7 @@ async def read_form(request: Request) -> Form:
         if len(body) > _LARGEST_BYTES:
             raise HTTPException(413, "the form is too long")
     try:
-        return Form(parse_qs(body.decode(), keep_blank_values=True, max_num_fields=1000))
+        return SubmittedForm(parse_qs(body.decode(), keep_blank_values=True, max_num_fields=1000))
     except ValueError:
         raise HTTPException(422, "this is no form") from None
 

@@ -10,7 +10,7 @@ from threading import Lock
 from typing import Any
 
 from contexture.errors import ConfigurationError, RetriableError
-from contexture.monitoring import ProducerStore
+from contexture.monitoring import RunTables
 from contexture.monitoring.database import NO_TABLES
 from contexture.monitoring.rows import InterventionRow
 from contexture.operations.status.sources import Sources, Tables
@@ -19,7 +19,7 @@ from contexture.storage.home import Storage
 from contexture_airflow.catalogue import stamps
 from contexture_airflow.connections.settings import open_storage
 from contexture_airflow.settings import publications_folder
-from contexture_airflow.web.airflow_database import Airflow
+from contexture_airflow.web.airflow_database import AirflowFacts
 
 log = logging.getLogger(__name__)
 
@@ -29,7 +29,7 @@ def _now() -> datetime:
 
 
 @dataclass(frozen=True, slots=True)
-class Files:
+class PublicationFiles:
     """The publication files as they were last read: the good ones by name, and the names of the others."""
 
     publications: Mapping[str, Publication]
@@ -44,13 +44,13 @@ class Installation:
         clock: the time of reading.
     """
 
-    def __init__(self, airflow: Airflow, clock: Callable[[], datetime] = _now) -> None:
+    def __init__(self, airflow: AirflowFacts, clock: Callable[[], datetime] = _now) -> None:
         self.airflow = airflow
         self._clock = clock
         self._lock = Lock()
         self._stamps: Mapping[str, tuple[int, int]] | None = None
-        self._files = Files({}, ())
-        self._store: ProducerStore | None = None
+        self._files = PublicationFiles({}, ())
+        self._store: RunTables | None = None
         self._opened: Storage | None = None
 
     def sources(self, user: Any) -> Sources:
@@ -74,7 +74,7 @@ class Installation:
         except (ConfigurationError, RetriableError) as error:
             log.warning("what %r did is not kept in the operational tables: %s", row.who, error)
 
-    def files(self) -> Files:
+    def files(self) -> PublicationFiles:
         """The publication files; read again when one of them has changed, for reading many takes a second."""
         with self._lock:
             try:
@@ -83,7 +83,7 @@ class Installation:
                     self._files, self._stamps = _read(discover(publications_folder())), found
             except (ConfigurationError, OSError):
                 # There is no such folder: nothing is configured, and what ran before is still shown.
-                self._files, self._stamps = Files({}, ()), None
+                self._files, self._stamps = PublicationFiles({}, ()), None
             return self._files
 
     def _storage(self) -> Storage:
@@ -98,12 +98,12 @@ class Installation:
         except ConfigurationError as error:
             return Tables(None, str(error))
 
-    def _store_of(self, storage: Storage) -> ProducerStore | None:
+    def _store_of(self, storage: Storage) -> RunTables | None:
         with self._lock:
-            self._store = self._store or ProducerStore.of_home(storage.root)
+            self._store = self._store or RunTables.of_home(storage.root)
             return self._store
 
 
-def _read(loaded: list[LoadedPublication]) -> Files:
+def _read(loaded: list[LoadedPublication]) -> PublicationFiles:
     good = {each.publication.name: each.publication for each in loaded if each.publication is not None}
-    return Files(good, tuple(each.path.name for each in loaded if each.publication is None))
+    return PublicationFiles(good, tuple(each.path.name for each in loaded if each.publication is None))

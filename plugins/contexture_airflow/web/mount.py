@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contexture_airflow.web.asgi import AIRFLOW, Application, Message, Receive, Send
 
 
-class Page:
+class WebPage:
     """The ASGI application that Airflow mounts; it is made when it is first asked for something.
 
     Args:

@@ -17,10 +17,10 @@ from contexture.errors import ConfigurationError, ContextureError
 from contexture.kafka.topics import TopicsPlan, plan_topics
 from contexture.monitoring.rows import InterventionRow
 from contexture.operations.actions.preview import (
+    NamePreview,
     Preview,
+    SampleEntities,
     SampleEntity,
-    Samples,
-    ShownName,
     asked_of_sample,
     preview,
     show_names,
@@ -30,11 +30,11 @@ from contexture.operations.actions.structure_preview import preview as preview_s
 from contexture.operations.actions.topic_plan import wanted
 from contexture.operations.reports.build import ReportSources, quality_report
 from contexture.operations.reports.html import page
-from contexture.operations.reports.model import Period
+from contexture.operations.reports.model import ReportPeriod
 from contexture.operations.reports.selection import LAST
 from contexture.operations.status import detail
 from contexture.operations.status.dead_letters import dead_letter_page
-from contexture.operations.status.health import Standing
+from contexture.operations.status.health import PublicationHealth
 from contexture.operations.status.quality import quality_over_time
 from contexture.operations.status.quarantine import quarantines
 from contexture.operations.status.sources import Sources, manifest
@@ -103,7 +103,7 @@ def export_report(
         raise HTTPException(422, "since: this is not before until")
     # As on the command line: who chooses a time gets the runs of it.
     most = last or (LAST if since is None and until is None else _MOST)
-    period = Period(run=run) if run else Period(since=since, until=until, last=most)
+    period = ReportPeriod(run=run) if run else ReportPeriod(since=since, until=until, last=most)
     content = _content(reader, reader.publication(name), period, form)
     headers = {
         "Content-Disposition": f"attachment; filename*=UTF-8''{quote(f'{name}-quality.{form}', safe='')}",
@@ -112,7 +112,7 @@ def export_report(
     return Response(content, media_type=_TYPES[form], headers=headers)
 
 
-def _content(reader: Reader, name: str, period: Period, form: str) -> bytes:
+def _content(reader: Reader, name: str, period: ReportPeriod, form: str) -> bytes:
     sources = ReportSources(reader.sources.storage, reader.sources.tables, reader.sources.now)
     try:
         found = quality_report(sources, name, period)
@@ -138,7 +138,7 @@ class Sampled:
         why_not: why there is nothing to show.
     """
 
-    names: tuple[ShownName, ...] = ()
+    names: tuple[NamePreview, ...] = ()
     preview: Preview | None = None
     structures: StructurePreview | None = None
     why_not: str = ""
@@ -175,7 +175,7 @@ def sampled(sources: Sources, name: str) -> Sampled:
     entities = tuple(_entities(sources.storage, name, concluded.run)) if concluded else ()
     if not entities:
         return Sampled(why_not="nothing that was read is kept: run the publication first")
-    samples = Samples("the last concluded run", entities, None)
+    samples = SampleEntities("the last concluded run", entities, None)
     try:
         asked, _ = asked_of_sample(publication, samples)
         return Sampled(tuple(show_names(publication, asked)[: 3 * ENTITIES]), preview(publication, samples))
@@ -212,7 +212,7 @@ router = APIRouter(default_response_class=HTMLResponse)
 
 @router.get("/")
 def show_overview(
-    reader: Reading, page: Number = 1, standing: Standing | None = None, *, suspended: bool = False
+    reader: Reading, page: Number = 1, standing: PublicationHealth | None = None, *, suspended: bool = False
 ) -> str:
     """All publications."""
     found = reader.overview(page, standing, suspended)

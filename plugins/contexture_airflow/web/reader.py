@@ -11,7 +11,7 @@ from fastapi import Depends, HTTPException, Query, Request
 
 from contexture.monitoring.rows import InterventionRow, RunRow
 from contexture.operations.status import detail
-from contexture.operations.status.health import Standing
+from contexture.operations.status.health import PublicationHealth
 from contexture.operations.status.overview import Overview, overview
 from contexture.operations.status.sources import Sources
 from contexture_airflow.web.asgi import PREFIX
@@ -80,7 +80,7 @@ class Reader:
             raise HTTPException(404, "there is no such publication, or it is not yours to see")
         return name
 
-    def overview(self, page: int, standing: Standing | None, suspended: bool) -> Overview:
+    def overview(self, page: int, standing: PublicationHealth | None, suspended: bool) -> Overview:
         """The publications of this reader."""
         # Whose a file is that can't be read is not known: its name is for those who see everything else.
         files = self.installation.files()

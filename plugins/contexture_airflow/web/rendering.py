@@ -11,7 +11,7 @@ from urllib.parse import quote, urlencode
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from contexture.monitoring import TransactionStatus, VerificationRow
-from contexture.operations.status.health import Question, Standing
+from contexture.operations.status.health import OpenQuestion, PublicationHealth
 from contexture.operations.status.overview import BARS, HEIGHT
 from contexture.operations.status.quality import COLUMN_WIDTH, COLUMNS
 from contexture.operations.status.quality import HEIGHT as HEIGHT_OF_PLOT
@@ -80,7 +80,7 @@ class Places:
         shard = "" if map_index is None else f"/mapped/{map_index}"
         return f"{self.dag(name, run_id)}/tasks/{quote(task, safe='')}{shard}"
 
-    def question(self, name: str, question: Question) -> str:
+    def question(self, name: str, question: OpenQuestion) -> str:
         """The page of Airflow where a run's question is answered."""
         return f"{self.log(name, question.run_id, question.task)}/required_actions"
 
@@ -120,7 +120,7 @@ def _environment() -> Environment:
         "plot_height": HEIGHT_OF_PLOT,
         "column_width": COLUMN_WIDTH,
     }
-    environment.globals |= {"statuses": STATUSES, "standings": list(Standing), "bars": BARS, "height": HEIGHT}
+    environment.globals |= {"statuses": STATUSES, "standings": list(PublicationHealth), "bars": BARS, "height": HEIGHT}
     return environment
 
 

@@ -25,12 +25,12 @@ from contexture.errors import RetriableError
 from contexture.kafka import ClientSettings, FencedError
 from contexture.kafka.clients import transactional_producer
 from contexture.sending import Publisher
-from contexture.sending.target import KafkaTarget, Sending
+from contexture.sending.target import KafkaTarget, SendRequest
 from contexture.storage.home import Storage
 from contexture.storage.manifests import Manifest
 from contexture.storage.outboxes import Outboxes
 from contexture.storage.state import State
-from contexture_airflow.run import RunRequest, Staged
+from contexture_airflow.run import RunRequest, StagedOutbox
 from contexture_airflow.run_events import ShardNotes, open_journal
 from contexture_airflow.steps.conclude import conclude_run
 from contexture_airflow.steps.publish import attempts_of, send_shard
@@ -62,7 +62,7 @@ class DwellingTarget(KafkaTarget):
 
     pause_seconds = 0.0
 
-    def _publisher(self, sending: Sending, **options: Any) -> Publisher:
+    def _publisher(self, sending: SendRequest, **options: Any) -> Publisher:
         def opened(*call: Any) -> Any:
             return sender_process.TellingProducer(transactional_producer(*call), self.pause_seconds)
 
@@ -108,8 +108,8 @@ class Instance:
         return registry_outbox(self.storage, self.publication, sequence, told, name=f"{first:04d}-{run_id}")
 
 
-def _handed(manifest: Manifest) -> Staged:
-    return Staged(
+def _handed(manifest: Manifest) -> StagedOutbox:
+    return StagedOutbox(
         publication=manifest.publication,
         run=manifest.run,
         outbox=manifest.outbox,

@@ -9,10 +9,10 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 
 from contexture.kafka import ClientSettings, TopicSpec, ensure_topics
-from contexture.kafka.broker_wait import Patience
-from contexture.kafka.callbacks import ClientWatch
+from contexture.kafka.broker_wait import BrokerWait
+from contexture.kafka.callbacks import ClientCallbacks
 from contexture.kafka.clients import transactional_producer
-from contexture.kafka.producer import Session
+from contexture.kafka.producer import ProducerSession
 from contexture.sending import Publisher, SenderNames
 from contexture.sending.testing import MemoryShard, OutboxRow
 from tools.faults.kafka_proxy import Answer, Duplicate, Fate, Hold, KafkaProxy, Request, behind_proxy
@@ -141,19 +141,19 @@ def test_an_abort_that_arrives_in_a_later_transaction_changes_nothing(lab):
     assert_once_and_in_order(lab, "late-abort")
 
 
-def session(lab: Lab, name: str) -> tuple[Session, ClientWatch]:
+def session(lab: Lab, name: str) -> tuple[ProducerSession, ClientCallbacks]:
     ensure_topics(
         ClientSettings.from_extra({"bootstrap.servers": lab[2]}), [TopicSpec(name, partitions=1, replication_factor=1)]
     )
-    watch = ClientWatch()
+    watch = ClientCallbacks()
     settings = ClientSettings.from_extra({"bootstrap.servers": lab[1]})
     producer = transactional_producer(settings, f"tx.{name}", watch)
-    found = Session(producer, watch, Patience(60.0), ledger_topic=name, transaction_timeout_seconds=60.0)
+    found = ProducerSession(producer, watch, BrokerWait(60.0), ledger_topic=name, transaction_timeout_seconds=60.0)
     found.initialise()
     return found, watch
 
 
-def end_one(found: Session, topic: str, *, commits: bool) -> None:
+def end_one(found: ProducerSession, topic: str, *, commits: bool) -> None:
     if commits:
         found.begin()
         found.produce_one(topic, key=b"k", value=b"v", partition=0)

@@ -13,12 +13,12 @@ import pytest
 from builders.registry_outboxes import URN, Told, registry_outbox, structures
 from contexture.errors import RejectedError
 from contexture.kafka import ClientSettings, TopicSpec, ensure_topics, read_committed
-from contexture.monitoring import ProducerStore, TransactionStatus
+from contexture.monitoring import RunTables, TransactionStatus
 from contexture.sending.target import KafkaTarget
 from contexture.storage.home import Storage
 from contexture.storage.manifests import Manifest
 from contexture.storage.outboxes import Outboxes
-from contexture_airflow.run import Staged
+from contexture_airflow.run import StagedOutbox
 from contexture_airflow.run_events import ShardNotes, open_journal
 from contexture_airflow.steps.publish import attempts_of, send_shard
 from contexture_airflow.steps.quality_gate import judge
@@ -47,7 +47,7 @@ class Registry:
 
     def publish(self, *log: Told, flush: bool = False) -> Manifest:
         manifest = registry_outbox(self.storage, self.publication, 1, log, flush=flush)
-        staged = Staged(
+        staged = StagedOutbox(
             publication=self.name, run=manifest.run, outbox=manifest.outbox, sequence=1, records=1, shards=(0,)
         )
         target = KafkaTarget(self.settings, self.publication)
@@ -66,7 +66,7 @@ class Registry:
             yield (record.key or b"").decode(), sha256(record.value or b"").hexdigest()
 
     def statuses(self) -> list[tuple[int | None, TransactionStatus]]:
-        store = ProducerStore.of_home(self.storage.root)
+        store = RunTables.of_home(self.storage.root)
         assert store is not None
         rows = sorted(store.transactions(self.name), key=lambda row: row.number)
         return [(row.source_transaction, row.status) for row in rows]

@@ -18,7 +18,7 @@ from builders.registry_outboxes import Told, registry_outbox, structures
 from contexture.cli import main
 from contexture.kafka import read_committed
 from contexture.kafka.admin import TopicAdmin
-from contexture.kafka.broker_wait import Patience
+from contexture.kafka.broker_wait import BrokerWait
 from contexture.kafka.errors import KafkaConfigurationError, LedgerLostError
 from contexture.publications import Publication
 from contexture.sending import SenderNames
@@ -150,7 +150,7 @@ def test_records_deleted_from_one_partition_of_the_ledger_are_noticed_while_an_o
     city = half_sent(kafka, tmp_path, f"lost-{uuid4().hex[:8]}")
     ledger = SenderNames(city.name).ledger_topic
     admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers})
-    topics = TopicAdmin(city.settings, Patience(60.0))
+    topics = TopicAdmin(city.settings, BrokerWait(60.0))
     # Kafka deletes no records of a topic that is only compacted.
     topics.configure({ledger: {"cleanup.policy": "delete"}})
     (deleted,) = admin.delete_records([TopicPartition(ledger, 0, OFFSET_END)]).values()
@@ -175,7 +175,7 @@ def test_a_ledger_of_which_kafka_removes_rows_is_noticed_while_an_outbox_is_half
 ) -> None:
     city = half_sent(kafka, tmp_path, f"lost-{uuid4().hex[:8]}")
     ledger = SenderNames(city.name).ledger_topic
-    admin = TopicAdmin(city.settings, Patience(60.0))
+    admin = TopicAdmin(city.settings, BrokerWait(60.0))
     admin.configure({ledger: {"cleanup.policy": "delete"}})
 
     with pytest.raises(KafkaConfigurationError, match=r"cleanup\.policy=delete") as refused:

@@ -11,11 +11,11 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 
 from contexture.kafka import ClientSettings, TopicSpec, ensure_topics
-from contexture.kafka.broker_wait import Patience
+from contexture.kafka.broker_wait import BrokerWait
 from contexture.sending import Publisher, SenderNames, ShardResult
 from contexture.sending.ledger import Ledger, LedgerEntry
 from contexture.sending.ledger_copies import LedgerCopies
-from contexture.sending.open_transactions import HiddenRecords
+from contexture.sending.open_transactions import OpenTransactions
 from contexture_sandbox.kafka import EmbeddedKafka
 from tools.faults.loads import Load, context_load
 from tools.faults.reading import read_topics
@@ -87,7 +87,7 @@ def await_leaders(cluster: EmbeddedKafka, topic: str, *, away: bool) -> None:
 
 def hidden(settings: ClientSettings, topic: str) -> int:
     """How many offsets a topic hides."""
-    spans = HiddenRecords(settings, Patience(60.0)).spans([topic])
+    spans = OpenTransactions(settings, BrokerWait(60.0)).spans([topic])
     return sum(end - start for start, end in spans.values())
 
 
@@ -185,7 +185,7 @@ def test_partitions_that_kept_their_leader_are_not_read(cluster: EmbeddedKafka) 
     topic, broker = fragile_topic(cluster, settings, "led")
     since = datetime.now(UTC)
     send(settings, "led", context_load([topic], outbox="one", records=10))
-    looked = HiddenRecords(settings, Patience(60.0))
+    looked = OpenTransactions(settings, BrokerWait(60.0))
     assert looked.moved([topic], since) == {}
     cluster.kill(broker)
     await_leaders(cluster, topic, away=True)

@@ -13,10 +13,10 @@ from confluent_kafka.admin import AdminClient
 
 from contexture.kafka import (
     ClientSettings,
+    CommittedReader,
     DamagedRecordsError,
     GroupOffsets,
     OffsetGoneError,
-    ReplicaReader,
     TopicFilter,
     TopicSpec,
     ensure_topics,
@@ -65,7 +65,7 @@ def values(records):
 def test_reading_begins_at_the_beginning_an_offset_a_time_or_where_a_group_stands(settings, name):
     ensure_topics(settings, [TopicSpec(name)])
     send(settings, name, ten(name))
-    reader = ReplicaReader(settings, [name])
+    reader = CommittedReader(settings, [name])
     expected = [b"v%d" % number for number in range(10)]
     assert values(reader.records()) == expected
     assert values(reader.records(since={(name, 0): 7})) == expected[7:]
@@ -85,7 +85,7 @@ def test_reading_begins_at_the_beginning_an_offset_a_time_or_where_a_group_stand
 def test_what_was_deleted_before_it_was_read_is_told_loudly(settings, name):
     ensure_topics(settings, [TopicSpec(name)])
     send(settings, name, ten(name))
-    reader, group = ReplicaReader(settings, [name]), f"group-{name}"
+    reader, group = CommittedReader(settings, [name]), f"group-{name}"
     with reader.member(group) as member:
         next(member.records(idle_seconds=30))
         member.commit()
@@ -110,11 +110,11 @@ def test_bytes_that_changed_on_a_brokers_disk_are_told_loudly(kafka, name):
         file.seek(segment.read_bytes().index(b"v7"))
         file.write(b"x7")
     with pytest.raises(DamagedRecordsError, match=rf"records of {name}\[0\] are damaged: _BAD_MSG"):
-        list(ReplicaReader(settings, [name]).records())
-    with ReplicaReader(settings, [name]).member(name) as member, pytest.raises(DamagedRecordsError):
+        list(CommittedReader(settings, [name]).records())
+    with CommittedReader(settings, [name]).member(name) as member, pytest.raises(DamagedRecordsError):
         list(member.records(idle_seconds=30))
     careless = ClientSettings.from_extra({**kafka.client_settings(), "check.crcs": False})
-    assert b"x7" in values(ReplicaReader(careless, [name]).records())
+    assert b"x7" in values(CommittedReader(careless, [name]).records())
 
 
 def test_members_of_a_group_share_partitions_and_move_only_some_of_them(settings, name):
@@ -122,7 +122,7 @@ def test_members_of_a_group_share_partitions_and_move_only_some_of_them(settings
     ensure_topics(settings, [TopicSpec(topic, partitions=4) for topic in topics])
     for topic in topics:
         send(settings, topic, ten(topic))
-    reader = ReplicaReader(settings, TopicFilter(rf"{name}\..*", exclude=r".*\.test"))
+    reader = CommittedReader(settings, TopicFilter(rf"{name}\..*", exclude=r".*\.test"))
     assert reader.topics() == [f"{name}.bikes", f"{name}.cars"]
     expected = sorted([(topic, b"v%d" % number) for topic in topics[:2] for number in range(10)])
     with reader.member(name, instance="one") as first:
@@ -143,7 +143,7 @@ def test_members_of_a_group_share_partitions_and_move_only_some_of_them(settings
 
 def test_a_member_that_leaves_while_partitions_move_comes_to_an_end(settings, name):
     ensure_topics(settings, [TopicSpec(name, partitions=8)])
-    reader = ReplicaReader(settings, [name])
+    reader = CommittedReader(settings, [name])
     for idle_seconds in (0.01, 2.0):
         with reader.member(name) as staying:
             list(staying.records(idle_seconds=4))
@@ -162,14 +162,14 @@ def test_every_codec_stands_in_the_log_segments(kafka, name):
         send(settings, topic, [OutboxRow(topic, b"k%d" % each, b"a value that repeats" * 20) for each in range(50)])
         (segment,) = Path(kafka.folder).glob(f"node-*/data/{topic}-0/00000000000000000000.log")
         assert segment.read_bytes()[ATTRIBUTES_AT + 1] & 0b111 == number, codec
-        assert len(list(ReplicaReader(settings, [topic]).records())) == 50
+        assert len(list(CommittedReader(settings, [topic]).records())) == 50
 
 
 @pytest.mark.parametrize(("kind", "is_ours"), [("CreateTime", True), ("LogAppendTime", False)])
 def test_a_record_has_its_own_time_or_the_brokers_as_the_topic_says(settings, name, kind, is_ours):
     ensure_topics(settings, [TopicSpec(name, config={"message.timestamp.type": kind})])
     send(settings, name, ten(name)[:1])
-    (record,) = ReplicaReader(settings, [name]).records()
+    (record,) = CommittedReader(settings, [name]).records()
     assert (record.timestamp_ms == NOON) is is_ours
 
 
@@ -178,7 +178,7 @@ def test_profiles_send_and_read_the_same(kafka, name, profile):
     settings = ClientSettings.from_extra({**kafka.client_settings(), "contexture.profile": profile})
     ensure_topics(settings, [TopicSpec(name)])
     send(settings, name, ten(name))
-    assert values(ReplicaReader(settings, [name]).records()) == [b"v%d" % number for number in range(10)]
+    assert values(CommittedReader(settings, [name]).records()) == [b"v%d" % number for number in range(10)]
 
 
 def test_a_programs_own_encoder_partitioner_and_delivery_callback(settings, name):
@@ -197,7 +197,7 @@ def test_a_programs_own_encoder_partitioner_and_delivery_callback(settings, name
     )
     rows = [OutboxRow(name, b"k%d" % number, b"v%d" % number) for number in range(6)]
     publisher.publish(MemoryShard([*rows, OutboxRow(name, b"k6", b"v6", partition=1)]))
-    found = {record.key: (record.value, record.partition) for record in ReplicaReader(settings, [name]).records()}
+    found = {record.key: (record.value, record.partition) for record in CommittedReader(settings, [name]).records()}
     expected = {b"k%d" % number: (b"%dv" % number, number % 3) for number in range(6)}
     assert found == {**expected, b"k6": (b"6v", 1)}
     assert sorted(partition for _, topic, partition in delivered if topic == name) == [0, 0, 1, 1, 1, 2, 2]

@@ -25,7 +25,7 @@ from contexture.kafka import (
     test_connection,
 )
 from contexture.kafka.admin import TopicAdmin
-from contexture.kafka.broker_wait import Patience
+from contexture.kafka.broker_wait import BrokerWait
 from contexture.sending import Claims, Ledger, Publisher, SenderNames
 from contexture.sending.testing import MemoryShard, OutboxRow
 from contexture_sandbox.ports import free_ports
@@ -230,7 +230,7 @@ def test_a_connection_that_works(settings, kafka):
         "clock",
         "clean up",
     ]
-    assert [topic for topic in TopicAdmin(settings, Patience(60)).listed() if "connection-test" in topic] == []
+    assert [topic for topic in TopicAdmin(settings, BrokerWait(60)).listed() if "connection-test" in topic] == []
 
 
 def test_a_topic_that_is_not_there_is_told_by_the_test_of_a_connection(settings, name):

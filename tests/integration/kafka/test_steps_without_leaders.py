@@ -23,7 +23,7 @@ from builders.outboxes import outbox, publication
 from contexture.errors import RetriableError
 from contexture.kafka import TopicSpec, ensure_topics
 from contexture.kafka.admin import NewTopicOrder, TopicAdmin
-from contexture.kafka.broker_wait import Patience
+from contexture.kafka.broker_wait import BrokerWait
 from contexture.operations.verification.topics import KafkaTopics
 from contexture.sending import Ledger, SenderNames
 from contexture_sandbox.kafka import EmbeddedKafka
@@ -94,7 +94,7 @@ def test_no_step_takes_a_lost_leader_for_an_answer(
     topic, names = f"topic-{name}", SenderNames(name)
     ensure_topics(city.settings, [TopicSpec(topic, 3, 3, {}, "latest")])
     if ledger_replicas == 1:
-        admin = TopicAdmin(city.settings, Patience(60.0))
+        admin = TopicAdmin(city.settings, BrokerWait(60.0))
         admin.create([NewTopicOrder(names.ledger_topic, 2, 1, {"cleanup.policy": "compact"})])
         admin.await_usable({names.ledger_topic: 2})
     expected: dict[bytes, list[bytes]] = {}

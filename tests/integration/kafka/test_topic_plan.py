@@ -12,7 +12,7 @@ import pytest
 from contexture.cli import main
 from contexture.kafka import ClientSettings, TopicSpec, ensure_topics
 from contexture.kafka.admin import TopicAdmin
-from contexture.kafka.broker_wait import Patience
+from contexture.kafka.broker_wait import BrokerWait
 from contexture_sandbox.kafka import EmbeddedKafka
 
 pytestmark = pytest.mark.integration
@@ -59,7 +59,7 @@ def test_topics_are_brought_to_what_a_publication_says(kafka, folder, capsys, mo
 
     code, told = run(capsys, monkeypatch, "apply", file)
     assert (code, "confirm with --grow-keyed" in told) == (2, True)
-    admin = TopicAdmin(settings, Patience(60))
+    admin = TopicAdmin(settings, BrokerWait(60))
     assert admin.listed()["plan-a"].partitions == 2
     assert admin.configs(["plan-b"])["plan-b"]["cleanup.policy"] == "delete"
 

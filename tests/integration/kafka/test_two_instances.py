@@ -14,7 +14,7 @@ from uuid import uuid4
 import pytest
 
 from contexture.kafka import ClientSettings, read_committed
-from contexture.monitoring import ProducerStore, TransactionStatus
+from contexture.monitoring import RunTables, TransactionStatus
 from contexture.monitoring.history import TransactionFilter
 from contexture.sending import Ledger, SenderNames
 from contexture.storage.home import Storage
@@ -106,7 +106,7 @@ def assert_instance_knows_it(home: Path, name: str, last: int) -> None:
     storage = Storage(str(home))
     assert State(storage, name).pointer().watermark == str(last)
     assert {status.status for status in Outboxes(storage, name).all()} <= {"concluded", "rejected"}
-    store = ProducerStore.of_home(str(home))
+    store = RunTables.of_home(str(home))
     assert store is not None
     sent = store.transactions(name, which=TransactionFilter(status=TransactionStatus.SENT), limit=1_000)
     log = instance_process.registry_log(last)

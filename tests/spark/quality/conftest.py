@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from contexture.publications import Publication
-from contexture.storage.manifests import ExpectationResult, Verdict
+from contexture.storage.manifests import ExpectationResult, QualityVerdict
 from spark_jobs.quality.checkpoint import judge
 from spark_jobs.quality.frames import AcceptedFrames
 from spark_jobs.quality.summary import RunSummary
@@ -32,7 +32,7 @@ SCHEMA = (
 class Judged:
     """A verdict and the folder of its report."""
 
-    verdict: Verdict
+    verdict: QualityVerdict
     folder: Path
 
     def __getitem__(self, name: str) -> ExpectationResult:

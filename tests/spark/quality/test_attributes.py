@@ -10,7 +10,7 @@ import pytest
 from builders.landing import car
 from builders.preparing import Preparer
 from contexture.publications import Publication, fingerprint
-from contexture.storage.manifests import LandingManifest, Verdict
+from contexture.storage.manifests import LandingManifest, QualityVerdict
 from contexture.storage.orders import StageOrder
 from spark_jobs.entities.judge import accepted_attributes, judge_outbox
 
@@ -85,7 +85,7 @@ def test_each_attribute_of_an_accepted_entity_is_a_row(world: Any) -> None:
 
 
 def test_expectations_about_attributes_are_judged_on_the_rows_they_select(world: Any) -> None:
-    verdict: Verdict = world[1]
+    verdict: QualityVerdict = world[1]
     own = {result.name: result for result in verdict.results if result.name.startswith("own-")}
     assert [(result.on, result.success, result.observed, result.raised) for result in own.values()] == [
         ("attributes", False, "1 of 2 rows break it", None),

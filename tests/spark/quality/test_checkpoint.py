@@ -13,8 +13,8 @@ import pytest
 
 from contexture.publications import Publication
 from contexture.publications.quality import Expectation
-from contexture.storage.manifests import Verdict
-from contexture.storage.quarantine import Sample, Samples
+from contexture.storage.manifests import QualityVerdict
+from contexture.storage.quarantine import RuleSample, RuleSamples
 from spark_jobs.quality.summary import RunSummary
 
 pytestmark = pytest.mark.spark
@@ -70,7 +70,7 @@ def bad(judged: Any, publication: Publication, car: Callable[..., dict[str, Any]
         quarantined_by_rule={"id-syntax": 1},
         warnings_by_rule={"stale": 4},
         of_snapshot={"count-zero": 1},
-        broken={"id-syntax": (Sample(identity="/4wheels car13 car", message="a space in it"),)},
+        broken={"id-syntax": (RuleSample(identity="/4wheels car13 car", message="a space in it"),)},
     )
     return judged(publication, rows, spoiled)
 
@@ -99,7 +99,7 @@ def test_a_good_run_is_approved_and_a_bad_one_is_not(good: Any, bad: Any) -> Non
 
 
 def test_the_written_verdict_is_the_one_returned(bad: Any) -> None:
-    assert Verdict.model_validate_json((bad.folder / "verdict.json").read_bytes()) == bad.verdict
+    assert QualityVerdict.model_validate_json((bad.folder / "verdict.json").read_bytes()) == bad.verdict
     assert bad.verdict.outbox == "000000000007-abc"
 
 
@@ -126,8 +126,8 @@ def test_no_document_names_another_host_or_holds_a_script(bad: Any) -> None:
 
 
 def test_a_few_of_what_broke_rules_and_expectations_are_kept_for_later_reports(bad: Any) -> None:
-    kept = Samples.model_validate_json((bad.folder / "samples.json").read_bytes())
-    assert kept.rules == {"id-syntax": (Sample(identity="/4wheels car13 car", message="a space in it"),)}
+    kept = RuleSamples.model_validate_json((bad.folder / "samples.json").read_bytes())
+    assert kept.rules == {"id-syntax": (RuleSample(identity="/4wheels car13 car", message="a space in it"),)}
     assert '["","/","<script>alert(2)</script>","car"]' in kept.expectations["known-type"][0]
 
 

@@ -18,7 +18,7 @@ from builders.structure_runs import (
     told,
 )
 from contexture.publications.checks.quality import STRUCTURE_COLUMNS
-from contexture.storage.manifests import LandingManifest, Manifest, Verdict
+from contexture.storage.manifests import LandingManifest, Manifest, QualityVerdict
 from contexture.storage.orders import StageOrder
 from spark_jobs.structures.judge import accepted_rows, accepted_structures, judge_structures
 
@@ -56,7 +56,7 @@ class Runs:
         """The outbox of a new run, concluded so that a next one follows on it."""
         return self._preparer.concluded(rows, **landed)
 
-    def judged(self, manifest: Manifest) -> Verdict:
+    def judged(self, manifest: Manifest) -> QualityVerdict:
         """The verdict on the outbox of the last run."""
         path = self._preparer.folder.landing_manifest(self.order.run)
         landing = LandingManifest.model_validate_json(self._preparer.storage.read(path))
@@ -67,11 +67,11 @@ class Runs:
         return (self.home / self._preparer.folder.report(manifest.outbox) / "index.html").read_text()
 
 
-def shown(verdict: Verdict) -> dict[str, str]:
+def shown(verdict: QualityVerdict) -> dict[str, str]:
     return {result.name: result.observed for result in verdict.results}
 
 
-def failed(verdict: Verdict) -> list[str]:
+def failed(verdict: QualityVerdict) -> list[str]:
     return [result.name for result in verdict.failures]
 
 
@@ -129,7 +129,7 @@ def test_changes_of_a_log_say_nothing_of_all_that_the_registry_holds(spark: Spar
 def test_a_verdict_that_stands_stands(spark: SparkSession, tmp_path: Path) -> None:
     runs = Runs(spark, tmp_path)
     manifest = runs.prepared(SNAPSHOT, complete=True)
-    standing = Verdict(outbox=manifest.outbox, approved=True, results=())
+    standing = QualityVerdict(outbox=manifest.outbox, approved=True, results=())
     path = tmp_path / "structures" / "report" / manifest.outbox / "verdict.json"
     path.parent.mkdir(parents=True)
     path.write_bytes(standing.to_json())

@@ -13,7 +13,7 @@ import pytest
 from builders.registry_publication import registry_publication
 from contexture.publications import Publication
 from contexture.publications.checks.quality import STRUCTURE_COLUMNS
-from contexture.storage.manifests import ExpectationResult, Verdict
+from contexture.storage.manifests import ExpectationResult, QualityVerdict
 from spark_jobs.quality.checkpoint import judge
 from spark_jobs.quality.frames import AcceptedFrames
 from spark_jobs.quality.summary import StructureSummary
@@ -33,7 +33,7 @@ Judge = Callable[[Publication, list[dict[str, Any]], StructureSummary], "Judged"
 class Judged:
     """A verdict and the folder of its report."""
 
-    def __init__(self, verdict: Verdict, folder: Path) -> None:
+    def __init__(self, verdict: QualityVerdict, folder: Path) -> None:
         self.verdict = verdict
         self.folder = folder
 

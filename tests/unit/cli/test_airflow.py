@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import httpx
 
-from contexture.operations.airflow_client import Airflow, AirflowAccess
+from contexture.operations.airflow_client import AirflowClient, AirflowCredentials
 
 
 def test_answers_are_asked_for_unpacked() -> None:
@@ -14,6 +14,6 @@ def test_answers_are_asked_for_unpacked() -> None:
         asked.append(request)
         return httpx.Response(200, json={"is_paused": True})
 
-    access = AirflowAccess(url="http://airflow:8080", token="given")
-    assert Airflow(access, httpx.MockTransport(answer)).is_paused("publish_cars")
+    access = AirflowCredentials(url="http://airflow:8080", token="given")
+    assert AirflowClient(access, httpx.MockTransport(answer)).is_paused("publish_cars")
     assert [request.headers["accept-encoding"] for request in asked] == ["identity"]

@@ -15,7 +15,7 @@ from builders.outboxes import NOON, outbox, publication, records
 from contexture.cli.backfill import print_text
 from contexture.errors import ConfigurationError, RetriableError
 from contexture.operations.actions.backfill import planned, start
-from contexture.operations.airflow_client import Airflow, AirflowAccess
+from contexture.operations.airflow_client import AirflowClient, AirflowCredentials
 from contexture.storage.home import Storage
 from contexture.storage.orders import ReplayOptions
 from contexture.storage.outboxes import Outboxes
@@ -203,10 +203,10 @@ def test_without_dry_run_airflow_is_asked(contexture: Command, storage: Storage)
     assert (done.code, "CONTEXTURE_AIRFLOW_URL is not the address of Airflow" in done.err) == (2, True)
 
 
-def answering(answers: dict[str, Any]) -> Airflow:
+def answering(answers: dict[str, Any]) -> AirflowClient:
     """An Airflow with an answer for each path."""
     transport = httpx.MockTransport(lambda request: httpx.Response(200, json=answers[request.url.path]))
-    return Airflow(AirflowAccess(url="http://airflow:8080", token="t"), transport)
+    return AirflowClient(AirflowCredentials(url="http://airflow:8080", token="t"), transport)
 
 
 def test_an_interval_whose_run_has_not_ended_is_told_and_nothing_is_started(
@@ -245,9 +245,9 @@ def test_airflow_is_asked_for_what_its_page_asks_for() -> None:
         asked.append((request.method, request.url.path, json.loads(request.content)))
         return httpx.Response(200, json={"id": 7})
 
-    access = AirflowAccess(url="http://airflow:8080", token="t")
+    access = AirflowCredentials(url="http://airflow:8080", token="t")
     conf = {"replay_from": "auto", "topic_prefix": None}
-    found = Airflow(access, httpx.MockTransport(api)).backfill("publish_vehicles", NOON, NOON + HOUR, conf)
+    found = AirflowClient(access, httpx.MockTransport(api)).backfill("publish_vehicles", NOON, NOON + HOUR, conf)
 
     assert found == 7
     body = {
@@ -271,8 +271,8 @@ def test_a_backfill_is_asked_for_again_where_airflow_s_database_was_locked() -> 
             httpx.Response(200, json={"id": 7}),
         ]
     )
-    access = AirflowAccess(url="http://airflow:8080", token="t")
-    airflow = Airflow(access, httpx.MockTransport(lambda request: next(answers)), first_wait_seconds=0.001)
+    access = AirflowCredentials(url="http://airflow:8080", token="t")
+    airflow = AirflowClient(access, httpx.MockTransport(lambda request: next(answers)), first_wait_seconds=0.001)
 
     assert airflow.backfill("publish_vehicles", NOON, NOON, {}) == 7
     assert list(answers) == []
@@ -285,8 +285,8 @@ def test_a_database_that_stays_locked_is_told_in_airflow_s_words() -> None:
         asked.append(request.url.path)
         return httpx.Response(503, json={"detail": "Database is locked. Please use PostgreSQL or MySQL."})
 
-    access = AirflowAccess(url="http://airflow:8080", token="t")
-    airflow = Airflow(access, httpx.MockTransport(locked), first_wait_seconds=0.001)
+    access = AirflowCredentials(url="http://airflow:8080", token="t")
+    airflow = AirflowClient(access, httpx.MockTransport(locked), first_wait_seconds=0.001)
 
     with pytest.raises(RetriableError, match=r"answered 503 to POST /api/v2/backfills: Database is locked\. Please"):
         airflow.backfill("publish_vehicles", NOON, NOON, {})
@@ -294,8 +294,8 @@ def test_a_database_that_stays_locked_is_told_in_airflow_s_words() -> None:
 
 
 def test_another_backfill_of_the_dag_is_told() -> None:
-    busy = Airflow(
-        AirflowAccess(url="http://airflow:8080", token="t"),
+    busy = AirflowClient(
+        AirflowCredentials(url="http://airflow:8080", token="t"),
         httpx.MockTransport(lambda request: httpx.Response(409, json={})),
     )
     with pytest.raises(ConfigurationError, match="busy with another backfill of publish_vehicles"):

@@ -11,8 +11,8 @@ import pytest
 
 from contexture.errors import ConfigurationError
 from contexture.operations.actions import doctor
-from contexture.operations.actions.doctor import Found, Point, examine
-from contexture.operations.airflow_client import Airflow
+from contexture.operations.actions.doctor import Point, PointFound, examine
+from contexture.operations.airflow_client import AirflowClient
 
 FILE = "name: vehicles\nsource: {kind: ngsi, connection: city, service: a, service_path: /b}\n"
 
@@ -102,7 +102,7 @@ def test_missing_and_unfitting_packages_are_named(monkeypatch):
 
 
 def test_an_error_of_ours_is_a_bad_point_with_its_next_step():
-    def look() -> Found:
+    def look() -> PointFound:
         raise ConfigurationError("it is not there", next_step="put it there")
 
     (found,) = examine([Point("thing", look)])
@@ -125,7 +125,9 @@ def test_airflow_is_asked_for_its_pools_and_the_first_dag(monkeypatch, pools, pa
 
     monkeypatch.setenv("CONTEXTURE_AIRFLOW_URL", "http://127.0.0.1:1")
     monkeypatch.setenv("CONTEXTURE_AIRFLOW_TOKEN", "t")
-    monkeypatch.setattr(doctor, "Airflow", lambda access: Airflow(access, transport=httpx.MockTransport(answer)))
+    monkeypatch.setattr(
+        doctor, "AirflowClient", lambda access: AirflowClient(access, transport=httpx.MockTransport(answer))
+    )
     points = doctor.installation_points(try_connections=False, timeout_seconds=1)
     (found,) = examine([point for point in points if point.name == "Airflow"])
     assert found.verdict == verdict

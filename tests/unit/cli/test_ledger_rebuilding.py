@@ -11,7 +11,7 @@ import pytest
 from contexture.errors import ConfigurationError, RetriableError
 from contexture.operations.actions import rebuild
 from contexture.sending.ledger_rebuild import RebuiltShard, settled_entry
-from contexture.storage.delivery import LedgerSeen, committed_shards, ledger_seen, note_ledger, note_rows
+from contexture.storage.delivery import KnownLedger, committed_shards, ledger_seen, note_ledger, note_rows
 from contexture.storage.home import Storage
 
 VEHICLES = """
@@ -46,7 +46,7 @@ def ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> OneTopic:
     found = OneTopic()
     monkeypatch.setattr(rebuild, "_ledger", lambda publication, progress: found)
     monkeypatch.setattr(rebuild, "planned_rebuild", lambda *args, **options: shards)
-    note_ledger(Storage(str(tmp_path / "home")), "vehicles", LedgerSeen(cluster="c", topic_id="id1"))
+    note_ledger(Storage(str(tmp_path / "home")), "vehicles", KnownLedger(cluster="c", topic_id="id1"))
     return found
 
 
@@ -75,7 +75,7 @@ def test_it_is_rebuilt_again_after_it_was_cut_short(
 
     written(ledger, monkeypatch, 2)
 
-    assert ledger_seen(home, "vehicles") == LedgerSeen(cluster="c", topic_id="id1")
+    assert ledger_seen(home, "vehicles") == KnownLedger(cluster="c", topic_id="id1")
     assert committed_shards(home, "vehicles", "id1") == {0, 1}
     with pytest.raises(ConfigurationError, match="is not lost"):
         rebuild.lost_ledger("vehicles", print, assume_sent=False)

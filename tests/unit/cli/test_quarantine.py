@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from builders.outboxes import outbox, publication
-from contexture.operations.airflow_client import Airflow
+from contexture.operations.airflow_client import AirflowClient
 from contexture.storage.home import Storage
 from contexture.storage.publication_store import PublicationFolder
 from contexture.storage.schemas import QUARANTINE
@@ -164,8 +164,8 @@ def test_airflow_is_asked_for_the_run(contexture, held, monkeypatch):
     asked = []
     monkeypatch.setenv("CONTEXTURE_AIRFLOW_URL", "http://127.0.0.1:8080")
     monkeypatch.setenv("CONTEXTURE_AIRFLOW_TOKEN", "t")
-    monkeypatch.setattr(Airflow, "is_paused", lambda _self, dag: dag == "publish_vehicles")
-    monkeypatch.setattr(Airflow, "trigger", lambda _self, dag, conf: asked.append((dag, conf)) or "manual__1")
+    monkeypatch.setattr(AirflowClient, "is_paused", lambda _self, dag: dag == "publish_vehicles")
+    monkeypatch.setattr(AirflowClient, "trigger", lambda _self, dag, conf: asked.append((dag, conf)) or "manual__1")
 
     done = contexture("quarantine", "retry", held)
 

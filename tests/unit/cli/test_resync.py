@@ -11,9 +11,9 @@ import httpx
 import pytest
 
 from contexture.errors import ConfigurationError, RetriableError
-from contexture.operations.airflow_client import Airflow, AirflowAccess
+from contexture.operations.airflow_client import AirflowClient, AirflowCredentials
 
-ACCESS = AirflowAccess(url="http://airflow:8080", user="ops", password="hunter2")
+ACCESS = AirflowCredentials(url="http://airflow:8080", user="ops", password="hunter2")
 
 
 class FakeApi:
@@ -35,8 +35,8 @@ class FakeApi:
         return httpx.Response(self.trigger, json={"dag_run_id": "manual__1"})
 
 
-def airflow(api: FakeApi, access: AirflowAccess = ACCESS) -> Airflow:
-    return Airflow(access, httpx.MockTransport(api))
+def airflow(api: FakeApi, access: AirflowCredentials = ACCESS) -> AirflowClient:
+    return AirflowClient(access, httpx.MockTransport(api))
 
 
 def test_a_run_is_triggered_with_the_users_token():
@@ -51,12 +51,14 @@ def test_a_run_is_triggered_with_the_users_token():
 
 def test_a_given_token_needs_no_login():
     api = FakeApi(paused=True)
-    assert airflow(api, AirflowAccess(url="http://airflow:8080", token="given")).is_paused("resynchronise")
+    assert airflow(api, AirflowCredentials(url="http://airflow:8080", token="given")).is_paused("resynchronise")
     assert api.asked == [("GET", "/api/v2/dags/resynchronise", None, "Bearer given")]
 
 
 def test_the_run_has_a_page():
-    found = airflow(FakeApi(), AirflowAccess(url="https://host/airflow", token="t")).page("resynchronise", "manual__1")
+    found = airflow(FakeApi(), AirflowCredentials(url="https://host/airflow", token="t")).page(
+        "resynchronise", "manual__1"
+    )
     assert found == "https://host/airflow/dags/resynchronise/runs/manual__1"
 
 
@@ -71,14 +73,14 @@ def test_the_run_has_a_page():
     ],
 )
 def test_refusals_are_told_by_their_intent(status, error, says):
-    access = AirflowAccess(url="http://airflow:8080", token="very-secret")
+    access = AirflowCredentials(url="http://airflow:8080", token="very-secret")
     with pytest.raises(error, match=says) as raised:
         airflow(FakeApi(trigger=status), access).trigger("resynchronise", {})
     assert "very-secret" not in f"{raised.value}{access!r}"
 
 
 def test_a_wrong_password_is_not_shown():
-    access = AirflowAccess(url="http://airflow:8080", user="ops", password="wrong-one")
+    access = AirflowCredentials(url="http://airflow:8080", user="ops", password="wrong-one")
     with pytest.raises(ConfigurationError, match="refuses ops") as raised:
         airflow(FakeApi(), access).is_paused("resynchronise")
     assert "wrong-one" not in f"{raised.value}{access!r}"

@@ -8,9 +8,9 @@ import pytest
 
 from builders.attempts import failed_send
 from builders.outboxes import NOON, outbox, publication, records
-from contexture.monitoring import ProducerStore, TransactionRow, TransactionStatus
+from contexture.monitoring import RunTables, TransactionRow, TransactionStatus
 from contexture.storage.conclusion import conclude
-from contexture.storage.delivery import AttemptLog, DeadLettered, keep_dead_letters
+from contexture.storage.delivery import AttemptLog, DeadLetterIndex, keep_dead_letters
 from contexture.storage.home import Storage
 from contexture.storage.inbox_files import open_shelf
 from contexture.storage.inbox_writer import InboxWriter
@@ -105,7 +105,7 @@ def test_a_shard_that_was_sent_in_the_end_needs_nobody(storage, contexture):
 
 def test_a_last_run_that_failed_needs_a_person_though_nothing_waits_to_be_sent(storage, contexture):
     concluded(storage)
-    store = ProducerStore.of_home(storage.root)
+    store = RunTables.of_home(storage.root)
     assert store is not None
     store.run_started("vehicles", "run2", run_id="manual__2", mode="changes", sequence=2)
     assert contexture("status").code == 0
@@ -118,7 +118,7 @@ def test_a_last_run_that_failed_needs_a_person_though_nothing_waits_to_be_sent(s
 
 
 def test_a_backfill_that_went_well_hides_no_run_that_failed(storage, contexture):
-    store = ProducerStore.of_home(storage.root)
+    store = RunTables.of_home(storage.root)
     assert store is not None
     store.run_failed("vehicles", "scheduled__1", task="stage", message="no broker")
     store.run_started("vehicles", "again", run_id="backfill__1", mode="backfill", sequence=1)
@@ -132,7 +132,7 @@ def test_a_run_that_waits_for_an_answer_is_told_and_needs_a_person(storage, cont
     concluded(storage)
     asking = FILE.format(name="vehicles").replace("service: a", "service: a, shrink_limit: {beyond: ask}")
     (tmp_path / "publications" / "vehicles.yaml").write_text(asking)
-    store = ProducerStore.of_home(storage.root)
+    store = RunTables.of_home(storage.root)
     assert store is not None
     store.run_started("vehicles", "run2", run_id="manual__2", mode="full", sequence=2)
     keep_vanishing(storage, "vehicles", "run2", count=90, held=100, limit=20, identities=["car1"])
@@ -223,7 +223,7 @@ def test_an_empty_home_says_where_it_looked(contexture, tmp_path, monkeypatch):
 
 def test_the_operational_tables_add_the_latest_run_and_the_transactions(storage, contexture):
     concluded(storage)
-    store = ProducerStore.of_home(storage.root)
+    store = RunTables.of_home(storage.root)
     assert store is not None
     store.run_started("vehicles", "run2", run_id="manual__2", mode="full", sequence=2)
     store.run_failed("vehicles", "manual__2", task="publish", message="no broker")
@@ -291,13 +291,13 @@ def test_records_that_can_never_be_sent_are_told(storage, contexture, tmp_path):
     concluded(storage)
     assert "dead letters" not in contexture("status").out
     manifest = Outboxes(storage, "vehicles").manifest("first000")
-    keep_dead_letters(storage, manifest, DeadLettered(shards={0: (1,)}))
+    keep_dead_letters(storage, manifest, DeadLetterIndex(shards={0: (1,)}))
     assert "  dead letters in a topic that the publication no longer names: 1 of the last concluded run" in (
         contexture("status").out.splitlines()
     )
     file = tmp_path / "publications" / "vehicles.yaml"
     file.write_text(FILE.format(name="vehicles") + "publish: {on_failure: dead-letter}\n")
-    store = ProducerStore.of_home(storage.root)
+    store = RunTables.of_home(storage.root)
     row = TransactionRow("vehicles", "first000", 0, 0, TransactionStatus.SENT, 2, 50, 2, None, None, NOON)
     store.transaction_is(row, put_aside=1)
     line = (

@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from contexture.cli.topics import print_records_text
-from contexture.kafka import ReplicaRecord
+from contexture.kafka import TopicRecord
 from contexture.operations.actions.topic_reading import Newest
 from contexture.operations.environment import named_publication
 from contexture.publications import PublicationError
 
 
-def record(key: bytes | None, value: bytes | None, *headers: tuple[str, bytes | None]) -> ReplicaRecord:
-    return ReplicaRecord("bikes", 0, 7, key, value, headers, 1_700_000_000_000)
+def record(key: bytes | None, value: bytes | None, *headers: tuple[str, bytes | None]) -> TopicRecord:
+    return TopicRecord("bikes", 0, 7, key, value, headers, 1_700_000_000_000)
 
 
 def test_records_are_shown_with_place_time_key_value_and_headers(capsys):

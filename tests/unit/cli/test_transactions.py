@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from contexture.monitoring import ProducerStore, TransactionRow, TransactionStatus
+from contexture.monitoring import RunTables, TransactionRow, TransactionStatus
 
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 
@@ -15,7 +15,7 @@ NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 @pytest.fixture
 def told(home):
     """Three transactions of two publications, a minute apart."""
-    store = ProducerStore.of_home(str(home))
+    store = RunTables.of_home(str(home))
     for each in (
         row(0, TransactionStatus.SENT, dead_letters=2),
         row(1, TransactionStatus.BROKER_ERROR, message="no broker\x1b[2J"),

@@ -14,7 +14,7 @@ from contexture.cli import verify
 from contexture.cli.verify import app
 from contexture.errors import ConfigurationError
 from contexture.operations.verification.report import Reported
-from contexture.operations.verification.result import Sample, Verification
+from contexture.operations.verification.result import DifferenceSample, Verification
 
 VEHICLES = """
 name: vehicles
@@ -48,7 +48,9 @@ def reported(**changes: Any) -> Reported:
 
 DIFFERENT = reported(
     differences={"missing": 1, "extra": 0, "different": 0, "order": 0},
-    samples=(Sample(kind="missing", topic="cars", partition=None, name='["car1"]', detail="no record has its key"),),
+    samples=(
+        DifferenceSample(kind="missing", topic="cars", partition=None, name='["car1"]', detail="no record has its key"),
+    ),
     missing_topics=("vans",),
     unjudged={"in motion": 2},
 )

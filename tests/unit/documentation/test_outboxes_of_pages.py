@@ -12,7 +12,7 @@ from builders.outboxes import outbox, publication, records
 from builders.pages import block
 from builders.quarantines import refused
 from builders.terminal import Terminal
-from contexture.monitoring import ProducerStore, TransactionRow, TransactionStatus
+from contexture.monitoring import RunTables, TransactionRow, TransactionStatus
 from contexture.storage.home import Storage
 from contexture.storage.outboxes import Outboxes
 from contexture.storage.publication_store import PublicationFolder
@@ -44,7 +44,7 @@ def test_a_person_at_night_sees_what_waits_and_what_to_do(terminal, storage):
     failed = TransactionRow(
         "vehicles", "abcd1234", 0, 0, TransactionStatus.BROKER_ERROR, 2, 90, 0, None, "no broker", RECEIVED
     )
-    ProducerStore.of_home(storage.root).transaction_is(failed)
+    RunTables.of_home(storage.root).transaction_is(failed)
     listed, shown, refused_by_brokers, examined = block(STUCK, "contexture outbox list").strip().splitlines()
     assert "abcd1234" in terminal.run(listed).stdout
     assert "start publish_vehicles: it sends this outbox first" in terminal.run(shown.replace("ID", "abcd")).stdout

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from contexture.operations.actions.topic_comparison import Side, compare
+from contexture.operations.actions.topic_comparison import TopicContents, compare
 from contexture.records.messages import ngsi_bodies
 
 CAR = ("s", "/p", "car1", "car")
@@ -19,8 +19,8 @@ def line(entity: dict[str, object], moment: int = 1) -> bytes:
     return ngsi_bodies.line(service="s", service_path="/p", timestamp_ms=moment, entity=entity)
 
 
-def side(*values: bytes | None) -> Side:
-    told = Side()
+def side(*values: bytes | None) -> TopicContents:
+    told = TopicContents()
     for value in values:
         told.add(value)
     return told

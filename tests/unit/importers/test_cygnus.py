@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from contexture.errors import ConfigurationError
-from contexture.importers.cygnus import DIFFERENCES, Draft, Files, Migration, migrate
+from contexture.importers.cygnus import DIFFERENCES, Draft, ImportResult, RuleFiles, migrate
 from contexture.publications import Publication
 
 HEAD = """\
@@ -26,7 +26,7 @@ a.channels.c.type = memory
 """
 
 
-def migrated(*parameters: str, **options: Any) -> Migration:
+def migrated(*parameters: str, **options: Any) -> ImportResult:
     return migrate(HEAD + "".join(f"a.sinks.kafka.{each}\n" for each in parameters), **options)
 
 
@@ -34,7 +34,7 @@ def content(draft: Draft) -> Any:
     return yaml.safe_load(draft.text)
 
 
-def outcome(migration: Migration, key: str) -> tuple[str, str]:
+def outcome(migration: ImportResult, key: str) -> tuple[str, str]:
     (found,) = [each for each in migration.explained if each.key == key]
     return found.outcome, found.why
 
@@ -227,7 +227,7 @@ def test_an_older_release_keeps_its_names():
 
 def test_grouping_rules_and_name_mappings_are_named_beside_the_publication():
     parameters = ["enable_grouping=true", "enable_name_mappings=true"]
-    migration = migrated(*parameters, files=Files("grouping.json", "mappings.json"))
+    migration = migrated(*parameters, files=RuleFiles("grouping.json", "mappings.json"))
 
     topics = content(migration.drafts[0])["topics"]
     assert (topics["enable_grouping"], topics["grouping_rules"]) == (True, "grouping.json")
@@ -391,7 +391,7 @@ GROUPED = HEAD + "a.sources.http.interceptors = ts gi\na.sinks.kafka.enable_grou
 
 def test_names_that_no_rule_matches_are_for_a_person_to_decide():
     def decisions(text: str) -> list[str]:
-        migration = migrate(text, files=Files("grouping.json"))
+        migration = migrate(text, files=RuleFiles("grouping.json"))
         return [each for each in migration.decisions if "compat: cygnus-2.19" in each]
 
     assert len(decisions(GROUPED)) == 1
@@ -399,14 +399,14 @@ def test_names_that_no_rule_matches_are_for_a_person_to_decide():
 
 
 def test_files_that_no_sink_uses_are_told_and_left_out():
-    migration = migrated(files=Files("grouping.json", "mappings.json"))
+    migration = migrated(files=RuleFiles("grouping.json", "mappings.json"))
 
     assert migration.drafts[0].files == ()
     assert [each for each in migration.decisions if each.startswith("whether --")] == [
         "whether --grouping is meant: no Kafka sink says enable_grouping = true, so its file is left out",
         "whether --mappings is meant: no Kafka sink says enable_name_mappings = true, so its file is left out",
     ]
-    assert migrate(GROUPED, files=Files("grouping.json")).drafts[0].files == ("grouping.json",)
+    assert migrate(GROUPED, files=RuleFiles("grouping.json")).drafts[0].files == ("grouping.json",)
 
 
 DIFFERENT_ON_PURPOSE = {

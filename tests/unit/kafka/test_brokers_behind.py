@@ -12,7 +12,7 @@ from confluent_kafka import KafkaError, KafkaException
 
 from contexture.kafka import ClientSettings, KafkaConfigurationError
 from contexture.kafka.admin import TopicAdmin
-from contexture.kafka.broker_wait import Patience
+from contexture.kafka.broker_wait import BrokerWait
 from contexture.kafka.errors import BrokersAwayError
 from contexture.sending.ledger import ledger_partitions
 
@@ -53,13 +53,13 @@ class Cluster:
         """Has nothing to tell."""
 
 
-def admin(cluster: Cluster, patience: Patience | None = None) -> TopicAdmin:
-    made = TopicAdmin(ClientSettings({"bootstrap.servers": "127.0.0.1:1"}), patience or Patience(30))
+def admin(cluster: Cluster, patience: BrokerWait | None = None) -> TopicAdmin:
+    made = TopicAdmin(ClientSettings({"bootstrap.servers": "127.0.0.1:1"}), patience or BrokerWait(30))
     made.__dict__["_client"] = cluster
     return made
 
 
-def ends(cluster: Cluster, patience: Patience | None = None, partition: int = 0) -> dict[tuple[str, int], int]:
+def ends(cluster: Cluster, patience: BrokerWait | None = None, partition: int = 0) -> dict[tuple[str, int], int]:
     return admin(cluster, patience).ends([(LEDGER, partition)], committed=True)
 
 
@@ -100,13 +100,13 @@ def test_a_time_after_all_records_is_their_end_and_a_lost_leader_is_not() -> Non
 def test_a_leader_that_stays_lost_is_not_waited_for_without_an_end() -> None:
     moments = iter(range(0, 1000, 20))
     with pytest.raises(BrokersAwayError, match=r"contexture\.ledger\.city\[0\] has no leader that says where it ends"):
-        ends(Cluster([-1001], [2]), Patience(30, clock=lambda: next(moments)))
+        ends(Cluster([-1001], [2]), BrokerWait(30, clock=lambda: next(moments)))
 
 
 def test_a_broker_that_stays_behind_is_not_waited_for_for_ever() -> None:
     moments = iter(range(0, 1000, 20))
     with pytest.raises(BrokersAwayError, match=r"does not know contexture\.ledger\.city yet"):
-        ends(Cluster([None], [2]), Patience(30, clock=lambda: next(moments)))
+        ends(Cluster([None], [2]), BrokerWait(30, clock=lambda: next(moments)))
 
 
 def test_a_topic_whose_leader_is_being_chosen_is_no_missing_topic() -> None:

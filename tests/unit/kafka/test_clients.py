@@ -8,7 +8,7 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 
 from contexture.kafka import ClientSettings, KafkaConfigurationError
-from contexture.kafka.callbacks import ClientWatch
+from contexture.kafka.callbacks import ClientCallbacks
 from contexture.kafka.clients import admin, reader, transactional_producer
 from contexture_sandbox.certificates import Authority
 
@@ -18,7 +18,7 @@ MINIMAL = {"bootstrap.servers": "127.0.0.1:9", "security.protocol": "SASL_SSL"}
 def refusal(**options: object) -> KafkaConfigurationError:
     named = {name.replace("_", "."): value for name, value in options.items()}
     with pytest.raises(KafkaConfigurationError) as caught:
-        admin(ClientSettings.from_extra({**MINIMAL, **named}), ClientWatch())
+        admin(ClientSettings.from_extra({**MINIMAL, **named}), ClientCallbacks())
     return caught.value
 
 
@@ -96,7 +96,7 @@ def test_a_file_for_tls_that_can_not_be_used_is_told_with_its_setting(files, opt
 def test_what_the_client_quotes_while_it_runs_is_left_out_too():
     tokens = {"sasl.mechanism": "OAUTHBEARER", "enable.sasl.oauthbearer.unsecure.jwt": True}
     settings = ClientSettings.from_extra({**MINIMAL, **tokens, "sasl.oauthbearer.config": "principal=me hush-1 hush-2"})
-    watch = ClientWatch()
+    watch = ClientCallbacks()
     client, until = admin(settings, watch), time.monotonic() + 60
     while watch.refused is None and time.monotonic() < until:
         client.poll(0.1)
@@ -111,4 +111,4 @@ def test_an_unknown_name_is_told_by_every_kind_of_client():
     makers = (admin, reader, lambda *given: transactional_producer(given[0], "tx", given[1]))
     for make in makers:
         with pytest.raises(KafkaConfigurationError, match=r"no\.such\.name"):
-            make(settings, ClientWatch())
+            make(settings, ClientCallbacks())

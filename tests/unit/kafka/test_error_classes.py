@@ -6,8 +6,8 @@ import pytest
 from confluent_kafka import KafkaError
 
 from contexture.errors import RejectedError, RetriableError
-from contexture.kafka.callbacks import ClientWatch
-from contexture.kafka.error_codes import HINTS, MEANINGS, OF_OTHERS, Meaning, meaning, translated
+from contexture.kafka.callbacks import ClientCallbacks
+from contexture.kafka.error_codes import HINTS, MEANINGS, OF_OTHERS, ErrorClass, meaning, translated
 from contexture.kafka.errors import FencedError, KafkaConfigurationError
 
 CODES = {
@@ -17,16 +17,16 @@ CODES = {
 }
 
 EXPECTED = {
-    Meaning.FENCED: {"_FENCED", "PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH"},
-    Meaning.FATAL: {"_FATAL", "_CRIT_SYS_RESOURCE", "_DESTROY", "_DESTROY_BROKER", "_GAPLESS_GUARANTEE"},
-    Meaning.REJECTED: {
+    ErrorClass.FENCED: {"_FENCED", "PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH"},
+    ErrorClass.FATAL: {"_FATAL", "_CRIT_SYS_RESOURCE", "_DESTROY", "_DESTROY_BROKER", "_GAPLESS_GUARANTEE"},
+    ErrorClass.REJECTED: {
         "MSG_SIZE_TOO_LARGE",
         "RECORD_LIST_TOO_LARGE",
         "INVALID_MSG_SIZE",
         "INVALID_RECORD",
         "INVALID_TIMESTAMP",
     },
-    Meaning.BROKERS_AWAY: {
+    ErrorClass.BROKERS_AWAY: {
         "_MSG_TIMED_OUT",
         "_TIMED_OUT_QUEUE",
         "_TRANSPORT",
@@ -36,7 +36,7 @@ EXPECTED = {
         "NETWORK_EXCEPTION",
         "BROKER_NOT_AVAILABLE",
     },
-    Meaning.SAME_CALL_AGAIN: {
+    ErrorClass.SAME_CALL_AGAIN: {
         "_TIMED_OUT",
         "_RETRY",
         "_WAIT_COORD",
@@ -86,7 +86,7 @@ def test_every_code_of_the_client_is_in_the_table() -> None:
 
 @pytest.mark.parametrize("name", sorted(CODES))
 def test_a_code_means_what_the_table_says(name: str) -> None:
-    expected = CLASS_OF.get(name, Meaning.CONFIGURATION if name in HINTS else Meaning.SEND_AGAIN)
+    expected = CLASS_OF.get(name, ErrorClass.CONFIGURATION if name in HINTS else ErrorClass.SEND_AGAIN)
 
     assert meaning(error(name)) is expected
 
@@ -96,30 +96,30 @@ def test_a_code_comes_to_people_as_an_error_with_advice(name: str) -> None:
     told = translated(error(name), "committing", topic="cars")
 
     kinds = {
-        Meaning.FENCED: FencedError,
-        Meaning.REJECTED: RejectedError,
-        Meaning.CONFIGURATION: KafkaConfigurationError,
+        ErrorClass.FENCED: FencedError,
+        ErrorClass.REJECTED: RejectedError,
+        ErrorClass.CONFIGURATION: KafkaConfigurationError,
     }
     assert isinstance(told, kinds.get(MEANINGS[name], RetriableError))
     assert told.next_step
     assert name in told.message
 
 
-@pytest.mark.parametrize("name", sorted(name for name, means in MEANINGS.items() if means is not Meaning.FENCED))
+@pytest.mark.parametrize("name", sorted(name for name, means in MEANINGS.items() if means is not ErrorClass.FENCED))
 def test_what_the_client_calls_fatal_ends_it_unless_a_person_must_act(name: str) -> None:
-    by_name = {Meaning.REJECTED, Meaning.CONFIGURATION}
+    by_name = {ErrorClass.REJECTED, ErrorClass.CONFIGURATION}
 
-    assert meaning(error(name, fatal=True)) is (MEANINGS[name] if MEANINGS[name] in by_name else Meaning.FATAL)
+    assert meaning(error(name, fatal=True)) is (MEANINGS[name] if MEANINGS[name] in by_name else ErrorClass.FATAL)
 
 
 def test_the_client_says_whether_a_call_can_be_made_again_or_its_transaction_is_gone() -> None:
-    assert meaning(error("INVALID_TXN_STATE", retriable=True)) is Meaning.SAME_CALL_AGAIN
-    assert meaning(error("_TIMED_OUT", abortable=True)) is Meaning.SEND_AGAIN
-    assert meaning(error("_MSG_TIMED_OUT", abortable=True)) is Meaning.BROKERS_AWAY
+    assert meaning(error("INVALID_TXN_STATE", retriable=True)) is ErrorClass.SAME_CALL_AGAIN
+    assert meaning(error("_TIMED_OUT", abortable=True)) is ErrorClass.SEND_AGAIN
+    assert meaning(error("_MSG_TIMED_OUT", abortable=True)) is ErrorClass.BROKERS_AWAY
 
 
 def test_nothing_of_requests_that_are_never_made_is_in_another_class() -> None:
-    assert {MEANINGS[name] for name in OF_OTHERS} == {Meaning.SEND_AGAIN}
+    assert {MEANINGS[name] for name in OF_OTHERS} == {ErrorClass.SEND_AGAIN}
     assert not set(OF_OTHERS) & (set(HINTS) | set(CLASS_OF))
 
 
@@ -131,7 +131,7 @@ def test_a_record_that_failed_with_its_batch_does_not_hide_the_one_that_was_inva
         def error(self) -> None:
             return None
 
-    watch = ClientWatch()
+    watch = ClientCallbacks()
     watch.on_delivery(error("_INVALID_DIFFERENT_RECORD"), Message())
     watch.on_delivery(error("INVALID_RECORD"), Message())
 

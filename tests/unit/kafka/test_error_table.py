@@ -7,8 +7,8 @@ from confluent_kafka import KafkaError
 
 from contexture.errors import RejectedError, RetriableError
 from contexture.kafka import FencedError, KafkaConfigurationError
-from contexture.kafka.callbacks import ClientWatch
-from contexture.kafka.error_codes import Meaning, meaning, translated
+from contexture.kafka.callbacks import ClientCallbacks
+from contexture.kafka.error_codes import ErrorClass, meaning, translated
 
 
 def error(name, fatal=False, retriable=False, abortable=False):
@@ -18,21 +18,21 @@ def error(name, fatal=False, retriable=False, abortable=False):
 @pytest.mark.parametrize(
     ("name", "fatal", "retriable", "abortable", "expected"),
     [
-        ("_FENCED", True, False, False, Meaning.FENCED),
-        ("PRODUCER_FENCED", False, False, True, Meaning.FENCED),
-        ("_FATAL", False, False, False, Meaning.FATAL),
-        ("_TIMED_OUT", False, True, False, Meaning.SAME_CALL_AGAIN),
-        ("_INCONSISTENT", False, False, True, Meaning.SEND_AGAIN),
-        ("OUT_OF_ORDER_SEQUENCE_NUMBER", False, False, True, Meaning.SEND_AGAIN),
-        ("INVALID_TRANSACTION_TIMEOUT", True, False, False, Meaning.CONFIGURATION),
-        ("TRANSACTIONAL_ID_AUTHORIZATION_FAILED", True, False, False, Meaning.CONFIGURATION),
-        ("TOPIC_AUTHORIZATION_FAILED", False, False, True, Meaning.CONFIGURATION),
-        ("UNKNOWN_TOPIC_OR_PART", False, False, True, Meaning.CONFIGURATION),
-        ("INVALID_RECORD", False, False, True, Meaning.REJECTED),
-        ("MSG_SIZE_TOO_LARGE", False, False, False, Meaning.REJECTED),
-        ("_MSG_TIMED_OUT", False, False, False, Meaning.BROKERS_AWAY),
-        ("_AUTHENTICATION", False, False, False, Meaning.CONFIGURATION),
-        ("_SSL", False, False, False, Meaning.CONFIGURATION),
+        ("_FENCED", True, False, False, ErrorClass.FENCED),
+        ("PRODUCER_FENCED", False, False, True, ErrorClass.FENCED),
+        ("_FATAL", False, False, False, ErrorClass.FATAL),
+        ("_TIMED_OUT", False, True, False, ErrorClass.SAME_CALL_AGAIN),
+        ("_INCONSISTENT", False, False, True, ErrorClass.SEND_AGAIN),
+        ("OUT_OF_ORDER_SEQUENCE_NUMBER", False, False, True, ErrorClass.SEND_AGAIN),
+        ("INVALID_TRANSACTION_TIMEOUT", True, False, False, ErrorClass.CONFIGURATION),
+        ("TRANSACTIONAL_ID_AUTHORIZATION_FAILED", True, False, False, ErrorClass.CONFIGURATION),
+        ("TOPIC_AUTHORIZATION_FAILED", False, False, True, ErrorClass.CONFIGURATION),
+        ("UNKNOWN_TOPIC_OR_PART", False, False, True, ErrorClass.CONFIGURATION),
+        ("INVALID_RECORD", False, False, True, ErrorClass.REJECTED),
+        ("MSG_SIZE_TOO_LARGE", False, False, False, ErrorClass.REJECTED),
+        ("_MSG_TIMED_OUT", False, False, False, ErrorClass.BROKERS_AWAY),
+        ("_AUTHENTICATION", False, False, False, ErrorClass.CONFIGURATION),
+        ("_SSL", False, False, False, ErrorClass.CONFIGURATION),
     ],
 )
 def test_meaning(name, fatal, retriable, abortable, expected):
@@ -58,7 +58,7 @@ def test_people_are_told_what_to_do(name, kind, next_step):
 
 
 def test_the_first_undelivered_record_explains_a_failed_commit():
-    watch = ClientWatch()
+    watch = ClientCallbacks()
     watch.on_delivery(error("_PURGE_QUEUE"), Message("first"))
     watch.on_delivery(error("MSG_SIZE_TOO_LARGE"), Message("cars"))
     watch.on_delivery(error("_MSG_TIMED_OUT"), Message("other"))
@@ -67,13 +67,13 @@ def test_the_first_undelivered_record_explains_a_failed_commit():
 
 
 def test_a_fatal_error_told_by_callback_explains_what_fails_after_it():
-    watch = ClientWatch()
+    watch = ClientCallbacks()
     watch.on_error(error("_FENCED", fatal=True))
     assert watch.cause(error("_FATAL"))[0].name() == "_FENCED"
 
 
 def test_a_transaction_that_had_failed_before_is_explained_by_what_the_client_logged():
-    watch = ClientWatch()
+    watch = ClientCallbacks()
     for line in (
         'TxnCoordinator/1: Failed to add partition "cars" [0] to transaction: Broker: Topic authorization failed',
         'TxnCoordinator/1: Failed to add partition "bikes" [0] to transaction: Broker: Topic authorization failed',
@@ -92,7 +92,7 @@ def test_a_transaction_that_had_failed_before_is_explained_by_what_the_client_lo
 
 @pytest.mark.parametrize("name", ["_TIMED_OUT", "INVALID_PRODUCER_EPOCH", "_INCONSISTENT", "NO_SUCH_NAME"])
 def test_only_what_a_person_must_change_is_taken_from_the_log(name):
-    watch = ClientWatch()
+    watch = ClientCallbacks()
     watch.on_log(f"Current transaction failed in state BeginCommit: something ({name})")
     state = error("_STATE")
     assert watch.cause(state) == (state, None)
@@ -111,7 +111,7 @@ def test_a_denied_topic_is_told_with_the_operation_that_was_tried(needs, advice)
 
 
 def test_a_refused_user_is_told_at_once():
-    watch = ClientWatch()
+    watch = ClientCallbacks()
     watch.on_error(error("_ALL_BROKERS_DOWN"))
     watch.raise_refusal("starting")
     watch.on_error(error("_AUTHENTICATION"))
@@ -120,7 +120,7 @@ def test_a_refused_user_is_told_at_once():
 
 
 def test_a_certificate_that_is_refused_after_the_handshake_is_a_refusal():
-    watch = ClientWatch()
+    watch = ClientCallbacks()
     watch.on_error(KafkaError(KafkaError._TRANSPORT, "Receive failed: SSL alert number 40 (after 2ms)"))
     assert watch.refused is None
     told = KafkaError(KafkaError._TRANSPORT, "Receive failed: alert bad certificate: SSL alert number 42 (after 2ms)")

@@ -11,7 +11,7 @@ import pytest
 _FORKED = """
 import gc, os, sys
 from contexture.kafka import ClientSettings, clients
-from contexture.kafka.callbacks import ClientWatch
+from contexture.kafka.callbacks import ClientCallbacks
 
 class Kept:
     def __init__(self):
@@ -20,7 +20,7 @@ class Kept:
         os.write(1, b"ended ")
 
 if sys.argv[1] == "a client":
-    clients.admin(ClientSettings.from_extra({"bootstrap.servers": "127.0.0.1:9"}), ClientWatch())
+    clients.admin(ClientSettings.from_extra({"bootstrap.servers": "127.0.0.1:9"}), ClientCallbacks())
 gc.disable()
 Kept()
 child = os.fork()

@@ -7,7 +7,7 @@ from confluent_kafka import OFFSET_BEGINNING, KafkaError, KafkaException, TopicP
 
 from contexture.errors import RetriableError
 from contexture.kafka import ClientSettings
-from contexture.kafka.broker_wait import Patience
+from contexture.kafka.broker_wait import BrokerWait
 from contexture.kafka.consumer_group import GroupMember
 
 SETTINGS = ClientSettings.from_extra({"bootstrap.servers": "127.0.0.1:1"})
@@ -55,7 +55,7 @@ class Unsaid:
 
 
 def member(client):
-    return GroupMember(SETTINGS, ("cars",), "audit", None, 30.0, Patience(60), open_consumer=lambda *_, **__: client)
+    return GroupMember(SETTINGS, ("cars",), "audit", None, 30.0, BrokerWait(60), open_consumer=lambda *_, **__: client)
 
 
 def test_reading_begins_where_the_group_stands_else_at_the_beginning():

@@ -13,8 +13,8 @@ from contextlib import contextmanager
 import pytest
 
 from contexture.kafka import ClientSettings, diagnosis
-from contexture.kafka.callbacks import ClientWatch
-from contexture.kafka.diagnosis import Spoken, listener, other_protocol
+from contexture.kafka.callbacks import ClientCallbacks
+from contexture.kafka.diagnosis import DetectedProtocol, listener, other_protocol
 from contexture.kafka.errors import KafkaConfigurationError
 from contexture_sandbox.certificates import Authority
 
@@ -48,8 +48,8 @@ def handshake(code: int, *mechanisms: str, correlation: int = 0x43545852) -> byt
 @pytest.mark.parametrize(
     ("answer", "spoken"),
     [
-        (handshake(34), Spoken(False, ())),
-        (handshake(33, "PLAIN", "SCRAM-SHA-512"), Spoken(False, ("PLAIN", "SCRAM-SHA-512"))),
+        (handshake(34), DetectedProtocol(False, ())),
+        (handshake(33, "PLAIN", "SCRAM-SHA-512"), DetectedProtocol(False, ("PLAIN", "SCRAM-SHA-512"))),
         (handshake(33, "PLAIN", correlation=7), None),
         (b"HTTP/1.1 400 Bad Request\r\n\r\n", None),
         (handshake(33, "PLAIN")[:-3], None),
@@ -104,7 +104,7 @@ def test_a_busy_listener_may_take_longer_for_its_handshake_than_for_the_connecti
 
         thread = threading.Thread(target=serve, daemon=True)
         thread.start()
-        assert listener("127.0.0.1", server.getsockname()[1]) == Spoken(True, ("PLAIN",))
+        assert listener("127.0.0.1", server.getsockname()[1]) == DetectedProtocol(True, ("PLAIN",))
         thread.join(60)
 
 
@@ -116,14 +116,14 @@ def test_where_nobody_listens_nothing_is_said():
 @pytest.mark.parametrize(
     ("spoken", "protocol", "differs"),
     [
-        (Spoken(False, ()), "PLAINTEXT", False),
-        (Spoken(False, ()), "SASL_PLAINTEXT", True),
-        (Spoken(False, ()), "SSL", True),
-        (Spoken(True, ("PLAIN",)), "SASL_SSL", False),
-        (Spoken(True, ("PLAIN",)), "SSL", True),
-        (Spoken(True, None), "SSL", False),
-        (Spoken(True, None), "SASL_SSL", False),
-        (Spoken(True, None), "PLAINTEXT", True),
+        (DetectedProtocol(False, ()), "PLAINTEXT", False),
+        (DetectedProtocol(False, ()), "SASL_PLAINTEXT", True),
+        (DetectedProtocol(False, ()), "SSL", True),
+        (DetectedProtocol(True, ("PLAIN",)), "SASL_SSL", False),
+        (DetectedProtocol(True, ("PLAIN",)), "SSL", True),
+        (DetectedProtocol(True, None), "SSL", False),
+        (DetectedProtocol(True, None), "SASL_SSL", False),
+        (DetectedProtocol(True, None), "PLAINTEXT", True),
     ],
 )
 def test_a_client_is_understood_by_its_own_protocol_alone(spoken, protocol, differs):
@@ -169,8 +169,8 @@ class Said:
         return False
 
 
-def looking(clock: Callable[[], float] = time.monotonic) -> tuple[ClientWatch, list[str]]:
-    watch, looked = ClientWatch(clock), []
+def looking(clock: Callable[[], float] = time.monotonic) -> tuple[ClientCallbacks, list[str]]:
+    watch, looked = ClientCallbacks(clock), []
     watch.look = lambda doing: looked.append(doing)  # type: ignore[func-returns-value]
     return watch, looked
 
@@ -203,7 +203,7 @@ def test_brokers_that_answer_are_not_looked_at():
 
 
 def test_a_login_where_none_is_asked_for_is_told_by_the_protocol_and_not_by_the_password():
-    watch = ClientWatch()
+    watch = ClientCallbacks()
     watch.look = lambda doing: KafkaConfigurationError(f"{doing}: another protocol", next_step="set it")
     watch.on_error(Said("_AUTHENTICATION", "Broker: Request not valid in current SASL state"))
     with pytest.raises(KafkaConfigurationError, match="sending: another protocol"):

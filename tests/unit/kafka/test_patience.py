@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from contexture.kafka import BrokersAwayError
-from contexture.kafka.broker_wait import Patience
+from contexture.kafka.broker_wait import BrokerWait
 
 
 @pytest.fixture
@@ -20,7 +20,7 @@ def told():
 
 @pytest.fixture
 def patience(time, told):
-    return Patience(10.0, told.append, clock=lambda: time[0])
+    return BrokerWait(10.0, told.append, clock=lambda: time[0])
 
 
 def wait(patience, time, seconds, **options):

@@ -6,10 +6,10 @@ import pytest
 
 from contexture.errors import DefectError
 from contexture.kafka import ClientSettings
-from contexture.kafka.broker_wait import Patience
-from contexture.kafka.callbacks import ClientWatch
+from contexture.kafka.broker_wait import BrokerWait
+from contexture.kafka.callbacks import ClientCallbacks
 from contexture.kafka.clients import transactional_producer
-from contexture.kafka.producer import Session
+from contexture.kafka.producer import ProducerSession
 from contexture.sending import Publisher, SenderNames
 from contexture.sending.shard_records import fingerprint
 from contexture.sending.testing import MemoryShard, OutboxRow
@@ -78,9 +78,9 @@ def test_after_an_uncertain_abort_everything_is_sent_with_a_new_client(cluster):
 
 
 def test_no_transaction_is_begun_after_an_uncertain_one(cluster):
-    watch = ClientWatch()
+    watch = ClientCallbacks()
     producer = cluster.open_producer(None, "id", watch)
-    session = Session(producer, watch, Patience(1.0), ledger_topic="ledger", transaction_timeout_seconds=60.0)
+    session = ProducerSession(producer, watch, BrokerWait(1.0), ledger_topic="ledger", transaction_timeout_seconds=60.0)
     session.initialise()
     session.begin()
     cluster.ends = [["_TRANSPORT", "NO_ERROR"]]
@@ -91,7 +91,7 @@ def test_no_transaction_is_begun_after_an_uncertain_one(cluster):
 
 def test_a_client_logs_how_transactions_end_beside_what_the_connection_asks_for():
     said = []
-    watch = ClientWatch()
+    watch = ClientCallbacks()
     watch.on_log = said.append
     settings = ClientSettings.from_extra({"bootstrap.servers": "127.0.0.1:1", "debug": "conf"})
     transactional_producer(settings, "id", watch).poll(0)

@@ -6,7 +6,7 @@ import pytest
 from confluent_kafka import KafkaError
 
 from contexture.kafka import DamagedRecordsError, KafkaConfigurationError, OffsetGoneError
-from contexture.kafka.broker_wait import Patience
+from contexture.kafka.broker_wait import BrokerWait
 from contexture.kafka.errors import BrokersAwayError
 from contexture.kafka.reader import _Reading, raise_unreadable
 
@@ -56,7 +56,7 @@ def test_what_the_client_tries_again_by_itself_is_not(name):
 
 def test_an_error_that_does_not_end_is_given_up_and_told():
     moments = iter(range(0, 1000, 10))
-    reading = _Reading(settings=None, patience=Patience(60, clock=lambda: next(moments)), isolation="read_committed")
+    reading = _Reading(settings=None, patience=BrokerWait(60, clock=lambda: next(moments)), isolation="read_committed")
 
     class Consumer:
         def consume(self, *_: object) -> list[Message]:

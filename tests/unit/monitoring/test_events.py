@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from builders.outboxes import NOON
-from contexture.monitoring import ProducerStore
-from contexture.monitoring.own_events import MEMBERS, SOURCE, EventType, Happening, ToldEvent, records
+from contexture.monitoring import RunTables
+from contexture.monitoring.own_events import MEMBERS, SOURCE, EventType, OwnEvent, StoredEvent, records
 from contexture.monitoring.rows import InterventionRow
 from contexture.records.cloudevents import decode
 
@@ -20,17 +20,17 @@ PAGE = Path(__file__).parents[3] / "docs" / "reference" / "operations-events.md"
 
 def happening(
     occasion: str = "run1", kind: EventType = EventType.OUTBOX_ABANDONED, publication: str = "vehicles"
-) -> Happening:
+) -> OwnEvent:
     data = dict.fromkeys(MEMBERS[kind])
-    return Happening(kind, publication, NOON, occasion, data | {MEMBERS[kind][0]: "first000"})
+    return OwnEvent(kind, publication, NOON, occasion, data | {MEMBERS[kind][0]: "first000"})
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> ProducerStore:
-    return ProducerStore(f"sqlite:///{tmp_path / 'tables.sqlite'}")
+def store(tmp_path: Path) -> RunTables:
+    return RunTables(f"sqlite:///{tmp_path / 'tables.sqlite'}")
 
 
-def test_events_are_kept_in_the_order_they_came_and_read_on_from_any_place(store: ProducerStore) -> None:
+def test_events_are_kept_in_the_order_they_came_and_read_on_from_any_place(store: RunTables) -> None:
     for number in range(5):
         store.happened(happening(f"run{number}"))
     found = store.events_after(0, limit=10)
@@ -41,7 +41,7 @@ def test_events_are_kept_in_the_order_they_came_and_read_on_from_any_place(store
     assert store.events_after(found[-1].place, limit=10) == []
 
 
-def test_what_is_told_twice_is_kept_once(store: ProducerStore) -> None:
+def test_what_is_told_twice_is_kept_once(store: RunTables) -> None:
     store.happened(happening())
     (first,) = store.events_after(0, limit=10)
     store.happened(happening())
@@ -49,15 +49,15 @@ def test_what_is_told_twice_is_kept_once(store: ProducerStore) -> None:
     assert [event.place == first.place for event in store.events_after(0, limit=10)] == [True, False]
 
 
-def test_a_new_database_goes_on_behind_what_was_told_of_the_lost_one(store: ProducerStore, tmp_path: Path) -> None:
+def test_a_new_database_goes_on_behind_what_was_told_of_the_lost_one(store: RunTables, tmp_path: Path) -> None:
     store.happened(happening())
     (before,) = store.events_after(0, limit=10)
-    other = ProducerStore(f"sqlite:///{tmp_path / 'other.sqlite'}")
+    other = RunTables(f"sqlite:///{tmp_path / 'other.sqlite'}")
     other.happened(happening("run2"))
     assert len(other.events_after(before.place, limit=10)) == 1
 
 
-def test_what_a_person_did_is_an_event_too(store: ProducerStore) -> None:
+def test_what_a_person_did_is_an_event_too(store: RunTables) -> None:
     row = InterventionRow("id1", "vehicles", NOON, "ana", "abandon", "outbox1", "not ours", "it is abandoned", None)
     store.intervened(row)
     (event,) = store.events_after(0, limit=10)
@@ -72,15 +72,15 @@ def test_what_a_person_did_is_an_event_too(store: ProducerStore) -> None:
     }
 
 
-def test_old_events_go_with_the_rows_of_their_publication(store: ProducerStore) -> None:
+def test_old_events_go_with_the_rows_of_their_publication(store: RunTables) -> None:
     store.happened(happening())
     assert store.forget("bikes", before=datetime.now(UTC)) == 0
     assert store.forget("vehicles", before=NOON + timedelta(seconds=1)) == 1
     assert store.events_after(0, limit=10) == []
 
 
-def told(data: str = '{"outbox":"first000","share":1.0}') -> ToldEvent:
-    return ToldEvent(7, "a" * 32, EventType.OUTBOX_ABANDONED, "vehicles", NOON, data)
+def told(data: str = '{"outbox":"first000","share":1.0}') -> StoredEvent:
+    return StoredEvent(7, "a" * 32, EventType.OUTBOX_ABANDONED, "vehicles", NOON, data)
 
 
 def test_the_record_is_a_cloud_event_in_both_modes() -> None:
@@ -108,7 +108,7 @@ def test_the_data_are_sent_as_they_were_kept() -> None:
 
 def test_an_event_has_the_members_of_its_type_and_no_other() -> None:
     with pytest.raises(ValueError, match="has other members than outbox, entity"):
-        Happening(EventType.OUTBOX_ABANDONED, "vehicles", NOON, "run1", {"outbox": "x", "entity": "car1"})
+        OwnEvent(EventType.OUTBOX_ABANDONED, "vehicles", NOON, "run1", {"outbox": "x", "entity": "car1"})
 
 
 def test_every_type_and_every_member_stands_in_the_reference() -> None:

@@ -9,34 +9,34 @@ from pathlib import Path
 import pytest
 
 from contexture.errors import RetriableError
-from contexture.monitoring import Journal, ProducerStore
+from contexture.monitoring import RunTables, RunTableWriter
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> ProducerStore:
-    return ProducerStore(f"sqlite:///{tmp_path}/operations.sqlite")
+def store(tmp_path: Path) -> RunTables:
+    return RunTables(f"sqlite:///{tmp_path}/operations.sqlite")
 
 
-def started(number: int, into: ProducerStore) -> None:
+def started(number: int, into: RunTables) -> None:
     into.run_started("vehicles", f"run{number}", run_id=f"id{number}", mode="full", sequence=number)
 
 
-def test_everything_noted_is_written_when_the_block_ends(store: ProducerStore) -> None:
-    with Journal(store) as journal:
+def test_everything_noted_is_written_when_the_block_ends(store: RunTables) -> None:
+    with RunTableWriter(store) as journal:
         for number in range(20):
             journal.note(lambda into, number=number: started(number, into))
     assert sorted(row.sequence or 0 for row in store.runs()) == list(range(20))
 
 
-def test_a_store_that_is_away_is_told_once_and_not_asked_again(store: ProducerStore) -> None:
+def test_a_store_that_is_away_is_told_once_and_not_asked_again(store: RunTables) -> None:
     said: list[str] = []
     asked: list[int] = []
 
-    def away(into: ProducerStore) -> None:
+    def away(into: RunTables) -> None:
         asked.append(1)
         raise RetriableError("the operational tables do not answer", next_step="see that the database runs")
 
-    with Journal(store, said.append) as journal:
+    with RunTableWriter(store, said.append) as journal:
         for _ in range(5):
             journal.note(away)
     assert len(asked) == 1
@@ -46,11 +46,11 @@ def test_a_store_that_is_away_is_told_once_and_not_asked_again(store: ProducerSt
     ]
 
 
-def test_a_store_that_hangs_holds_nothing_up(store: ProducerStore) -> None:
+def test_a_store_that_hangs_holds_nothing_up(store: RunTables) -> None:
     said: list[str] = []
     hang = threading.Event()
     began = time.monotonic()
-    with Journal(store, said.append, close_seconds=0.2) as journal:
+    with RunTableWriter(store, said.append, close_seconds=0.2) as journal:
         for _ in range(2_000):
             journal.note(lambda into: hang.wait(60))
     # Waiting for a single note would take a minute.
@@ -60,13 +60,13 @@ def test_a_store_that_hangs_holds_nothing_up(store: ProducerStore) -> None:
 
 
 def test_without_a_store_nothing_happens() -> None:
-    with Journal(None) as journal:
+    with RunTableWriter(None) as journal:
         journal.note(lambda into: pytest.fail("nothing is to be written"))
 
 
-def test_the_error_of_the_work_is_not_hidden(store: ProducerStore) -> None:
+def test_the_error_of_the_work_is_not_hidden(store: RunTables) -> None:
     def work() -> None:
-        with Journal(store) as journal:
+        with RunTableWriter(store) as journal:
             journal.note(lambda into: started(1, into))
             raise ValueError("work")
 

@@ -18,7 +18,7 @@ from sqlalchemy.engine import make_url
 from builders.outboxes import NOON
 from builders.tables import KINDS, empty_database, execute, rows
 from contexture.errors import ConfigurationError, RetriableError
-from contexture.monitoring import ProducerStore, TransactionRow, TransactionStatus
+from contexture.monitoring import RunTables, TransactionRow, TransactionStatus
 from contexture.monitoring import migrations as package
 from contexture.monitoring.database import HEAD, VERSION_TABLE, current_revision, open_engine
 from contexture.monitoring.tables import METADATA, VIEWS
@@ -32,9 +32,9 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return empty_database(request.param, tmp_path)
 
 
-def opened(url: str) -> ProducerStore:
+def opened(url: str) -> RunTables:
     """A store that has looked into its tables."""
-    store = ProducerStore(url)
+    store = RunTables(url)
     store.transactions()
     return store
 
@@ -60,7 +60,7 @@ def test_opening_again_changes_nothing_and_needs_no_alembic(url: str) -> None:
     opened(url).close()
     before = rows(url, VERSION)
     code = (
-        "import sys; from contexture.monitoring import ProducerStore; ProducerStore(sys.argv[1]).transactions();"
+        "import sys; from contexture.monitoring import RunTables; RunTables(sys.argv[1]).transactions();"
         "sys.exit('alembic' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code, url], check=False).returncode == 0
@@ -83,7 +83,7 @@ def test_tables_of_another_version_are_left_alone(url: str, version: str) -> Non
     opened(url).close()
     execute(url, f"UPDATE {VERSION_TABLE} SET version_num = '{version}'")
     with pytest.raises(ConfigurationError, match=f"by another version of Contexture: they are of version {version}"):
-        ProducerStore(url).transactions()
+        RunTables(url).transactions()
     assert rows(url, VERSION) == [(version,)]
 
 
@@ -91,14 +91,14 @@ def test_a_step_that_fails_leaves_nothing_behind(url: str) -> None:
     # In the way of the last tables: all before them are taken back too.
     execute(url, "CREATE TABLE producer_properties (something INTEGER)")
     with pytest.raises(RetriableError, match="do not answer"):
-        ProducerStore(url).transactions()
+        RunTables(url).transactions()
     assert current_revision(open_engine(make_url(url))) is None
     execute(url, "DROP TABLE producer_properties")
     assert opened(url).transactions() == []
 
 
 def test_processes_that_make_the_tables_at_once_do_it_once(url: str) -> None:
-    code = "import sys; from contexture.monitoring import ProducerStore; print(len(ProducerStore(sys.argv[1]).runs()))"
+    code = "import sys; from contexture.monitoring import RunTables; print(len(RunTables(sys.argv[1]).runs()))"
     started = [subprocess.Popen([sys.executable, "-c", code, url], stdout=subprocess.PIPE, text=True) for _ in range(4)]
     assert [(process.communicate(timeout=240)[0], process.returncode) for process in started] == [("0\n", 0)] * 4
     assert current_revision(open_engine(make_url(url))) == HEAD

@@ -20,9 +20,9 @@ from builders.outboxes import NOON, publication
 from builders.tables import KINDS, empty_database, rows
 from contexture.errors import ConfigurationError, RejectedError, RetriableError
 from contexture.kafka import KafkaConfigurationError
-from contexture.monitoring import ProducerStore, TransactionRow, TransactionStatus, database
+from contexture.monitoring import RunTables, TransactionRow, TransactionStatus, database
 from contexture.monitoring.database import database_url, open_engine
-from contexture.monitoring.history import PutAside, TransactionFilter
+from contexture.monitoring.history import DeadLetterTotals, TransactionFilter
 from contexture.monitoring.store import properties_of
 
 PASSWORD = "s3cret-of-the-database"
@@ -53,13 +53,13 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 @pytest.fixture
-def store(url: str) -> Iterator[ProducerStore]:
-    opened = ProducerStore(url)
+def store(url: str) -> Iterator[RunTables]:
+    opened = RunTables(url)
     yield opened
     opened.close()
 
 
-def test_a_transaction_is_one_row_whatever_became_of_it(store: ProducerStore) -> None:
+def test_a_transaction_is_one_row_whatever_became_of_it(store: RunTables) -> None:
     store.transaction_is(transaction(status=TransactionStatus.PENDING, records=0, bytes=0))
     store.transaction_is(transaction(status=TransactionStatus.BROKER_ERROR, message="no broker"))
     assert store.transactions() == [transaction(status=TransactionStatus.BROKER_ERROR, message="no broker")]
@@ -67,7 +67,7 @@ def test_a_transaction_is_one_row_whatever_became_of_it(store: ProducerStore) ->
     assert store.transactions() == [transaction()]
 
 
-def test_transactions_come_by_page_and_by_status(store: ProducerStore) -> None:
+def test_transactions_come_by_page_and_by_status(store: RunTables) -> None:
     for number in range(5):
         store.transaction_is(transaction(number))
     store.transaction_is(transaction(5, TransactionStatus.PENDING))
@@ -77,7 +77,7 @@ def test_transactions_come_by_page_and_by_status(store: ProducerStore) -> None:
     assert [row.number for row in store.transactions("vehicles", which=sent, limit=2, offset=1)] == [3, 2]
 
 
-def test_the_sums_of_a_publication(store: ProducerStore) -> None:
+def test_the_sums_of_a_publication(store: RunTables) -> None:
     for number in range(3):
         store.transaction_is(transaction(number))
     store.transaction_is(transaction(3, TransactionStatus.LOCAL_FAILURE))
@@ -87,7 +87,7 @@ def test_the_sums_of_a_publication(store: ProducerStore) -> None:
     assert store.sums("bikes").last_sent is None
 
 
-def test_sums_of_several_publications_come_together(store: ProducerStore) -> None:
+def test_sums_of_several_publications_come_together(store: RunTables) -> None:
     for name, records in (("vehicles", 10), ("bikes", 3), ("trams", 5)):
         store.transaction_is(transaction(publication=name, records=records))
     store.transaction_is(transaction(1, publication="bikes", records=4), put_aside=2)
@@ -100,11 +100,11 @@ def test_sums_of_several_publications_come_together(store: ProducerStore) -> Non
     assert {name: volume.records for name, volume in store.sent_since(later, ["bikes", "vehicles"]).items()} == {
         "bikes": 4
     }
-    assert store.put_aside_of(["bikes", "vehicles"]) == {"bikes": PutAside(2, 1, later, outstanding=True)}
+    assert store.put_aside_of(["bikes", "vehicles"]) == {"bikes": DeadLetterTotals(2, 1, later, outstanding=True)}
     assert store.last_verifications(["bikes"]) == store.put_aside_of([]) == {}
 
 
-def test_a_run_from_its_plan_to_its_end(store: ProducerStore) -> None:
+def test_a_run_from_its_plan_to_its_end(store: RunTables) -> None:
     store.run_started("vehicles", "run1", run_id="scheduled__1", mode="full", sequence=7)
     (running,) = store.runs("vehicles")
     assert (running.state, running.mode, running.sequence, running.ended_at) == ("running", "full", 7, None)
@@ -116,7 +116,7 @@ def test_a_run_from_its_plan_to_its_end(store: ProducerStore) -> None:
     assert (ended.state, ended.outbox, ended.failed_task, ended.message) == ("succeeded", "outbox1", None, None)
 
 
-def test_the_outbox_of_a_run_is_known_when_the_run_fails_too(store: ProducerStore) -> None:
+def test_the_outbox_of_a_run_is_known_when_the_run_fails_too(store: RunTables) -> None:
     store.run_started("vehicles", "run1", run_id="scheduled__1", mode="full", sequence=7)
     store.run_prepared("vehicles", "run1", outbox="outbox1")
     store.run_failed("vehicles", "scheduled__1", task="quality_gate", message="rejected")
@@ -124,7 +124,7 @@ def test_the_outbox_of_a_run_is_known_when_the_run_fails_too(store: ProducerStor
     assert (failed.state, failed.outbox) == ("failed", "outbox1")
 
 
-def test_the_latest_run_is_none_of_a_backfill(store: ProducerStore) -> None:
+def test_the_latest_run_is_none_of_a_backfill(store: RunTables) -> None:
     def began(name: str, run_id: str, mode: str) -> None:
         store.run_started(name, run_id, run_id=run_id, mode=mode, sequence=1)
         time.sleep(0.002)
@@ -141,13 +141,13 @@ def test_the_latest_run_is_none_of_a_backfill(store: ProducerStore) -> None:
     }
 
 
-def test_a_run_that_fails_before_it_is_planned_is_kept(store: ProducerStore) -> None:
+def test_a_run_that_fails_before_it_is_planned_is_kept(store: RunTables) -> None:
     store.run_failed("vehicles", "manual__1", task="settle", message="no broker")
     (run,) = store.runs("vehicles")
     assert (run.run_id, run.state, run.failed_task, run.mode) == ("manual__1", "failed", "settle", None)
 
 
-def test_runs_are_found_by_their_names_however_many_are_asked_for(store: ProducerStore) -> None:
+def test_runs_are_found_by_their_names_however_many_are_asked_for(store: RunTables) -> None:
     for name, run in (("vehicles", "run1"), ("vehicles", "run2"), ("bikes", "run1")):
         store.run_started(name, run, run_id=f"scheduled__{run}", mode="full", sequence=7)
     names = {"run1", *(f"other{number}" for number in range(2_500))}
@@ -155,7 +155,7 @@ def test_runs_are_found_by_their_names_however_many_are_asked_for(store: Produce
     assert store.runs_named("vehicles", ()) == []
 
 
-def test_questions_within_a_block_share_a_connection(store: ProducerStore) -> None:
+def test_questions_within_a_block_share_a_connection(store: RunTables) -> None:
     store.transaction_is(transaction())
     begun: list[Connection] = []
     event.listen(store._engine, "begin", begun.append)
@@ -170,7 +170,7 @@ def test_questions_within_a_block_share_a_connection(store: ProducerStore) -> No
     assert len(begun) == 2
 
 
-def test_failed_runs_come_by_the_time_they_started(store: ProducerStore) -> None:
+def test_failed_runs_come_by_the_time_they_started(store: RunTables) -> None:
     store.run_started("vehicles", "run1", run_id="scheduled__1", mode="full", sequence=7)
     for name in ("vehicles", "bikes"):
         store.run_failed(name, "manual__1", task="settle", message="no broker")
@@ -181,7 +181,7 @@ def test_failed_runs_come_by_the_time_they_started(store: ProducerStore) -> None
     assert store.failed_runs("vehicles", since=row.started_at + timedelta(seconds=1)) == []
 
 
-def test_each_failed_send_is_kept(store: ProducerStore) -> None:
+def test_each_failed_send_is_kept(store: RunTables) -> None:
     store.attempt_is("vehicles", failed_send("outbox1", attempt=1))
     store.attempt_is("vehicles", failed_send("outbox1", attempt=2, state="used up", next_at=None, failed_at=NOON))
     assert sorted((row.attempt, row.allowed, row.state, row.next_at) for row in store.attempts("vehicles")) == [
@@ -190,7 +190,7 @@ def test_each_failed_send_is_kept(store: ProducerStore) -> None:
     ]
 
 
-def test_what_is_old_is_forgotten(store: ProducerStore) -> None:
+def test_what_is_old_is_forgotten(store: RunTables) -> None:
     store.transaction_is(transaction(0))
     store.transaction_is(transaction(1, updated_at=datetime.now(UTC)))
     store.transaction_is(transaction(0, publication="bikes"))
@@ -199,7 +199,7 @@ def test_what_is_old_is_forgotten(store: ProducerStore) -> None:
     assert len(store.transactions("bikes")) == 1
 
 
-def test_by_which_settings_a_publication_sends_is_kept_as_it_was_last(store: ProducerStore, url: str) -> None:
+def test_by_which_settings_a_publication_sends_is_kept_as_it_was_last(store: RunTables, url: str) -> None:
     three = ["batches.batch_size=1", "message.format=ngsiv2", "message.key=identity"]
     options = {"bootstrap.servers": "a:9092", "linger.ms": "5", "sasl.password": "***"}
     store.producer_sends_by("vehicles", three, connection="kafka_default", settings=options)
@@ -224,7 +224,7 @@ def test_the_properties_of_a_publication_are_what_is_understood() -> None:
     }
 
 
-def test_users_of_a_registry_find_the_names_they_know(store: ProducerStore, url: str) -> None:
+def test_users_of_a_registry_find_the_names_they_know(store: RunTables, url: str) -> None:
     store.producer_is("codelists", topics="fixed FOO,BAR", format_name="sdmx", connection="kafka_default")
     store.transaction_is(transaction(publication="codelists", source_transaction=4711))
     store.transaction_is(transaction(1, TransactionStatus.PENDING))
@@ -252,7 +252,7 @@ def test_users_of_a_registry_find_the_names_they_know(store: ProducerStore, url:
     ]
 
 
-def test_the_table_of_transactions_has_the_name_it_has_at_a_registry(store: ProducerStore, url: str) -> None:
+def test_the_table_of_transactions_has_the_name_it_has_at_a_registry(store: RunTables, url: str) -> None:
     store.transaction_is(transaction(publication="codelists", source_transaction=4711, source_deletions=True))
     with open_engine(make_url(url)).connect() as connection:
         assert connection.execute(text("SELECT tx_id, tx_status FROM kafka_producer_tx")).all() == [("4711", 1)]
@@ -263,15 +263,15 @@ WRITER = textwrap.dedent(
     import sys
     sys.path[:0] = {path!r}
     from test_store import transaction
-    from contexture.monitoring import ProducerStore
-    store = ProducerStore({url!r})
+    from contexture.monitoring import RunTables
+    store = RunTables({url!r})
     for number in range(40):
         store.transaction_is(transaction(number, shard=int(sys.argv[1])))
     """
 )
 
 
-def test_processes_that_write_at_once_make_the_tables_once_and_lose_nothing(store: ProducerStore, url: str) -> None:
+def test_processes_that_write_at_once_make_the_tables_once_and_lose_nothing(store: RunTables, url: str) -> None:
     path = [str(Path(__file__).parent), *sys.path]
     script = WRITER.format(path=path, url=url)
     writers = [subprocess.Popen([sys.executable, "-c", script, str(shard)]) for shard in range(4)]
@@ -280,7 +280,7 @@ def test_processes_that_write_at_once_make_the_tables_once_and_lose_nothing(stor
 
 
 def test_sqlite_writes_beside_readers(tmp_path: Path) -> None:
-    ProducerStore(f"sqlite:///{tmp_path}/operations.sqlite").transaction_is(transaction())
+    RunTables(f"sqlite:///{tmp_path}/operations.sqlite").transaction_is(transaction())
     with sqlite3.connect(tmp_path / "operations.sqlite") as connection:
         assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
 
@@ -292,7 +292,7 @@ def test_no_lock_is_waited_for_longer_than_five_seconds(tmp_path: Path) -> None:
 
 def test_a_locked_database_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(database, "_BUSY_SECONDS", 0.2)
-    store = ProducerStore(f"sqlite:///{tmp_path}/operations.sqlite")
+    store = RunTables(f"sqlite:///{tmp_path}/operations.sqlite")
     store.transaction_is(transaction())
     blocker = sqlite3.connect(tmp_path / "operations.sqlite", isolation_level=None)
     blocker.execute("BEGIN IMMEDIATE")
@@ -306,19 +306,19 @@ def test_the_default_is_a_file_below_a_local_home(monkeypatch: pytest.MonkeyPatc
     monkeypatch.delenv("CONTEXTURE_DATABASE", raising=False)
     assert str(database_url("/data/home")) == "sqlite:////data/home/operations.sqlite"
     assert database_url("s3://bucket/home") is None
-    assert ProducerStore.of_home("s3://bucket/home") is None
+    assert RunTables.of_home("s3://bucket/home") is None
 
 
 def test_the_password_is_never_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CONTEXTURE_DATABASE", f"postgresql+psycopg2://ops:{PASSWORD}@127.0.0.1:9/contexture")
-    store = ProducerStore.of_home("/data/home")
+    store = RunTables.of_home("/data/home")
     assert store is not None
     with pytest.raises((RetriableError, ConfigurationError)) as failure:
         store.transaction_is(transaction())
     assert PASSWORD not in f"{failure.value} {failure.value.context} {store.address} {store!r}"
     monkeypatch.setenv("CONTEXTURE_DATABASE", f"ops:{PASSWORD}")
     with pytest.raises(ConfigurationError) as wrong:
-        ProducerStore.of_home("/data/home")
+        RunTables.of_home("/data/home")
     assert PASSWORD not in str(wrong.value)
 
 
@@ -346,11 +346,11 @@ def test_the_numbers_are_those_of_the_registry() -> None:
     ]
 
 
-def told_aside(store: ProducerStore, **which: object) -> list[tuple[int, int]]:
+def told_aside(store: RunTables, **which: object) -> list[tuple[int, int]]:
     return [(row.number, row.dead_letters) for row in store.transactions("vehicles", **which)]  # type: ignore[arg-type]
 
 
-def test_each_transaction_tells_the_records_it_put_aside_itself(store: ProducerStore) -> None:
+def test_each_transaction_tells_the_records_it_put_aside_itself(store: RunTables) -> None:
     for number, aside in enumerate((0, 2, 2, 5)):
         store.transaction_is(transaction(number), put_aside=aside)
     assert told_aside(store) == [(3, 3), (2, 0), (1, 2), (0, 0)]
@@ -361,10 +361,10 @@ def test_each_transaction_tells_the_records_it_put_aside_itself(store: ProducerS
     assert told_aside(store, limit=2) == [(5, 1), (4, 1)]
 
 
-def test_what_was_put_aside_waits_for_a_full_run_that_ends_well(store: ProducerStore) -> None:
+def test_what_was_put_aside_waits_for_a_full_run_that_ends_well(store: RunTables) -> None:
     now = datetime.now(UTC)
     before, after = now - timedelta(hours=1), now + timedelta(hours=1)
-    assert store.put_aside("vehicles") == PutAside()
+    assert store.put_aside("vehicles") == DeadLetterTotals()
     store.transaction_is(transaction(0, updated_at=before, dead_letters=2))
     store.transaction_is(transaction(1, updated_at=before, dead_letters=1, publication="bikes"))
     told = store.put_aside("vehicles")
@@ -382,7 +382,7 @@ def test_what_was_put_aside_waits_for_a_full_run_that_ends_well(store: ProducerS
     assert (told.letters, told.transactions, told.last_at is not None, told.outstanding) == (4, 2, True, True)
 
 
-def test_a_dry_run_has_tried_nothing_again(store: ProducerStore) -> None:
+def test_a_dry_run_has_tried_nothing_again(store: RunTables) -> None:
     store.transaction_is(transaction(), put_aside=1)
     store.run_started("vehicles", "run1", run_id="manual__1", mode="full", sequence=7)
     store.run_ended("vehicles", "run1", outbox="outbox2", not_concluded="it was a dry run")
@@ -397,7 +397,7 @@ def test_a_file_in_a_folder_that_may_not_be_looked_into_does_not_answer_and_is_n
     def denied(path: Path) -> bool:
         raise PermissionError(13, "Permission denied", str(path))
 
-    store = ProducerStore("sqlite:////no/folder/operations.sqlite")
+    store = RunTables("sqlite:////no/folder/operations.sqlite")
     monkeypatch.setattr(Path, "exists", denied)
     assert store.is_there
     with pytest.raises(RetriableError, match=r"operations\.sqlite do not answer"):

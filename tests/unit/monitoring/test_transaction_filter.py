@@ -14,7 +14,7 @@ from sqlalchemy.engine import make_url
 
 from builders.outboxes import NOON
 from builders.tables import KINDS, empty_database
-from contexture.monitoring import ProducerStore, TransactionRow, TransactionStatus
+from contexture.monitoring import RunTables, TransactionRow, TransactionStatus
 from contexture.monitoring.database import open_engine
 from contexture.monitoring.history import ALL_TRANSACTIONS, TransactionFilter
 from contexture.monitoring.tables import TRANSACTIONS
@@ -60,8 +60,8 @@ FOUND = {
 
 
 @pytest.fixture(params=KINDS)
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[ProducerStore]:
-    opened = ProducerStore(empty_database(request.param, tmp_path))
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[RunTables]:
+    opened = RunTables(empty_database(request.param, tmp_path))
     for row in ROWS:
         opened.transaction_is(row)
     yield opened
@@ -69,16 +69,16 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[ProducerSt
 
 
 @pytest.mark.parametrize("name", GIVEN)
-def test_those_are_found_that_everything_given_is_true_of(store: ProducerStore, name: str) -> None:
+def test_those_are_found_that_everything_given_is_true_of(store: RunTables, name: str) -> None:
     assert [row.number for row in store.transactions("vehicles", which=GIVEN[name])] == FOUND[name]
 
 
 @pytest.mark.parametrize("name", GIVEN)
-def test_as_many_are_counted_as_are_found(store: ProducerStore, name: str) -> None:
+def test_as_many_are_counted_as_are_found(store: RunTables, name: str) -> None:
     assert sum(store.transaction_counts("vehicles", GIVEN[name]).values()) == len(FOUND[name])
 
 
-def test_nothing_given_is_all_of_a_publication(store: ProducerStore) -> None:
+def test_nothing_given_is_all_of_a_publication(store: RunTables) -> None:
     assert [row.number for row in store.transactions("vehicles", which=ALL_TRANSACTIONS)] == [3, 2, 1, 0]
     assert store.transaction_counts("vehicles") == {SENT: 3, BROKER_ERROR: 1}
 
@@ -86,7 +86,7 @@ def test_nothing_given_is_all_of_a_publication(store: ProducerStore) -> None:
 @pytest.mark.parametrize("name", GIVEN)
 def test_an_index_leads_to_them(tmp_path: Path, name: str) -> None:
     url = empty_database("sqlite", tmp_path)
-    ProducerStore(url).transactions()
+    RunTables(url).transactions()
     query = select(TRANSACTIONS).where(TRANSACTIONS.c.publication == "vehicles", *GIVEN[name].conditions())
     ordered = query.order_by(TRANSACTIONS.c.updated_ms.desc()).limit(50)
     statement = ordered.compile(dialect=sqlite.dialect(), compile_kwargs={"literal_binds": True})

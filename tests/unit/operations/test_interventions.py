@@ -9,7 +9,7 @@ import pytest
 
 from builders.outboxes import NOON
 from contexture.errors import ConfigurationError
-from contexture.monitoring import ProducerStore
+from contexture.monitoring import RunTables
 from contexture.monitoring.rows import InterventionRow
 from contexture.operations.actions.interventions import resynchronise, run_now
 
@@ -67,7 +67,7 @@ def test_without_a_reason_or_the_dag_nothing_is_started() -> None:
 
 
 def test_what_people_did_is_told_the_latest_first_and_forgotten_with_the_rest(tmp_path) -> None:
-    store = ProducerStore(f"sqlite:///{tmp_path}/operations.sqlite")
+    store = RunTables(f"sqlite:///{tmp_path}/operations.sqlite")
     for each in (row(1), row(3, run_id="manual__1"), row(2, publication="buses")):
         store.intervened(each)
     assert store.interventions("vehicles") == [row(3, run_id="manual__1"), row(1)]

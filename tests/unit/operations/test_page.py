@@ -10,11 +10,11 @@ import pytest
 
 from builders.attempts import failed_send
 from builders.outboxes import NOON, outbox, publication, records
-from contexture.monitoring import ProducerStore, TransactionRow, TransactionStatus
+from contexture.monitoring import RunTables, TransactionRow, TransactionStatus
 from contexture.monitoring.history import ALL_TRANSACTIONS, TransactionFilter, Volume
 from contexture.operations.status import detail
 from contexture.operations.status.detail import StepTime, TopicLine
-from contexture.operations.status.health import DagFacts, Standing
+from contexture.operations.status.health import DagFacts, PublicationHealth
 from contexture.operations.status.overview import overview
 from contexture.operations.status.sources import Sources, Tables
 from contexture.publications.resolved import UnderstoodKey
@@ -33,13 +33,13 @@ def storage(tmp_path: Path) -> Storage:
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[ProducerStore]:
-    opened = ProducerStore(f"sqlite:///{tmp_path}/operations.sqlite")
+def store(tmp_path: Path) -> Iterator[RunTables]:
+    opened = RunTables(f"sqlite:///{tmp_path}/operations.sqlite")
     yield opened
     opened.close()
 
 
-def sources(storage: Storage, store: ProducerStore | None = None, **dags: DagFacts) -> Sources:
+def sources(storage: Storage, store: RunTables | None = None, **dags: DagFacts) -> Sources:
     return Sources(storage, Tables(store), {"vehicles": publication()}, dags, NOON)
 
 
@@ -114,7 +114,9 @@ def test_what_is_suspended_is_counted_wherever_it_stands_and_found(storage, stor
     known = sources(storage, store, vehicles=PAUSED, buses=PAUSED, trams=RESTING)
     found = overview(known, suspended=True)
     assert (found.suspended, [line.name for line in found.lines]) == (2, ["vehicles", "buses"])
-    assert [line.name for line in overview(known, standing=Standing.NEVER_RUN, suspended=True).lines] == ["buses"]
+    assert [line.name for line in overview(known, standing=PublicationHealth.NEVER_RUN, suspended=True).lines] == [
+        "buses"
+    ]
     assert len(overview(known).lines) == 3
 
 
@@ -155,7 +157,7 @@ def test_those_that_need_a_person_come_first_and_are_found_by_where_they_stand(s
     assert first.lines[0].reason == "stage: no broker"
     assert first.counts == {"stopped": 1, "owing a resync": 1, "never run": 58}
     assert len(overview(sources(storage, store, **dags), page=2).lines) == 10
-    stopped = overview(sources(storage, store, **dags), standing=Standing.STOPPED)
+    stopped = overview(sources(storage, store, **dags), standing=PublicationHealth.STOPPED)
     assert [line.name for line in stopped.lines] == ["publication-059"]
 
 
@@ -167,7 +169,7 @@ def test_a_damaged_file_stops_its_own_publication_only(storage):
 
 
 def test_without_tables_the_files_are_still_told(storage):
-    broken = ProducerStore("postgresql+psycopg2://contexture:s3cret@127.0.0.1:1/none")
+    broken = RunTables("postgresql+psycopg2://contexture:s3cret@127.0.0.1:1/none")
     State(storage, "vehicles").point(StatePointer(concluded_at=NOON, identities=7))
     found = overview(sources(storage, broken, vehicles=RESTING))
     [line] = found.lines

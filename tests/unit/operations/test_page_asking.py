@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from builders.outboxes import NOON, publication
-from contexture.monitoring import ProducerStore
-from contexture.operations.status.health import DagFacts, Question
+from contexture.monitoring import RunTables
+from contexture.operations.status.health import DagFacts, OpenQuestion
 from contexture.operations.status.overview import overview
 from contexture.operations.status.sources import Sources, Tables
 from contexture.operations.status.status import StatusReport, statuses
@@ -21,7 +21,7 @@ RUN_ID = "scheduled__2026-03-01T12:00:00+00:00"
 RUN = run_name(RUN_ID)
 SOURCE = publication().source.model_dump(exclude_defaults=True)
 ASKING = publication(source={**SOURCE, "shrink_limit": {"beyond": "ask", "answer_hours": 2}})
-WAITS = DagFacts(False, True, None, Question(RUN_ID, "stage", NOON + timedelta(hours=2)))
+WAITS = DagFacts(False, True, None, OpenQuestion(RUN_ID, "stage", NOON + timedelta(hours=2)))
 BUSY = DagFacts(False, True, None)
 
 
@@ -29,14 +29,14 @@ BUSY = DagFacts(False, True, None)
 def storage(tmp_path: Path) -> Storage:
     made = Storage(str(tmp_path))
     keep_vanishing(made, "vehicles", RUN, count=12, held=20, limit=10, identities=['["a"]'])
-    store = ProducerStore.of_home(made.root)
+    store = RunTables.of_home(made.root)
     assert store is not None
     store.run_started("vehicles", RUN, run_id=RUN_ID, mode="full", sequence=2)
     return made
 
 
 def sources(storage: Storage, dag: DagFacts | None, file: object = ASKING) -> Sources:
-    store = ProducerStore.of_home(storage.root)
+    store = RunTables.of_home(storage.root)
     return Sources(storage, Tables(store), {"vehicles": file}, {"vehicles": dag} if dag else {}, NOON)  # type: ignore[dict-item]
 
 
@@ -81,7 +81,7 @@ def test_without_airflow_it_asks_no_more_once_it_has_decided_failed_or_may_not(s
     assert status(storage, None).standing == "running"
     storage.remove(decision)
     assert status(storage, None).standing == "waiting for an answer"
-    store = ProducerStore.of_home(storage.root)
+    store = RunTables.of_home(storage.root)
     assert store is not None
     store.run_failed("vehicles", RUN_ID, task="stage", message="nobody answered in time")
     assert status(storage, None).standing == "stopped"

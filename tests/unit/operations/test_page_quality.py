@@ -11,7 +11,7 @@ import pytest
 
 from builders.outboxes import NOON, outbox, publication, records
 from builders.quarantines import refused
-from contexture.monitoring import ProducerStore
+from contexture.monitoring import RunTables
 from contexture.operations.status.quality import COLUMN_WIDTH, COLUMNS, HEIGHT, plot, quality_over_time
 from contexture.operations.status.quarantine import SAMPLES, quarantines
 from contexture.operations.status.sources import Sources, Tables
@@ -25,17 +25,17 @@ def storage(tmp_path: Path) -> Storage:
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[ProducerStore]:
-    opened = ProducerStore(f"sqlite:///{tmp_path}/operations.sqlite")
+def store(tmp_path: Path) -> Iterator[RunTables]:
+    opened = RunTables(f"sqlite:///{tmp_path}/operations.sqlite")
     yield opened
     opened.close()
 
 
-def sources(storage: Storage, store: ProducerStore | None = None) -> Sources:
+def sources(storage: Storage, store: RunTables | None = None) -> Sources:
     return Sources(storage, Tables(store), {"vehicles": publication()}, {}, NOON)
 
 
-def ran(storage: Storage, store: ProducerStore, sequence: int, *, failed: dict[str, str], quarantined: int) -> None:
+def ran(storage: Storage, store: RunTables, sequence: int, *, failed: dict[str, str], quarantined: int) -> None:
     made = outbox(storage, publication(), sequence, [records("a")], failed=failed)
     changed = made.model_copy(update={"read": 10 * sequence, "quarantined_entities": quarantined, "warnings": {"w": 3}})
     storage.write(PublicationFolder("vehicles").manifest(made.outbox), changed.to_json())

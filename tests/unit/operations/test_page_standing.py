@@ -13,7 +13,7 @@ from builders.attempts import failed_send
 from builders.outboxes import NOON
 from contexture.monitoring import RunRow
 from contexture.monitoring.alerts import PendingSend
-from contexture.operations.status.health import DagFacts, Judged, Standing, judge
+from contexture.operations.status.health import DagFacts, HealthAssessment, PublicationHealth, judge
 from contexture.operations.status.overview import BARS, HEIGHT, bars
 from contexture.operations.status.sources import Paging
 from contexture.storage.incompleteness import Incompleteness
@@ -60,47 +60,50 @@ USED_UP = failed_send("outbox2", attempt=11, state="used up", next_at=None)
 @pytest.mark.parametrize(
     ("pointer", "latest", "pending", "dag", "expected"),
     [
-        (NEW, None, [], RESTING, Judged(Standing.NEVER_RUN)),
-        (CONCLUDED, run(), [], RESTING, Judged(Standing.IDLE)),
-        (INCOMPLETE, run(), [], RESTING, Judged(Standing.INCOMPLETE, UNDETECTED)),
-        (ONCE_INCOMPLETE, run(), [], RESTING, Judged(Standing.IDLE)),
-        (INCOMPLETE, run("running"), [], ACTIVE, Judged(Standing.RUNNING)),
-        (CONCLUDED, None, [], None, Judged(Standing.IDLE)),
-        (CONCLUDED, run("running"), [], ACTIVE, Judged(Standing.RUNNING)),
-        (CONCLUDED, run("running"), [], None, Judged(Standing.RUNNING)),
-        (NEW, None, [], ACTIVE, Judged(Standing.RUNNING)),
-        (CONCLUDED, FAILED, [], RESTING, Judged(Standing.STOPPED, "stage: no broker. Next: wait")),
-        (OWING, run(), [], RESTING, Judged(Standing.OWING, "outbox1 was abandoned")),
-        (OWING, FAILED, [], RESTING, Judged(Standing.STOPPED, "stage: no broker. Next: wait")),
+        (NEW, None, [], RESTING, HealthAssessment(PublicationHealth.NEVER_RUN)),
+        (CONCLUDED, run(), [], RESTING, HealthAssessment(PublicationHealth.IDLE)),
+        (INCOMPLETE, run(), [], RESTING, HealthAssessment(PublicationHealth.INCOMPLETE, UNDETECTED)),
+        (ONCE_INCOMPLETE, run(), [], RESTING, HealthAssessment(PublicationHealth.IDLE)),
+        (INCOMPLETE, run("running"), [], ACTIVE, HealthAssessment(PublicationHealth.RUNNING)),
+        (CONCLUDED, None, [], None, HealthAssessment(PublicationHealth.IDLE)),
+        (CONCLUDED, run("running"), [], ACTIVE, HealthAssessment(PublicationHealth.RUNNING)),
+        (CONCLUDED, run("running"), [], None, HealthAssessment(PublicationHealth.RUNNING)),
+        (NEW, None, [], ACTIVE, HealthAssessment(PublicationHealth.RUNNING)),
+        (CONCLUDED, FAILED, [], RESTING, HealthAssessment(PublicationHealth.STOPPED, "stage: no broker. Next: wait")),
+        (OWING, run(), [], RESTING, HealthAssessment(PublicationHealth.OWING, "outbox1 was abandoned")),
+        (OWING, FAILED, [], RESTING, HealthAssessment(PublicationHealth.STOPPED, "stage: no broker. Next: wait")),
         (
             CONCLUDED,
             run("running"),
             waiting(failed_send("outbox2", attempt=3)),
             ACTIVE,
-            Judged(Standing.RUNNING, "shard 1, attempt 3 of 11, next at 12:00:05Z"),
+            HealthAssessment(PublicationHealth.RUNNING, "shard 1, attempt 3 of 11, next at 12:00:05Z"),
         ),
         (
             CONCLUDED,
             run(),
             waiting(USED_UP),
             RESTING,
-            Judged(Standing.STOPPED, "shard 1, attempt 11 of 11, used up: no broker. Next: wait"),
+            HealthAssessment(PublicationHealth.STOPPED, "shard 1, attempt 11 of 11, used up: no broker. Next: wait"),
         ),
         (
             CONCLUDED,
             run(),
             waiting(),
             RESTING,
-            Judged(Standing.WAITING, "an approved outbox waits: the next run sends it before it reads anything new"),
+            HealthAssessment(
+                PublicationHealth.WAITING,
+                "an approved outbox waits: the next run sends it before it reads anything new",
+            ),
         ),
-        (CONCLUDED, run(), waiting(status="prepared"), RESTING, Judged(Standing.IDLE)),
+        (CONCLUDED, run(), waiting(status="prepared"), RESTING, HealthAssessment(PublicationHealth.IDLE)),
         (
             CONCLUDED,
             run(),
             [PendingSend("outbox2", 2, "approved", (), of_backfill=True)],
             RESTING,
-            Judged(
-                Standing.WAITING,
+            HealthAssessment(
+                PublicationHealth.WAITING,
                 "an approved outbox of a backfill waits, and its own run alone sends it: clear its publish task, or "
                 "abandon the outbox",
             ),
@@ -117,8 +120,8 @@ def test_a_run_that_airflow_ended_without_a_word_is_one_that_stopped():
     assert "see its tasks" in judged.reason
 
 
-STANDS_STILL = Judged(
-    Standing.RUNNING,
+STANDS_STILL = HealthAssessment(
+    PublicationHealth.RUNNING,
     "its DAG is paused: the tasks that run now end, and the rest of the run waits until somebody resumes it",
 )
 
@@ -130,11 +133,11 @@ STANDS_STILL = Judged(
         (run(), [], STANDS_STILL),
         (run(), waiting(), STANDS_STILL),
         (None, [], STANDS_STILL),
-        (FAILED, [], Judged(Standing.STOPPED, "stage: no broker. Next: wait")),
+        (FAILED, [], HealthAssessment(PublicationHealth.STOPPED, "stage: no broker. Next: wait")),
         (
             run("running"),
             waiting(USED_UP),
-            Judged(Standing.STOPPED, "shard 1, attempt 11 of 11, used up: no broker. Next: wait"),
+            HealthAssessment(PublicationHealth.STOPPED, "shard 1, attempt 11 of 11, used up: no broker. Next: wait"),
         ),
     ],
 )
@@ -178,5 +181,5 @@ def test_only_the_last_runs_are_drawn():
 
 @pytest.mark.parametrize("dag", [ACTIVE, RESTING, None])
 def test_a_question_comes_before_what_else_is_going_on(dag: DagFacts | None) -> None:
-    assert judge(OWING, run("running"), waiting(USED_UP), dag, ASKS) == Judged(Standing.ASKING, ASKS)
-    assert list(Standing)[:2] == ["stopped", "waiting for an answer"]
+    assert judge(OWING, run("running"), waiting(USED_UP), dag, ASKS) == HealthAssessment(PublicationHealth.ASKING, ASKS)
+    assert list(PublicationHealth)[:2] == ["stopped", "waiting for an answer"]

@@ -10,12 +10,12 @@ import pytest
 
 from builders.attempts import failed_send
 from builders.outboxes import NOON, outbox, publication, records
-from contexture.monitoring import ProducerStore, TransactionRow, TransactionStatus
+from contexture.monitoring import RunTables, TransactionRow, TransactionStatus
 from contexture.operations.status.health import DagFacts
 from contexture.operations.status.sources import Sources, Tables
 from contexture.operations.status.status import StatusReport, statuses
 from contexture.storage.conclusion import conclude
-from contexture.storage.delivery import AttemptLog, DeadLettered, keep_dead_letters
+from contexture.storage.delivery import AttemptLog, DeadLetterIndex, keep_dead_letters
 from contexture.storage.home import Storage
 from contexture.storage.inbox_files import open_shelf
 from contexture.storage.inbox_writer import InboxWriter
@@ -35,7 +35,7 @@ def storage(tmp_path: Path) -> Storage:
 
 def status(storage: Storage, dag: DagFacts | None = ACTIVE, *, configured: bool = True, **keys: object) -> StatusReport:
     files = {"vehicles": publication(**keys)} if configured else {}
-    store = ProducerStore.of_home(storage.root)
+    store = RunTables.of_home(storage.root)
     sources = Sources(storage, Tables(store), files, {"vehicles": dag} if dag else {}, LATER)
     (found,) = statuses(sources, ["vehicles"])
     return found
@@ -80,7 +80,7 @@ def test_a_concluded_run_says_what_was_sent_last_and_until_when_the_source_is_to
     manifest = outbox(storage, publication(), 1, [records("car1", "car2")], name="first000")
     Outboxes(storage, "vehicles").move("first000", "approved", reason="good")
     conclude(storage, manifest, cluster="c", target="t")
-    store = ProducerStore.of_home(storage.root)
+    store = RunTables.of_home(storage.root)
     assert store is not None
     store.transaction_is(
         TransactionRow("vehicles", "first000", 0, 3, TransactionStatus.SENT, 2, 50, 2, 4711, None, NOON)
@@ -158,8 +158,8 @@ def test_what_can_never_be_sent_is_told_of_the_last_run_and_of_all(storage: Stor
     manifest = outbox(storage, publication(), 1, [records("car1", "car2")], name="first000")
     Outboxes(storage, "vehicles").move("first000", "approved", reason="good")
     conclude(storage, manifest, cluster="c", target="t")
-    keep_dead_letters(storage, manifest, DeadLettered(shards={0: (1,)}))
-    store = ProducerStore.of_home(storage.root)
+    keep_dead_letters(storage, manifest, DeadLetterIndex(shards={0: (1,)}))
+    store = RunTables.of_home(storage.root)
     assert store is not None
     for number in range(2):
         at = NOON + timedelta(minutes=number)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from builders.attempts import failed_send
 from builders.outboxes import NOON, outbox, publication, records
-from contexture.monitoring import ProducerStore, TransactionRow, TransactionStatus
+from contexture.monitoring import RunTables, TransactionRow, TransactionStatus
 from contexture.operations.actions.rebuild import Rebuilt, rebuild_tables
 from contexture.sending import LedgerEntry
 from contexture.storage.delivery import AttemptLog
@@ -31,18 +31,16 @@ def storage(tmp_path: Path) -> Storage:
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> ProducerStore:
-    return ProducerStore(f"sqlite:///{tmp_path / 'tables.sqlite'}")
+def store(tmp_path: Path) -> RunTables:
+    return RunTables(f"sqlite:///{tmp_path / 'tables.sqlite'}")
 
 
-def told(store: ProducerStore) -> list[tuple[object, ...]]:
+def told(store: RunTables) -> list[tuple[object, ...]]:
     rows = store.transactions("vehicles", limit=1000)
     return sorted((row.outbox, row.shard, row.number, row.status.name, row.records, row.position) for row in rows)
 
 
-def test_every_row_of_the_ledger_is_a_sent_transaction_and_claims_are_none(
-    storage: Storage, store: ProducerStore
-) -> None:
+def test_every_row_of_the_ledger_is_a_sent_transaction_and_claims_are_none(storage: Storage, store: RunTables) -> None:
     ledger = [(0, entry()), (0, entry(number=1, position=4)), (1, entry(number=-1, position=0))]
     assert rebuild_tables(store, storage, "vehicles", ledger) == Rebuilt("vehicles", sent=2, pending=0, attempts=0)
     first, second = sorted(store.transactions("vehicles"), key=lambda row: row.number)
@@ -50,13 +48,13 @@ def test_every_row_of_the_ledger_is_a_sent_transaction_and_claims_are_none(
     assert second.updated_at == NOON + timedelta(seconds=1)
 
 
-def test_a_registrys_number_and_its_deletions_are_told(storage: Storage, store: ProducerStore) -> None:
+def test_a_registrys_number_and_its_deletions_are_told(storage: Storage, store: RunTables) -> None:
     rebuild_tables(store, storage, "vehicles", [(0, entry(source_transaction=4711, source_deletions=True))])
     (row,) = store.transactions("vehicles")
     assert (row.source_transaction, row.source_deletions) == (4711, True)
 
 
-def test_what_an_approved_outbox_still_has_to_send_is_pending(storage: Storage, store: ProducerStore) -> None:
+def test_what_an_approved_outbox_still_has_to_send_is_pending(storage: Storage, store: RunTables) -> None:
     outbox(storage, publication(), 1, [records("car1", "car2", "car3"), records("car4")], name="first000")
     Outboxes(storage, "vehicles").move("first000", "approved", reason="good")
     AttemptLog(storage, "vehicles").keep(failed_send("first000", attempt=3))
@@ -72,7 +70,7 @@ def test_what_an_approved_outbox_still_has_to_send_is_pending(storage: Storage, 
 
 
 def test_an_outbox_at_its_end_and_one_that_was_never_judged_have_nothing_pending(
-    storage: Storage, store: ProducerStore
+    storage: Storage, store: RunTables
 ) -> None:
     for sequence in (1, 2):
         outbox(storage, publication(), sequence, [records("car1")])
@@ -83,7 +81,7 @@ def test_an_outbox_at_its_end_and_one_that_was_never_judged_have_nothing_pending
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(-1, 4)), max_size=12))
 def test_doing_it_again_changes_nothing(tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[int, int]]) -> None:
     folder = tmp_path_factory.mktemp("again")
-    storage, store = Storage(str(folder)), ProducerStore(f"sqlite:///{folder / 'tables.sqlite'}")
+    storage, store = Storage(str(folder)), RunTables(f"sqlite:///{folder / 'tables.sqlite'}")
     ledger = [(shard, entry(number=number, position=number + 1)) for shard, number in rows]
     rebuild_tables(store, storage, "vehicles", ledger)
     once = told(store)
@@ -93,7 +91,7 @@ def test_doing_it_again_changes_nothing(tmp_path_factory: pytest.TempPathFactory
     store.close()
 
 
-def test_what_was_put_aside_is_told_with_its_transaction(storage: Storage, store: ProducerStore) -> None:
+def test_what_was_put_aside_is_told_with_its_transaction(storage: Storage, store: RunTables) -> None:
     ledger = [
         (0, entry(dead_letters=(1,))),
         (0, entry(number=1, position=4, dead_letters=(1,))),
@@ -110,9 +108,7 @@ def test_what_was_put_aside_is_told_with_its_transaction(storage: Storage, store
         ]
 
 
-def test_what_compacted_rows_put_aside_is_told_with_the_first_that_is_left(
-    storage: Storage, store: ProducerStore
-) -> None:
+def test_what_compacted_rows_put_aside_is_told_with_the_first_that_is_left(storage: Storage, store: RunTables) -> None:
     for _ in range(2):
         rebuild_tables(store, storage, "vehicles", [(0, entry(number=2, position=6, dead_letters=(1, 4, 5)))])
         assert [(row.number, row.dead_letters) for row in store.transactions("vehicles")] == [(2, 3)]

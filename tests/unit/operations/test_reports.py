@@ -15,22 +15,22 @@ import pytest
 from builders.outboxes import NOON, outbox, publication, records
 from builders.quarantines import refused
 from contexture.errors import ConfigurationError
-from contexture.monitoring import ProducerStore
+from contexture.monitoring import RunTables
 from contexture.operations.reports.build import ReportSources, quality_report
 from contexture.operations.reports.html import DETAILED, LATEST, grouped, page
-from contexture.operations.reports.model import Period, QualityReport
+from contexture.operations.reports.model import QualityReport, ReportPeriod
 from contexture.operations.status.quality import COLUMNS
 from contexture.operations.status.sources import Tables
 from contexture.records.changes.attribute_types import AttributeTypes, Seen
-from contexture.storage.delivery import DeadLettered, keep_dead_letters
+from contexture.storage.delivery import DeadLetterIndex, keep_dead_letters
 from contexture.storage.home import Storage
 from contexture.storage.manifests import LandingManifest
 from contexture.storage.outboxes import Outboxes, OutboxStatus
 from contexture.storage.publication_store import PublicationFolder, run_name
-from contexture.storage.quarantine import SAMPLES, Sample, Samples
+from contexture.storage.quarantine import SAMPLES, RuleSample, RuleSamples
 
 FOLDER = PublicationFolder("vehicles")
-ALL = Period(last=40)
+ALL = ReportPeriod(last=40)
 ATTACK = "</code><script>alert('car')</script><img src=x onerror=alert(2)>"
 
 
@@ -40,8 +40,8 @@ def storage(tmp_path: Path) -> Storage:
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[ProducerStore]:
-    opened = ProducerStore(f"sqlite:///{tmp_path}/operations.sqlite")
+def store(tmp_path: Path) -> Iterator[RunTables]:
+    opened = RunTables(f"sqlite:///{tmp_path}/operations.sqlite")
     yield opened
     opened.close()
 
@@ -90,7 +90,7 @@ def landed(storage: Storage, sequence: int, held: int, **changes: Any) -> None:
     storage.write(FOLDER.landing_manifest(f"run{sequence}"), document.to_json())
 
 
-def told(storage: Storage, period: Period = ALL, store: ProducerStore | None = None) -> QualityReport:
+def told(storage: Storage, period: ReportPeriod = ALL, store: RunTables | None = None) -> QualityReport:
     return quality_report(ReportSources(storage, Tables(store), NOON), "vehicles", period)
 
 
@@ -103,13 +103,13 @@ def test_a_publication_without_runs_has_an_empty_report(storage):
 @pytest.mark.parametrize(
     ("period", "sequences"),
     [
-        (Period(last=2), [4, 5]),
-        (Period(since=NOON + timedelta(hours=1), until=NOON + timedelta(hours=3)), [2, 3]),
-        (Period(since=NOON + timedelta(hours=1), last=1), [5]),
-        (Period(until=NOON), []),
-        (Period(run="outbox3"), [3]),
-        (Period(run="run3"), [3]),
-        (Period(run="scheduled__4"), [4]),
+        (ReportPeriod(last=2), [4, 5]),
+        (ReportPeriod(since=NOON + timedelta(hours=1), until=NOON + timedelta(hours=3)), [2, 3]),
+        (ReportPeriod(since=NOON + timedelta(hours=1), last=1), [5]),
+        (ReportPeriod(until=NOON), []),
+        (ReportPeriod(run="outbox3"), [3]),
+        (ReportPeriod(run="run3"), [3]),
+        (ReportPeriod(run="scheduled__4"), [4]),
     ],
 )
 def test_it_is_about_the_runs_that_were_asked_for(storage, period, sequences):
@@ -122,10 +122,10 @@ def test_it_is_about_the_runs_that_were_asked_for(storage, period, sequences):
 def test_a_run_that_is_not_kept_or_not_meant_clearly_is_refused(storage, run):
     ran(storage, 1)
     with pytest.raises(ConfigurationError, match="no run or outbox"):
-        told(storage, Period(run=run))
+        told(storage, ReportPeriod(run=run))
     ran(storage, 2)
     with pytest.raises(ConfigurationError, match="2 outboxes begin with outb"):
-        told(storage, Period(run="outb"))
+        told(storage, ReportPeriod(run="outb"))
 
 
 def test_a_damaged_outbox_does_not_hide_the_others(storage):
@@ -140,7 +140,7 @@ def test_the_last_runs_are_as_many_as_were_asked_for_though_some_are_damaged(sto
         ran(storage, sequence)
     for damaged in ("outbox3", "outbox5"):
         storage.write(FOLDER.manifest(damaged), b"{")
-    assert [run.sequence for run in told(storage, Period(last=2)).runs] == [2, 4]
+    assert [run.sequence for run in told(storage, ReportPeriod(last=2)).runs] == [2, 4]
 
 
 def test_expectations_are_told_with_what_was_observed_and_how_often_they_failed(storage):
@@ -182,15 +182,15 @@ def test_samples_come_from_the_run_s_report_or_else_from_quarantine(storage):
     for sequence in (1, 2):
         ran(storage, sequence, quarantined=counts, failed={"in a set": "warning"})
         refused(storage, f"outbox{sequence}", counts)
-    kept = Samples(
+    kept = RuleSamples(
         outbox="outbox2",
-        rules={"datetime": (Sample(identity="/4wheels car7 car", message="it is no date"),)},
+        rules={"datetime": (RuleSample(identity="/4wheels car7 car", message="it is no date"),)},
         expectations={"in a set": ("car7",)},
     )
     storage.write(FOLDER.samples("outbox2"), kept.to_json())
     first, second = told(storage).runs
     assert [(each.rule, len(each.samples)) for each in first.rules] == [("datetime", SAMPLES), ("number-string", 1)]
-    assert first.rules[1].samples[0] == Sample(identity="/4wheels car0 car", message="breaks number-string")
+    assert first.rules[1].samples[0] == RuleSample(identity="/4wheels car0 car", message="breaks number-string")
     assert second.rules[0].samples == kept.rules["datetime"]
     assert second.expectations[0].examples == ("car7",)
 
@@ -223,8 +223,8 @@ def test_types_are_compared_with_those_of_all_earlier_runs(storage):
     ran(storage, 4, types=[("car", "speed", "Integer")])
     drift = [[(new.attribute, new.type, new.before) for new in run.new_types] for run in told(storage).runs]
     assert drift == [[], [("speed", "Text", ("Number",))], [], [("speed", "Integer", ("Number", "Text"))]]
-    assert [run.attributes for run in told(storage, Period(last=2)).runs] == [1, 1]
-    assert told(storage, Period(last=1)).runs[0].new_types[0].before == ("Number", "Text")
+    assert [run.attributes for run in told(storage, ReportPeriod(last=2)).runs] == [1, 1]
+    assert told(storage, ReportPeriod(last=1)).runs[0].new_types[0].before == ("Number", "Text")
 
 
 def test_what_was_rejected_becomes_no_earlier_type(storage):
@@ -239,18 +239,18 @@ def test_airflow_s_names_and_failed_runs_come_from_the_tables(storage, store):
     ran(storage, 1)
     store.run_started("vehicles", "run1", run_id="scheduled__1", mode="changes", sequence=1)
     store.run_failed("vehicles", "scheduled__2", task="stage", message="no broker")
-    found = told(storage, Period(), store)
+    found = told(storage, ReportPeriod(), store)
     assert found.runs[0].run_id == "scheduled__1"
     assert [(run.run_id, run.failed_task, run.message) for run in found.stopped] == [
         ("scheduled__2", "stage", "no broker")
     ]
-    assert told(storage, Period(run="outbox1"), store).stopped == ()
-    assert told(storage, Period(until=NOON - timedelta(days=1)), store).stopped == ()
+    assert told(storage, ReportPeriod(run="outbox1"), store).stopped == ()
+    assert told(storage, ReportPeriod(until=NOON - timedelta(days=1)), store).stopped == ()
 
 
 def test_runs_that_failed_stand_in_the_page_where_no_run_had_an_outbox(storage, store):
     store.run_failed("vehicles", "scheduled__2", task="stage", message="no broker")
-    found = told(storage, Period(), store)
+    found = told(storage, ReportPeriod(), store)
     text = page(found).decode()
     assert (len(found.stopped), found.runs) == (1, ())
     assert "stage: no broker" in text
@@ -296,18 +296,20 @@ class Tags(HTMLParser):
 
 
 @pytest.fixture
-def hostile(storage: Storage, store: ProducerStore) -> str:
+def hostile(storage: Storage, store: RunTables) -> str:
     ran(storage, 1, types=[(ATTACK, ATTACK, "Number")])
     ran(
         storage, 2, failed={ATTACK: "warning"}, quarantined={ATTACK: 1}, warnings={ATTACK: 2},
         types=[(ATTACK, ATTACK, ATTACK)],
     )  # fmt: skip
-    samples = Samples(
-        outbox="outbox2", rules={ATTACK: (Sample(identity=ATTACK, message=ATTACK),)}, expectations={ATTACK: (ATTACK,)}
+    samples = RuleSamples(
+        outbox="outbox2",
+        rules={ATTACK: (RuleSample(identity=ATTACK, message=ATTACK),)},
+        expectations={ATTACK: (ATTACK,)},
     )
     storage.write(FOLDER.samples("outbox2"), samples.to_json())
     store.run_failed("vehicles", ATTACK, task=ATTACK, message=ATTACK)
-    return page(told(storage, Period(), store)).decode()
+    return page(told(storage, ReportPeriod(), store)).decode()
 
 
 def test_the_page_is_one_file_without_script_that_loads_nothing(hostile):
@@ -348,7 +350,7 @@ def test_more_runs_than_columns_are_grouped_by_the_greatest_and_the_latest_group
 def test_a_long_report_shows_the_latest_runs_and_those_in_trouble(storage):
     for sequence in range(1, LATEST + 3):
         ran(storage, sequence, quarantined_entities=1 if sequence % 5 == 0 else 0)
-    text = page(told(storage, Period())).decode()
+    text = page(told(storage, ReportPeriod())).decode()
     assert f"The latest {LATEST} of {LATEST + 2}" in text
     assert text.count("<details") == DETAILED
 
@@ -358,7 +360,7 @@ def test_records_that_can_never_be_sent_are_told_of_their_run(storage):
     ran(storage, 2)
     assert "can never be sent" not in page(told(storage)).decode()
     manifest = Outboxes(storage, "vehicles").manifest("outbox2")
-    keep_dead_letters(storage, manifest, DeadLettered(shards={0: (1,)}))
+    keep_dead_letters(storage, manifest, DeadLetterIndex(shards={0: (1,)}))
     found = told(storage)
     assert [run.dead_letters for run in found.runs] == [0, 1]
     assert found.totals["dead_letters"] == 1

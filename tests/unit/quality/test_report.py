@@ -5,9 +5,9 @@ from datetime import UTC, datetime
 from html.parser import HTMLParser
 
 from contexture.publications import Publication
-from contexture.storage.manifests import ExpectationResult, Verdict
-from contexture.storage.quarantine import Sample as Broken
-from spark_jobs.quality.report import Finding, Report, page
+from contexture.storage.manifests import ExpectationResult, QualityVerdict
+from contexture.storage.quarantine import RuleSample as Broken
+from spark_jobs.quality.report import ObservedResult, Report, page
 from spark_jobs.quality.summary import ObservedSample, RunSummary, SharedTopic, StructureSummary, TranscodedStructure
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -41,7 +41,7 @@ def rendered(*, success: bool = True, severity: str = "critical", raised: str | 
             "raised": raised,
         }
     )
-    verdict = Verdict(outbox="000000000007-abc", approved=success or severity != "critical", results=(result,))
+    verdict = QualityVerdict(outbox="000000000007-abc", approved=success or severity != "critical", results=(result,))
     source = {"kind": "ngsi", "connection": "context_broker", "service": "vehicles"}
     publication = Publication.model_validate({"name": "vehicles", "description": HOSTILE, "source": source})
     summary = RunSummary(
@@ -57,7 +57,7 @@ def rendered(*, success: bool = True, severity: str = "critical", raised: str | 
         collided=(SharedTopic("cars", HOSTILE, '["vehicles","/","car1","car"]', refused=True),),
         broken={"attr-shape": (Broken(identity="/4wheels car1 car", message="speed has no value"),)},
     )
-    findings = [Finding(result, (HOSTILE,))]
+    findings = [ObservedResult(result, (HOSTILE,))]
     return page(Report(publication, HOSTILE, summary, verdict, findings, NOON, 2.34)).decode()
 
 
@@ -131,8 +131,8 @@ def test_a_registry_has_structures_and_no_entities() -> None:
         registry_transaction=12345,
         samples=[ObservedSample("dangling-reference", "urn:a<b>", "'urn:c' isn't held")],
     )
-    verdict = Verdict(outbox="000000000007-abc", approved=True, results=(result,))
-    text = page(Report(publication, "manual__1", summary, verdict, [Finding(result)], NOON, 2.34)).decode()
+    verdict = QualityVerdict(outbox="000000000007-abc", approved=True, results=(result,))
+    text = page(Report(publication, "manual__1", summary, verdict, [ObservedResult(result)], NOON, 2.34)).decode()
     assert re.search("entit", text, re.IGNORECASE) is None
     assert re.findall(r"<dt>([^<]+)</dt><dd>(?:<code>)?([^<]+)<", text) == [
         ("Run", "manual__1"),
@@ -157,7 +157,7 @@ def test_what_a_backfill_lacks_is_listed() -> None:
     publication = Publication.model_construct(name="structures", description="")
     known = {"read": 2, "accepted": 2, "quarantined": 0, "in_source": None, "unchanged": 0, "newest_modified_at": None}
     lacking = "transaction 2 of the registry, which the registry's log doesn't tell"
-    verdict = Verdict(outbox="000000000007-abc", approved=True, results=())
+    verdict = QualityVerdict(outbox="000000000007-abc", approved=True, results=())
     for missing, shown in (((), False), ((lacking, "<b>"), True)):
         summary = StructureSummary(**known, reference_time=NOON, missing=missing)  # type: ignore[arg-type]
         text = page(Report(publication, "backfill__1", summary, verdict, [], NOON, 2.34)).decode()
@@ -175,7 +175,7 @@ def test_converted_structures_are_shown_with_what_they_lost() -> None:
         transcoded=2,
         conversions=(TranscodedStructure("urn:x=A:B(1.0)", "application/xml", "application/json", "name[fr] 6"),),
     )
-    verdict = Verdict(outbox="000000000007-abc", approved=True, results=())
+    verdict = QualityVerdict(outbox="000000000007-abc", approved=True, results=())
 
     text = page(Report(publication, "manual__1", summary, verdict, [], NOON, 2.34)).decode()
 

@@ -9,7 +9,7 @@ import orjson
 import pytest
 
 from contexture.publications import Publication
-from contexture.reception import Target, ThisMachineOnly
+from contexture.reception import NotificationTarget, ThisMachineOnly
 from contexture.reception.targets import Inboxes, target_of
 from contexture.sources.ngsi.notifications import Notification, NotificationError, read_notification
 from contexture.storage.home import Storage
@@ -27,20 +27,20 @@ def notified(tenant: str, kind: str | list[str] = "Car") -> Notification:
 
 
 @pytest.fixture
-def target(tmp_path: Path) -> Target:
+def target(tmp_path: Path) -> NotificationTarget:
     writer = InboxWriter(open_shelf(Storage(str(tmp_path)), "air"))
     writer.close()
-    return Target("City", ("/#",), ACCESS, writer, types=("Car",), api="ngsi-ld")
+    return NotificationTarget("City", ("/#",), ACCESS, writer, types=("Car",), api="ngsi-ld")
 
 
-def test_a_tenant_keeps_its_case(target: Target) -> None:
+def test_a_tenant_keeps_its_case(target: NotificationTarget) -> None:
     target.check(notified("City"))
     with pytest.raises(NotificationError, match="'city' is not the publication's"):
         target.check(notified("city"))
     replace(target, service="city", api=None).check(notified("City"))
 
 
-def test_an_entity_of_several_types_is_selected_by_any_of_them(target: Target) -> None:
+def test_an_entity_of_several_types_is_selected_by_any_of_them(target: NotificationTarget) -> None:
     target.check(notified("City", ["Car", "Asset"]))
     with pytest.raises(NotificationError, match="'Asset,Bus' is outside"):
         target.check(notified("City", ["Bus", "Asset"]))

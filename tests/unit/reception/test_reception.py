@@ -14,7 +14,7 @@ import pytest
 
 from builders.inbox_disk import FullShelf
 from builders.reception_server import serving
-from contexture.reception import Credentials, Target, ThisMachineOnly
+from contexture.reception import Credentials, NotificationTarget, ThisMachineOnly
 from contexture.reception.application import read_body
 from contexture.sources.ngsi.notifications import parse_notification
 from contexture.storage.home import Storage
@@ -67,7 +67,7 @@ def inbox(storage: Storage) -> Iterator[InboxWriter]:
 
 @pytest.fixture
 def air(storage: Storage, inbox: InboxWriter) -> Iterator[Reception]:
-    with serving({"air": Target("city", ("/a/#",), ACCESS, inbox, maximum_bytes=2000)}) as url:
+    with serving({"air": NotificationTarget("city", ("/a/#",), ACCESS, inbox, maximum_bytes=2000)}) as url:
         yield Reception(url, storage)
 
 
@@ -120,7 +120,7 @@ def test_what_can_not_be_taken_is_refused_and_not_kept(air: Reception, changed, 
 def test_only_the_ids_that_are_selected_are_taken(
     storage: Storage, inbox: InboxWriter, ids: tuple[str, ...], status: int
 ) -> None:
-    with serving({"air": Target("city", ("/a/#",), ACCESS, inbox, ids=ids)}) as url:
+    with serving({"air": NotificationTarget("city", ("/a/#",), ACCESS, inbox, ids=ids)}) as url:
         response = Reception(url, storage).post()
     assert response.status_code == status
     assert ("the id 'urn:a:1' is outside" in response.text) is (status == 400)
@@ -183,7 +183,7 @@ def test_a_body_without_a_length_is_refused_once_it_is_too_large_not_at_its_end(
 def test_a_full_disk_is_answered_by_503_until_there_is_room() -> None:
     shelf = FullShelf()
     writer = InboxWriter(shelf)
-    with serving({"air": Target("city", ("/#",), ACCESS, writer)}) as url:
+    with serving({"air": NotificationTarget("city", ("/#",), ACCESS, writer)}) as url:
         target = f"{url}/contexture/notify/air"
         refused = httpx.post(target, content=BODY, headers=HEADERS)
         assert (refused.status_code, refused.headers["Retry-After"], shelf.files) == (503, "5", {})
@@ -210,7 +210,7 @@ def test_many_notifiers_at_once_lose_nothing(air: Reception) -> None:
 
 
 def test_without_credentials_this_machine_may_notify_but_not_through_a_proxy(inbox: InboxWriter) -> None:
-    with serving({"air": Target("city", ("/#",), ThisMachineOnly(without_credentials=True), inbox)}) as url:
+    with serving({"air": NotificationTarget("city", ("/#",), ThisMachineOnly(without_credentials=True), inbox)}) as url:
         headers = {name: value for name, value in HEADERS.items() if name != "Authorization"}
         target = f"{url}/contexture/notify/air"
         assert httpx.post(target, content=BODY, headers=headers).status_code == 200
@@ -219,7 +219,7 @@ def test_without_credentials_this_machine_may_notify_but_not_through_a_proxy(inb
 
 
 def test_a_subscription_of_a_broker_fills_the_inbox(storage: Storage, inbox: InboxWriter) -> None:
-    open_target = Target("city", ("/a/#",), ThisMachineOnly(without_credentials=True), inbox)
+    open_target = NotificationTarget("city", ("/a/#",), ThisMachineOnly(without_credentials=True), inbox)
     tenant = {"Fiware-Service": "city", "Fiware-ServicePath": "/a"}
     with serving({"air": open_target}) as url, TestBroker() as broker:
         subscription = {

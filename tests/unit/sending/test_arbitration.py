@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from contexture.errors import DefectError
 from contexture.kafka import SequenceTakenError
 from contexture.sending import LedgerEntry
-from contexture.sending.resume import Start, start_of
+from contexture.sending.resume import ResumePoint, start_of
 from contexture.sending.testing import MemoryShard, OutboxRow
 from contexture.storage.manifests import RegistryPart
 
@@ -38,7 +38,7 @@ def told(
 
 
 def test_nothing_told_yet_begins_at_the_beginning() -> None:
-    assert start_of(CHANGES, None) == Start()
+    assert start_of(CHANGES, None) == ResumePoint()
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_what_the_registry_did_and_another_outbox_told_is_left_out(
     source: int, deletions: bool, position: int, transactions: int
 ) -> None:
     start = start_of(CHANGES, told(source, deletions=deletions))
-    assert start == Start(position, transactions, place=(source, deletions))
+    assert start == ResumePoint(position, transactions, place=(source, deletions))
 
 
 @pytest.mark.parametrize("sequence", [1, 5, 9])
@@ -66,18 +66,18 @@ def test_sequences_decide_nothing_where_the_registry_numbers_its_transactions(se
 
 def test_its_own_outbox_goes_on_by_position() -> None:
     entry = told(11, outbox="own", sequence=5, position=3)
-    assert start_of(CHANGES, entry) == Start(3, 2, own=True, place=(11, False))
+    assert start_of(CHANGES, entry) == ResumePoint(3, 2, own=True, place=(11, False))
 
 
 @pytest.mark.parametrize(("source", "superseded"), [(10, False), (11, False), (12, True)])
 def test_a_flush_is_sent_whole_unless_something_later_was_told(source: int, superseded: bool) -> None:
-    assert start_of(FLUSH, told(source, deletions=True)) == Start(superseded=superseded, place=(source, True))
+    assert start_of(FLUSH, told(source, deletions=True)) == ResumePoint(superseded=superseded, place=(source, True))
 
 
 @pytest.mark.parametrize(("sequence", "superseded"), [(4, False), (6, True)])
 def test_a_ledger_without_registry_transactions_is_compared_by_sequence(sequence: int, superseded: bool) -> None:
-    assert start_of(CHANGES, told(None, sequence=sequence)) == Start(superseded=superseded)
-    assert start_of(MemoryShard(ROWS, sequence=5), told(12, sequence=sequence)) == Start(superseded=superseded)
+    assert start_of(CHANGES, told(None, sequence=sequence)) == ResumePoint(superseded=superseded)
+    assert start_of(MemoryShard(ROWS, sequence=5), told(12, sequence=sequence)) == ResumePoint(superseded=superseded)
 
 
 def test_another_outbox_of_the_same_sequence_stops_one_without_registry_transactions() -> None:
@@ -86,7 +86,7 @@ def test_another_outbox_of_the_same_sequence_stops_one_without_registry_transact
 
 
 def test_a_backfill_is_alone() -> None:
-    assert start_of(CHANGES, told(40), alone=True) == Start()
+    assert start_of(CHANGES, told(40), alone=True) == ResumePoint()
 
 
 @pytest.mark.parametrize(

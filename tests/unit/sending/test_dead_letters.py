@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from contexture.errors import RejectedError
 from contexture.kafka import ClientSettings, KafkaConfigurationError
-from contexture.kafka.reader import ReplicaRecord
+from contexture.kafka.reader import TopicRecord
 from contexture.sending import Publisher, SenderNames
 from contexture.sending.dead_letters import DeadLetters, RefusedPlace, dead_letter, dead_letters_found, one_by_one
 from contexture.sending.testing import MemoryShard, OutboxRow
@@ -258,9 +258,9 @@ def test_a_dead_letter_topic_tells_which_records_of_an_outbox_it_holds():
     def record(outbox, shard, position):
         refused = RejectedError("too large", next_step="raise it", status=3)
         letter = dead_letter(ASIDE, ("cars", b"v", b"k"), refused, RefusedPlace(outbox, shard, position))
-        return ReplicaRecord(ASIDE, 0, position, letter[2], letter[1], tuple(letter[7]), None)
+        return TopicRecord(ASIDE, 0, position, letter[2], letter[1], tuple(letter[7]), None)
 
-    other = ReplicaRecord(ASIDE, 0, 9, b"k", b"v", (("by", b"hand"),), None)
+    other = TopicRecord(ASIDE, 0, 9, b"k", b"v", (("by", b"hand"),), None)
     records = [record("one", 0, 5), record("two", 0, 6), record("one", 1, 7), record("one", 0, 8), other]
     assert dead_letters_found(records, "one") == {0: {5, 8}, 1: {7}}
 

@@ -8,7 +8,7 @@ from confluent_kafka import KafkaError
 
 from contexture.errors import ConfigurationError
 from contexture.kafka import ClientSettings
-from contexture.kafka.callbacks import ClientWatch
+from contexture.kafka.callbacks import ClientCallbacks
 from contexture.sending import Publisher, SenderNames, encoded_values, one_after_the_other
 from contexture.sending.testing import MemoryShard, OutboxRow
 from fakes.kafka_cluster import FakeCluster, FakeHidden, FakeLedger
@@ -62,7 +62,7 @@ def test_an_encoder_that_loses_or_moves_rows_is_told_before_anything_is_visible(
 
 def test_a_delivery_callback_is_told_of_each_report_and_can_break_nothing(caplog):
     told = []
-    watch = ClientWatch()
+    watch = ClientCallbacks()
     watch.delivered = lambda error, message: told.append((error, message))
     watch.on_delivery(None, "first")
 

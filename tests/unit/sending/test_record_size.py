@@ -8,7 +8,7 @@ import pytest
 
 from contexture.errors import RejectedError
 from contexture.kafka import ClientSettings
-from contexture.kafka.broker_wait import Patience
+from contexture.kafka.broker_wait import BrokerWait
 from contexture.sending import LARGEST_RECORD_BYTES, for_structures, structure_topic_config
 from contexture.sending.dead_letters import RequestLimit
 from contexture.sending.testing import OutboxRow, record_batch
@@ -64,7 +64,7 @@ class Known(RequestLimit):
 
 
 def limit(codec: str) -> RequestLimit:
-    return Known(settings(**{"compression.type": codec}), Patience(1.0), asked_above_bytes=50_000)
+    return Known(settings(**{"compression.type": codec}), BrokerWait(1.0), asked_above_bytes=50_000)
 
 
 @pytest.mark.parametrize("codec", ["none", "lz4", "zstd", "gzip", "snappy"])
@@ -83,7 +83,7 @@ def test_a_record_that_fits_when_it_is_compressed_passes(codec: str) -> None:
 
 def test_small_records_and_tombstones_ask_no_broker() -> None:
     rows = record_batch([OutboxRow("structures", URN, None), OutboxRow("structures", URN, b"v")], 0)
-    RequestLimit(settings(), Patience(1.0)).check(rows)
+    RequestLimit(settings(), BrokerWait(1.0)).check(rows)
 
 
 def test_keys_that_are_no_urns_are_not_shown() -> None:

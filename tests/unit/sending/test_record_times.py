@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from builders.outboxes import publication
-from contexture.kafka import ClientSettings, ReplicaRecord
+from contexture.kafka import ClientSettings, TopicRecord
 from contexture.operations.verification.contents import event_time_ms, record_time_ms
 from contexture.sending import SenderNames, timed_by_sending
-from contexture.sending.target import KafkaTarget, Sending
+from contexture.sending.target import KafkaTarget, SendRequest
 from contexture.sending.testing import MemoryShard, OutboxRow, record_batch
 from fakes.kafka_cluster import FakeCluster, FakeHidden, FakeLedger
 
@@ -36,7 +36,7 @@ class Target(KafkaTarget):
 def sent(keep):
     cluster = FakeCluster()
     owner = publication(topics={"keep": keep})
-    Target(owner, cluster).send(Sending(MemoryShard(ROWS), 1, lambda failure: None))
+    Target(owner, cluster).send(SendRequest(MemoryShard(ROWS), 1, lambda failure: None))
     return [(each.timestamp, dict(each.headers or ())) for each in cluster.committed if each.topic == "cars"]
 
 
@@ -76,5 +76,5 @@ def test_the_same_rows_are_always_the_same():
     ],
 )
 def test_a_verification_reads_the_header(headers, found):
-    record = ReplicaRecord("cars", 0, 0, b"k", b"v", headers, 5)
+    record = TopicRecord("cars", 0, 0, b"k", b"v", headers, 5)
     assert (event_time_ms(record), record_time_ms(record)) == (found, 5)

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 from contexture.errors import RejectedError
-from contexture.kafka.reader import ReplicaRecord
+from contexture.kafka.reader import TopicRecord
 from contexture.sending.dead_letters import RefusedPlace, RefusedRecord, dead_letter, refused_records
 
 TOO_LARGE = RejectedError("a record of 100 bytes", next_step="raise the limit", error="MSG_SIZE_TOO_LARGE", status=3)
@@ -28,12 +28,12 @@ TOLD = RefusedRecord(
 )
 
 
-def letter(key: bytes | None, value: bytes | None, *, bare: bool = False) -> ReplicaRecord:
+def letter(key: bytes | None, value: bytes | None, *, bare: bool = False) -> TopicRecord:
     """A dead letter as a consumer reads it."""
     row = ("cars", value, key, -1, None, None, 0, [("trace", b"\xff")])
     topic, kept_value, kept_key, *_, headers = dead_letter("aside", row, TOO_LARGE, PLACE, bare=bare)  # type: ignore[arg-type]
     at = int(datetime(2026, 3, 1, 12, 0, tzinfo=UTC).timestamp() * 1000)
-    return ReplicaRecord(str(topic), 0, 4, kept_key, kept_value, tuple(headers), at)  # type: ignore[arg-type]
+    return TopicRecord(str(topic), 0, 4, kept_key, kept_value, tuple(headers), at)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def letter(key: bytes | None, value: bytes | None, *, bare: bool = False) -> Rep
         (replace(letter(b"car1", b"x" * 100), timestamp_ms=None), replace(TOLD, at=None)),
     ],
 )
-def test_a_dead_letter_tells_why_and_where(record: ReplicaRecord, told: RefusedRecord) -> None:
+def test_a_dead_letter_tells_why_and_where(record: TopicRecord, told: RefusedRecord) -> None:
     assert list(refused_records([record])) == [told]
 
 
@@ -68,4 +68,4 @@ def test_a_dead_letter_tells_why_and_where(record: ReplicaRecord, told: RefusedR
     ],
 )
 def test_what_somebody_else_wrote_there_is_left_out(headers: tuple[tuple[str, bytes | None], ...]) -> None:
-    assert list(refused_records([ReplicaRecord("aside", 0, 0, b"k", b"v", headers, 0)])) == []
+    assert list(refused_records([TopicRecord("aside", 0, 0, b"k", b"v", headers, 0)])) == []

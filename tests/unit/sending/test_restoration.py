@@ -9,7 +9,7 @@ import pytest
 from contexture.errors import RetriableError
 from contexture.kafka import ClientSettings
 from contexture.kafka.errors import KafkaConfigurationError
-from contexture.kafka.reader import ReplicaRecord
+from contexture.kafka.reader import TopicRecord
 from contexture.sending import Publisher, SenderNames
 from contexture.sending.dead_letters import HEADER, DeadLetters
 from contexture.sending.shard_records import fingerprint
@@ -58,7 +58,7 @@ class Moved(FakeHidden):
     def copies(self, spans):
         for place in sorted(spans):
             for offset, (key, value, is_seen, *headers) in enumerate(self.log[place]):
-                yield ReplicaRecord(*place, offset, key, value, tuple(headers), 0), is_seen
+                yield TopicRecord(*place, offset, key, value, tuple(headers), 0), is_seen
 
 
 @pytest.fixture

@@ -15,11 +15,11 @@ from contexture.storage.home import Storage
 from contexture.storage.orders import StageOrder
 from contexture.storage.state import StatePointer
 from spark_jobs.entities.rows import NARROW, evaluated_folder, evaluated_schema, narrow_rows
-from spark_jobs.shared.context import Preparation, event_number
+from spark_jobs.shared.context import StageContext, event_number
 
 
 @pytest.fixture
-def preparation(tmp_path: Path) -> Preparation:
+def preparation(tmp_path: Path) -> StageContext:
     order = StageOrder(
         publication=publication(),
         fingerprint=fingerprint(publication()),
@@ -28,10 +28,10 @@ def preparation(tmp_path: Path) -> Preparation:
         mode="full",
         sequence=1,
     )
-    return Preparation(order, "outbox1", StatePointer().to_json(), NOON)
+    return StageContext(order, "outbox1", StatePointer().to_json(), NOON)
 
 
-def write_rows(preparation: Preparation, name: str, *events: tuple[int, int]) -> None:
+def write_rows(preparation: StageContext, name: str, *events: tuple[int, int]) -> None:
     """Narrow rows of events, each an object and a part of it."""
     schema = evaluated_schema(preparation)
     row = {
@@ -52,14 +52,14 @@ def write_rows(preparation: Preparation, name: str, *events: tuple[int, int]) ->
         pq.write_table(pa.Table.from_pylist(rows, schema=schema), path)
 
 
-def test_rows_of_all_that_was_landed_are_planned_with(preparation: Preparation) -> None:
+def test_rows_of_all_that_was_landed_are_planned_with(preparation: StageContext) -> None:
     write_rows(preparation, "read", (0, 0), (0, 1), (1, 0))
     write_rows(preparation, "notified", (-7, 0), (-6, 0), (-6, 1))
     found = narrow_rows(Storage(preparation.home), preparation, 4)
     assert (found.num_rows, found.column_names) == (6, NARROW)
 
 
-def test_a_file_that_is_not_listed_yet_is_not_taken_for_what_is_gone(preparation: Preparation) -> None:
+def test_a_file_that_is_not_listed_yet_is_not_taken_for_what_is_gone(preparation: StageContext) -> None:
     write_rows(preparation, "0", (0, 0), (1, 0), (1, 1))
     with pytest.raises(RetriableError, match="2 of 5 landed objects are seen"):
         narrow_rows(Storage(preparation.home), preparation, 5)

@@ -15,7 +15,7 @@ from builders.outboxes import publication
 from contexture.publications import fingerprint
 from contexture.storage.home import Storage
 from contexture.storage.inbox_files import open_shelf
-from contexture.storage.inbox_reader import Claim
+from contexture.storage.inbox_reader import InboxClaim
 from contexture.storage.inbox_writer import InboxWriter
 from contexture.storage.manifests import LandingManifest
 from contexture.storage.orders import StageOrder
@@ -37,9 +37,9 @@ def order(storage: Storage, run: str = "run1") -> StageOrder:
     )
 
 
-def landed(storage: Storage, run: str = "run1", claim: Claim | None = None) -> LandingManifest:
+def landed(storage: Storage, run: str = "run1", claim: InboxClaim | None = None) -> LandingManifest:
     asked = order(storage, run)
-    return with_notified(storage, asked, claim or Claim.of_now(storage, "vehicles"), nothing_read(asked))
+    return with_notified(storage, asked, claim or InboxClaim.of_now(storage, "vehicles"), nothing_read(asked))
 
 
 def rows(storage: Storage, run: str = "run1") -> list[dict[str, Any]]:
@@ -60,7 +60,7 @@ def test_each_entity_is_a_row_below_all_that_is_read(storage: Storage) -> None:
     assert rows(storage)[0]["received_at"] == rows(storage)[1]["received_at"] < rows(storage)[2]["received_at"]
     assert (manifest.rows, manifest.notified, manifest.complete, manifest.knows_source) == (3, 3, False, False)
     assert manifest.started_at == rows(storage)[0]["received_at"]
-    assert len(Claim.of_now(storage, "vehicles").files) == 2
+    assert len(InboxClaim.of_now(storage, "vehicles").files) == 2
 
 
 def test_what_several_receivers_kept_lands_by_the_time_of_arrival(storage: Storage) -> None:
@@ -80,11 +80,11 @@ def test_what_several_receivers_kept_lands_by_the_time_of_arrival(storage: Stora
 
 def test_a_claim_holds_what_was_there_and_not_what_came_while_the_source_was_read(storage: Storage) -> None:
     notify(storage, body(entity(1, speed=1)))
-    claim = Claim.of_now(storage, "vehicles")
+    claim = InboxClaim.of_now(storage, "vehicles")
     notify(storage, body(entity(2, speed=2)))
     landed(storage, claim=claim)
     assert [row["id"] for row in rows(storage)] == ["car1"]
-    assert Claim.model_validate_json(storage.read("vehicles/landing/run1/inbox.json")) == claim
+    assert InboxClaim.model_validate_json(storage.read("vehicles/landing/run1/inbox.json")) == claim
 
 
 def test_the_same_notifications_are_another_landing_in_another_run(storage: Storage) -> None:
@@ -106,7 +106,7 @@ def test_what_can_no_longer_be_read_lands_for_the_row_rules_to_refuse(storage: S
 def test_a_pull_without_notifications_stays_as_it_is(storage: Storage) -> None:
     asked = order(storage).model_copy(update={"mode": "full"})
     read = nothing_read(asked)
-    assert with_notified(storage, asked, Claim(), read) is read
+    assert with_notified(storage, asked, InboxClaim(), read) is read
     assert not storage.exists("vehicles/landing/run1")
 
 
@@ -120,6 +120,6 @@ def test_wherever_landing_dies_it_can_be_done_again_and_the_inbox_is_whole(stora
         except KilledError:
             deaths += 1
             storage.remove("vehicles/landing/run1")
-            assert len(Claim.of_now(storage, "vehicles").files) == 3
+            assert len(InboxClaim.of_now(storage, "vehicles").files) == 3
     assert deaths > 0
     assert [row["id"] for row in rows(storage)] == ["car0", "car1", "car2"]

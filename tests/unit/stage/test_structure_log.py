@@ -11,7 +11,7 @@ from builders.registry import urn
 from builders.structure_intake import intake, landed, told
 from contexture.errors import RetriableError
 from fakes.structure_registry import NOON, FakeRegistry
-from spark_jobs.structures.read_context import Outcome
+from spark_jobs.structures.read_context import ReadOutcome
 from spark_jobs.structures.read_log import land_logged
 
 A, A2, B, C = urn("A"), urn("A", "2.0"), urn("B"), urn("C")
@@ -27,7 +27,7 @@ def registry() -> FakeRegistry:
 
 def land(
     registry: FakeRegistry, home: Path, *, after: int = 1, sent: Iterable[str] = (A, B), select: Iterable[str] = ()
-) -> Outcome:
+) -> ReadOutcome:
     reading = intake(registry, home, sent=sent, select=select)
     outcome = land_logged(reading, after)
     reading.close()
@@ -35,7 +35,7 @@ def land(
 
 
 def test_nothing_new_is_a_landing_without_rows(registry: FakeRegistry, tmp_path: Path) -> None:
-    assert land(registry, tmp_path) == Outcome("1", 2, complete=False, transaction=1)
+    assert land(registry, tmp_path) == ReadOutcome("1", 2, complete=False, transaction=1)
 
     assert told(tmp_path) == []
     assert registry.asked == ["log 1"]
@@ -45,7 +45,7 @@ def test_each_transaction_has_its_own_content_and_deletions_at_its_end(registry:
     registry.submit({A: ("a", "new"), C: ()})
     registry.submit({A: ("a", "newer")}, delete=[B])
 
-    assert land(registry, tmp_path) == Outcome("3", 2, complete=False, transaction=3)
+    assert land(registry, tmp_path) == ReadOutcome("3", 2, complete=False, transaction=3)
 
     assert told(tmp_path) == [(2, "upsert", A), (2, "upsert", C), (3, "upsert", A), (3, "delete", B)]
     rows = landed(tmp_path)
@@ -101,7 +101,7 @@ def test_what_is_not_meant_moves_the_watermark_alone(registry: FakeRegistry, tmp
 
     outcome = land(registry, tmp_path, sent=[A], select=["*=X:A(*)"])
 
-    assert outcome == Outcome("2", 1, complete=False, transaction=2)
+    assert outcome == ReadOutcome("2", 1, complete=False, transaction=2)
     assert told(tmp_path) == []
 
 
@@ -131,7 +131,7 @@ def test_a_gap_is_closed_by_one_transaction_before_what_the_log_still_tells(
     registry.submit({A: ("told",)})
     registry.forgotten = 3
 
-    assert land(registry, tmp_path) == Outcome("4", 2, complete=True, transaction=4)
+    assert land(registry, tmp_path) == ReadOutcome("4", 2, complete=True, transaction=4)
 
     assert told(tmp_path) == [(3, "upsert", C), (4, "upsert", A)]
     assert B in registry.asked
@@ -141,7 +141,7 @@ def test_a_gap_at_the_end_of_the_log_compares_everything(registry: FakeRegistry,
     registry.submit({A: ("lost",)})
     registry.forgotten = 2
 
-    assert land(registry, tmp_path) == Outcome("2", 2, complete=True, transaction=2)
+    assert land(registry, tmp_path) == ReadOutcome("2", 2, complete=True, transaction=2)
     assert told(tmp_path) == [(2, "upsert", A), (2, "upsert", B)]
 
 

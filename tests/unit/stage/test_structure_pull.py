@@ -14,7 +14,7 @@ from contexture.errors import DefectError
 from contexture.storage.manifests import Mode
 from fakes.structure_registry import FakeRegistry
 from spark_jobs.structures.read import land
-from spark_jobs.structures.read_context import Outcome
+from spark_jobs.structures.read_context import ReadOutcome
 
 A, B, C, D = (urn(name) for name in "ABCD")
 NOON = datetime(2026, 11, 1, 12, tzinfo=UTC)
@@ -29,7 +29,7 @@ def landed(
     *,
     sent: Iterable[str] = (),
     baseline: bool = False,
-) -> Outcome:
+) -> ReadOutcome:
     reading = intake(registry, home, sent=sent)
     outcome = land(reading, structure_order(home, mode=mode, baseline=baseline), watermark, NOON)
     reading.close()
@@ -52,7 +52,7 @@ def generic() -> FakeRegistry:
 
 
 def test_a_full_read_knows_the_last_transaction_before_it(registry: FakeRegistry, tmp_path: Path) -> None:
-    assert landed(registry, tmp_path, "full", "1") == Outcome("2", 2, complete=True, transaction=2)
+    assert landed(registry, tmp_path, "full", "1") == ReadOutcome("2", 2, complete=True, transaction=2)
     assert registry.asked[0] == "log None"
     assert told(tmp_path) == [(None, "upsert", A), (None, "upsert", B)]
 
@@ -66,17 +66,17 @@ def test_a_full_read_tells_what_was_deleted_since_and_never_sent_by_us(registry:
 
 
 def test_a_full_read_of_another_log_tells_what_is_there(registry: FakeRegistry, tmp_path: Path) -> None:
-    assert landed(registry, tmp_path, "full", "17") == Outcome("2", 2, complete=True, transaction=2)
+    assert landed(registry, tmp_path, "full", "17") == ReadOutcome("2", 2, complete=True, transaction=2)
 
 
 def test_a_baseline_reads_everything_whatever_is_known(registry: FakeRegistry, tmp_path: Path) -> None:
     outcome = landed(registry, tmp_path, "changes", None, baseline=True)
 
-    assert outcome == Outcome("2", 2, complete=True, transaction=2)
+    assert outcome == ReadOutcome("2", 2, complete=True, transaction=2)
 
 
 def test_changes_follow_the_log(registry: FakeRegistry, tmp_path: Path) -> None:
-    assert landed(registry, tmp_path, "changes", "1", sent=[A]) == Outcome("2", 2, complete=False, transaction=2)
+    assert landed(registry, tmp_path, "changes", "1", sent=[A]) == ReadOutcome("2", 2, complete=False, transaction=2)
     assert told(tmp_path) == [(2, "upsert", B)]
 
 
@@ -85,13 +85,13 @@ def test_changes_after_something_else_than_a_transaction_are_a_snapshot(registry
 
 
 def test_changes_without_a_log_are_a_snapshot(generic: FakeRegistry, tmp_path: Path) -> None:
-    assert landed(generic, tmp_path, "changes", None) == Outcome(None, 2, complete=True)
+    assert landed(generic, tmp_path, "changes", None) == ReadOutcome(None, 2, complete=True)
 
 
 def test_the_time_of_the_last_change_is_the_watermark_without_a_log(generic: FakeRegistry, tmp_path: Path) -> None:
     generic.modified = TEN
 
-    assert landed(generic, tmp_path, "changes", None) == Outcome(TEN, 2, complete=True)
+    assert landed(generic, tmp_path, "changes", None) == ReadOutcome(TEN, 2, complete=True)
 
 
 def test_a_change_just_now_is_no_watermark(generic: FakeRegistry, tmp_path: Path) -> None:
@@ -103,7 +103,7 @@ def test_a_change_just_now_is_no_watermark(generic: FakeRegistry, tmp_path: Path
 def test_what_has_not_changed_since_is_not_read(generic: FakeRegistry, tmp_path: Path) -> None:
     generic.modified = TEN
 
-    assert landed(generic, tmp_path, "changes", TEN, sent=[A, B]) == Outcome(TEN, 2, complete=False)
+    assert landed(generic, tmp_path, "changes", TEN, sent=[A, B]) == ReadOutcome(TEN, 2, complete=False)
     assert told(tmp_path) == []
 
 

@@ -11,7 +11,7 @@ from builders.registry import urn
 from builders.structure_intake import intake, landed, told
 from contexture.errors import ConfigurationError, RetriableError
 from fakes.structure_registry import FakeRegistry
-from spark_jobs.structures.read_context import Outcome
+from spark_jobs.structures.read_context import ReadOutcome
 from spark_jobs.structures.read_log import land_refused
 
 A, A2, B, C = urn("A"), urn("A", "2.0"), urn("B"), urn("C")
@@ -33,7 +33,7 @@ def land(
     watermark: str | None = "2",
     select: Iterable[str] = (),
     sent: Iterable[str] = (),
-) -> Outcome:
+) -> ReadOutcome:
     reading = intake(registry, home, select=select, sent=sent)
     outcome = land_refused(reading, urns, watermark)
     reading.close()
@@ -41,7 +41,7 @@ def land(
 
 
 def test_it_is_read_as_the_registry_has_it_where_the_target_stands(registry: FakeRegistry, tmp_path: Path) -> None:
-    assert land(registry, tmp_path, A, B) == Outcome(None, 0, complete=False, transaction=2)
+    assert land(registry, tmp_path, A, B) == ReadOutcome(None, 0, complete=False, transaction=2)
 
     assert told(tmp_path) == [(None, "upsert", A), (None, "upsert", B)]
     assert b'id="later"' in landed(tmp_path)[1]["body"]

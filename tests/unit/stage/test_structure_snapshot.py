@@ -10,7 +10,7 @@ from builders.registry import urn
 from builders.structure_intake import intake, landed, told
 from contexture.errors import RetriableError
 from fakes.structure_registry import FakeRegistry
-from spark_jobs.structures.read_context import Intake
+from spark_jobs.structures.read_context import ReadContext
 from spark_jobs.structures.read_snapshot import land_snapshot
 
 A, B, C = urn("A"), urn("B"), urn("C", agency="Y")
@@ -23,7 +23,7 @@ def registry() -> FakeRegistry:
     return held
 
 
-def land(reading: Intake) -> int:
+def land(reading: ReadContext) -> int:
     after = land_snapshot(reading, reading.listed())
     reading.close()
     return len(after.selected)

@@ -29,7 +29,7 @@ from contexture.storage.home import Storage
 from contexture.storage.manifests import RegistryPart
 from contexture.storage.outboxes import Outboxes
 from contexture.storage.shrink_report import kept_vanishing
-from spark_jobs.shared.context import Preparation
+from spark_jobs.shared.context import StageContext
 from spark_jobs.structures import prepare
 from spark_jobs.structures.evaluate import looked_at_folder
 
@@ -147,7 +147,7 @@ def test_what_a_storage_does_not_list_yet_is_not_deleted(preparer: Prepare, monk
     runs.concluded(told(lists(a="X", b="Y")), complete=True)
     evaluated = prepare.evaluate
 
-    def listed_late(spark: Any, preparation: Preparation, units: Any) -> None:
+    def listed_late(spark: Any, preparation: StageContext, units: Any) -> None:
         evaluated(spark, preparation, units)
         Storage(preparation.home).remove(f"{looked_at_folder(preparation.work)}/000000.parquet")
 

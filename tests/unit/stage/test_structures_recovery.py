@@ -11,9 +11,9 @@ import pytest
 from builders.registry import urn
 from builders.replica_world import World
 from contexture.errors import ConfigurationError
-from contexture.kafka import ReplicaRecord
+from contexture.kafka import TopicRecord
 from contexture.operations.recovery.state import RebuiltState, rebuilding
-from contexture.operations.verification.topics import Cut
+from contexture.operations.verification.topics import TopicSnapshot
 from contexture.sending import SenderNames
 from contexture.storage.state import State
 from fakes.kafka_cluster import FakeLedger
@@ -28,15 +28,15 @@ class WorldsTopics:
     def __init__(self, world: World) -> None:
         self._world = world
 
-    def cut(self, topics: Iterable[str]) -> Cut:
+    def cut(self, topics: Iterable[str]) -> TopicSnapshot:
         ledger = FakeLedger(self._world.cluster, SenderNames(self._world.publication.name))
         entry, ends = ledger.read(0), {(name, 0): len(self._world.cluster.committed) for name in topics}
-        return Cut(ends, frozenset(), (), {} if entry is None else {0: entry})
+        return TopicSnapshot(ends, frozenset(), (), {} if entry is None else {0: entry})
 
-    def records(self, cut: Cut) -> Iterator[ReplicaRecord]:
+    def records(self, cut: TopicSnapshot) -> Iterator[TopicRecord]:
         for offset, sent in enumerate(self._world.cluster.committed):
             if (sent.topic, 0) in cut.ends:
-                yield ReplicaRecord(sent.topic, 0, offset, sent.key, sent.value, (), None)
+                yield TopicRecord(sent.topic, 0, offset, sent.key, sent.value, (), None)
 
 
 def lose_home(world: World) -> None:

@@ -13,7 +13,7 @@ from builders.outboxes import publication
 from builders.states import NOON, write_files
 from contexture.events import AttributeName, ContextIdentity, identity_hash, identity_key
 from contexture.publications import Publication
-from contexture.records.changes import Verdict
+from contexture.records.changes import ChangeKind
 from contexture.records.topics import TopicNamer
 from contexture.records.topics.collisions import Meanings
 from contexture.storage.home import Storage
@@ -32,7 +32,7 @@ def identity(event: Event) -> tuple[ContextIdentity, AttributeName | None]:
     return ContextIdentity("vehicles", *event[:3]), event[3] if len(event) == 4 else None
 
 
-def snapshot(owner: Publication, *events: Event, verdict: Verdict = Verdict.SEND) -> Any:
+def snapshot(owner: Publication, *events: Event, verdict: ChangeKind = ChangeKind.SEND) -> Any:
     namer, meanings = TopicNamer(owner.topics), Meanings(owner.topics)
     rows = []
     for number, event in enumerate(events):
@@ -205,7 +205,7 @@ def test_without_new_topics_the_rest_of_state_is_not_read(tmp_path: Path) -> Non
 
 def test_only_what_is_sent_is_looked_at(tmp_path: Path) -> None:
     owner = cars(collision="quarantine")
-    rows = snapshot(owner, LEFT, RIGHT, verdict=Verdict.QUARANTINED)
+    rows = snapshot(owner, LEFT, RIGHT, verdict=ChangeKind.QUARANTINED)
 
     assert find_collisions(owner, rows, holding(tmp_path, owner)) == []
 
@@ -213,5 +213,5 @@ def test_only_what_is_sent_is_looked_at(tmp_path: Path) -> None:
 def test_a_refused_event_has_no_content(tmp_path: Path) -> None:
     rows = refusing(snapshot(cars(), LEFT, RIGHT), [1])
 
-    assert rows.column("verdict").to_pylist() == [Verdict.SEND, Verdict.QUARANTINED]
+    assert rows.column("verdict").to_pylist() == [ChangeKind.SEND, ChangeKind.QUARANTINED]
     assert rows.column("content_hash").to_pylist() == [bytes(32), None]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from builders.outboxes import NOON, outbox, publication, records
-from contexture.storage.archive import Archived, archive_of
+from contexture.storage.archive import ArchiveCoverage, archive_of
 from contexture.storage.home import Storage
 from contexture.storage.outboxes import Outboxes, Status
 from contexture.storage.publication_store import PublicationFolder
@@ -36,11 +36,11 @@ def run(storage: Storage, sequence: int, received: datetime, status: Status = "c
         Outboxes(storage, "vehicles").move(manifest.outbox, step, reason="for a test")
 
 
-def of(storage: Storage, start: datetime = NOON, end: datetime = NOON + HOUR) -> Archived:
+def of(storage: Storage, start: datetime = NOON, end: datetime = NOON + HOUR) -> ArchiveCoverage:
     return archive_of(Outboxes(storage, "vehicles"), (start, end))
 
 
-def sequences(found: Archived) -> list[int]:
+def sequences(found: ArchiveCoverage) -> list[int]:
     return [manifest.sequence for manifest in found.manifests]
 
 

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from contexture.errors import ConfigurationError
-from contexture.storage.delivery import DeadLettered, LedgerSeen, SendAttempts, ShardBegun
+from contexture.storage.delivery import DeadLetterIndex, KnownLedger, SendAttempts, ShardBegun
 from contexture.storage.documents import UnknownFormatError, Versioned
 from contexture.storage.format_versions import check_formats
 from contexture.storage.home import Storage
-from contexture.storage.inbox_reader import Claim
+from contexture.storage.inbox_reader import InboxClaim
 from contexture.storage.known_topics import KnownTopics
-from contexture.storage.manifests import LandingManifest, Manifest, Verdict
+from contexture.storage.manifests import LandingManifest, Manifest, QualityVerdict
 from contexture.storage.orders import StageOrder, StageResult
 from contexture.storage.outboxes import OutboxStatus
 from contexture.storage.state import State, StatePointer
@@ -33,16 +33,16 @@ MEMBERS: dict[type[Versioned], tuple[int, str]] = {
     ),
     OutboxStatus: (1, "attempts format outbox sequence steps"),
     SendAttempts: (1, "allowed attempt failed failed_at format intent message next_at outbox shard state"),
-    Verdict: (1, "approved format outbox results"),
+    QualityVerdict: (1, "approved format outbox results"),
     LandingManifest: (
         1,
         "broker_time complete digest files finished_at format left_out missing mode notified present queries "
         "registry_transaction retried rows run source source_count started_at watermark_from watermark_to",
     ),
-    Claim: (1, "files format"),
-    DeadLettered: (1, "format shards"),
+    InboxClaim: (1, "files format"),
+    DeadLetterIndex: (1, "format shards"),
     KnownTopics: (1, "cluster format ids"),
-    LedgerSeen: (1, "cluster format topic_id"),
+    KnownLedger: (1, "cluster format topic_id"),
     ShardBegun: (1, "committed format topic_id"),
     StageOrder: (
         1,

@@ -13,11 +13,11 @@ from builders.inbox_disk import FullShelf, PowerLostError, UncertainDisk
 from contexture.errors import ConfigurationError, RetriableError
 from contexture.storage.home import Storage
 from contexture.storage.inbox_files import (
-    DiskSteps,
+    DiskOperations,
     InboxEntry,
     InboxFile,
-    LocalShelf,
-    StoredShelf,
+    LocalInboxFolder,
+    ObjectStoreInboxFolder,
     decode_file,
     encode_entry,
     encode_file,
@@ -78,7 +78,7 @@ def test_an_inbox_that_never_got_anything_has_no_files(tmp_path: Path) -> None:
 
 def test_an_object_store_keeps_whole_files(tmp_path: Path) -> None:
     storage = Storage(str(tmp_path))
-    shelf = StoredShelf(storage, "air/inbox")
+    shelf = ObjectStoreInboxFolder(storage, "air/inbox")
     write_all(shelf, [b"1"])
     reader = InboxReader(storage, "air")
     assert [entry.body for entry in reader.entries(reader.files())] == [b"1"]
@@ -94,7 +94,7 @@ def test_what_takes_room_is_told_while_a_run_takes_files_out(tmp_path: Path) -> 
     storage = Emptied(str(tmp_path))
     storage.write("air/inbox/00000000000000002-a-000000000001", b"four")
 
-    assert StoredShelf(storage, "air/inbox").used_bytes() == 4
+    assert ObjectStoreInboxFolder(storage, "air/inbox").used_bytes() == 4
 
 
 def test_a_file_whose_answer_was_lost_does_not_stay(tmp_path: Path) -> None:
@@ -106,7 +106,7 @@ def test_a_file_whose_answer_was_lost_does_not_stay(tmp_path: Path) -> None:
     storage = Silent(str(tmp_path))
 
     with pytest.raises(InboxUnavailableError, match="no answer"):
-        write_all(StoredShelf(storage, "air/inbox"), [b"1"])
+        write_all(ObjectStoreInboxFolder(storage, "air/inbox"), [b"1"])
 
     assert storage.files("air/inbox") == []
 
@@ -124,7 +124,7 @@ def test_removing_takes_out_the_files_given_and_passes_over_those_gone(tmp_path:
 
 def test_half_written_and_foreign_files_are_not_seen(tmp_path: Path) -> None:
     storage = Storage(str(tmp_path))
-    steps = DiskSteps(tmp_path / "air/inbox")
+    steps = DiskOperations(tmp_path / "air/inbox")
     steps.write(f".{InboxFile(1, 'a', 0).name}", b"half")
     steps.write("notes.txt", b"mine")
     assert InboxReader(storage, "air").files() == ()
@@ -267,7 +267,7 @@ def test_a_closed_writer_takes_no_more() -> None:
         writer.submit(HEADERS, b"1")
 
 
-class FailingSteps(DiskSteps):
+class FailingSteps(DiskOperations):
     """A disk whose folder can't be made durable."""
 
     def sync_folder(self) -> None:
@@ -276,7 +276,7 @@ class FailingSteps(DiskSteps):
 
 def test_nothing_stays_of_a_file_whose_name_could_not_be_made_durable(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="Input/output"):
-        LocalShelf(FailingSteps(tmp_path / "inbox")).put("a", b"1")
+        LocalInboxFolder(FailingSteps(tmp_path / "inbox")).put("a", b"1")
     assert list((tmp_path / "inbox").iterdir()) == []
 
 
@@ -286,7 +286,7 @@ def test_a_crash_between_any_two_steps_loses_nothing_acknowledged_and_shows_noth
 ) -> None:
     choices = iter(f"{survival:033b}" * 4)
     disk = UncertainDisk(steps, lambda: next(choices) == "1")
-    shelf = LocalShelf(disk)
+    shelf = LocalInboxFolder(disk)
     acknowledged: list[bytes] = []
     try:
         for number in range(4):

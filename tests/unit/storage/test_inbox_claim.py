@@ -11,7 +11,7 @@ from builders.outboxes import publication as cars
 from contexture.storage.conclusion import conclude
 from contexture.storage.home import Storage
 from contexture.storage.inbox_files import open_shelf
-from contexture.storage.inbox_reader import Claim, InboxReader, hand_over, keep_claim
+from contexture.storage.inbox_reader import InboxClaim, InboxReader, hand_over, keep_claim
 from contexture.storage.inbox_writer import InboxWriter
 from contexture.storage.manifests import Manifest
 from contexture.storage.outboxes import Outboxes
@@ -42,7 +42,7 @@ def waiting(storage: Storage) -> list[bytes]:
 def claimed(storage: Storage, sequence: int = 1) -> Manifest:
     """An approved outbox of a run that has claimed all that waits."""
     manifest = outbox(storage, cars(), sequence, [records("car1")])
-    keep_claim(storage, CARS, manifest.run, Claim.of_now(storage, CARS))
+    keep_claim(storage, CARS, manifest.run, InboxClaim.of_now(storage, CARS))
     hand_over(storage, CARS, manifest.run, manifest.outbox)
     Outboxes(storage, CARS).move(manifest.outbox, "approved", reason="a test says so")
     return manifest
@@ -65,10 +65,10 @@ def test_concluding_removes_what_was_claimed_and_nothing_that_came_later(storage
 def test_what_was_claimed_is_there_again_when_its_outbox_is_given_up(storage: Storage, end: str) -> None:
     notify(storage, b"one")
     manifest = outbox(storage, cars(), 1, [records("car1")])
-    keep_claim(storage, CARS, manifest.run, Claim.of_now(storage, CARS))
+    keep_claim(storage, CARS, manifest.run, InboxClaim.of_now(storage, CARS))
     hand_over(storage, CARS, manifest.run, manifest.outbox)
     Outboxes(storage, CARS).move(manifest.outbox, end, reason="a test says so")
-    assert len(Claim.of_now(storage, CARS).files) == 1
+    assert len(InboxClaim.of_now(storage, CARS).files) == 1
     assert waiting(storage) == [b"one"]
 
 
@@ -77,7 +77,7 @@ def test_a_claim_of_a_landing_that_was_made_again_belongs_to_the_new_outbox_alon
     notify(storage, b"one")
     first = claimed(storage)
     notify(storage, b"two")
-    keep_claim(storage, CARS, first.run, Claim.of_now(storage, CARS))
+    keep_claim(storage, CARS, first.run, InboxClaim.of_now(storage, CARS))
     ended(storage, first)
     assert waiting(storage) == [b"two"]
 

@@ -10,7 +10,7 @@ from builders.outboxes import NOON, publication, records, say_whom
 from builders.states import Held, approved
 from contexture.errors import DefectError
 from contexture.storage.conclusion import conclude
-from contexture.storage.delivery import DeadLettered, dead_letters_of, without_dead_letters
+from contexture.storage.delivery import DeadLetterIndex, dead_letters_of, without_dead_letters
 from contexture.storage.home import Storage
 from contexture.storage.outbox_reader import OutboxShardReader
 from contexture.storage.outboxes import Outboxes
@@ -37,7 +37,7 @@ def telling(storage, sequence, delta, *shards, identities=None):
 
 def concluded(storage, manifest, **refused):
     shards = {int(name.removeprefix("shard")): tuple(positions) for name, positions in refused.items()}
-    return conclude(storage, manifest, cluster="c", target="t", dead_letters=DeadLettered(shards=shards))
+    return conclude(storage, manifest, cluster="c", target="t", dead_letters=DeadLetterIndex(shards=shards))
 
 
 def rows_of(storage):
@@ -161,7 +161,7 @@ def test_readers_of_the_archive_can_leave_them_out(storage):
 def test_concluding_that_was_cut_short_is_ended_by_doing_it_again(storage, died):
     concluded(storage, telling(storage, 1, [Held("car1"), Held("car2")], records("car1", "car2")))
     manifest = telling(storage, 2, [Held("car1", "b", 2), Held("car3", "b", 2)], records("car1", "car3"))
-    refused = DeadLettered(shards={0: (0, 1)})
+    refused = DeadLetterIndex(shards={0: (0, 1)})
     try:
         conclude(FailingStorage(storage.root, died), manifest, cluster="c", target="t", dead_letters=refused)
     except KilledError:

@@ -10,8 +10,8 @@ import httpx
 
 from contexture.errors import ContextureError
 from contexture.sources.http.tokens import TokenGrant, Tokens
-from contexture.sources.http.transport import Patience
-from contexture.sources.ngsi import BrokerConnection, ContextBroker, EntityQuery, LinkedDataBroker
+from contexture.sources.http.transport import RetryBudget
+from contexture.sources.ngsi import BrokerConnection, EntityQuery, NgsiLdClient, NgsiV2Client
 from contexture.sources.ngsi.history import HistoryBroker, Stretch
 from tools.fuzz.target import Target, request, taken_apart
 from tools.fuzz.targets.broker import ENTITY, HISTORY, LINKED_ENTITY
@@ -19,7 +19,7 @@ from tools.fuzz.targets.broker import ENTITY, HISTORY, LINKED_ENTITY
 _CONNECTION = BrokerConnection("http://broker:1026", timeout_seconds=5.0)
 _SECONDS = count()
 # A second passes with each look at the clock, so that what only the deadline ends comes to its end.
-PATIENCE = Patience(
+PATIENCE = RetryBudget(
     attempts=2,
     first_wait_seconds=0.0,
     longest_wait_seconds=0.0,
@@ -61,7 +61,7 @@ def outcome(reading: object) -> object:
 
 def _ngsiv2(data: bytes) -> object:
     query = EntityQuery(types=("car",), page_size=2)
-    with ContextBroker(_CONNECTION, "vehicles", patience=PATIENCE, transport=answering(data)) as broker:
+    with NgsiV2Client(_CONNECTION, "vehicles", patience=PATIENCE, transport=answering(data)) as broker:
         return (
             outcome(lambda: broker.count(query)),
             outcome(lambda: broker.time_at(query, 0)),
@@ -71,7 +71,7 @@ def _ngsiv2(data: bytes) -> object:
 
 def _linked_data(data: bytes) -> object:
     query = EntityQuery(types=("car",), page_size=2)
-    with LinkedDataBroker(_CONNECTION, "vehicles", patience=PATIENCE, transport=answering(data)) as broker:
+    with NgsiLdClient(_CONNECTION, "vehicles", patience=PATIENCE, transport=answering(data)) as broker:
         return (
             outcome(lambda: broker.count(query)),
             outcome(broker.types),

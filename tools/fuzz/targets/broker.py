@@ -14,7 +14,7 @@ from contexture.sources.ngsi.entity_head import sight, sight_linked_data
 from contexture.sources.ngsi.history import parse_evolution, told
 from contexture.sources.ngsi.notifications import NotificationError, parse_notification, read_notification
 from contexture.sources.ngsi.notifications.headers import read_headers
-from contexture.sources.ngsi.rules import RuleOptions, check_entity
+from contexture.sources.ngsi.rules import EntityRuleOptions, check_entity
 from tools.fuzz.inputs import samples, with_samples
 from tools.fuzz.target import Target, request, taken_apart
 
@@ -76,7 +76,7 @@ _RENDERERS = {
 def _judged(parsed: ParsedEntity, api: str) -> object:
     """What the rules say; what they let pass is rendered in every form."""
     linked_data = api == "ngsi-ld"
-    found = check_entity(parsed, RuleOptions(linked_data=linked_data, stale_after_seconds=3600), received_at=NOW)
+    found = check_entity(parsed, EntityRuleOptions(linked_data=linked_data, stale_after_seconds=3600), received_at=NOW)
     content_hash(parsed.entity)
     if not any(violation.severity == "error" for violation in found):
         for render in _RENDERERS[api]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, MutableMapping
 from concurrent.futures import Future
 from typing import Any
 
-from contexture.reception import Credentials, Target, reception
+from contexture.reception import Credentials, NotificationTarget, reception
 from tools.fuzz import target as fuzzed
 from tools.fuzz.target import request
 from tools.fuzz.targets.broker import ENTITY, LINKED_ENTITY
@@ -26,9 +26,11 @@ class _Inbox:
         return kept
 
 
-def _target(api: Any) -> Target:
+def _target(api: Any) -> NotificationTarget:
     access = Credentials.of(tokens=["t0ken"], users=[("broker", "pass:word")])
-    return Target("vehicles", ("/4wheels", "/a/#"), access, _Inbox(), _MAXIMUM_BYTES, types=("car",), api=api)
+    return NotificationTarget(
+        "vehicles", ("/4wheels", "/a/#"), access, _Inbox(), _MAXIMUM_BYTES, types=("car",), api=api
+    )
 
 
 _APPLICATION = reception({"cars": _target(None), "linked": _target("ngsi-ld")})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from contexture.kafka import ReplicaRecord
+from contexture.kafka import TopicRecord
 from contexture.operations.recovery.ownership import owner_of, value_reader
 from contexture.publications import Publication
 from tools.fuzz.target import Target, request, taken_apart
@@ -45,7 +45,7 @@ _READERS = [(owner_of(each), value_reader(each)) for each in _PUBLICATIONS]
 def _record(data: bytes) -> object:
     _, headers, body = taken_apart(data)
     key = headers["key"].encode("latin-1") if "key" in headers else None
-    record = ReplicaRecord(headers.get("topic", "t"), 0, 0, key, body or None, (), None)
+    record = TopicRecord(headers.get("topic", "t"), 0, 0, key, body or None, (), None)
     return tuple((owner.of(record) is None, read(body).content is None) for owner, read in _READERS)
 
 

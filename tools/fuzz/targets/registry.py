@@ -18,7 +18,7 @@ from contexture.sources.sdmx.registry.connection import product_in
 from contexture.sources.sdmx.registry.log import rows_in, told, urns_in
 from contexture.sources.sdmx.registry.transport import Fetched, is_error_message
 from contexture.sources.sdmx.rules import check
-from contexture.sources.sdmx.rules.catalogue import RuleOptions
+from contexture.sources.sdmx.rules.catalogue import StructureRuleOptions
 from contexture.sources.sdmx.transcoding import TARGETS as CONVERSIONS
 from contexture.sources.sdmx.transcoding import transcode
 from tools.fuzz.inputs import with_samples
@@ -32,7 +32,7 @@ _CODE_LIST = (
     'urn="urn:sdmx:org.sdmx.infomodel.codelist.Codelist=SDMX:CL_SEX(2.1)"><c:Name xml:lang="en">Sex</c:Name>'
     '<!-- two --><s:Code id="M"><c:Name xml:lang="en">Male &amp; more</c:Name></s:Code><s:Code id="F"/></s:Codelist>'
 )
-_OPTIONS = RuleOptions()
+_OPTIONS = StructureRuleOptions()
 
 
 def _namespaces(version: str) -> str:

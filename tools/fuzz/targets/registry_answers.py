@@ -16,7 +16,7 @@ from contexture.sources.sdmx.registry.fusion import FusionRegistry
 from contexture.sources.sdmx.registry.interface import Query
 from contexture.sources.sdmx.registry.rest import SdmxRegistry
 from contexture.sources.sdmx.registry.structures import StructurePaths
-from contexture.sources.sdmx.registry.transport import Transport
+from contexture.sources.sdmx.registry.transport import StructureDownloads
 from tools.fuzz.target import Target, request
 from tools.fuzz.targets.answers import DATE, PATIENCE, answering, outcome
 from tools.fuzz.targets.registry import FEED, FUSION, LOG, STRUCTURE, URN
@@ -31,8 +31,8 @@ def _folder() -> Path:
     return Path(tempfile.mkdtemp(prefix="contexture-fuzz-"))
 
 
-def _transport(network: httpx.BaseTransport) -> Transport:
-    return Transport(_CONNECTION, PATIENCE, network)
+def _transport(network: httpx.BaseTransport) -> StructureDownloads:
+    return StructureDownloads(_CONNECTION, PATIENCE, network)
 
 
 def _fusion(data: bytes) -> object:

@@ -24,7 +24,7 @@ from contexture.storage.inbox_reader import release
 from contexture.storage.known_topics import known_topics
 from contexture.storage.manifests import Manifest, ShardManifest
 from contexture.storage.outbox_reader import OutboxShardReader
-from contexture.storage.outboxes import Outboxes, OutboxStatus, Step
+from contexture.storage.outboxes import Outboxes, OutboxStatus, StatusChange
 from contexture.storage.publication_store import SHARD_FILE, PublicationFolder
 from contexture.storage.schemas import OUTBOX, STATE
 from contexture.storage.state import FORMAT, State, StatePointer
@@ -37,7 +37,7 @@ _ANY = (ContextureError,)
 
 _ENTRY = LedgerEntry("outbox1", 7, 40, 40, 1_000, 3, 12, _NOON)
 _SHARD = ShardManifest(shard=0, records=_ROWS, bytes=800, transactions=1, file=SHARD_FILE, sha256=None)
-_STATUS = OutboxStatus(outbox=_OUTBOX, sequence=7, steps=(Step(status="prepared", at=_NOON, reason="run r"),))
+_STATUS = OutboxStatus(outbox=_OUTBOX, sequence=7, steps=(StatusChange(status="prepared", at=_NOON, reason="run r"),))
 _POINTER = StatePointer(generation=3, files=("state.parquet",), rows=(_ROWS,), identities=_ROWS, format=FORMAT)
 _ATTEMPTS = (
     b'{"outbox":"outbox1","shard":0,"attempt":1,"allowed":3,"state":"waiting","next_at":null,'

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from contexture.importers.cygnus.differences import DIFFERENCES, Difference
 from contexture.importers.cygnus.flume import JavaProperty, parse_properties, read_agents
-from contexture.importers.cygnus.parameters import Explained
-from contexture.importers.cygnus.publications import Draft, Files, Migration, migrate
+from contexture.importers.cygnus.parameters import ParameterResult
+from contexture.importers.cygnus.publications import Draft, ImportResult, RuleFiles, migrate
 
 __all__ = [
     "DIFFERENCES",
     "Difference",
     "Draft",
-    "Explained",
-    "Files",
+    "ImportResult",
     "JavaProperty",
-    "Migration",
+    "ParameterResult",
+    "RuleFiles",
     "migrate",
     "parse_properties",
     "read_agents",

@@ -7,7 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from contexture.errors import ConfigurationError
-from contexture.importers.cygnus import Files, Migration, migrate
+from contexture.importers.cygnus import ImportResult, RuleFiles, migrate
 from contexture.publications import Problem, discover
 
 _OF_PUBLICATIONS = (".yaml", ".yml")
@@ -23,7 +23,7 @@ class Imported:
         problems: what `contexture check` says about the publications, notes included.
     """
 
-    migration: Migration
+    migration: ImportResult
     beside: dict[str, bytes]
     problems: tuple[Problem, ...]
 
@@ -34,7 +34,7 @@ class Imported:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ImportRequest:
     """What the agent's own file doesn't hold: its grouping rules, its name mappings, the services, its release."""
 
     grouping: Path | None = None
@@ -43,7 +43,7 @@ class Asked:
     release: str | None = None
 
 
-def from_cygnus(agent: Path, asked: Asked) -> Imported:
+def from_cygnus(agent: Path, asked: ImportRequest) -> Imported:
     """The publications of a Cygnus agent, checked.
 
     Raises:
@@ -52,7 +52,7 @@ def from_cygnus(agent: Path, asked: Asked) -> Imported:
     given = _given(asked.grouping, asked.mappings)
     names = (path.name if path else None for path in (asked.grouping, asked.mappings))
     text = _text(_read(agent))
-    migration = migrate(text, files=Files(*names), services=asked.services, release=asked.release)
+    migration = migrate(text, files=RuleFiles(*names), services=asked.services, release=asked.release)
     used = {name for draft in migration.drafts for name in draft.files}
     beside = {name: content for name, content in given.items() if name in used}
     with TemporaryDirectory() as folder:
@@ -110,7 +110,7 @@ def file_name(publication: str) -> str:
     return f"{publication}.yaml"
 
 
-def _write(migration: Migration, beside: dict[str, bytes], folder: Path) -> None:
+def _write(migration: ImportResult, beside: dict[str, bytes], folder: Path) -> None:
     for draft in migration.drafts:
         (folder / file_name(draft.name)).write_text(draft.text, encoding="utf-8")
     for name, content in beside.items():

@@ -64,7 +64,7 @@ _INTERCEPTED: dict[str, tuple[Outcome, str]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Explained:
+class ParameterResult:
     """What becomes of one line of the file.
 
     Attributes:
@@ -82,7 +82,7 @@ class Explained:
     why: str
 
 
-def explain(agents: Agents, kafka_sinks: list[Component], wrong: dict[str, str]) -> list[Explained]:
+def explain(agents: Agents, kafka_sinks: list[Component], wrong: dict[str, str]) -> list[ParameterResult]:
     """Every property of the file, by line.
 
     Args:
@@ -103,7 +103,9 @@ def explain(agents: Agents, kafka_sinks: list[Component], wrong: dict[str, str])
     return sorted(explained, key=lambda each: each.line)
 
 
-def _of_component(component: Component, is_kafka: bool, feeds: bool, wrong: dict[str, str]) -> Iterator[Explained]:
+def _of_component(
+    component: Component, is_kafka: bool, feeds: bool, wrong: dict[str, str]
+) -> Iterator[ParameterResult]:
     for parameter in component.parameters:
         origin = parameter.origin
         if origin.key in wrong:
@@ -148,10 +150,10 @@ def _known(known: dict[str, tuple[Outcome, str]], parameter: Parameter) -> tuple
     return "unknown", f"neither Cygnus nor Contexture knows it{hint}"
 
 
-def _told(origin: JavaProperty, outcome: Outcome, why: str) -> Explained:
+def _told(origin: JavaProperty, outcome: Outcome, why: str) -> ParameterResult:
     # Other sinks of the agent keep passwords in this file.
     value = _HIDDEN if looks_secret(origin.key.rpartition(".")[2]) else origin.value
-    return Explained(origin.key, value, origin.line, outcome, why)
+    return ParameterResult(origin.key, value, origin.line, outcome, why)
 
 
 T = TypeVar("T")

@@ -11,7 +11,7 @@ from itertools import chain, count
 
 from contexture.errors import ConfigurationError
 from contexture.importers.cygnus.flume import Agents, Component, Parameter, parse_properties, read_agents
-from contexture.importers.cygnus.parameters import Explained, SinkParameters, explain, read_parameters
+from contexture.importers.cygnus.parameters import ParameterResult, SinkParameters, explain, read_parameters
 
 SOURCE_CONNECTION = "context_broker"
 
@@ -141,7 +141,7 @@ def _text(value: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Files:
+class RuleFiles:
     """The names of grouping rules and name mappings beside the publication; None where no file was given."""
 
     grouping_rules: str | None = None
@@ -155,7 +155,7 @@ def missing(agents: Agents, sink: Component, setting: str, option: str) -> str:
     return f"the file is needed: give it by {option} FILE{told}"
 
 
-def decisions(agents: Agents, sinks: Iterable[Component], files: Files, drafts: Iterable[Draft]) -> Iterator[str]:
+def decisions(agents: Agents, sinks: Iterable[Component], files: RuleFiles, drafts: Iterable[Draft]) -> Iterator[str]:
     """What the agent's file leaves open about grouping rules and name mappings."""
     used = {name for each in drafts for name in each.files}
     asked = (
@@ -194,7 +194,7 @@ _ILLEGAL = re.compile(r"[^a-z0-9]+")
 
 
 @dataclass(frozen=True, slots=True)
-class Migration:
+class ImportResult:
     """What an agent becomes.
 
     Attributes:
@@ -205,7 +205,7 @@ class Migration:
     """
 
     drafts: tuple[Draft, ...]
-    explained: tuple[Explained, ...]
+    explained: tuple[ParameterResult, ...]
     connections: tuple[str, ...]
     decisions: tuple[str, ...]
 
@@ -216,8 +216,8 @@ class Migration:
 
 
 def migrate(
-    text: str, *, files: Files | None = None, services: Sequence[str] = (), release: str | None = None
-) -> Migration:
+    text: str, *, files: RuleFiles | None = None, services: Sequence[str] = (), release: str | None = None
+) -> ImportResult:
     """The publications that do what the Kafka sinks of a Flume configuration did.
 
     Args:
@@ -236,7 +236,7 @@ def migrate(
             "the file lists no sink of the class NGSIKafkaSink",
             next_step="name the agent's configuration, such as agent_1.conf, and see that `<agent>.sinks` lists it",
         )
-    return _Plan(agents, sinks, files or Files(), _different(services), release).migration()
+    return _Plan(agents, sinks, files or RuleFiles(), _different(services), release).migration()
 
 
 def _different(services: Sequence[str]) -> tuple[str, ...]:
@@ -251,7 +251,7 @@ class _Plan:
     """One migration on its way."""
 
     def __init__(
-        self, agents: Agents, sinks: list[Component], files: Files, services: tuple[str, ...], release: str | None
+        self, agents: Agents, sinks: list[Component], files: RuleFiles, services: tuple[str, ...], release: str | None
     ) -> None:
         self._agents = agents
         self._sinks = sinks
@@ -263,7 +263,7 @@ class _Plan:
         self._connections: dict[str, str] = {}
         self._names: set[str] = set()
 
-    def migration(self) -> Migration:
+    def migration(self) -> ImportResult:
         drafts = tuple(draft(flow) for sink in self._sinks for flow in self._flows(sink))
         self._decide(
             "the context broker's address: Cygnus was notified by it and doesn't know it",
@@ -274,7 +274,7 @@ class _Plan:
         self._decide(*decisions(self._agents, self._sinks, self._files, drafts))
         explained = explain(self._agents, self._sinks, self._wrong)
         connections = (_add_broker(), *(_add_kafka(name, brokers) for brokers, name in self._connections.items()))
-        return Migration(drafts, tuple(explained), connections, tuple(self._decisions))
+        return ImportResult(drafts, tuple(explained), connections, tuple(self._decisions))
 
     @property
     def _older_release(self) -> str | None:

@@ -12,20 +12,21 @@ from pydantic import ValidationError
 
 from contexture.errors import ConfigurationError
 from contexture.operations import environment
-from contexture.operations.airflow_client import Airflow, AirflowAccess
+from contexture.operations.airflow_client import AirflowClient, AirflowCredentials
 from contexture.operations.environment import named_publication
 from contexture.publications import Publication
 from contexture.publications.schedule import intervals
-from contexture.storage.archive import Archived, archive_of
+from contexture.storage.archive import ArchiveCoverage, archive_of
+from contexture.storage.documents import StoredDocument
 from contexture.storage.home import Storage
-from contexture.storage.manifests import Document, Manifest
+from contexture.storage.manifests import Manifest
 from contexture.storage.orders import ReplayOptions
 from contexture.storage.outboxes import Outboxes
 
 Outcome = Literal["archive", "source", "part of the archive", "refused", "nothing", "not over", "running"]
 
 
-class PlannedInterval(Document):
+class PlannedInterval(StoredDocument):
     """What is known of one interval.
 
     Attributes:
@@ -48,7 +49,7 @@ class PlannedInterval(Document):
     missing: tuple[str, ...]
 
 
-class BackfillPlan(Document):
+class BackfillPlan(StoredDocument):
     """What a backfill would do; `replica`: what the target holds newer is left out, or overwritten."""
 
     publication: str
@@ -140,7 +141,7 @@ def _not_over(interval: tuple[datetime, datetime]) -> PlannedInterval:
     )
 
 
-def _outcome(archive: Archived, options: ReplayOptions, *, asks: bool) -> Outcome:
+def _outcome(archive: ArchiveCoverage, options: ReplayOptions, *, asks: bool) -> Outcome:
     if options.replay_from == "source":
         return "source" if asks else "refused"
     if archive.is_whole:
@@ -189,7 +190,7 @@ def planned(name: str, first: datetime, last: datetime, options: ReplayOptions) 
     return plan_backfill(environment.open_home(), publication, first, last, options, now=datetime.now(UTC))
 
 
-def start(plan: BackfillPlan, airflow: Airflow | None = None) -> tuple[BackfillPlan, int | None]:
+def start(plan: BackfillPlan, airflow: AirflowClient | None = None) -> tuple[BackfillPlan, int | None]:
     """Asks Airflow for the backfill, unless it would leave an interval out.
 
     Args:
@@ -203,7 +204,7 @@ def start(plan: BackfillPlan, airflow: Airflow | None = None) -> tuple[BackfillP
         ConfigurationError: Airflow refuses it, or runs another one of this DAG.
         RetriableError: Airflow did not answer.
     """
-    airflow = airflow or Airflow(AirflowAccess.from_environment())
+    airflow = airflow or AirflowClient(AirflowCredentials.from_environment())
     asked = (f"publish_{plan.publication}", plan.intervals[0].start, plan.intervals[-1].start, _conf(plan.options))
     known = _without_running(plan, airflow.backfilled(*asked))
     return known, airflow.backfill(*asked) if known.can_start else None

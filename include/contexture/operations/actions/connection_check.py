@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from contexture.errors import ConfigurationError
 from contexture.operations import environment
-from contexture.operations.actions.source_check import BrokerTrial, Outcome, RegistryTrial, Step, Told, untold
+from contexture.operations.actions.source_check import BrokerCheck, CheckOutcome, CheckStep, RegistryCheck, Told, untold
 from contexture.operations.environment import known_publications
 from contexture.publications.source import SourceKind
 from contexture.sources.http.connection import ConnectionFields
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from contexture.kafka.connection_check import Check
 
 
-def source_kind(connection_id: str, registry: RegistryTrial, *, service: str, media_type: str) -> SourceKind | None:
+def source_kind(connection_id: str, registry: RegistryCheck, *, service: str, media_type: str) -> SourceKind | None:
     """The kind of the source behind a connection; None where nobody says it.
 
     Args:
@@ -70,7 +70,7 @@ def try_by_kind(
     topic: str | None = None,
     transactional_id_prefix: str | None = None,
     kind: SourceKind | None = None,
-) -> Outcome:
+) -> CheckOutcome:
     """Tests a connection of the environment.
 
     Args:
@@ -116,7 +116,7 @@ def try_fields(
     transactional_id_prefix: str | None = None,
     kind: SourceKind | None = None,
     told: Told = untold,
-) -> Outcome:
+) -> CheckOutcome:
     """Tests a connection by its fields, wherever they were kept; `told` gets each step as soon as it is done.
 
     Args and errors are those of `try_by_kind`.
@@ -126,8 +126,8 @@ def try_fields(
         return try_kafka(
             connection_id, fields, topic, timeout_seconds, told, transactional_id_prefix=transactional_id_prefix
         )
-    registry = RegistryTrial(connection_id, fields, media_type, timeout_seconds, told)
-    broker = BrokerTrial(connection_id, fields, service, timeout_seconds)
+    registry = RegistryCheck(connection_id, fields, media_type, timeout_seconds, told)
+    broker = BrokerCheck(connection_id, fields, service, timeout_seconds)
     said = kind or (target if target != "source" else None)
     match said or source_kind(connection_id, registry, service=service, media_type=media_type):
         case "sdmx":
@@ -147,7 +147,7 @@ def _target(connection_id: str, fields: ConnectionFields) -> Target:
     return target
 
 
-def _whatever_answers(registry: RegistryTrial, broker: BrokerTrial, told: Told) -> Outcome:
+def _whatever_answers(registry: RegistryCheck, broker: BrokerCheck, told: Told) -> CheckOutcome:
     """The test of a source of which nobody has said what it is."""
     if registry.is_fusion():
         return registry.outcome()
@@ -161,15 +161,15 @@ def _whatever_answers(registry: RegistryTrial, broker: BrokerTrial, told: Told) 
     return other if other.steps[0].passed else _telling(outcome, told)
 
 
-def _telling(outcome: Outcome, told: Told) -> Outcome:
+def _telling(outcome: CheckOutcome, told: Told) -> CheckOutcome:
     for step in outcome.steps:
         told(step)
     return outcome
 
 
-def _silent(outcome: Outcome, reason: str) -> Outcome:
+def _silent(outcome: CheckOutcome, reason: str) -> CheckOutcome:
     """Nobody knows what should be there, so that it isn't called one or the other."""
-    step = Step(
+    step = CheckStep(
         name="reach",
         passed=False,
         detail=f"nothing answers at {outcome.target} ({reason})",
@@ -217,7 +217,7 @@ def try_kafka(
     told: Told = untold,
     *,
     transactional_id_prefix: str | None = None,
-) -> Outcome:
+) -> CheckOutcome:
     """Tries a connection, step by step; `told` gets each step as soon as it is done.
 
     Args:
@@ -241,7 +241,7 @@ def try_kafka(
         told=lambda check: told(_step(check)),
     )
     cluster = f", cluster {report.cluster_id}" if report.cluster_id else ""
-    return Outcome(
+    return CheckOutcome(
         connection=connection_id,
         kind=fields.kind,
         target=f"{report.identity}{cluster}",
@@ -259,5 +259,7 @@ def _prefix(connection_id: str) -> str:
     return min((each.transactional_id_prefix for each in users), default=Publish().transactional_id_prefix)
 
 
-def _step(check: Check) -> Step:
-    return Step(name=check.name, passed=check.passed, detail=check.detail, seconds=check.seconds, remedy=check.remedy)
+def _step(check: Check) -> CheckStep:
+    return CheckStep(
+        name=check.name, passed=check.passed, detail=check.detail, seconds=check.seconds, remedy=check.remedy
+    )

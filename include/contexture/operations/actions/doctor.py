@@ -23,15 +23,15 @@ from packaging.requirements import Requirement
 from contexture.errors import ConfigurationError, ContextureError
 from contexture.monitoring.database import DATABASE_VARIABLE, NO_TABLES, database_url, look, unknown_tables
 from contexture.operations import environment
-from contexture.operations.actions.source_check import Outcome
-from contexture.operations.airflow_client import URL_VARIABLE, Airflow, AirflowAccess
+from contexture.operations.actions.source_check import CheckOutcome
+from contexture.operations.airflow_client import URL_VARIABLE, AirflowClient, AirflowCredentials
 from contexture.operations.environment import DEFAULT_FOLDER, FOLDER_VARIABLE, known_publications
 from contexture.operations.pools import POOLS
 from contexture.operations.status.status import OperationsReader
 from contexture.publications import Publication, discover
+from contexture.storage.documents import StoredDocument
 from contexture.storage.format_versions import check_formats
 from contexture.storage.home import HOME_VARIABLE, Storage
-from contexture.storage.manifests import Document
 
 if TYPE_CHECKING:
     from contexture.sending.ledger_copies import LedgerCopies
@@ -40,7 +40,7 @@ Verdict = Literal["good", "doubtful", "bad", "not looked at"]
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class PointFound:
     """One point.
 
     Attributes:
@@ -59,10 +59,10 @@ class Point:
     """Something to look at."""
 
     name: str
-    look: Callable[[], Found]
+    look: Callable[[], PointFound]
 
 
-class Examined(Document):
+class Examined(StoredDocument):
     """A point that was looked at, and the seconds it took."""
 
     name: str
@@ -72,7 +72,7 @@ class Examined(Document):
     seconds: float
 
 
-class Examination(Document):
+class Examination(StoredDocument):
     """All points, in order."""
 
     points: tuple[Examined, ...]
@@ -97,11 +97,11 @@ def examine(points: Iterable[Point]) -> Iterator[Examined]:
         )
 
 
-def _looked(point: Point) -> Found:
+def _looked(point: Point) -> PointFound:
     try:
         return point.look()
     except ContextureError as error:
-        return Found("bad", error.message, error.next_step)
+        return PointFound("bad", error.message, error.next_step)
 
 
 CopiesOf = Callable[[Publication], "LedgerCopies | None"]
@@ -126,28 +126,30 @@ def ledger_points(
             yield Point(f"ledgers over {connection}", _looked_at(published, asked))
 
 
-def _looked_at(publications: list[Publication], copies_of: CopiesOf) -> Callable[[], Found]:
-    def look() -> Found:
+def _looked_at(publications: list[Publication], copies_of: CopiesOf) -> Callable[[], PointFound]:
+    def look() -> PointFound:
         try:
             found = [copies for each in publications if (copies := copies_of(each)) is not None]
         except ContextureError as error:
             # The connection's own point says what is wrong with it.
-            return Found("not looked at", error.message)
+            return PointFound("not looked at", error.message)
         weak = [copies for copies in found if copies.weakness]
         if weak:
-            return Found("doubtful", "; ".join(each.weakness for each in weak), "; ".join(each.remedy for each in weak))
-        return Found("good", f"{len(found)} ledgers have as many replicas as they need or the cluster can give")
+            return PointFound(
+                "doubtful", "; ".join(each.weakness for each in weak), "; ".join(each.remedy for each in weak)
+            )
+        return PointFound("good", f"{len(found)} ledgers have as many replicas as they need or the cluster can give")
 
     return look
 
 
 def _copies_of(publication: Publication, timeout_seconds: float) -> LedgerCopies | None:
-    from contexture.kafka.broker_wait import Patience
+    from contexture.kafka.broker_wait import BrokerWait
     from contexture.operations.actions.connection_check import settings_of
     from contexture.sending import Ledger, SenderNames
 
     names = SenderNames(publication.name, publication.publish.transactional_id_prefix)
-    return Ledger(settings_of(publication.publish.connection), names, patience=Patience(timeout_seconds)).copies()
+    return Ledger(settings_of(publication.publish.connection), names, patience=BrokerWait(timeout_seconds)).copies()
 
 
 _LEAST_FREE_BYTES: Final = 1 << 30
@@ -170,24 +172,24 @@ def installation_points(*, try_connections: bool, timeout_seconds: float) -> Ite
     yield Point("Airflow", _airflow)
 
 
-def _storage() -> Found:
+def _storage() -> PointFound:
     storage = environment.open_home()
     said = "" if os.environ.get(HOME_VARIABLE) else f" ({HOME_VARIABLE} is not set)"
     apart = _write_and_read(storage)
     if abs(apart) > _CLOCK_SECONDS:
         way = "behind" if apart < 0 else "ahead of"
-        return Found(
+        return PointFound(
             "doubtful",
             f"{storage.root} can be written, and its clock is {abs(apart):.0f} s {way} this machine's",
             "let both follow a time server: retention goes by the times of files",
         )
     if "://" in storage.root:
-        return Found("good", f"{storage.root} can be written{said}")
+        return PointFound("good", f"{storage.root} can be written{said}")
     free = shutil.disk_usage(storage.root).free
     detail = f"{storage.root} can be written, {free / (1 << 30):.1f} GiB free{said}"
     if free < _LEAST_FREE_BYTES:
-        return Found("doubtful", detail, "make room, or shorten retention.archive_days")
-    return Found("good", detail)
+        return PointFound("doubtful", detail, "make room, or shorten retention.archive_days")
+    return PointFound("good", detail)
 
 
 def _write_and_read(storage: Storage) -> float:
@@ -216,42 +218,42 @@ def _apart(at: datetime | None, before: float, after: float) -> float:
     return min(written - before, 0.0) + max(written - after, 0.0)
 
 
-def _publications() -> Found:
+def _publications() -> PointFound:
     loaded = discover(_folder())
     broken = [each.path.name for each in loaded if each.publication is None]
     if broken:
-        return Found("bad", f"{len(broken)} can't be used: {', '.join(broken)}", "run: contexture check")
+        return PointFound("bad", f"{len(broken)} can't be used: {', '.join(broken)}", "run: contexture check")
     if not loaded:
-        return Found(
+        return PointFound(
             "doubtful", f"there is none in {_folder()}", f"write one, or set {FOLDER_VARIABLE} as Airflow has it"
         )
-    return Found("good", f"{len(loaded)} in {_folder()}")
+    return PointFound("good", f"{len(loaded)} in {_folder()}")
 
 
 def _folder() -> Path:
     return Path(os.environ.get(FOLDER_VARIABLE) or DEFAULT_FOLDER)
 
 
-def _formats() -> Found:
+def _formats() -> PointFound:
     """Looks at what the next runs read first."""
     storage = environment.open_home()
     names = environment.publications(storage)
     for name in names:
         check_formats(storage, name)
     if not names:
-        return Found("good", f"no publication has files in {storage.root} yet")
-    return Found("good", f"the files of {len(names)} publications are of this Contexture's formats")
+        return PointFound("good", f"no publication has files in {storage.root} yet")
+    return PointFound("good", f"the files of {len(names)} publications are of this Contexture's formats")
 
 
-def _tables() -> Found:
+def _tables() -> PointFound:
     tables = OperationsReader(environment.open_home())
     if tables.problem and tables.problem != NO_TABLES:
-        return Found(
+        return PointFound(
             "bad", tables.problem, "see CONTEXTURE_DATABASE; runs go on without the tables, but nobody sees them"
         )
     url = database_url(environment.open_home().root)
     if url is None:
-        return Found(
+        return PointFound(
             "doubtful",
             f"there are none, and never will be: {DATABASE_VARIABLE} is not set, and an object store has no place",
             f"set {DATABASE_VARIABLE} to the URL of a PostgreSQL, as the services of Airflow have it",
@@ -259,7 +261,7 @@ def _tables() -> Found:
     found = look(url)
     if not found.is_known:
         raise unknown_tables(str(found.found))
-    return Found("good", tables.address or "not there yet: the first run makes them")
+    return PointFound("good", tables.address or "not there yet: the first run makes them")
 
 
 def _named_connections() -> dict[str, str]:
@@ -277,16 +279,16 @@ def _connections_of(publication: Publication) -> dict[str, str]:
     return named
 
 
-def _connection(connection_id: str, service: str, timeout_seconds: float | None) -> Callable[[], Found]:
-    def look() -> Found:
+def _connection(connection_id: str, service: str, timeout_seconds: float | None) -> Callable[[], PointFound]:
+    def look() -> PointFound:
         if environment.read(connection_id) is None:
-            return Found(
+            return PointFound(
                 "not looked at",
                 f"{environment.variable_of(connection_id)} is not set here",
                 "if it is kept in Airflow's database or a secrets backend, test it on the Contexture page",
             )
         if timeout_seconds is None:
-            return Found("not looked at", "it is there, and was not tried")
+            return PointFound("not looked at", "it is there, and was not tried")
         from contexture.operations.actions.connection_check import try_by_kind
 
         return _told(try_by_kind(connection_id, service=service, timeout_seconds=timeout_seconds))
@@ -294,32 +296,34 @@ def _connection(connection_id: str, service: str, timeout_seconds: float | None)
     return look
 
 
-def _told(outcome: Outcome) -> Found:
+def _told(outcome: CheckOutcome) -> PointFound:
     failed = [step for step in outcome.steps if step.passed is False]
     if not failed and outcome.passed:
-        return Found("good", f"{outcome.target}: {len(outcome.steps)} steps work")
+        return PointFound("good", f"{outcome.target}: {len(outcome.steps)} steps work")
     detail = "; ".join(f"{step.name}: {step.detail}" for step in failed) or "could not be reached"
     remedy = next((step.remedy for step in failed if step.remedy), "")
-    return Found(
+    return PointFound(
         "bad", f"{outcome.target}: {detail}", remedy or f"run: contexture connection test {outcome.connection}"
     )
 
 
-def _airflow() -> Found:
+def _airflow() -> PointFound:
     if not os.environ.get(URL_VARIABLE):
-        return Found("not looked at", f"{URL_VARIABLE} is not set", "set it to look at Airflow's pools and DAGs too")
-    airflow = Airflow(AirflowAccess.from_environment())
+        return PointFound(
+            "not looked at", f"{URL_VARIABLE} is not set", "set it to look at Airflow's pools and DAGs too"
+        )
+    airflow = AirflowClient(AirflowCredentials.from_environment())
     missing = sorted(set(POOLS) - airflow.pools())
     if missing:
-        return Found(
+        return PointFound(
             "bad",
             f"it has no pools {', '.join(missing)}, and tasks of a missing pool never start",
             "run: contexture pools > pools.json; airflow pools import pools.json",
         )
     paused = airflow.is_paused("resynchronise")
     if paused:
-        return Found("doubtful", "the DAG resynchronise is paused", "resume it: it starts what is owed a run")
-    return Found("good", "its pools are there, and resynchronise is not paused")
+        return PointFound("doubtful", "the DAG resynchronise is paused", "resume it: it starts what is owed a run")
+    return PointFound("good", "its pools are there, and resynchronise is not paused")
 
 
 _OLDEST, _NEWEST = (3, 11), (3, 13)
@@ -348,23 +352,23 @@ def machine_points() -> tuple[Point, ...]:
     )
 
 
-def _python() -> Found:
+def _python() -> PointFound:
     detail = f"{platform.python_version()} ({sys.executable})"
     if _OLDEST <= sys.version_info[:2] <= _NEWEST:
-        return Found("good", detail)
-    return Found("bad", detail, "install with Python 3.11, 3.12 or 3.13")
+        return PointFound("good", detail)
+    return PointFound("bad", detail, "install with Python 3.11, 3.12 or 3.13")
 
 
-def _packages() -> Found:
+def _packages() -> PointFound:
     wrong = [*_unmet(metadata.requires("contexture") or ()), *_in_the_way()]
     if wrong:
-        return Found(
+        return PointFound(
             "bad", "; ".join(wrong), "install again from uv.lock (`make install`), into an environment of its own"
         )
     shown = ", ".join(
         f"{name} {metadata.version(name)}" for name in ("apache-airflow", "pyspark", "great-expectations")
     )
-    return Found("good", f"Contexture {metadata.version('contexture')}, {shown}")
+    return PointFound("good", f"Contexture {metadata.version('contexture')}, {shown}")
 
 
 def _unmet(requirements: list[str] | tuple[()]) -> Iterator[str]:
@@ -385,61 +389,61 @@ def _in_the_way() -> Iterator[str]:
     yield from (f"{name} is installed and does not fit" for name in _IN_THE_WAY if name in installed)
 
 
-def _java() -> Found:
+def _java() -> PointFound:
     from contexture.java.runtime import find_java
 
     found = find_java()
-    return Found("good", f"{found.version}, from {found.origin} ({found.home})")
+    return PointFound("good", f"{found.version}, from {found.origin} ({found.home})")
 
 
-def _spark_python() -> Found:
+def _spark_python() -> PointFound:
     given = os.environ.get("PYSPARK_PYTHON")
     if given is None or os.path.realpath(given) == os.path.realpath(sys.executable):
-        return Found("good", "this one")
-    return Found(
+        return PointFound("good", "this one")
+    return PointFound(
         "doubtful",
         f"PYSPARK_PYTHON is {given}",
         "leave it out, unless the Python there has the same minor version and the same packages",
     )
 
 
-def _open_files() -> Found:
+def _open_files() -> PointFound:
     limit, highest = resource.getrlimit(resource.RLIMIT_NOFILE)
     if limit == resource.RLIM_INFINITY or limit >= _FEWEST_FILES:
-        return Found("good", f"{limit} at once")
-    return Found(
+        return PointFound("good", f"{limit} at once")
+    return PointFound(
         "doubtful",
         f"{limit} at once (may be raised to {highest})",
         f"raise it to {_FEWEST_FILES} or more (`ulimit -n`, LimitNOFILE of the service) for Airflow and Kafka",
     )
 
 
-def _ports() -> Found:
+def _ports() -> PointFound:
     try:
         with socket.socket() as listener:
             listener.bind(("127.0.0.1", 0))
             listener.listen(1)
             with socket.create_connection(listener.getsockname(), timeout=2):
-                return Found("good", "this machine can listen on 127.0.0.1, and reach itself")
+                return PointFound("good", "this machine can listen on 127.0.0.1, and reach itself")
     except OSError as error:
-        return Found(
+        return PointFound(
             "bad",
             f"this machine can not reach itself on 127.0.0.1: {error.strerror or type(error).__name__}",
             "let processes bind and reach 127.0.0.1: Spark's driver and its workers talk there",
         )
 
 
-def _clock() -> Found:
+def _clock() -> PointFound:
     state = clock_state()
     if state is None:
-        return Found("not looked at", "this system does not tell whether its clock is kept right")
+        return PointFound("not looked at", "this system does not tell whether its clock is kept right")
     if state == _CLOCK_UNKNOWN:
-        return Found(
+        return PointFound(
             "doubtful",
             "nothing keeps this machine's clock right, as far as its system knows",
             "let it follow a time server (chrony, systemd-timesyncd): certificates, tokens and retention go by it",
         )
-    return Found("good", "it follows a time server")
+    return PointFound("good", "it follows a time server")
 
 
 def clock_state() -> int | None:
@@ -452,11 +456,11 @@ def clock_state() -> int | None:
     return state if state >= 0 else None
 
 
-def _byte_code() -> Found:
+def _byte_code() -> PointFound:
     if os.environ.get("PYTHONDONTWRITEBYTECODE"):
-        return Found(
+        return PointFound(
             "doubtful",
             "PYTHONDONTWRITEBYTECODE is set",
             "unset it: every task is a process, and would compile Airflow and Spark again",
         )
-    return Found("good", "is kept")
+    return PointFound("good", "is kept")

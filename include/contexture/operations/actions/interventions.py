@@ -1,6 +1,6 @@
 """What a person can do about a publication, the same from the command line and from the page.
 
-Runs are started through Airflow, as `Dags`; outboxes are moved on storage. Nothing here waits for a run.
+Runs are started through Airflow, as `DagControl`; outboxes are moved on storage. Nothing here waits for a run.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ RESYNCHRONISE: Final = "resynchronise"
 """The DAG that starts publications again."""
 
 
-class Dags(Protocol):
+class DagControl(Protocol):
     """Airflow, as far as actions need it. Every method raises a ContextureError when Airflow refuses or is away."""
 
     def is_paused(self, dag_id: str) -> bool:
@@ -54,7 +54,7 @@ def dag_of(publication: str) -> str:
     return f"publish_{publication}"
 
 
-def run_now(dags: Dags, publication: str, reason: str, **params: object) -> str:
+def run_now(dags: DagControl, publication: str, reason: str, **params: object) -> str:
     """Starts a run of a publication; gives its id.
 
     Args:
@@ -66,7 +66,7 @@ def run_now(dags: Dags, publication: str, reason: str, **params: object) -> str:
     return dags.trigger(dag_of(publication), {**params, "reason": _said(reason)})
 
 
-def resynchronise(dags: Dags, publications: Sequence[str], *, mode: str, reason: str) -> Resynchronised:
+def resynchronise(dags: DagControl, publications: Sequence[str], *, mode: str, reason: str) -> Resynchronised:
     """Starts publications again, through the DAG `resynchronise`.
 
     Raises:
@@ -80,7 +80,7 @@ def resynchronise(dags: Dags, publications: Sequence[str], *, mode: str, reason:
     return Resynchronised(run, wanted, paused)
 
 
-def refuse_paused(dags: Dags, dag: str) -> None:
+def refuse_paused(dags: DagControl, dag: str) -> None:
     """Lets only those pass who ask a DAG that runs: what is asked of a paused one waits, and nobody would know why.
 
     Raises:

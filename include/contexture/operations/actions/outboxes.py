@@ -9,17 +9,18 @@ from typing import Any
 import pyarrow.parquet as pq
 from pydantic import ValidationError
 
-from contexture.operations.environment import Found
+from contexture.operations.environment import FoundOutbox
 from contexture.storage.delivery import AttemptLog, SendAttempts
+from contexture.storage.documents import StoredDocument
 from contexture.storage.home import Storage
-from contexture.storage.manifests import Document, ExpectationResult, Manifest, Verdict
+from contexture.storage.manifests import ExpectationResult, Manifest, QualityVerdict
 from contexture.storage.outboxes import Outboxes
 
 SAMPLES_OF_A_RULE = 3
 _IDENTITY = ("path", "id", "type")
 
 
-class RefusedRule(Document):
+class RefusedRule(StoredDocument):
     """What one rule holds back: how many rows, and a few identities (service path, id, type), never bodies."""
 
     rule: str
@@ -28,7 +29,7 @@ class RefusedRule(Document):
     samples: tuple[str, ...]
 
 
-class OutboxStory(Document):
+class OutboxReport(StoredDocument):
     """Everything a person needs to decide about an outbox."""
 
     publication: str
@@ -45,13 +46,13 @@ class OutboxStory(Document):
     next_step: str
 
 
-def tell(found: Found) -> OutboxStory:
+def tell(found: FoundOutbox) -> OutboxReport:
     """The story of an outbox, read from its files."""
     owner, status = found.outboxes, found.status
     storage, folder = owner.storage, owner.folder
     manifest = owner.manifest(status.outbox)
     page = f"{folder.report(status.outbox)}/index.html"
-    return OutboxStory(
+    return OutboxReport(
         publication=found.publication,
         outbox=status.outbox,
         status=status.status,
@@ -70,7 +71,7 @@ def tell(found: Found) -> OutboxStory:
     )
 
 
-def next_step(found: Found, *, backfill: bool, baseline: bool = False) -> str:
+def next_step(found: FoundOutbox, *, backfill: bool, baseline: bool = False) -> str:
     """What a person can do about an outbox where it stands."""
     outbox, dag = found.status.outbox, f"publish_{found.publication}"
     if found.status.status == "prepared":
@@ -115,7 +116,7 @@ def _refused(storage: Storage, folder: str) -> tuple[RefusedRule, ...]:
 
 def _failed(owner: Outboxes, outbox: str) -> tuple[ExpectationResult, ...]:
     try:
-        return Verdict.model_validate_json(owner.storage.read(owner.folder.verdict(outbox))).failures
+        return QualityVerdict.model_validate_json(owner.storage.read(owner.folder.verdict(outbox))).failures
     except (FileNotFoundError, ValidationError):
         # No verdict, no failures: the outbox was not judged yet, or its report is gone.
         return ()

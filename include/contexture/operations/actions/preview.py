@@ -22,7 +22,7 @@ from contexture.records.messages.envelopes import envelope
 from contexture.records.messages.rendering import Rendered, renderer
 from contexture.records.topics import TopicNameError, TopicNamer
 from contexture.records.topics.collisions import as_brokers_compare, colliding, numbered
-from contexture.sources.http.transport import Patience
+from contexture.sources.http.transport import RetryBudget
 from contexture.sources.ngsi import (
     Broker,
     BrokerConnection,
@@ -34,12 +34,12 @@ from contexture.sources.ngsi import (
     parse_entity,
 )
 from contexture.sources.ngsi.entity_head import listed
-from contexture.sources.ngsi.rules import RuleOptions, check_entity, unreadable
+from contexture.sources.ngsi.rules import EntityRuleOptions, check_entity, unreadable
 from contexture.sources.ngsi.rules.values import with_numbers
 
 
 @dataclass(frozen=True, slots=True)
-class AskedName:
+class NameRequest:
     """An entity, or one attribute of it, whose topic is asked for."""
 
     identity: ContextIdentity
@@ -48,7 +48,7 @@ class AskedName:
 
 
 @dataclass(frozen=True, slots=True)
-class ShownName:
+class NamePreview:
     """The topics of what was asked for.
 
     Attributes:
@@ -60,7 +60,7 @@ class ShownName:
         collides: whether another of those asked for would share the topic, or could not have its own beside it.
     """
 
-    asked: AskedName
+    asked: NameRequest
     identity: ContextIdentity
     attribute: str | None
     topics: tuple[str, ...]
@@ -74,9 +74,9 @@ def asked_entity(publication: Publication, text: str, service_path: str | None) 
     return ContextIdentity(publication.source.service, service_path or _path(publication), entity_id, entity_type)
 
 
-def asked_of_sample(publication: Publication, samples: Samples) -> tuple[list[AskedName], list[str]]:
+def asked_of_sample(publication: Publication, samples: SampleEntities) -> tuple[list[NameRequest], list[str]]:
     """The entities of a sample, or each of their attributes; and what is wrong with those that can't be read."""
-    asked, refused = list[AskedName](), list[str]()
+    asked, refused = list[NameRequest](), list[str]()
     source = publication.source
     for each in samples.entities:
         try:
@@ -86,7 +86,7 @@ def asked_of_sample(publication: Publication, samples: Samples) -> tuple[list[As
         except EntityError as error:
             refused.append(str(error))
             continue
-        asked.extend(_names_of(parsed) if tells_attributes(publication) else [AskedName(parsed.identity)])
+        asked.extend(_names_of(parsed) if tells_attributes(publication) else [NameRequest(parsed.identity)])
     return asked, refused
 
 
@@ -95,14 +95,14 @@ def tells_attributes(publication: Publication) -> bool:
     return publication.topics.data_model == "dm-by-attribute" and publication.topics.naming != "fixed"
 
 
-def _names_of(parsed: ParsedEntity) -> Iterator[AskedName]:
+def _names_of(parsed: ParsedEntity) -> Iterator[NameRequest]:
     for name, member in parsed.attributes.items():
         kind = member.get("type") if isinstance(member, dict) else None
         attribute = parsed.attribute_name(name).name
-        yield AskedName(parsed.identity, attribute, kind if isinstance(kind, str) else "")
+        yield NameRequest(parsed.identity, attribute, kind if isinstance(kind, str) else "")
 
 
-def show_names(publication: Publication, asked: Iterable[AskedName]) -> list[ShownName]:
+def show_names(publication: Publication, asked: Iterable[NameRequest]) -> list[NamePreview]:
     """The topics of each, in order.
 
     Raises:
@@ -112,7 +112,7 @@ def show_names(publication: Publication, asked: Iterable[AskedName]) -> list[Sho
     return _with_collisions(namer, publication, [_shown(namer, each) for each in asked])
 
 
-def _with_collisions(namer: TopicNamer, publication: Publication, shown: list[ShownName]) -> list[ShownName]:
+def _with_collisions(namer: TopicNamer, publication: Publication, shown: list[NamePreview]) -> list[NamePreview]:
     if publication.topics.naming == "fixed":
         return shown
     named = [each for each in shown if not each.error]
@@ -122,13 +122,13 @@ def _with_collisions(namer: TopicNamer, publication: Publication, shown: list[Sh
     return [each if each.error else replace(each, collides=next(found)) for each in shown]
 
 
-def _shown(namer: TopicNamer, asked: AskedName) -> ShownName:
+def _shown(namer: TopicNamer, asked: NameRequest) -> NamePreview:
     identity, attribute = namer.names(asked.identity, asked.attribute, asked.attribute_type)
     try:
         topics = namer(asked.identity, asked.attribute, asked.attribute_type)
     except RejectedError as error:
-        return ShownName(asked, identity, attribute, (), str(error))
-    return ShownName(asked, identity, attribute, topics)
+        return NamePreview(asked, identity, attribute, (), str(error))
+    return NamePreview(asked, identity, attribute, topics)
 
 
 def _path(publication: Publication) -> str:
@@ -139,7 +139,7 @@ def _path(publication: Publication) -> str:
     return first if not fields.is_wildcard(first) else first.removesuffix("#").rstrip("/") or "/"
 
 
-_PATIENCE = Patience(attempts=2, first_wait_seconds=0.2, longest_wait_seconds=0.5)
+_PATIENCE = RetryBudget(attempts=2, first_wait_seconds=0.2, longest_wait_seconds=0.5)
 _DEADLINE_SECONDS = 30.0
 # A file has no time of arrival; one fixed moment keeps its preview the same each time.
 _NO_TIME = datetime(2000, 1, 1, tzinfo=UTC)
@@ -155,7 +155,7 @@ class SampleEntity:
 
 
 @dataclass(frozen=True, slots=True)
-class Samples:
+class SampleEntities:
     """Sample entities, where they come from, and the broker's clock where there is one."""
 
     origin: str
@@ -163,7 +163,7 @@ class Samples:
     reference_time: datetime | None
 
 
-def from_file(path: Path, publication: Publication) -> Samples:
+def from_file(path: Path, publication: Publication) -> SampleEntities:
     """The entities of a JSON file: an array of them, one alone, or one on each line.
 
     Raises:
@@ -180,7 +180,7 @@ def from_file(path: Path, publication: Publication) -> Samples:
         ) from None
     paths = publication.source.service_path
     service_path = None if len(paths) > 1 or fields.is_wildcard(paths[0]) else paths[0]
-    return Samples(str(path), tuple(SampleEntity(body, service_path, _NO_TIME) for body in bodies), None)
+    return SampleEntities(str(path), tuple(SampleEntity(body, service_path, _NO_TIME) for body in bodies), None)
 
 
 def _bodies(content: bytes) -> list[bytes]:
@@ -198,7 +198,7 @@ def _alone_or_on_lines(content: bytes) -> list[bytes]:
         return [bytes(raw) for raw in decoder.decode_lines(content)]
 
 
-def from_broker(connection: BrokerConnection, publication: Publication, limit: int) -> Samples:
+def from_broker(connection: BrokerConnection, publication: Publication, limit: int) -> SampleEntities:
     """The first entities that the publication selects, oldest first.
 
     Raises:
@@ -214,7 +214,7 @@ def from_broker(connection: BrokerConnection, publication: Publication, limit: i
             entities.extend(_of_path(broker, publication, path, limit - len(entities)))
             if len(entities) >= limit:
                 break
-    return Samples(connection.address, tuple(entities), reference_time)
+    return SampleEntities(connection.address, tuple(entities), reference_time)
 
 
 def _of_path(broker: Broker, publication: Publication, path: str, limit: int) -> Iterator[SampleEntity]:
@@ -243,7 +243,7 @@ _Render = Callable[[ParsedEntity, AttributeName | None, int], Rendered]
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class RefusedSample:
     """An entity, or one attribute of it, that would go to quarantine."""
 
     id: str
@@ -281,7 +281,7 @@ class Preview:
     entities: int
     batches: int
     records: tuple[PreviewRecord, ...]
-    refused: tuple[Refused, ...]
+    refused: tuple[RefusedSample, ...]
     warnings: dict[str, int]
 
     @property
@@ -300,17 +300,17 @@ class _Event:
 @dataclass(slots=True)
 class _Outcome:
     events: list[_Event] = field(default_factory=list)
-    refused: list[Refused] = field(default_factory=list)
+    refused: list[RefusedSample] = field(default_factory=list)
     warnings: Counter[str] = field(default_factory=Counter)
 
 
-def preview(publication: Publication, samples: Samples) -> Preview:
+def preview(publication: Publication, samples: SampleEntities) -> Preview:
     """The records that the sample would become, as far as one run of it alone tells.
 
     Raises:
         ConfigurationError: the publication can't be rendered.
     """
-    options = RuleOptions.for_publication(publication, reference_time=samples.reference_time)
+    options = EntityRuleOptions.for_publication(publication, reference_time=samples.reference_time)
     outcome = _Outcome()
     render = _renderer(publication)
     for sample in samples.entities:
@@ -324,7 +324,7 @@ def preview(publication: Publication, samples: Samples) -> Preview:
 
 
 def _accepted(
-    publication: Publication, sample: SampleEntity, options: RuleOptions, outcome: _Outcome
+    publication: Publication, sample: SampleEntity, options: EntityRuleOptions, outcome: _Outcome
 ) -> ParsedEntity | None:
     source = publication.source
     try:
@@ -332,12 +332,14 @@ def _accepted(
             sample.body, service=source.service, service_path_hint=sample.service_path, form=source.api
         )
     except EntityError as error:
-        outcome.refused.extend(Refused("", each.rule, each.message) for each in unreadable(error, options))
+        outcome.refused.extend(RefusedSample("", each.rule, each.message) for each in unreadable(error, options))
         return None
     if publication.quality.coerce_numbers:
         parsed = with_numbers(parsed)
     violations = check_entity(parsed, options)
-    errors = [Refused(parsed.identity.id, each.rule, each.message) for each in violations if each.severity == "error"]
+    errors = [
+        RefusedSample(parsed.identity.id, each.rule, each.message) for each in violations if each.severity == "error"
+    ]
     outcome.refused.extend(errors)
     if not errors:
         outcome.warnings.update({each.rule for each in violations})
@@ -371,9 +373,9 @@ def _render(
             rendered = render(parsed, part, received_at_us // 1000)
             outcome.events.append(_Event(parsed.identity.id, received_at_us, rendered))
         except TopicNameError as error:
-            outcome.refused.append(Refused(parsed.identity.id, "topic-length", error.message))
+            outcome.refused.append(RefusedSample(parsed.identity.id, "topic-length", error.message))
         except RejectedError as error:
-            outcome.refused.append(Refused(parsed.identity.id, "message", error.message))
+            outcome.refused.append(RefusedSample(parsed.identity.id, "message", error.message))
 
 
 def _records(publication: Publication, events: list[_Event]) -> tuple[int, tuple[PreviewRecord, ...]]:

@@ -13,7 +13,7 @@ from typing import Any
 from contexture.errors import ConfigurationError
 from contexture.operations import environment
 from contexture.operations.actions.interventions import retry_order
-from contexture.operations.airflow_client import URL_VARIABLE, Airflow, AirflowAccess
+from contexture.operations.airflow_client import URL_VARIABLE, AirflowClient, AirflowCredentials
 from contexture.storage.outboxes import Outboxes
 from contexture.storage.quarantine import Quarantine
 
@@ -68,7 +68,7 @@ def start(outbox: str, rules: tuple[str, ...], reason: str | None) -> Started:
     command = shlex.join(["airflow", "dags", "trigger", order.dag, "--conf", json.dumps(order.conf)])
     if not os.environ.get(URL_VARIABLE):
         return Started(order.dag, order.outbox, order.events, None, None, False, command)
-    airflow = Airflow(AirflowAccess.from_environment())
+    airflow = AirflowClient(AirflowCredentials.from_environment())
     paused = airflow.is_paused(order.dag)
     run = airflow.trigger(order.dag, order.conf)
     return Started(order.dag, order.outbox, order.events, run, airflow.page(order.dag, run), paused, command)
@@ -89,7 +89,7 @@ _OF_THE_SOURCE = (
 
 
 @dataclass(slots=True)
-class HeldBack:
+class QuarantineListing:
     """Refused rows: how many by publication and rule, and the first ones; of one rule, where that was asked for."""
 
     rule: str | None = None
@@ -112,7 +112,7 @@ class HeldBack:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class QuarantineFilter:
     """Which rows: of one rule or all, also those that were tried again, with their bodies."""
 
     rule: str | None = None
@@ -120,13 +120,13 @@ class Wanted:
     bodies: bool = False
 
 
-def read(publication: str | None, outbox: str | None, wanted: Wanted, *, limit: int) -> HeldBack:
+def read(publication: str | None, outbox: str | None, wanted: QuarantineFilter, *, limit: int) -> QuarantineListing:
     """The refused rows of the outboxes that are kept, the newest outbox first.
 
     Raises:
         ConfigurationError: there is no such publication or outbox.
     """
-    held = HeldBack(wanted.rule)
+    held = QuarantineListing(wanted.rule)
     for owner, name in _chosen(publication, outbox):
         for row in _rows(owner, name, wanted):
             if wanted.rule is not None and row["rule"] != wanted.rule:
@@ -151,7 +151,7 @@ def _chosen(publication: str | None, outbox: str | None) -> list[tuple[Outboxes,
     return [(owner, status.outbox) for owner in owners for status in reversed(owner.all())]
 
 
-def _rows(owner: Outboxes, outbox: str, wanted: Wanted) -> Iterator[dict[str, str | None]]:
+def _rows(owner: Outboxes, outbox: str, wanted: QuarantineFilter) -> Iterator[dict[str, str | None]]:
     quarantine = Quarantine(owner.storage, owner.folder, outbox)
     retried = quarantine.retried()
     columns = ["ordinal", *_SHOWN, *(["body"] if wanted.bodies else [])]

@@ -12,8 +12,8 @@ from pathlib import Path
 from contexture.errors import ConfigurationError
 from contexture.kafka import TopicFilter
 from contexture.kafka.admin import TopicAdmin
-from contexture.kafka.broker_wait import Patience
-from contexture.monitoring import ProducerStore
+from contexture.kafka.broker_wait import BrokerWait
+from contexture.monitoring import RunTables
 from contexture.monitoring.rows import TransactionRow, TransactionStatus
 from contexture.operations import environment
 from contexture.operations.actions.connection_check import settings_of
@@ -25,7 +25,7 @@ from contexture.publications import Publication, discover, load_publications
 from contexture.sending import Ledger, LedgerEntry, SenderNames
 from contexture.sending.ledger import ledger_history
 from contexture.sending.ledger_rebuild import RebuiltShard, planned_rebuild, write_rows
-from contexture.storage.delivery import AttemptLog, LedgerSeen, committed_shards, ledger_seen, note_ledger, note_rows
+from contexture.storage.delivery import AttemptLog, KnownLedger, committed_shards, ledger_seen, note_ledger, note_rows
 from contexture.storage.home import Storage
 from contexture.storage.manifests import ShardManifest
 from contexture.storage.outboxes import Outboxes
@@ -35,7 +35,7 @@ _HALF = "being rebuilt"
 
 
 @dataclass(frozen=True, slots=True)
-class LostLedger:
+class LedgerRebuildPlan:
     """A ledger that is to be rebuilt.
 
     Attributes:
@@ -56,7 +56,7 @@ class LostLedger:
         return _names(self.publication).ledger_topic
 
 
-def lost_ledger(name: str, progress: Callable[[str], None], *, assume_sent: bool) -> LostLedger:
+def lost_ledger(name: str, progress: Callable[[str], None], *, assume_sent: bool) -> LedgerRebuildPlan:
     """Looks at a publication's ledger, and finds what it should say.
 
     Raises:
@@ -66,14 +66,16 @@ def lost_ledger(name: str, progress: Callable[[str], None], *, assume_sent: bool
     publication, storage = named_publication(name, None), environment.open_home()
     settings = settings_of(publication.publish.connection)
     how = _how_lost(_ledger(publication, progress), storage, name)
-    return LostLedger(publication, storage, how, planned_rebuild(settings, storage, name, assume_sent=assume_sent))
+    return LedgerRebuildPlan(
+        publication, storage, how, planned_rebuild(settings, storage, name, assume_sent=assume_sent)
+    )
 
 
-def rebuild_ledger(lost: LostLedger, progress: Callable[[str], None]) -> None:
+def rebuild_ledger(lost: LedgerRebuildPlan, progress: Callable[[str], None]) -> None:
     """Writes it, and notes that it is the publication's ledger from now on."""
     publication, ledger = lost.publication, _ledger(lost.publication, progress)
     rows = {each.shard: each.entry for each in lost.shards if each.entry is not None}
-    settings, patience = settings_of(publication.publish.connection), Patience(_WAIT_SECONDS, progress)
+    settings, patience = settings_of(publication.publish.connection), BrokerWait(_WAIT_SECONDS, progress)
     seen = ledger_seen(lost.storage, publication.name)
     if seen is not None:
         # Until every row is there it stays lost, for runs and for this command: a shard without one would be sent anew.
@@ -82,7 +84,7 @@ def rebuild_ledger(lost: LostLedger, progress: Callable[[str], None]) -> None:
     topic_id = ledger.topic_id()
     if seen is not None and topic_id is not None:
         note_rows(lost.storage, publication.name, topic_id, rows)
-        note_ledger(lost.storage, publication.name, LedgerSeen(cluster=seen.cluster, topic_id=topic_id))
+        note_ledger(lost.storage, publication.name, KnownLedger(cluster=seen.cluster, topic_id=topic_id))
 
 
 def _how_lost(ledger: Ledger, storage: Storage, publication: str) -> str:
@@ -109,7 +111,7 @@ def _names(publication: Publication) -> SenderNames:
 
 
 def _ledger(publication: Publication, progress: Callable[[str], None]) -> Ledger:
-    patience = Patience(_WAIT_SECONDS, progress)
+    patience = BrokerWait(_WAIT_SECONDS, progress)
     return Ledger(settings_of(publication.publish.connection), _names(publication), patience=patience)
 
 
@@ -139,7 +141,7 @@ def opened(
     if only_differences:
         check_differences(publication)
     settings = settings_of(publication.publish.connection)
-    listed = TopicAdmin(settings, Patience(_WAIT_SECONDS)).listed()
+    listed = TopicAdmin(settings, BrokerWait(_WAIT_SECONDS)).listed()
     names = TopicFilter(pattern).chosen(listed) if pattern else candidates(publication, listed)
     topics, others = KafkaTopics(settings, publication), [each for each in known.values() if each.name != name]
     with rebuilding(environment.open_home(), publication, topics, names, others=others, report=report) as made:
@@ -174,7 +176,7 @@ class Rebuilt:
 
 
 def rebuild_tables(
-    store: ProducerStore, storage: Storage, publication: str, ledger: Iterable[tuple[int, LedgerEntry]]
+    store: RunTables, storage: Storage, publication: str, ledger: Iterable[tuple[int, LedgerEntry]]
 ) -> Rebuilt:
     """Writes what ledger and storage tell of a publication into the tables; a second time changes nothing.
 
@@ -203,7 +205,7 @@ def rebuild_tables(
     return Rebuilt(publication, sent, left, _attempts(store, storage, publication))
 
 
-def _begun(store: ProducerStore, storage: Storage, publication: str) -> dict[Shard, ShardManifest]:
+def _begun(store: RunTables, storage: Storage, publication: str) -> dict[Shard, ShardManifest]:
     """The shards of approved outboxes; all that they tell of a registry is pending for now."""
     found: dict[Shard, ShardManifest] = {}
     outboxes = Outboxes(storage, publication)
@@ -217,7 +219,7 @@ def _begun(store: ProducerStore, storage: Storage, publication: str) -> dict[Sha
     return found
 
 
-def _left(store: ProducerStore, publication: str, place: Shard, part: ShardManifest, last: LedgerEntry | None) -> int:
+def _left(store: RunTables, publication: str, place: Shard, part: ShardManifest, last: LedgerEntry | None) -> int:
     """How many transactions of a shard are still to be sent, as far as is known; the next one is noted."""
     done = last.transaction + 1 if last else 0
     if part.registry:
@@ -248,7 +250,7 @@ def _sent(publication: str, shard: int, entry: LedgerEntry) -> TransactionRow:
     )
 
 
-def _attempts(store: ProducerStore, storage: Storage, publication: str) -> int:
+def _attempts(store: RunTables, storage: Storage, publication: str) -> int:
     log, outboxes = AttemptLog(storage, publication), Outboxes(storage, publication)
     found = [send for outbox in storage.folders(outboxes.folder.outboxes()) for send in log.of_outbox(outbox)]
     for send in found:
@@ -264,7 +266,7 @@ def rebuilt(names: Sequence[str]) -> Iterator[Rebuilt]:
         RetriableError: brokers, database or storage did not answer.
     """
     storage = environment.open_home()
-    store = ProducerStore.of_home(storage.root)
+    store = RunTables.of_home(storage.root)
     if store is None:
         raise ConfigurationError(
             "there are no operational tables", next_step="set CONTEXTURE_DATABASE to the URL of a database"

@@ -14,20 +14,20 @@ import httpx
 from contexture.errors import ConfigurationError, ContextureError, RetriableError
 from contexture.operations import environment
 from contexture.sources.http.connection import ConnectionFields
-from contexture.sources.http.transport import Patience
+from contexture.sources.http.transport import RetryBudget
 from contexture.sources.sdmx import Format
 from contexture.sources.sdmx.registry import (
     FusionRegistry,
-    Held,
     RegistryConnection,
     Reply,
     SdmxRegistry,
+    StructureEntry,
     open_registry,
     registry_connection,
 )
 from contexture.sources.sdmx.registry.connection import PRODUCT, product_in
-from contexture.sources.sdmx.registry.transport import Transport, tried
-from contexture.storage.manifests import Document
+from contexture.sources.sdmx.registry.transport import StructureDownloads, tried
+from contexture.storage.documents import StoredDocument
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from contexture.sources.ngsi.entity import EntityForm
 
 
-class Step(Document):
+class CheckStep(StoredDocument):
     """One step; `passed` is None when it was not tried, `remedy` is what to do."""
 
     name: str
@@ -57,14 +57,14 @@ class Step(Document):
         return f"{self.name}: {self.verdict} ({self.seconds:.2f} s): {self.detail}.{remedy}"
 
 
-class Outcome(Document):
+class CheckOutcome(StoredDocument):
     """What the test found. `target`: what the connection leads to, without secrets."""
 
     connection: str
     kind: str
     target: str
     unreachable: bool
-    steps: tuple[Step, ...]
+    steps: tuple[CheckStep, ...]
 
     @property
     def passed(self) -> bool:
@@ -81,15 +81,15 @@ class Outcome(Document):
 _URGENCY = {False: 0, None: 1, True: 2}
 
 
-Told = Callable[[Step], None]
+Told = Callable[[CheckStep], None]
 """Who hears of each step as soon as it is done."""
 
 
-def untold(step: Step) -> None:
+def untold(step: CheckStep) -> None:
     """Nobody does."""
 
 
-class BrokerTrial:
+class BrokerCheck:
     """The test of one connection.
 
     Args:
@@ -109,7 +109,7 @@ class BrokerTrial:
         self._seconds = timeout_seconds
         self.silence: str | None = None
 
-    def outcome(self) -> Outcome:
+    def outcome(self) -> CheckOutcome:
         """What every step found.
 
         Raises:
@@ -120,12 +120,14 @@ class BrokerTrial:
         try:
             flavour, api, clock = _asked(broker, self._service)
             detail, passed = f"its database answers; its clock says {clock.isoformat()}", True
-            steps = [Step(name="flavour", passed=True, detail=f"{flavour}, asked by source.api {api}", seconds=0.0)]
+            steps = [
+                CheckStep(name="flavour", passed=True, detail=f"{flavour}, asked by source.api {api}", seconds=0.0)
+            ]
         except ContextureError as error:
             detail, passed, unreachable = str(error), False, isinstance(error, RetriableError)
             self.silence = type(error.__cause__).__name__ if isinstance(error.__cause__, httpx.TransportError) else None
-        probe = Step(name="probe", passed=passed, detail=detail, seconds=time.monotonic() - started)
-        return Outcome(
+        probe = CheckStep(name="probe", passed=passed, detail=detail, seconds=time.monotonic() - started)
+        return CheckOutcome(
             connection=self._id,
             kind=self._fields.kind,
             target=broker.address,
@@ -136,12 +138,12 @@ class BrokerTrial:
 
 def _asked(broker: BrokerConnection, service: str) -> tuple[Flavour, EntityForm, datetime]:
     """Which broker it is, the interface it answered by, and its clock."""
-    from contexture.sources.http.transport import Patience
+    from contexture.sources.http.transport import RetryBudget
     from contexture.sources.ngsi import Dialect, open_broker
     from contexture.sources.ngsi.broker import SPEAKS_LINKED_DATA
     from contexture.sources.ngsi.connect import detect
 
-    patience = Patience(attempts=1, first_wait_seconds=0.1, longest_wait_seconds=0.1)
+    patience = RetryBudget(attempts=1, first_wait_seconds=0.1, longest_wait_seconds=0.1)
     flavour = detect(broker, patience=patience)
 
     def ask(api: EntityForm) -> tuple[Flavour, EntityForm, datetime]:
@@ -159,14 +161,14 @@ def _asked(broker: BrokerConnection, service: str) -> tuple[Flavour, EntityForm,
     return ask("ngsi-ld")
 
 
-_ONCE = Patience(attempts=1, first_wait_seconds=0.1, longest_wait_seconds=0.1)
+_ONCE = RetryBudget(attempts=1, first_wait_seconds=0.1, longest_wait_seconds=0.1)
 _AT_MOST_TRIED = 20
 _DEFAULT = Format.SDMX_ML_2_1.media_type
 _SAID = frozenset({"flavour", "api", "reply_bytes"})
 Found = TypeVar("Found")
 
 
-class RegistryTrial:
+class RegistryCheck:
     """The test of one connection.
 
     Args:
@@ -190,7 +192,7 @@ class RegistryTrial:
         self._fields = fields
         self._media_type = media_type or _DEFAULT
         self._seconds = timeout_seconds
-        self._steps: list[Step] = []
+        self._steps: list[CheckStep] = []
         self._unreachable = False
 
     @property
@@ -201,7 +203,7 @@ class RegistryTrial:
     def is_fusion(self) -> bool:
         """Whether a Fusion (Metadata) Registry says so there."""
         try:
-            network = Transport(self._connection(), _ONCE)
+            network = StructureDownloads(self._connection(), _ONCE)
             try:
                 return product_in(tried(network, PRODUCT).body) is not None
             finally:
@@ -209,7 +211,7 @@ class RegistryTrial:
         except ContextureError:
             return False
 
-    def outcome(self) -> Outcome:
+    def outcome(self) -> CheckOutcome:
         """What every step found; the ones after a failure are not tried.
 
         Raises:
@@ -223,7 +225,7 @@ class RegistryTrial:
         else:
             with registry:
                 self._look_into(registry, connection)
-        return Outcome(
+        return CheckOutcome(
             connection=self._id,
             kind=self._fields.kind,
             target=connection.address,
@@ -240,7 +242,7 @@ class RegistryTrial:
         self._step("credentials", lambda: self._shown(connection, held), str)
         self._step("structure", lambda: self._structure(registry, held), str)
 
-    def _shown(self, connection: RegistryConnection, held: Held) -> str:
+    def _shown(self, connection: RegistryConnection, held: StructureEntry) -> str:
         if connection.is_public:
             return "none: what is public is read"
         anybody = replace(
@@ -254,7 +256,7 @@ class RegistryTrial:
         more = len(set(held.urns) - public)
         return f"taken: structures that only they show: {more:,}" if more else "not refused: the public sees the same"
 
-    def _structure(self, registry: FusionRegistry | SdmxRegistry, held: Held) -> str:
+    def _structure(self, registry: FusionRegistry | SdmxRegistry, held: StructureEntry) -> str:
         reason = ""
         with tempfile.TemporaryDirectory(prefix="contexture-trial-") as folder:
             for urn in held.urns[:_AT_MOST_TRIED]:
@@ -280,14 +282,14 @@ class RegistryTrial:
         except ContextureError as error:
             detail, passed = str(error), False
             self._unreachable = self._unreachable or (name == "reach" and isinstance(error, RetriableError))
-        self._tell(Step(name=name, passed=passed, detail=detail, seconds=time.monotonic() - started))
+        self._tell(CheckStep(name=name, passed=passed, detail=detail, seconds=time.monotonic() - started))
         return found
 
     def _not_tried(self, *names: str) -> None:
         for name in names:
-            self._tell(Step(name=name, passed=None, detail="an earlier step failed", seconds=0.0))
+            self._tell(CheckStep(name=name, passed=None, detail="an earlier step failed", seconds=0.0))
 
-    def _tell(self, step: Step) -> None:
+    def _tell(self, step: CheckStep) -> None:
         self._steps.append(step)
         self._told(step)
 
@@ -302,6 +304,6 @@ def _product(registry: FusionRegistry | SdmxRegistry) -> str:
     return f"{registry.product}, flavour {registry.flavour}; {log}{past}"
 
 
-def _listed(held: Held) -> str:
+def _listed(held: StructureEntry) -> str:
     unnamed = f", and {held.unnamed} without a URN" if held.unnamed else ""
     return f"{len(held.urns):,} structures{unnamed}"

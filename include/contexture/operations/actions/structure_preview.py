@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, BinaryIO, Literal, cast
 from contexture.errors import ConfigurationError
 from contexture.publications import LoadedPublication, Publication, PublicationError
 from contexture.publications.loading import place
-from contexture.publications.problems import Finding
+from contexture.publications.problems import ModelProblem
 
 if TYPE_CHECKING:
     from contexture.sources.sdmx.registry import RegistryConnection
@@ -53,7 +53,7 @@ def with_whole_selectors(loaded: LoadedPublication) -> LoadedPublication:
         return loaded
     from contexture.sources.sdmx.selectors import unreadable
 
-    found = [Finding(where, error.message, error.next_step) for where, error in unreadable(publication)]
+    found = [ModelProblem(where, error.message, error.next_step) for where, error in unreadable(publication)]
     if not found:
         return loaded
     problems = [place(loaded.path, finding) for finding in found]

@@ -14,7 +14,7 @@ from contexture.errors import ConfigurationError, ContextureError, RetriableErro
 from contexture.operations.environment import DEFAULT_FOLDER, FOLDER_VARIABLE
 from contexture.publications import LoadedPublication, Publication, discover
 from contexture.records.cloudevents.change_events import Occasion
-from contexture.records.messages.envelopes import Content, StructureEnvelope
+from contexture.records.messages.envelopes import StructureContent, StructureEnvelope
 from contexture.sources.sdmx import Artefact, Format, StructureMessageError, split
 from contexture.sources.sdmx.registry import (
     NotExpressible,
@@ -50,7 +50,7 @@ def enveloped(envelope: StructureEnvelope) -> RecordSize:
 
     def sent_as(urn: str, media_type: str, size: int, message: Message) -> tuple[int, Message]:
         # Ids and times have one length, whatever they say.
-        content = Content(urn, media_type, b"", _AT_SOME_TIME)
+        content = StructureContent(urn, media_type, b"", _AT_SOME_TIME)
         headers = envelope.size(envelope.headers(content))
         if not envelope.is_structured:
             return size + headers, message
@@ -65,7 +65,7 @@ WAIT_SECONDS = 15.0
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class SizeReport:
     """What was found out about one publication.
 
     Attributes:
@@ -106,7 +106,7 @@ def publications(files: Sequence[Path]) -> list[LoadedPublication]:
     return found
 
 
-def measure_each(loaded: Sequence[LoadedPublication], progress: Callable[[str], Progress]) -> list[Measured]:
+def measure_each(loaded: Sequence[LoadedPublication], progress: Callable[[str], Progress]) -> list[SizeReport]:
     """What every publication selects, measured.
 
     Args:
@@ -121,19 +121,19 @@ def _of_registries_if_any(loaded: list[LoadedPublication]) -> list[LoadedPublica
     return concerned or loaded
 
 
-def _measured(loaded: LoadedPublication, progress: Callable[[str], Progress]) -> Measured:
+def _measured(loaded: LoadedPublication, progress: Callable[[str], Progress]) -> SizeReport:
     publication = loaded.publication
     if publication is None:
-        return Measured(loaded)
+        return SizeReport(loaded)
     if publication.source.kind != "sdmx":
-        return Measured(loaded, skipped="it reads a context broker: entities that are too large go to quarantine")
+        return SizeReport(loaded, skipped="it reads a context broker: entities that are too large go to quarantine")
     try:
         return _of_registry(loaded, publication, progress(publication.name))
     except ContextureError as error:
-        return Measured(loaded, failure=str(error), unreachable=isinstance(error, RetriableError))
+        return SizeReport(loaded, failure=str(error), unreachable=isinstance(error, RetriableError))
 
 
-def _of_registry(loaded: LoadedPublication, publication: Publication, progress: Progress) -> Measured:
+def _of_registry(loaded: LoadedPublication, publication: Publication, progress: Progress) -> SizeReport:
     from contexture.records.messages.envelopes import structure_envelope
     from contexture.records.topics.structure_routes import router
     from contexture.sources.sdmx import Selector, choose
@@ -149,7 +149,7 @@ def _of_registry(loaded: LoadedPublication, publication: Publication, progress: 
         sent_as = bare if around is None else enveloped(around)
         forms = Forms.of(media_type, converts=publication.message.allow_lossy)
         sizes = measure(registry, topics, forms, limits, progress, sent_as)
-        return Measured(loaded, limits=limits, sizes=sizes)
+        return SizeReport(loaded, limits=limits, sizes=sizes)
 
 
 def _registry(publication: Publication) -> FusionRegistry | SdmxRegistry:

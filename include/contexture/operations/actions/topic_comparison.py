@@ -13,7 +13,7 @@ from hashlib import blake2b
 from contexture.events import canonical_json, parse_json
 from contexture.kafka import ClientSettings, read_committed
 from contexture.kafka.admin import TopicAdmin
-from contexture.kafka.broker_wait import Patience
+from contexture.kafka.broker_wait import BrokerWait
 from contexture.operations.actions.connection_check import settings_of
 
 _DIGEST_BYTES = 16
@@ -23,7 +23,7 @@ Entity = tuple[str, str, str, str]
 
 
 @dataclass(slots=True)
-class Side:
+class TopicContents:
     """What one side tells: for every entity and attribute when it was told, and a digest of it.
 
     Attributes:
@@ -69,7 +69,7 @@ class Differing:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class TopicComparison:
     """How two sides differ.
 
     Attributes:
@@ -89,11 +89,11 @@ class Comparison:
         return not (self.only_left or self.only_right or self.differing)
 
 
-def compare(left: Side, right: Side) -> Comparison:
+def compare(left: TopicContents, right: TopicContents) -> TopicComparison:
     """How what two sides tell differs, entities in order."""
     both = sorted(left.entities.keys() & right.entities.keys())
     differing = [each for entity in both if (each := _difference(entity, left, right)) is not None]
-    return Comparison(
+    return TopicComparison(
         equal=len(both) - len(differing),
         only_left=tuple(sorted(left.entities.keys() - right.entities.keys())),
         only_right=tuple(sorted(right.entities.keys() - left.entities.keys())),
@@ -101,7 +101,7 @@ def compare(left: Side, right: Side) -> Comparison:
     )
 
 
-def _difference(entity: Entity, left: Side, right: Side) -> Differing | None:
+def _difference(entity: Entity, left: TopicContents, right: TopicContents) -> Differing | None:
     one, other = left.entities[entity], right.entities[entity]
     found = Differing(
         entity,
@@ -173,9 +173,9 @@ class Compared:
 
     only_left: tuple[str, ...]
     only_right: tuple[str, ...]
-    left: Side
-    right: Side
-    comparison: Comparison
+    left: TopicContents
+    right: TopicContents
+    comparison: TopicComparison
 
     @property
     def alike(self) -> bool:
@@ -200,12 +200,12 @@ def compare_sides(left: str, right: str, pairs: Pairs, *, timeout_seconds: float
 
 
 def _listed(settings: ClientSettings, prefix: str, timeout_seconds: float) -> tuple[str, ...]:
-    listed = TopicAdmin(settings, Patience(timeout_seconds)).listed()
+    listed = TopicAdmin(settings, BrokerWait(timeout_seconds)).listed()
     return tuple(sorted(name for name in listed if name.startswith(prefix)))
 
 
-def _read(settings: ClientSettings, topics: Sequence[str], timeout_seconds: float) -> Side:
-    side = Side()
+def _read(settings: ClientSettings, topics: Sequence[str], timeout_seconds: float) -> TopicContents:
+    side = TopicContents()
     for record in read_committed(settings, topics, timeout_seconds=timeout_seconds) if topics else ():
         side.add(record.value)
     return side

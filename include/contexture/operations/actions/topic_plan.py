@@ -23,7 +23,7 @@ _MADE_NAME = "{"
 
 
 @dataclass(slots=True)
-class Wanted:
+class DesiredTopics:
     """What the publications of one connection want: their topics, and those whose records have keys."""
 
     specs: list[TopicSpec] = field(default_factory=list)
@@ -31,7 +31,7 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Planned:
+class PlannedTopics:
     """The plan for one connection; `made`: what was changed, None where only a plan was asked for."""
 
     connection: str
@@ -39,7 +39,7 @@ class Planned:
     made: tuple[TopicChange, ...] | None = None
 
 
-def plans(paths: Sequence[Path], progress: Callable[[str], None]) -> list[Planned]:
+def plans(paths: Sequence[Path], progress: Callable[[str], None]) -> list[PlannedTopics]:
     """Compares the topics of publications with those of their clusters.
 
     Args:
@@ -52,29 +52,31 @@ def plans(paths: Sequence[Path], progress: Callable[[str], None]) -> list[Planne
     """
     found = _wanted(paths).items()
     return [
-        Planned(each, plan_topics(settings_of(each), want.specs, frozenset(want.keyed), progress=progress))
+        PlannedTopics(each, plan_topics(settings_of(each), want.specs, frozenset(want.keyed), progress=progress))
         for each, want in found
     ]
 
 
-def applied(paths: Sequence[Path], progress: Callable[[str], None], *, grow_keyed: bool) -> list[Planned]:
+def applied(paths: Sequence[Path], progress: Callable[[str], None], *, grow_keyed: bool) -> list[PlannedTopics]:
     """The same, and then makes the changes that can be made. Raises as `plans`, and as `apply_plan`."""
     return [
-        Planned(each.connection, each.plan, apply_plan(settings_of(each.connection), each.plan, grow_keyed=grow_keyed))
+        PlannedTopics(
+            each.connection, each.plan, apply_plan(settings_of(each.connection), each.plan, grow_keyed=grow_keyed)
+        )
         for each in plans(paths, progress)
     ]
 
 
-def _wanted(paths: Sequence[Path]) -> dict[str, Wanted]:
+def _wanted(paths: Sequence[Path]) -> dict[str, DesiredTopics]:
     given = paths or [Path(os.environ.get(FOLDER_VARIABLE) or DEFAULT_FOLDER)]
     return wanted(environment.open_home(), _publications(given))
 
 
-def wanted(storage: Storage, publications: Iterable[Publication]) -> dict[str, Wanted]:
+def wanted(storage: Storage, publications: Iterable[Publication]) -> dict[str, DesiredTopics]:
     """What publications want, by the id of their connection: the topics that they name, and those that were sent to."""
-    found: dict[str, Wanted] = {}
+    found: dict[str, DesiredTopics] = {}
     for publication in publications:
-        want = found.setdefault(publication.publish.connection, Wanted())
+        want = found.setdefault(publication.publish.connection, DesiredTopics())
         for topic in topics_of(storage, publication):
             want.specs.append(topic_spec(publication, topic))
             if publication.message.key != KEY_NONE:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from contexture.errors import ConfigurationError
-from contexture.kafka import ReplicaRecord
+from contexture.kafka import TopicRecord
 from contexture.kafka.reader import newest_records
 from contexture.operations import environment
 from contexture.operations.actions.connection_check import settings_of
@@ -22,7 +22,7 @@ class Newest:
 
     connection: str
     topics: tuple[str, ...]
-    records: tuple[ReplicaRecord, ...]
+    records: tuple[TopicRecord, ...]
 
 
 def newest(

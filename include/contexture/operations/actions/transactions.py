@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from contexture.errors import ConfigurationError
-from contexture.monitoring import ProducerStore, TransactionRow
+from contexture.monitoring import RunTables, TransactionRow
 from contexture.monitoring.database import DATABASE_VARIABLE
 from contexture.monitoring.history import TransactionFilter
 from contexture.operations import environment
@@ -45,8 +45,8 @@ def kept_transactions(publication: str | None, which: TransactionFilter, *, last
     return KeptTransactions(store.address, publication, tuple(rows[:last]), len(rows) > last)
 
 
-def _store(storage: Storage) -> ProducerStore:
-    found = ProducerStore.of_home(storage.root)
+def _store(storage: Storage) -> RunTables:
+    found = RunTables.of_home(storage.root)
     if found is None:
         raise ConfigurationError(
             f"there are no operational tables: {storage.root} is an object store, and {DATABASE_VARIABLE} is not set",

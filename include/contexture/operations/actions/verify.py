@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from contexture.errors import ConfigurationError, DefectError
-from contexture.monitoring import Journal, ProducerStore
+from contexture.monitoring import RunTables, RunTableWriter
 from contexture.operations import environment
 from contexture.operations.actions.connection_check import settings_of
 from contexture.operations.environment import named_publication
@@ -37,7 +37,7 @@ def verified(
     """
     storage, publication = environment.open_home(), named_publication(name, files)
     topics = KafkaTopics(settings_of(publication.publish.connection), publication, timeout_seconds=timeout_seconds)
-    with Journal(ProducerStore.of_home(storage.root), report) as journal, _source(publication, against) as source:
+    with RunTableWriter(RunTables.of_home(storage.root), report) as journal, _source(publication, against) as source:
         return verify_and_report(storage, publication, topics, journal=journal, source=source, report=report)
 
 

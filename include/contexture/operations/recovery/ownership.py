@@ -18,7 +18,7 @@ import orjson
 
 from contexture.errors import ContextureError
 from contexture.events import AttributeName, ContextIdentity, identity_hash, identity_key, parse_json
-from contexture.kafka import ReplicaRecord
+from contexture.kafka import TopicRecord
 from contexture.operations.verification.contents import content_reader, place_of, told_structure
 from contexture.publications import Publication
 from contexture.publications.delivery import KEY_IDENTITY
@@ -32,7 +32,7 @@ EntityReader = Callable[[bytes | None], Mapping[str, Any]]
 """Gives the entity in a value, or nothing of it where it can't be read."""
 
 
-class Told(NamedTuple):
+class ValueContent(NamedTuple):
     """What a value tells.
 
     Attributes:
@@ -44,7 +44,7 @@ class Told(NamedTuple):
     references: tuple[str, ...] = ()
 
 
-ValueReader = Callable[[bytes], Told]
+ValueReader = Callable[[bytes], ValueContent]
 
 
 def value_reader(publication: Publication) -> ValueReader:
@@ -52,15 +52,15 @@ def value_reader(publication: Publication) -> ValueReader:
     structured = publication.message.envelope == "cloudevents-structured"
     if publication.message.format == "sdmx":
 
-        def read(value: bytes) -> Told:
+        def read(value: bytes) -> ValueContent:
             content, references = told_structure(value, structured=structured)
-            return Told(content or None, references)
+            return ValueContent(content or None, references)
 
         return read
     content_of = content_reader(publication)
     if content_of is None:
-        return lambda value: Told(None)
-    return lambda value: Told(content_of(value) or None)
+        return lambda value: ValueContent(None)
+    return lambda value: ValueContent(content_of(value) or None)
 
 
 def entity_reader(publication: Publication) -> EntityReader:
@@ -98,7 +98,7 @@ class Owner(Protocol):
         """Every identity is in each of these; empty where an identity's topics depend on it."""
         ...
 
-    def of(self, record: ReplicaRecord) -> Owned | None:
+    def of(self, record: TopicRecord) -> Owned | None:
         """The identity that a record with a value tells; None where the publication can not have sent it."""
         ...
 
@@ -121,7 +121,7 @@ class ContextOwner:
         fixed = publication.topics.naming == "fixed"
         self.topics: Sequence[str] = self._namer(ContextIdentity("", "/", "any", "")) if fixed else ()
 
-    def of(self, record: ReplicaRecord) -> Owned | None:
+    def of(self, record: TopicRecord) -> Owned | None:
         """By its key, or by its value where the key is only a part of the identity."""
         told = _of_key(record.key, self._by_attribute) if self._keyed else self._of_value(record.value)
         if told is None or not self._selects(told[0]):
@@ -172,7 +172,7 @@ class StructureOwner:
         routes = router(publication.topics)
         self._topics_of = lru_cache(_URNS_KEPT)(lambda urn: _topics_of(urn, selectors, routes))
 
-    def of(self, record: ReplicaRecord) -> Owned | None:
+    def of(self, record: TopicRecord) -> Owned | None:
         """By its key, a URN. Where a route takes the latest version alone, each version may have been that once."""
         try:
             urn = (record.key or b"").decode()
@@ -280,7 +280,7 @@ class Gathered(NamedTuple):
     references: tuple[str, ...]
 
 
-class Gathering:
+class LastRecords:
     """Takes records, each partition in its order, then gives what is there of each identity.
 
     Args:
@@ -298,7 +298,7 @@ class Gathering:
         """Identities that state holds already: nothing is made of them."""
         self._database.executemany("INSERT OR IGNORE INTO known VALUES (?)", ((each,) for each in identity_hashes))
 
-    def take(self, record: ReplicaRecord) -> None:
+    def take(self, record: TopicRecord) -> None:
         """One record."""
         place = place_of(record.topic, record.key)
         if record.value is None:

@@ -19,10 +19,10 @@ import pyarrow.parquet as pq
 from contexture.errors import ConfigurationError
 from contexture.events import identity_hash
 from contexture.operations.recovery.checks import check_differences, check_rebuildable, check_settled, nothing_sent
-from contexture.operations.recovery.ownership import Gathered, Gathering, may_share, owner_of, value_reader
+from contexture.operations.recovery.ownership import Gathered, LastRecords, may_share, owner_of, value_reader
 from contexture.operations.scratch import scratch_database
 from contexture.operations.verification.result import shown_name
-from contexture.operations.verification.topics import Cut, ReplicaTopics
+from contexture.operations.verification.topics import ReplicaTopics, TopicSnapshot
 from contexture.publications import Publication
 from contexture.sending import LedgerEntry
 from contexture.storage.home import Storage
@@ -113,7 +113,7 @@ class Rebuilding:
         last: the row of the ledger with the greatest sequence.
     """
 
-    def __init__(self, storage: Storage, publication: Publication, gathering: Gathering, last: LedgerEntry) -> None:
+    def __init__(self, storage: Storage, publication: Publication, gathering: LastRecords, last: LedgerEntry) -> None:
         self._state = State(storage, publication.name)
         self._publication = publication
         self._gathering = gathering
@@ -122,7 +122,7 @@ class Rebuilding:
         # No number of its own: a number without an outbox is a run whose archive is lost.
         self.sequence = max(self._pointer.sequence, last.sequence)
 
-    def found(self, cut: Cut, records: int) -> RebuiltState:
+    def found(self, cut: TopicSnapshot, records: int) -> RebuiltState:
         """What there is, in numbers."""
         count = told = 0
         samples: list[str] = []
@@ -224,7 +224,7 @@ def rebuilding(
         raise nothing_sent(publication.name)
     with scratch_database("contexture-rebuild-") as database:
         alike = [owner_of(other) for other in others if may_share(publication, other)]
-        gathering = Gathering(database, owner_of(publication), alike, value_reader(publication))
+        gathering = LastRecords(database, owner_of(publication), alike, value_reader(publication))
         state = State(storage, publication.name)
         for piece in state.reader(state.pointer()).pieces(["identity_hash"]):
             gathering.know(piece.column("identity_hash").to_pylist())
@@ -234,7 +234,9 @@ def rebuilding(
         yield made, made.found(cut, records)
 
 
-def _gather(gathering: Gathering, publication: Publication, topics: ReplicaTopics, cut: Cut, report: Report) -> int:
+def _gather(
+    gathering: LastRecords, publication: Publication, topics: ReplicaTopics, cut: TopicSnapshot, report: Report
+) -> int:
     keeps_history = publication.topics.keep == "history"
     count = 0
     for record in topics.records(cut):

@@ -16,8 +16,8 @@ from contexture.operations.reports.model import (
     ExpectationOverTime,
     JudgedExpectation,
     NewType,
-    Period,
     QualityReport,
+    ReportPeriod,
     RuleFound,
     RuleOverTime,
     RunReport,
@@ -29,11 +29,11 @@ from contexture.operations.status.sources import Tables
 from contexture.publications import Publication
 from contexture.records.changes.attribute_types import AttributeTypes
 from contexture.storage.home import Storage
-from contexture.storage.manifests import LandingManifest, Manifest, Verdict
+from contexture.storage.manifests import LandingManifest, Manifest, QualityVerdict
 from contexture.storage.orders import StageOrder
 from contexture.storage.outboxes import Outboxes
 from contexture.storage.publication_store import PublicationFolder
-from contexture.storage.quarantine import Samples, kept_samples, quarantine_samples
+from contexture.storage.quarantine import RuleSamples, kept_samples, quarantine_samples
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,30 +118,30 @@ def run_report(storage: Storage, run: KeptRun, run_id: str | None, types: TypesO
     )
 
 
-def _judged(verdict: Verdict, samples: Samples) -> Iterator[JudgedExpectation]:
+def _judged(verdict: QualityVerdict, samples: RuleSamples) -> Iterator[JudgedExpectation]:
     for result in verdict.results:
         yield JudgedExpectation(**result.model_dump(), examples=samples.expectations.get(result.name, ()))
 
 
-def _rules(manifest: Manifest, samples: Samples) -> Iterator[RuleFound]:
+def _rules(manifest: Manifest, samples: RuleSamples) -> Iterator[RuleFound]:
     for severity, counts in (("error", manifest.quarantined), ("warning", manifest.warnings)):
         for rule, count in sorted(counts.items(), key=lambda each: (-each[1], each[0])):
             found = {"rule": rule, "severity": severity, "count": count, "samples": samples.rules.get(rule, ())}
             yield RuleFound.model_validate(found)
 
 
-def _samples(storage: Storage, manifest: Manifest) -> Samples:
+def _samples(storage: Storage, manifest: Manifest) -> RuleSamples:
     kept = kept_samples(storage, manifest.publication, manifest.outbox)
     if kept is not None:
         return kept
     # Of an earlier version, or judged by nobody: what was refused is in quarantine all the same.
     refused = quarantine_samples(storage, manifest.publication, manifest.outbox, manifest.quarantined)
-    return Samples(outbox=manifest.outbox, rules=refused)
+    return RuleSamples(outbox=manifest.outbox, rules=refused)
 
 
-def _verdict(storage: Storage, manifest: Manifest) -> Verdict | None:
+def _verdict(storage: Storage, manifest: Manifest) -> QualityVerdict | None:
     try:
-        return Verdict.model_validate_json(
+        return QualityVerdict.model_validate_json(
             storage.read(PublicationFolder(manifest.publication).verdict(manifest.outbox))
         )
     except (FileNotFoundError, ValidationError):
@@ -225,7 +225,7 @@ class ReportSources:
     now: datetime
 
 
-def quality_report(sources: ReportSources, publication: str, period: Period) -> QualityReport:
+def quality_report(sources: ReportSources, publication: str, period: ReportPeriod) -> QualityReport:
     """The report of a publication about the runs of a period that are kept.
 
     Raises:
@@ -284,7 +284,9 @@ def _with_changes(runs: Sequence[RunReport]) -> Sequence[RunReport]:
     return told
 
 
-def _stopped(history: History, publication: str, wanted: Sequence[KeptRun], period: Period) -> tuple[StoppedRun, ...]:
+def _stopped(
+    history: History, publication: str, wanted: Sequence[KeptRun], period: ReportPeriod
+) -> tuple[StoppedRun, ...]:
     if period.run is not None:
         return ()
     since = period.since or (wanted[0].prepared_at if wanted and len(wanted) == period.last else None)

@@ -11,7 +11,7 @@ from contexture.errors import ConfigurationError
 from contexture.operations import environment
 from contexture.operations.reports.build import ReportSources, quality_report
 from contexture.operations.reports.html import page
-from contexture.operations.reports.model import Period
+from contexture.operations.reports.model import ReportPeriod
 from contexture.operations.reports.selection import LAST
 from contexture.operations.status.status import OperationsReader
 
@@ -51,7 +51,7 @@ def written(content: bytes, out: Path | None) -> None:
     typer.echo(f"wrote {out} ({len(content):,} bytes)", err=True)
 
 
-def _period(since: datetime | None, until: datetime | None, last: int | None, run: str | None) -> Period:
+def _period(since: datetime | None, until: datetime | None, last: int | None, run: str | None) -> ReportPeriod:
     chosen = (since, until, last)
     if run is not None and chosen != (None, None, None):
         raise ConfigurationError(
@@ -59,4 +59,4 @@ def _period(since: datetime | None, until: datetime | None, last: int | None, ru
         )
     if chosen == (None, None, None) and run is None:
         last = LAST
-    return Period(since=since, until=until, last=last, run=run)
+    return ReportPeriod(since=since, until=until, last=last, run=run)

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Final, Literal
 
-from contexture.storage.manifests import Document, ExpectationResult, Mode
+from contexture.storage.documents import StoredDocument
+from contexture.storage.manifests import ExpectationResult, Mode
 from contexture.storage.outboxes import Status
-from contexture.storage.quarantine import Sample
+from contexture.storage.quarantine import RuleSample
 
 FORMAT_VERSION: Final = 1
 """Of the JSON form: it grows when a member is renamed, removed or means something else; not when one is added."""
@@ -20,16 +21,16 @@ class JudgedExpectation(ExpectationResult):
     examples: tuple[str, ...] = ()
 
 
-class RuleFound(Document):
+class RuleFound(StoredDocument):
     """How often a rule was broken in a run: `error` refused, `warning` was let pass."""
 
     rule: str
     severity: Literal["error", "warning"]
     count: int
-    samples: tuple[Sample, ...] = ()
+    samples: tuple[RuleSample, ...] = ()
 
 
-class NewType(Document):
+class NewType(StoredDocument):
     """An attribute had a type that no earlier run saw; `before`: those that were seen."""
 
     entity_type: str
@@ -38,7 +39,7 @@ class NewType(Document):
     before: tuple[str, ...]
 
 
-class RunReport(Document):
+class RunReport(StoredDocument):
     """What one run read, refused and judged.
 
     Attributes:
@@ -91,7 +92,7 @@ class RunReport(Document):
         return sum(each.count for each in self.rules if each.severity == "warning")
 
 
-class RuleOverTime(Document):
+class RuleOverTime(StoredDocument):
     """How often a rule was broken in all runs of a report, and when last."""
 
     rule: str
@@ -101,7 +102,7 @@ class RuleOverTime(Document):
     last_at: datetime
 
 
-class ExpectationOverTime(Document):
+class ExpectationOverTime(StoredDocument):
     """How often an expectation was judged and failed; `observed`: what the last of these runs saw."""
 
     name: str
@@ -114,7 +115,7 @@ class ExpectationOverTime(Document):
     observed: str
 
 
-class StoppedRun(Document):
+class StoppedRun(StoredDocument):
     """A run that failed before or after it had an outbox, as the operational tables tell it."""
 
     run_id: str
@@ -123,7 +124,7 @@ class StoppedRun(Document):
     message: str | None
 
 
-class Period(Document):
+class ReportPeriod(StoredDocument):
     """Which runs a report is about: the `last` so many, of those between two times, or one (`run`)."""
 
     since: datetime | None = None
@@ -132,7 +133,7 @@ class Period(Document):
     run: str | None = None
 
 
-class QualityReport(Document):
+class QualityReport(StoredDocument):
     """The report of a publication.
 
     Attributes:
@@ -147,7 +148,7 @@ class QualityReport(Document):
     description: str
     many: Literal["entities", "structures", "events"]
     made_at: datetime
-    period: Period
+    period: ReportPeriod
     totals: Mapping[str, int]
     runs: tuple[RunReport, ...]
     rules: tuple[RuleOverTime, ...]

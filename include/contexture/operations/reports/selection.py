@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Final, TypeVar
 
 from contexture.errors import ConfigurationError, DefectError
-from contexture.operations.reports.model import Period
+from contexture.operations.reports.model import ReportPeriod
 from contexture.storage.home import Storage
 from contexture.storage.manifests import Manifest
 from contexture.storage.outboxes import Outboxes, OutboxStatus
@@ -58,7 +58,7 @@ def kept_outboxes(outboxes: Outboxes) -> list[KeptOutbox]:
     return sorted(_read(lambda name: _kept(outboxes.storage, outboxes.folder.publication, name), names))
 
 
-def chosen(outboxes: Outboxes, kept: Sequence[KeptOutbox], period: Period) -> list[KeptRun]:
+def chosen(outboxes: Outboxes, kept: Sequence[KeptOutbox], period: ReportPeriod) -> list[KeptRun]:
     """Those of the outboxes, which are given oldest first, that a report is about.
 
     Raises:
@@ -86,7 +86,7 @@ def last_runs(outboxes: Outboxes, kept: Sequence[KeptOutbox], most: int) -> list
     return found
 
 
-def _is_inside(at: datetime, period: Period) -> bool:
+def _is_inside(at: datetime, period: ReportPeriod) -> bool:
     return (period.since is None or at >= period.since) and (period.until is None or at < period.until)
 
 

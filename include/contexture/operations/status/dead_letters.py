@@ -8,15 +8,16 @@ from datetime import datetime
 from pydantic import ValidationError
 
 from contexture.errors import ConfigurationError, DefectError
-from contexture.monitoring.history import NOTHING_PUT_ASIDE, PutAside
+from contexture.monitoring.history import NOTHING_PUT_ASIDE, DeadLetterTotals
 from contexture.monitoring.rows import TransactionRow
 from contexture.operations.status.sources import Paging, Sources
 from contexture.storage.delivery import dead_letters_of
+from contexture.storage.documents import StoredDocument
 from contexture.storage.home import Storage
-from contexture.storage.manifests import Document, Manifest
+from contexture.storage.manifests import Manifest
 
 
-class DeadLetterStatus(Document):
+class DeadLetterStatus(StoredDocument):
     """Records that can never be sent, and lie in the dead-letter topic instead.
 
     Attributes:
@@ -46,7 +47,7 @@ class DeadLetterPage:
 
     topic: str | None
     connection: str | None
-    told: PutAside
+    told: DeadLetterTotals
     rows: tuple[TransactionRow, ...]
     paging: Paging
     tables_problem: str | None
@@ -58,7 +59,7 @@ def dead_letter_topic(sources: Sources, name: str) -> str | None:
     return configured.dead_letter_topic if configured else None
 
 
-def put_aside(sources: Sources, name: str) -> PutAside | None:
+def put_aside(sources: Sources, name: str) -> DeadLetterTotals | None:
     """What the tables tell; None where they tell nothing."""
     return sources.tables.ask(lambda history: history.put_aside(name), None)
 

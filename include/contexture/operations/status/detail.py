@@ -34,7 +34,7 @@ class RuleCount:
 
 
 @dataclass(frozen=True, slots=True)
-class Quality:
+class QualitySummary:
     """What a run's outbox says of its data.
 
     Attributes:
@@ -74,7 +74,7 @@ class Detail:
     line: PublicationLine
     configuration: tuple[UnderstoodKey, ...]
     statuses: Mapping[TransactionStatus, int]
-    qualities: tuple[Quality, ...]
+    qualities: tuple[QualitySummary, ...]
     interventions: tuple[InterventionRow, ...]
     vanishing: Vanishing | None
     connections: tuple[str, ...]
@@ -82,7 +82,7 @@ class Detail:
 
 
 @dataclass(frozen=True, slots=True)
-class Transactions:
+class TransactionTable:
     """A page of transactions, the latest first.
 
     Attributes:
@@ -138,7 +138,7 @@ class TopicLine:
 
 
 @dataclass(frozen=True, slots=True)
-class Topics:
+class TopicTable:
     """A page of the topics that one outbox writes to; `outbox` is None when none is kept."""
 
     outbox: str | None
@@ -185,7 +185,7 @@ def configuration(sources: Sources, name: str) -> tuple[UnderstoodKey, ...]:
     return tuple(_covered(key) for key in understood(publication)) if publication else ()
 
 
-def transactions(sources: Sources, name: str, which: TransactionFilter, *, page: int) -> Transactions:
+def transactions(sources: Sources, name: str, which: TransactionFilter, *, page: int) -> TransactionTable:
     """A page of those of a publication's transactions that are asked for."""
     statuses = _statuses(sources, name, replace(which, status=None))
     total = sum(statuses.values()) if which.status is None else statuses[which.status]
@@ -193,7 +193,7 @@ def transactions(sources: Sources, name: str, which: TransactionFilter, *, page:
     rows = sources.tables.ask(
         lambda history: history.transactions(name, which=which, limit=paging.size, offset=paging.offset), ()
     )
-    return Transactions(tuple(rows), paging, statuses, which, sources.tables.problem)
+    return TransactionTable(tuple(rows), paging, statuses, which, sources.tables.problem)
 
 
 def run_rows(sources: Sources, name: str, *, page: int) -> tuple[Sequence[RunRow], Paging]:
@@ -209,7 +209,7 @@ def runs(rows: Sequence[RunRow], paging: Paging, steps: Mapping[str, tuple[StepT
     return Runs(lines, paging, sources.tables.problem)
 
 
-def topics(sources: Sources, name: str, *, page: int) -> Topics:
+def topics(sources: Sources, name: str, *, page: int) -> TopicTable:
     """The topics of the last outbox that was sent, else of the last one concluded; those with most records first.
 
     Raises:
@@ -221,10 +221,10 @@ def topics(sources: Sources, name: str, *, page: int) -> Topics:
         path = PublicationFolder(name).topics(outbox) if outbox else ""
         if outbox and sources.storage.exists(path):
             return _topics(sources.storage, outbox, path, page)
-    return Topics(None, (), Paging.of(page, 0))
+    return TopicTable(None, (), Paging.of(page, 0))
 
 
-def _topics(storage: Storage, outbox: str, path: str, page: int) -> Topics:
+def _topics(storage: Storage, outbox: str, path: str, page: int) -> TopicTable:
     with storage.reading(path):
         table = pq.read_table(
             storage.path(path), columns=["topic", "records"], filesystem=storage.filesystem, partitioning=None
@@ -232,7 +232,7 @@ def _topics(storage: Storage, outbox: str, path: str, page: int) -> Topics:
     paging = Paging.of(page, table.num_rows)
     ordered = table.sort_by([("records", "descending"), ("topic", "ascending")])
     rows = ordered.slice(paging.offset, paging.size).to_pylist()
-    return Topics(outbox, tuple(TopicLine(row["topic"], row["records"]) for row in rows), paging)
+    return TopicTable(outbox, tuple(TopicLine(row["topic"], row["records"]) for row in rows), paging)
 
 
 def _covered(key: UnderstoodKey) -> UnderstoodKey:
@@ -247,11 +247,11 @@ def _statuses(sources: Sources, name: str, which: TransactionFilter = ALL_TRANSA
     return {status: counts.get(status, 0) for status in TransactionStatus}
 
 
-def _quality(storage: Storage, found: Manifest) -> Quality:
+def _quality(storage: Storage, found: Manifest) -> QualitySummary:
     errors = [RuleCount(rule, "error", count) for rule, count in found.quarantined.items()]
     warnings = [RuleCount(rule, "warning", count) for rule, count in found.warnings.items()]
     report = PublicationFolder(found.publication).report(found.outbox)
-    return Quality(
+    return QualitySummary(
         outbox=found.outbox,
         sequence=found.sequence,
         read=found.read,

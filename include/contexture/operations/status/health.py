@@ -25,7 +25,7 @@ _BACKFILL_WAITS = (
 )
 
 
-class Standing(StrEnum):
+class PublicationHealth(StrEnum):
     """What a publication does, or why it does nothing."""
 
     STOPPED = "stopped"
@@ -38,12 +38,12 @@ class Standing(StrEnum):
     IDLE = "idle"
 
 
-URGENCY = {standing: place for place, standing in enumerate(Standing)}
+URGENCY = {standing: place for place, standing in enumerate(PublicationHealth)}
 """The order in which people should hear of them."""
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class OpenQuestion:
     """Where a run waits for a person's answer.
 
     Attributes:
@@ -70,14 +70,14 @@ class DagFacts:
     paused: bool
     active: bool
     next_run_at: datetime | None
-    question: Question | None = None
+    question: OpenQuestion | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class HealthAssessment:
     """Where a publication stands, and why; `reason` is empty where the word says it all."""
 
-    standing: Standing
+    standing: PublicationHealth
     reason: str = ""
 
 
@@ -87,7 +87,7 @@ def judge(
     pending: Sequence[PendingSend],
     dag: DagFacts | None,
     asked: str | None = None,
-) -> Judged:
+) -> HealthAssessment:
     """Where a publication stands.
 
     Args:
@@ -98,29 +98,29 @@ def judge(
         asked: what a run of it waits to be told; None when none waits so.
     """
     if asked is not None:
-        return Judged(Standing.ASKING, asked)
+        return HealthAssessment(PublicationHealth.ASKING, asked)
     urgent = most_urgent([send for outbox in pending for send in outbox.sends])
     # Airflow goes on with no run of a paused DAG: what is wrong must not hide behind one that stands still.
     held = dag is not None and dag.paused and dag.active
     if not held and (dag.active if dag else latest is not None and latest.state == "running"):
-        return Judged(Standing.RUNNING, _attempts(urgent))
+        return HealthAssessment(PublicationHealth.RUNNING, _attempts(urgent))
     if urgent is not None and urgent.state != "waiting":
-        return Judged(Standing.STOPPED, f"{_attempts(urgent)}: {urgent.message}")
+        return HealthAssessment(PublicationHealth.STOPPED, f"{_attempts(urgent)}: {urgent.message}")
     if latest is not None and (latest.state == "failed" or (latest.state == "running" and not held)):
         failed = f"{latest.failed_task or 'a task'}: {latest.message or 'no message'}"
-        return Judged(Standing.STOPPED, failed if latest.state == "failed" else _NO_END)
+        return HealthAssessment(PublicationHealth.STOPPED, failed if latest.state == "failed" else _NO_END)
     if held:
-        return Judged(Standing.RUNNING, _HELD)
+        return HealthAssessment(PublicationHealth.RUNNING, _HELD)
     approved = [each for each in pending if each.status == "approved"]
     if approved:
         waits = _BACKFILL_WAITS if all(each.of_backfill for each in approved) else _WAITS
-        return Judged(Standing.WAITING, _attempts(urgent) or waits)
+        return HealthAssessment(PublicationHealth.WAITING, _attempts(urgent) or waits)
     if pointer.owes_full:
-        return Judged(Standing.OWING, pointer.owes_full)
+        return HealthAssessment(PublicationHealth.OWING, pointer.owes_full)
     if pointer.incomplete is not None and pointer.incomplete.is_lasting:
-        return Judged(Standing.INCOMPLETE, pointer.incomplete.sentence)
+        return HealthAssessment(PublicationHealth.INCOMPLETE, pointer.incomplete.sentence)
     is_new = latest is None and pointer.concluded_at is None
-    return Judged(Standing.NEVER_RUN if is_new else Standing.IDLE)
+    return HealthAssessment(PublicationHealth.NEVER_RUN if is_new else PublicationHealth.IDLE)
 
 
 def _attempts(send: SendAttempts | None) -> str:
@@ -131,7 +131,7 @@ _TASK = "stage"
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class AnsweredQuestion:
     """A question: whether what is gone from the source may be deleted.
 
     Attributes:
@@ -139,7 +139,7 @@ class Asked:
         vanishing: what would be deleted; None when that is no longer kept.
     """
 
-    question: Question
+    question: OpenQuestion
     vanishing: Vanishing | None
 
     @property
@@ -153,7 +153,7 @@ class Asked:
 
 def asked(
     storage: Storage, name: str, publication: Publication | None, dag: DagFacts | None, latest: RunRow | None
-) -> Asked | None:
+) -> AnsweredQuestion | None:
     """What a run of a publication asks; None when none does.
 
     Args:
@@ -170,10 +170,12 @@ def asked(
         return _by_files(storage, name, publication, latest)
     if dag.question is None:
         return None
-    return Asked(dag.question, kept_vanishing(storage, name, run_name(dag.question.run_id)))
+    return AnsweredQuestion(dag.question, kept_vanishing(storage, name, run_name(dag.question.run_id)))
 
 
-def _by_files(storage: Storage, name: str, publication: Publication | None, latest: RunRow | None) -> Asked | None:
+def _by_files(
+    storage: Storage, name: str, publication: Publication | None, latest: RunRow | None
+) -> AnsweredQuestion | None:
     if publication is None or publication.source.shrink_limit.beyond != "ask":
         return None
     if latest is None or latest.state != "running":
@@ -181,4 +183,4 @@ def _by_files(storage: Storage, name: str, publication: Publication | None, late
     found = kept_vanishing(storage, name, latest.run)
     if found is None or storage.exists(PublicationFolder(name).shrink_decision(latest.run)):
         return None
-    return Asked(Question(latest.run_id, _TASK), found)
+    return AnsweredQuestion(OpenQuestion(latest.run_id, _TASK), found)

@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from contexture.monitoring.history import NOTHING_PUT_ASIDE, History, PutAside, Volume
+from contexture.monitoring.history import NOTHING_PUT_ASIDE, DeadLetterTotals, History, Volume
 from contexture.monitoring.rows import RunRow, TransactionRow, VerificationRow
 from contexture.operations.status.dead_letters import dead_letter_topic
-from contexture.operations.status.health import URGENCY, Asked, Standing
-from contexture.operations.status.sources import Paging, Sources, Surveyed, manifests, survey
+from contexture.operations.status.health import URGENCY, AnsweredQuestion, PublicationHealth
+from contexture.operations.status.sources import Paging, PublicationFacts, Sources, manifests, survey
 from contexture.storage.delivery import most_urgent
 from contexture.storage.manifests import Manifest
 
@@ -99,7 +99,7 @@ class PublicationLine:
     name: str
     description: str
     is_configured: bool
-    standing: Standing
+    standing: PublicationHealth
     reason: str
     paused: bool | None
     next_run_at: datetime | None
@@ -115,9 +115,9 @@ class PublicationLine:
     today: Volume | None
     picture: tuple[Bar, ...]
     last_verification: VerificationRow | None = None
-    dead_letters: PutAside = NOTHING_PUT_ASIDE
+    dead_letters: DeadLetterTotals = NOTHING_PUT_ASIDE
     dead_letter_topic: str | None = None
-    asked: Asked | None = None
+    asked: AnsweredQuestion | None = None
     incomplete: str = ""
 
 
@@ -127,7 +127,7 @@ class TableSums:
 
     today: Mapping[str, Volume]
     verified: Mapping[str, VerificationRow]
-    aside: Mapping[str, PutAside]
+    aside: Mapping[str, DeadLetterTotals]
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +153,7 @@ def overview(
     sources: Sources,
     *,
     page: int = 1,
-    standing: Standing | None = None,
+    standing: PublicationHealth | None = None,
     suspended: bool = False,
     bad_files: tuple[str, ...] = (),
 ) -> Overview:
@@ -189,7 +189,7 @@ def sums_of(sources: Sources, names: Sequence[str]) -> TableSums:
     return sources.tables.ask(asked, TableSums({}, {}, {}))
 
 
-def line(sources: Sources, found: Surveyed, last: Manifest | None, sums: TableSums) -> PublicationLine:
+def line(sources: Sources, found: PublicationFacts, last: Manifest | None, sums: TableSums) -> PublicationLine:
     """Everything the overview says about one publication; `last` is the manifest of what it concluded last."""
     name, pointer = found.name, found.stored.pointer
     configured = sources.publications.get(name)
@@ -222,11 +222,11 @@ def line(sources: Sources, found: Surveyed, last: Manifest | None, sums: TableSu
     )
 
 
-def _is_suspended(found: Surveyed) -> bool:
+def _is_suspended(found: PublicationFacts) -> bool:
     return found.dag is not None and found.dag.paused
 
 
-def _pending(found: Surveyed) -> tuple[PendingLine, ...]:
+def _pending(found: PublicationFacts) -> tuple[PendingLine, ...]:
     lines = []
     for each in found.stored.pending:
         urgent = most_urgent(each.sends)

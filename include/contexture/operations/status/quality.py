@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from contexture.monitoring.rows import RunRow
 from contexture.operations.status.sources import Sources, manifest
 from contexture.storage.home import Storage
-from contexture.storage.manifests import Manifest, Verdict
+from contexture.storage.manifests import Manifest, QualityVerdict
 from contexture.storage.publication_store import PublicationFolder
 
 COLUMNS = 40
@@ -153,8 +153,8 @@ def _quality(storage: Storage, name: str, row: RunRow) -> RunQuality | None:
     )
 
 
-def _verdict(storage: Storage, name: str, outbox: str) -> Verdict | None:
+def _verdict(storage: Storage, name: str, outbox: str) -> QualityVerdict | None:
     try:
-        return Verdict.model_validate_json(storage.read(PublicationFolder(name).verdict(outbox)))
+        return QualityVerdict.model_validate_json(storage.read(PublicationFolder(name).verdict(outbox)))
     except (FileNotFoundError, ValidationError):
         return None

@@ -41,7 +41,7 @@ class HeldRule:
 
 
 @dataclass(frozen=True, slots=True)
-class HeldBack:
+class QuarantinedByRule:
     """What one run holds back; `events` are those that were not tried again."""
 
     outbox: str
@@ -56,7 +56,7 @@ class HeldBack:
 class Quarantines:
     """A page of what runs hold back, the latest first."""
 
-    lines: tuple[HeldBack, ...]
+    lines: tuple[QuarantinedByRule, ...]
     paging: Paging
 
 
@@ -76,7 +76,7 @@ def quarantines(sources: Sources, name: str, *, page: int) -> Quarantines:
     return Quarantines(tuple(held_back(storage, name, each) for each in shown if each), paging)
 
 
-def held_back(storage: Storage, name: str, status: OutboxStatus) -> HeldBack:
+def held_back(storage: Storage, name: str, status: OutboxStatus) -> QuarantinedByRule:
     """What one outbox's run holds back.
 
     Raises:
@@ -88,7 +88,7 @@ def held_back(storage: Storage, name: str, status: OutboxStatus) -> HeldBack:
     tables = [quarantine.table(path, columns) for path in quarantine.files]
     parts = [each.filter(pc.invert(pc.is_in(each.column("ordinal"), value_set=retried))) for each in tables]
     table = pa.concat_tables(parts) if parts else None
-    return HeldBack(
+    return QuarantinedByRule(
         outbox=status.outbox,
         sequence=status.sequence,
         status=status.status,

@@ -15,7 +15,14 @@ from contexture.errors import ConfigurationError, DefectError, RetriableError
 from contexture.monitoring.alerts import PendingSend, pending_sends
 from contexture.monitoring.history import History
 from contexture.monitoring.rows import RunRow
-from contexture.operations.status.health import Asked, DagFacts, Judged, Standing, asked, judge
+from contexture.operations.status.health import (
+    AnsweredQuestion,
+    DagFacts,
+    HealthAssessment,
+    PublicationHealth,
+    asked,
+    judge,
+)
 from contexture.publications import Publication
 from contexture.storage.home import Storage
 from contexture.storage.manifests import Manifest
@@ -99,7 +106,13 @@ class Tables:
 _READERS = 8
 _UNREADABLE = "its files can not be read. Next: restore them from a backup, or see the how-to on recovering"
 _UNKNOWN = "whether its last run failed is not known without the operational tables"
-_SAYS_THAT_ALL_IS_WELL = {Standing.OWING, Standing.INCOMPLETE, Standing.WAITING, Standing.NEVER_RUN, Standing.IDLE}
+_SAYS_THAT_ALL_IS_WELL = {
+    PublicationHealth.OWING,
+    PublicationHealth.INCOMPLETE,
+    PublicationHealth.WAITING,
+    PublicationHealth.NEVER_RUN,
+    PublicationHealth.IDLE,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,18 +144,18 @@ class Stored:
 
 
 @dataclass(frozen=True, slots=True)
-class Surveyed:
+class PublicationFacts:
     """A publication as far as its place in the overview depends on it."""
 
     name: str
     stored: Stored
     latest: RunRow | None
     dag: DagFacts | None
-    judged: Judged
-    asked: Asked | None = None
+    judged: HealthAssessment
+    asked: AnsweredQuestion | None = None
 
 
-def survey(sources: Sources, names: Iterable[str]) -> list[Surveyed]:
+def survey(sources: Sources, names: Iterable[str]) -> list[PublicationFacts]:
     """Looks at each of the publications, several at a time.
 
     Raises:
@@ -165,7 +178,7 @@ def stored(storage: Storage, name: str) -> Stored:
         return Stored(damage=_UNREADABLE)
 
 
-def manifests(storage: Storage, surveyed: Iterable[Surveyed]) -> list[Manifest | None]:
+def manifests(storage: Storage, surveyed: Iterable[PublicationFacts]) -> list[Manifest | None]:
     """The manifest of what each publication concluded last, several read at a time."""
     with ThreadPoolExecutor(_READERS) as readers:
         return list(readers.map(lambda each: manifest(storage, each.name, each.stored.pointer.outbox), surveyed))
@@ -181,17 +194,17 @@ def manifest(storage: Storage, name: str, outbox: str | None) -> Manifest | None
         return None
 
 
-def _surveyed(sources: Sources, name: str, found: Stored, latest: RunRow | None) -> Surveyed:
+def _surveyed(sources: Sources, name: str, found: Stored, latest: RunRow | None) -> PublicationFacts:
     dag = sources.dags.get(name)
     if found.damage:
-        return Surveyed(name, found, latest, dag, Judged(Standing.STOPPED, found.damage))
+        return PublicationFacts(name, found, latest, dag, HealthAssessment(PublicationHealth.STOPPED, found.damage))
     question = asked(sources.storage, name, sources.publications.get(name), dag, latest)
     judged = judge(found.pointer, latest, found.pending, dag, question.told if question else None)
-    return Surveyed(name, found, latest, dag, _as_far_as_known(judged, sources.tables.problem), question)
+    return PublicationFacts(name, found, latest, dag, _as_far_as_known(judged, sources.tables.problem), question)
 
 
-def _as_far_as_known(judged: Judged, problem: str | None) -> Judged:
+def _as_far_as_known(judged: HealthAssessment, problem: str | None) -> HealthAssessment:
     """A run that failed shows in the tables alone: while they are away, files say no more than that nothing waits."""
     if problem is None or judged.standing not in _SAYS_THAT_ALL_IS_WELL:
         return judged
-    return Judged(judged.standing, f"{judged.reason}; {_UNKNOWN}" if judged.reason else _UNKNOWN)
+    return HealthAssessment(judged.standing, f"{judged.reason}; {_UNKNOWN}" if judged.reason else _UNKNOWN)

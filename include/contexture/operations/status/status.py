@@ -12,25 +12,26 @@ from typing import Any, Final
 from pydantic import computed_field
 
 from contexture.errors import ConfigurationError, RetriableError
-from contexture.monitoring import ProducerStore, RunRow, Sums
+from contexture.monitoring import RunRow, RunTables, Sums
 from contexture.monitoring.alerts import PendingSend
 from contexture.monitoring.database import NO_TABLES
 from contexture.monitoring.rows import TransactionRow
 from contexture.operations import environment
 from contexture.operations.environment import DEFAULT_FOLDER, FOLDER_VARIABLE
 from contexture.operations.status.dead_letters import DeadLetterStatus, dead_letter_status
-from contexture.operations.status.health import Standing
-from contexture.operations.status.sources import Sources, Surveyed, Tables, manifest, stored, survey
+from contexture.operations.status.health import PublicationHealth
+from contexture.operations.status.sources import PublicationFacts, Sources, Tables, manifest, stored, survey
 from contexture.publications import Publication, discover
 from contexture.storage.delivery import AttemptLog, SendAttempts, most_urgent
+from contexture.storage.documents import StoredDocument
 from contexture.storage.home import Storage
 from contexture.storage.inbox_reader import InboxReader
 from contexture.storage.incompleteness import Incompleteness
 from contexture.storage.known_topics import LostTopics
-from contexture.storage.manifests import Document, Manifest
+from contexture.storage.manifests import Manifest
 
 
-class LastRun(Document):
+class LastRun(StoredDocument):
     """The latest run that was begun, whatever became of it; backfills are left out."""
 
     run_id: str
@@ -41,7 +42,7 @@ class LastRun(Document):
     ended_at: datetime | None
 
 
-class Operations(Document):
+class Operations(StoredDocument):
     """One publication in the operational tables.
 
     Attributes:
@@ -65,10 +66,10 @@ class OperationsReader:
     def __init__(self, storage: Storage) -> None:
         self.problem: str | None = None
         self.address: str | None = None
-        self._store: ProducerStore | None = None
+        self._store: RunTables | None = None
         self._latest: Mapping[str, RunRow] | None = None
         try:
-            found = ProducerStore.of_home(storage.root)
+            found = RunTables.of_home(storage.root)
         except ConfigurationError as error:
             self.problem = str(error)
             return
@@ -120,7 +121,7 @@ def _operations(run: RunRow | None, sums: Sums) -> Operations | None:
 _READERS: Final = 8
 
 
-class LastTransaction(Document):
+class LastTransaction(StoredDocument):
     """The Kafka transaction that was sent last.
 
     Attributes:
@@ -137,7 +138,7 @@ class LastTransaction(Document):
     sent_at: datetime
 
 
-class PendingStatus(Document):
+class PendingStatus(StoredDocument):
     """An outbox that is not at its end.
 
     Attributes:
@@ -158,7 +159,7 @@ class PendingStatus(Document):
     message: str | None
 
 
-class Lag(Document):
+class Lag(StoredDocument):
     """How far Kafka is behind what is known of the source. What it did since it was read last, nobody knows.
 
     Attributes:
@@ -174,7 +175,7 @@ class Lag(Document):
     published_until: datetime | None
 
 
-class Deletions(Document):
+class Deletions(StoredDocument):
     """Whether a publication learns what is deleted in its source.
 
     Attributes:
@@ -191,7 +192,7 @@ class Deletions(Document):
     next_step: str | None
 
 
-class RemovedTopics(Document):
+class RemovedTopics(StoredDocument):
     """Topics that were removed from Kafka though they held what the publication had sent.
 
     Attributes:
@@ -205,7 +206,7 @@ class RemovedTopics(Document):
     noticed_at: datetime | None = None
 
 
-class StatusReport(Document):
+class StatusReport(StoredDocument):
     """Whether a publication does its work, and how far it is.
 
     Attributes:
@@ -223,7 +224,7 @@ class StatusReport(Document):
 
     publication: str
     running: bool
-    standing: Standing
+    standing: PublicationHealth
     reason: str
     suspended: bool | None
     last_transaction: LastTransaction | None
@@ -247,14 +248,14 @@ def statuses(sources: Sources, names: Iterable[str]) -> list[StatusReport]:
         return list(readers.map(lambda each: _status(sources, each), found))
 
 
-def _status(sources: Sources, found: Surveyed) -> StatusReport:
+def _status(sources: Sources, found: PublicationFacts) -> StatusReport:
     sent = sources.tables.ask(lambda history: history.last_sent(found.name), None)
     prepared = [manifest(sources.storage, found.name, each.outbox) for each in found.stored.pending]
     pending = tuple(_pending(found, prepared))
     failing = next((each for each in pending if each.attempt is not None), None)
     last = manifest(sources.storage, found.name, found.stored.pointer.outbox)
     suspended = found.dag.paused if found.dag else None
-    is_stopped = found.judged.standing in {Standing.STOPPED, Standing.ASKING}
+    is_stopped = found.judged.standing in {PublicationHealth.STOPPED, PublicationHealth.ASKING}
     return StatusReport(
         publication=found.name,
         running=found.name in sources.publications and not suspended and not is_stopped,
@@ -300,7 +301,7 @@ def _transaction(row: TransactionRow) -> LastTransaction:
     )
 
 
-def _pending(found: Surveyed, prepared: Sequence[Manifest | None]) -> Iterator[PendingStatus]:
+def _pending(found: PublicationFacts, prepared: Sequence[Manifest | None]) -> Iterator[PendingStatus]:
     for each, manifest_of in zip(found.stored.pending, prepared, strict=True):
         yield PendingStatus(
             outbox=each.outbox,
@@ -320,7 +321,7 @@ def _attempted(send: SendAttempts | None) -> dict[str, Any]:
     }
 
 
-def _lag(sources: Sources, found: Surveyed, prepared: Sequence[Manifest | None], last: Manifest | None) -> Lag:
+def _lag(sources: Sources, found: PublicationFacts, prepared: Sequence[Manifest | None], last: Manifest | None) -> Lag:
     waiting = InboxReader(sources.storage, found.name).files()
     # What a backfill sends again was read long ago, and says nothing of how far behind this is.
     since = [each.received_from for each in prepared if each and each.received_from and each.mode != "backfill"]
@@ -333,12 +334,12 @@ def _lag(sources: Sources, found: Surveyed, prepared: Sequence[Manifest | None],
     )
 
 
-def _until(found: Surveyed, last: Manifest | None) -> datetime | None:
+def _until(found: PublicationFacts, last: Manifest | None) -> datetime | None:
     # A run that read nothing has no such time, and retention may have taken the manifest.
     return (last.received_to if last else None) or found.stored.pointer.concluded_at
 
 
-class PendingOutbox(Document):
+class PendingOutbox(StoredDocument):
     """An outbox that has not come to its end; `sends` are its shards that failed at least once."""
 
     outbox: str
@@ -353,14 +354,14 @@ class PendingOutbox(Document):
         return sum(each.failed for each in self.sends)
 
 
-class Waiting(Document):
+class Waiting(StoredDocument):
     """Notifications that no concluded run has taken: in how many files, and since when the oldest of them."""
 
     files: int
     since: datetime
 
 
-class PublicationStatus(Document):
+class PublicationStatus(StoredDocument):
     """One publication.
 
     Attributes:
@@ -394,13 +395,16 @@ class PublicationStatus(Document):
     @property
     def question(self) -> str | None:
         """What a run waits for somebody to answer; None where none does."""
-        return self.status.reason if self.status.standing is Standing.ASKING else None
+        return self.status.reason if self.status.standing is PublicationHealth.ASKING else None
 
     @property
     def needs_a_person(self) -> bool:
         """Whether its last run failed, a run waits for an answer, deletions go unseen, a topic was removed and is not
         filled again, or sending has failed."""
-        if self.status.standing in {Standing.STOPPED, Standing.ASKING} or not self.status.deletions.detected:
+        if (
+            self.status.standing in {PublicationHealth.STOPPED, PublicationHealth.ASKING}
+            or not self.status.deletions.detected
+        ):
             return True
         if self.status.topics.removed:
             return True

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from contexture.errors import ConfigurationError, DefectError, RetriableError
-from contexture.kafka import ReplicaRecord
+from contexture.kafka import TopicRecord
 from contexture.operations.scratch import scratch_database
 from contexture.operations.verification.answerable import check_answerable
 from contexture.operations.verification.broker_view import open_broker_view
@@ -38,7 +38,7 @@ from contexture.operations.verification.source_comparison import (
     sample_suspects,
 )
 from contexture.operations.verification.source_view import Met, SourceView
-from contexture.operations.verification.topics import Cut, ReplicaTopics
+from contexture.operations.verification.topics import ReplicaTopics, TopicSnapshot
 from contexture.operations.verification.verify import BACKFILLED, Report
 from contexture.publications import Publication
 from contexture.sources.ngsi import BrokerConnection
@@ -230,12 +230,12 @@ class _SourceVerification:
                 held = other.held(other.pointer())
                 compared.excuse(((each.topic, each.key) for each in held if each.topic in topics), ELSEWHERE)
 
-    def _cut(self, topics: list[str]) -> Cut:
+    def _cut(self, topics: list[str]) -> TopicSnapshot:
         cut = self._topics.cut(topics)
         self._report(f"reading {len(cut.ends)} partitions of {len(topics)} topics")
         return cut
 
-    def _records(self, cut: Cut) -> Iterator[ReplicaRecord]:
+    def _records(self, cut: TopicSnapshot) -> Iterator[TopicRecord]:
         self._backfilled = 0
         for number, record in enumerate(self._topics.records(cut), start=1):
             if number % _REPORT_EVERY == 0:
@@ -247,7 +247,7 @@ class _SourceVerification:
                 yield record
 
     def _sort(
-        self, suspects: Iterator[Suspect], pointer: StatePointer, cut: Cut
+        self, suspects: Iterator[Suspect], pointer: StatePointer, cut: TopicSnapshot
     ) -> tuple[Counter[str], list[Suspect], Counter[Kind]]:
         """Returns what cannot be judged, what differs, and how much more than can be looked at again does."""
         unjudged: Counter[str] = Counter()
@@ -263,7 +263,7 @@ class _SourceVerification:
                 more[kind_of(suspect)] += 1
         return unjudged, left, more
 
-    def _reason(self, suspect: Suspect, pointer: StatePointer, cut: Cut) -> str | None:
+    def _reason(self, suspect: Suspect, pointer: StatePointer, cut: TopicSnapshot) -> str | None:
         if suspect.excused is not None and (suspect.excused != BASELINE or suspect.verdict == MISSING):
             return suspect.excused
         if suspect.held_back is not None:

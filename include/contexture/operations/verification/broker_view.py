@@ -14,7 +14,7 @@ import orjson
 
 from contexture.errors import RejectedError
 from contexture.events import AttributeName, ContextIdentity, content_hash, identity_key
-from contexture.kafka import ReplicaRecord
+from contexture.kafka import TopicRecord
 from contexture.operations.verification.contents import (
     OWN_HEADERS,
     canonical_hash,
@@ -23,13 +23,19 @@ from contexture.operations.verification.contents import (
     parse_time,
     record_time_ms,
 )
-from contexture.operations.verification.source_view import Difference, ExpectedRecord, HeldBack, Met, SourceHealth
+from contexture.operations.verification.source_view import (
+    Difference,
+    ExpectedRecord,
+    Met,
+    QuarantinedEntity,
+    SourceHealth,
+)
 from contexture.publications import Publication
 from contexture.publications.delivery import KEY_IDENTITY
 from contexture.records.cloudevents.change_events import Occasion
 from contexture.records.messages.envelopes import Envelope, envelope
 from contexture.records.messages.rendering import renderer
-from contexture.sources.http.transport import Patience
+from contexture.sources.http.transport import RetryBudget
 from contexture.sources.ngsi import (
     Broker,
     BrokerConnection,
@@ -40,9 +46,9 @@ from contexture.sources.ngsi import (
     open_broker,
     parse_entity,
 )
-from contexture.sources.ngsi.broker import Page
+from contexture.sources.ngsi.broker import EntityPage
 from contexture.sources.ngsi.entity_head import moment
-from contexture.sources.ngsi.rules import RuleOptions, check_entity, unreadable
+from contexture.sources.ngsi.rules import EntityRuleOptions, check_entity, unreadable
 from contexture.sources.ngsi.rules.values import with_numbers
 
 
@@ -105,13 +111,13 @@ class BrokerView:
         self._suppresses = publication.source.suppress_unchanged
         self._told_time = event_time_ms if publication.topics.keep == "history" else record_time_ms
         self._most_bytes = int(publication.topics.config.get("max.message.bytes", _MAXIMUM_RECORD_BYTES))
-        self._options = RuleOptions.for_publication(publication, None)
+        self._options = EntityRuleOptions.for_publication(publication, None)
 
     def health(self) -> SourceHealth:
         """As `SourceView.health`. The probe comes last: a broker whose database is away counts 0 and answers 200."""
         counts = tuple(self._broker.count(query) for query in self._queries)
         time = self._broker.probe()
-        self._options = RuleOptions.for_publication(self._publication, time)
+        self._options = EntityRuleOptions.for_publication(self._publication, time)
         return SourceHealth(time, counts)
 
     def walk(self) -> Iterator[Met]:
@@ -158,7 +164,7 @@ class BrokerView:
         known = moment(watermark)
         return known is not None and modified_us is not None and modified_us > known.timestamp() * 1_000_000
 
-    def difference(self, expected: ExpectedRecord, record: ReplicaRecord) -> Difference | None:
+    def difference(self, expected: ExpectedRecord, record: TopicRecord) -> Difference | None:
         """As `SourceView.difference`: the body by its canonical form, then headers, then the record's time."""
         value, told_at = record.value or b"", None
         if self._structured:
@@ -175,7 +181,7 @@ class BrokerView:
             return "headers"
         return None if self._is_time(self._told_time(record), expected.modified_us) else "time"
 
-    def _of_page(self, walk: int, query: EntityQuery, page: Page) -> Iterator[Met]:
+    def _of_page(self, walk: int, query: EntityQuery, page: EntityPage) -> Iterator[Met]:
         received_ms = round(page.received_at.timestamp() * 1000)
         for body, seen in zip(page.entities, page.sightings, strict=True):
             path = query.known_path or seen.path or "/"
@@ -186,7 +192,7 @@ class BrokerView:
 
     def _rows(
         self, body: bytes, path: str | None, shown: bytes, received_ms: int
-    ) -> Iterator[ExpectedRecord | HeldBack]:
+    ) -> Iterator[ExpectedRecord | QuarantinedEntity]:
         source = self._publication.source
         try:
             parsed = parse_entity(
@@ -198,7 +204,7 @@ class BrokerView:
                 attribute_times=self._by_attribute or source.api == "ngsiv2",
             )
         except EntityError as error:
-            yield HeldBack(shown, None, unreadable(error, self._options)[0].rule)
+            yield QuarantinedEntity(shown, None, unreadable(error, self._options)[0].rule)
             return
         if self._publication.quality.coerce_numbers:
             parsed = with_numbers(parsed)
@@ -206,7 +212,7 @@ class BrokerView:
         refused = [each.rule for each in check_entity(parsed, self._options) if each.severity == "error"]
         entity = identity_key(parsed.identity)
         if refused:
-            yield HeldBack(entity, modified, refused[0])
+            yield QuarantinedEntity(entity, modified, refused[0])
             return
         if not self._by_attribute:
             yield from self._records(parsed, None, content_hash(parsed.entity), modified, received_ms)
@@ -223,7 +229,7 @@ class BrokerView:
         event: bytes,
         modified: int | None,
         received_ms: int,
-    ) -> Iterator[ExpectedRecord | HeldBack]:
+    ) -> Iterator[ExpectedRecord | QuarantinedEntity]:
         entity, name = identity_key(parsed.identity), identity_key(parsed.identity, attribute)
         try:
             made = self._render(parsed.identity, parsed.entity, attribute, received_ms, parsed.linked_data)
@@ -239,10 +245,10 @@ class BrokerView:
                 )
                 size = len(wrapped.value) + len(made.key or b"") + self._envelope.size(wrapped.headers)
         except RejectedError:
-            yield HeldBack(entity, modified, "record")
+            yield QuarantinedEntity(entity, modified, "record")
             return
         if size > self._most_bytes:
-            yield HeldBack(entity, modified, "size")
+            yield QuarantinedEntity(entity, modified, "size")
             return
         content = self._content(value)
         for topic in made.topics:
@@ -255,7 +261,7 @@ class BrokerView:
         return canonical_hash(value)
 
     def _is_wrapped(
-        self, around: Envelope, expected: ExpectedRecord, record: ReplicaRecord, data: bytes, told_at: datetime | None
+        self, around: Envelope, expected: ExpectedRecord, record: TopicRecord, data: bytes, told_at: datetime | None
     ) -> bool:
         """Whether an envelope is the one of this content, told at a time that the source allows."""
         headers = dict(record.headers)
@@ -311,6 +317,6 @@ def open_broker_view(publication: Publication, connection: BrokerConnection) -> 
         ConfigurationError: the connection cannot be used, or the broker does not take its credentials.
     """
     source = publication.source
-    patience = Patience(pause_seconds=source.pause_milliseconds / 1000)
+    patience = RetryBudget(pause_seconds=source.pause_milliseconds / 1000)
     with open_broker(connection, source.service, Dialect.of(source), patience=patience) as broker:
         yield BrokerView(publication, broker)

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
 from contexture.operations.verification.contents import ContentReader, digest, place_of
-from contexture.operations.verification.result import SAMPLES, Kind, Sample, shown_name
+from contexture.operations.verification.result import SAMPLES, DifferenceSample, Kind, shown_name
 
 _KEYED_SCHEMA: Final = """
 CREATE TABLE held (place BLOB PRIMARY KEY, topic TEXT, name BLOB, content BLOB, sequence INT, shared INT, sent BLOB)
@@ -42,7 +42,7 @@ BASELINE = "never sent: the first run only noted it"
 ELSEWHERE = "of another publication that shares the topic"
 
 
-class Held(NamedTuple):
+class ExpectedHashes(NamedTuple):
     """What a key of a topic should hold. `name`: its identity; `sequence`: of the outbox that sent it."""
 
     topic: str
@@ -52,7 +52,7 @@ class Held(NamedTuple):
     sequence: int
 
 
-class Found(NamedTuple):
+class ReadRecord(NamedTuple):
     """A record as it lies in its topic; `value` None is a tombstone."""
 
     topic: str
@@ -61,14 +61,14 @@ class Found(NamedTuple):
     value: bytes | None
 
 
-class Outcome(NamedTuple):
+class ComparisonResult(NamedTuple):
     """What comparing gave, in the words of `Verification`."""
 
     held: int
     compared: dict[str, int]
     unjudged: dict[str, int]
     differences: dict[Kind, int]
-    samples: tuple[Sample, ...]
+    samples: tuple[DifferenceSample, ...]
 
 
 class KeyedComparison:
@@ -84,7 +84,7 @@ class KeyedComparison:
         self._content_of = content_of
         self._database.executescript(_KEYED_SCHEMA)
 
-    def hold(self, rows: Iterable[Held]) -> None:
+    def hold(self, rows: Iterable[ExpectedHashes]) -> None:
         """What keys should hold. Several identities may share a key: then only its presence is judged."""
         self._database.executemany(
             _HOLD, ((place_of(row.topic, row.key), row.topic, row.name, row.content, row.sequence) for row in rows)
@@ -115,7 +115,7 @@ class KeyedComparison:
             "INSERT OR IGNORE INTO others VALUES (?)", ((place_of(topic, key),) for topic, key in keys)
         )
 
-    def find(self, records: Iterable[Found]) -> None:
+    def find(self, records: Iterable[ReadRecord]) -> None:
         """What lies in the topics, each partition in its order."""
         self._database.executemany(_FIND, (self._judged(record) for record in records))
 
@@ -131,7 +131,7 @@ class KeyedComparison:
         """Whether something lies in the topics that should not."""
         return self._count(f"FROM found {_EXTRA}") > 0
 
-    def outcome(self, *, removed: frozenset[str] = frozenset(), baseline: int | None = None) -> Outcome:
+    def outcome(self, *, removed: frozenset[str] = frozenset(), baseline: int | None = None) -> ComparisonResult:
         """How both sides differ.
 
         Args:
@@ -142,7 +142,7 @@ class KeyedComparison:
         queries = {kind: f"FROM {_TABLES[kind]} {where}" for kind, where in _KINDS.items()}
         queries["missing"] += f" AND NOT ({excused})"
         differences = {kind: self._count(query) for kind, query in queries.items()}
-        return Outcome(
+        return ComparisonResult(
             held=self._count("FROM held"),
             compared=self._compared(),
             unjudged=self._unjudged(removed, excused),
@@ -150,7 +150,7 @@ class KeyedComparison:
             samples=tuple(sample for kind, query in queries.items() for sample in self._samples(kind, query)),
         )
 
-    def _judged(self, record: Found) -> tuple[object, ...]:
+    def _judged(self, record: ReadRecord) -> tuple[object, ...]:
         topic, partition, key, value = record
         place = place_of(topic, key)
         matched, how = self._match(place, value)
@@ -195,11 +195,11 @@ class KeyedComparison:
         }
         return {reason: count for reason, count in counts.items() if count}
 
-    def _samples(self, kind: Kind, query: str) -> Iterator[Sample]:
+    def _samples(self, kind: Kind, query: str) -> Iterator[DifferenceSample]:
         columns = _COLUMNS[kind]
         rows = self._database.execute(f"SELECT {columns} {query} ORDER BY 1, 3 LIMIT {SAMPLES}")
         for topic, partition, name, detail in rows:
-            yield Sample(kind=kind, topic=topic, partition=partition, name=shown_name(name), detail=detail)
+            yield DifferenceSample(kind=kind, topic=topic, partition=partition, name=shown_name(name), detail=detail)
 
     def _count(self, query: str) -> int:
         return int(self._database.execute(f"SELECT COUNT(*) {query}").fetchone()[0])
@@ -247,7 +247,7 @@ _MISSING: Final = "FROM sent WHERE NOT taken AND NOT moves"
 OLDER: Final = "older than the archive of outboxes"
 
 
-class Sent(NamedTuple):
+class SentRecord(NamedTuple):
     """A record of an outbox. `moves`: the outbox is being sent, so that the record may be there or not."""
 
     topic: str
@@ -274,17 +274,17 @@ class RecordComparison:
         self._last: dict[tuple[str, int, int, int], int] = {}
         self._reached: dict[tuple[str, int], int] = {}
         self._differences: Counter[Kind] = Counter()
-        self._samples: dict[Kind, list[Sample]] = {"extra": [], "order": []}
+        self._samples: dict[Kind, list[DifferenceSample]] = {"extra": [], "order": []}
         self._older = 0
 
-    def sent(self, records: Iterable[Sent]) -> None:
+    def sent(self, records: Iterable[SentRecord]) -> None:
         """What outboxes sent."""
         self._database.executemany(
             "INSERT INTO sent VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, 0)",
             ((place_of(each.topic, each.key), _stamp(each.value), each.topic, each.key, *each[3:]) for each in records),
         )
 
-    def find(self, records: Iterable[Found]) -> None:
+    def find(self, records: Iterable[ReadRecord]) -> None:
         """What lies in the topics, each partition in its order."""
         for record in records:
             self._judge(record)
@@ -293,7 +293,7 @@ class RecordComparison:
         """The topics that were sent to, sorted."""
         return [row[0] for row in self._database.execute("SELECT DISTINCT topic FROM sent ORDER BY topic")]
 
-    def outcome(self, *, removed: frozenset[str] = frozenset()) -> Outcome:
+    def outcome(self, *, removed: frozenset[str] = frozenset()) -> ComparisonResult:
         """How both sides differ.
 
         Args:
@@ -310,7 +310,7 @@ class RecordComparison:
         moving = self._count("FROM sent WHERE moves")
         unjudged = {MOVING: moving, REMOVED: gone, OLDER: self._older}
         samples = [*self._lost(removed), *self._samples["extra"], *self._samples["order"]]
-        return Outcome(
+        return ComparisonResult(
             held=self._count("FROM sent WHERE NOT moves"),
             compared={"bytes": self._count("FROM sent WHERE taken AND NOT moves")},
             unjudged={reason: count for reason, count in unjudged.items() if count},
@@ -318,7 +318,7 @@ class RecordComparison:
             samples=tuple(samples),
         )
 
-    def _judge(self, record: Found) -> None:
+    def _judge(self, record: ReadRecord) -> None:
         content = (place_of(record.topic, record.key), _stamp(record.value))
         row = self._database.execute(_TAKE, content).fetchone()
         where = (record.topic, record.partition)
@@ -337,29 +337,29 @@ class RecordComparison:
         self._last[of_shard] = max(number, self._last.get(of_shard, 0))
         self._reached[where] = max(sequence, self._reached.get(where, 0))
 
-    def _unknown(self, record: Found) -> None:
+    def _unknown(self, record: ReadRecord) -> None:
         if self._complete or (record.topic, record.partition) in self._reached:
             self._differ("extra", record, "no outbox has sent this record, or it stands there once more")
         else:
             self._older += 1
 
-    def _differ(self, kind: Kind, record: Found, detail: str) -> None:
+    def _differ(self, kind: Kind, record: ReadRecord, detail: str) -> None:
         self._differences[kind] += 1
         if len(self._samples[kind]) < SAMPLES:
             name = shown_name(record.key)
             self._samples[kind].append(
-                Sample(kind=kind, topic=record.topic, partition=record.partition, name=name, detail=detail)
+                DifferenceSample(kind=kind, topic=record.topic, partition=record.partition, name=name, detail=detail)
             )
 
     def _by_topic(self) -> dict[str, int]:
         rows = self._database.execute(f"SELECT topic, COUNT(*) {_MISSING} GROUP BY topic")
         return {str(topic): int(count) for topic, count in rows}
 
-    def _lost(self, removed: frozenset[str]) -> list[Sample]:
+    def _lost(self, removed: frozenset[str]) -> list[DifferenceSample]:
         rows = self._database.execute(f"SELECT topic, key, sequence, shard {_MISSING} ORDER BY number")
         kept = (row for row in rows if row[0] not in removed)
         return [
-            Sample(
+            DifferenceSample(
                 kind="missing",
                 topic=topic,
                 partition=None,

@@ -10,7 +10,7 @@ from itertools import islice
 from typing import Final
 
 from contexture.events import content_hash, parse_json
-from contexture.kafka import ReplicaRecord
+from contexture.kafka import TopicRecord
 from contexture.publications import Publication
 from contexture.storage.schemas import EVENT_TIME_HEADER
 
@@ -108,7 +108,7 @@ OWN_HEADERS: Final = ("contexture-", "contexture_")
 """What names of Contexture's own marks begin with, such as that of a backfill: a source says nothing of them."""
 
 
-def foreign_headers(record: ReplicaRecord) -> bool:
+def foreign_headers(record: TopicRecord) -> bool:
     """Returns whether a record has a header that is no mark of Contexture's own."""
     return any(not name.startswith(OWN_HEADERS) for name, _ in record.headers)
 
@@ -121,12 +121,12 @@ def parse_time(text: str | None) -> datetime | None:
         return None
 
 
-def record_time_ms(record: ReplicaRecord) -> int | None:
+def record_time_ms(record: TopicRecord) -> int | None:
     """Returns a record's own time, in milliseconds since 1970."""
     return record.timestamp_ms
 
 
-def event_time_ms(record: ReplicaRecord) -> int | None:
+def event_time_ms(record: TopicRecord) -> int | None:
     """Returns the time in the header of a history's record, in milliseconds since 1970; None where it has none."""
     text = dict(record.headers).get(EVENT_TIME_HEADER) or b""
     return int(text) if text.isdigit() else None

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from contexture.errors import ConfigurationError
-from contexture.operations.verification.comparison import Held, Sent
+from contexture.operations.verification.comparison import ExpectedHashes, SentRecord
 from contexture.storage.delivery import dead_letters_of, without_dead_letters
 from contexture.storage.home import Storage
 from contexture.storage.manifests import Manifest
@@ -27,7 +27,7 @@ _RECORD_COLUMNS: Final = ("topic", "key", "value")
 
 
 @dataclass(frozen=True, slots=True)
-class Archived:
+class ArchivedRecord:
     """An outbox whose records are still there, and where it stands."""
 
     status: OutboxStatus
@@ -56,13 +56,13 @@ class Archive:
         """The state of now."""
         return self._state.pointer()
 
-    def held(self, pointer: StatePointer) -> Iterator[Held]:
+    def held(self, pointer: StatePointer) -> Iterator[ExpectedHashes]:
         """What each key of each topic should hold, by a generation of state."""
         for piece in self._state.reader(pointer).pieces(_STATE_COLUMNS):
             columns = (piece.column(name).to_pylist() for name in _STATE_COLUMNS)
             for identity, content, topics, key, sequence in zip(*columns, strict=True):
                 for topic in topics:
-                    yield Held(topic, key, identity, content, sequence)
+                    yield ExpectedHashes(topic, key, identity, content, sequence)
 
     def withheld(self, pointer: StatePointer) -> Iterator[tuple[str, bytes | None]]:
         """Topics and keys of which nobody knows which content they hold: a record of theirs is a dead letter."""
@@ -73,11 +73,11 @@ class Archive:
             ):
                 yield from ((topic, key) for topic in topics)
 
-    def concluded(self, until: int) -> list[Archived]:
+    def concluded(self, until: int) -> list[ArchivedRecord]:
         """The concluded outboxes up to a sequence, in their order."""
         return [each for each in self._all() if each.status.status == "concluded" and each.sequence <= until]
 
-    def moving(self, beyond: int) -> list[Archived]:
+    def moving(self, beyond: int) -> list[ArchivedRecord]:
         """The outboxes behind a sequence of which something may be in the topics: they are sent, or were given up."""
         return [
             each for each in self._all() if each.status.status in {"approved", "abandoned"} and each.sequence > beyond
@@ -87,16 +87,16 @@ class Archive:
         """Whether an outbox is one of this home, as far as retention has left it."""
         return any(each.outbox == outbox for each in self._outboxes.all())
 
-    def records(self, of: Archived) -> Iterator[Record]:
+    def records(self, of: ArchivedRecord) -> Iterator[Record]:
         """The records of an outbox, each shard in its order."""
         for shard in of.manifest.shards:
             yield from self._of_shard(of.manifest, shard.shard)
 
-    def sent(self, of: Archived, *, moves: bool = False) -> Iterator[Sent]:
+    def sent(self, of: ArchivedRecord, *, moves: bool = False) -> Iterator[SentRecord]:
         """The same with their shard."""
         for shard in of.manifest.shards:
             for record in self._of_shard(of.manifest, shard.shard):
-                yield Sent(*record, of.sequence, shard.shard, moves)
+                yield SentRecord(*record, of.sequence, shard.shard, moves)
 
     def _of_shard(self, manifest: Manifest, shard: int) -> Iterator[Record]:
         aside = dead_letters_of(self._storage, manifest).shards.get(shard, ())
@@ -104,7 +104,7 @@ class Archive:
         for batch in without_dead_letters(batches, aside):
             yield from _rows(batch)
 
-    def _all(self) -> Iterator[Archived]:
+    def _all(self) -> Iterator[ArchivedRecord]:
         for status in self._outboxes.all():
             try:
                 manifest = self._outboxes.manifest(status.outbox)
@@ -112,7 +112,7 @@ class Archive:
                 # Retention took it meanwhile.
                 continue
             if manifest.mode != "backfill":
-                yield Archived(status, manifest)
+                yield ArchivedRecord(status, manifest)
 
 
 def _rows(batch: Any) -> Iterator[Record]:

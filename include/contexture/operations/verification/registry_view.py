@@ -11,15 +11,21 @@ from tempfile import TemporaryDirectory
 from typing import Final
 
 from contexture.errors import RejectedError, RetriableError
-from contexture.kafka import ReplicaRecord
+from contexture.kafka import TopicRecord
 from contexture.operations.verification.contents import OWN_HEADERS, foreign_headers, parse_time, told_structure
-from contexture.operations.verification.source_view import Difference, ExpectedRecord, HeldBack, Met, SourceHealth
+from contexture.operations.verification.source_view import (
+    Difference,
+    ExpectedRecord,
+    Met,
+    QuarantinedEntity,
+    SourceHealth,
+)
 from contexture.publications import Publication
 from contexture.records.cloudevents.change_events import Occasion
-from contexture.records.messages.envelopes import Content, structure_envelope
+from contexture.records.messages.envelopes import StructureContent, structure_envelope
 from contexture.records.topics.structure_routes import router
 from contexture.sources.sdmx import Artefact, Format, Selector, StructureMessageError, Urn, split
-from contexture.sources.sdmx.reading.scope import Meaning, by_name
+from contexture.sources.sdmx.reading.scope import SelectedStructures, by_name
 from contexture.sources.sdmx.reading.steps import transaction_of
 from contexture.sources.sdmx.registry import (
     LogResetError,
@@ -30,7 +36,7 @@ from contexture.sources.sdmx.registry import (
     open_registry,
     same_artefact,
 )
-from contexture.sources.sdmx.rules import RuleOptions, check
+from contexture.sources.sdmx.rules import StructureRuleOptions, check
 from contexture.storage.schemas import HEADER_PREFIX, REGISTRY_HEADER
 
 _HASH_BYTES: Final = 32
@@ -53,7 +59,7 @@ class RegistryView:
         self._publication, self._registry = publication, registry
         self._selectors = [Selector.parse(text) for text in source.select]
         self._media_type = source.media_type or Format.SDMX_ML_2_1.media_type
-        self._options = RuleOptions.for_publication(publication)
+        self._options = StructureRuleOptions.for_publication(publication)
         self._router = router(publication.topics)
         self._envelope = structure_envelope(publication)
         self._structured = publication.message.envelope == "cloudevents-structured"
@@ -117,7 +123,7 @@ class RegistryView:
             self._changed = frozenset(self._changed_since(known))
         return entity.decode(errors="replace") in self._changed
 
-    def difference(self, expected: ExpectedRecord, record: ReplicaRecord) -> Difference | None:
+    def difference(self, expected: ExpectedRecord, record: TopicRecord) -> Difference | None:
         """As `SourceView.difference`: the hash of the content, then headers."""
         content, _ = told_structure(record.value or b"", structured=self._structured)
         if content != expected.content:
@@ -131,7 +137,7 @@ class RegistryView:
             modified_at=parse_time((headers.get("ce_time") or b"").decode(errors="replace")),
         )
         media_type = expected.event[_HASH_BYTES:].decode() or None
-        told = Content(expected.name.decode(), media_type, expected.event[:_HASH_BYTES], occasion)
+        told = StructureContent(expected.name.decode(), media_type, expected.event[:_HASH_BYTES], occasion)
         wanted = {name: value.encode() for name, value in self._envelope.constant}
         made = self._envelope.headers(told)
         wanted |= {name: value for name, value in zip(self._envelope.columns, made, strict=True) if value is not None}
@@ -144,7 +150,7 @@ class RegistryView:
     def _selected(self) -> Mapping[str, str]:
         """URNs of the selected structures by name, as the registry lists them now; their routes are kept."""
         held = self._registry.held(self._media_type)
-        meaning, names = Meaning(self._selectors, (*held.urns, *held.other_names)), by_name(held.urns)
+        meaning, names = SelectedStructures(self._selectors, (*held.urns, *held.other_names)), by_name(held.urns)
         selected = {name: names[name] for name in meaning.among(names)}
         routed = self._router.route(list(selected.values()), held=list(selected.values()))
         self._topics = {same_artefact(urn): topics for urn, topics in routed.topics.items()}
@@ -163,14 +169,14 @@ class RegistryView:
             found = _artefacts(reply) if isinstance(reply, Reply) else ()
             artefact = next((each for each in found if each.urn and same_artefact(each.urn) == name), None)
             if artefact is None:
-                yield Met(0, name.encode(), (HeldBack(name.encode(), None, INEXPRESSIBLE),))
+                yield Met(0, name.encode(), (QuarantinedEntity(name.encode(), None, INEXPRESSIBLE),))
             else:
                 yield self._met(name, artefact)
 
     def _met(self, name: str, artefact: Artefact) -> Met:
         return Met(0, name.encode(), tuple(self._rows(name, artefact)))
 
-    def _rows(self, name: str, artefact: Artefact) -> Iterator[ExpectedRecord | HeldBack]:
+    def _rows(self, name: str, artefact: Artefact) -> Iterator[ExpectedRecord | QuarantinedEntity]:
         urn, entity = artefact.urn or "", name.encode()
         refused = [each.rule for each in check(artefact, self._options) if each.severity == "error"]
         if not refused and self._envelope is not None:
@@ -179,7 +185,7 @@ class RegistryView:
             except RejectedError:
                 refused = ["identity"]
         if refused:
-            yield HeldBack(entity, None, refused[0])
+            yield QuarantinedEntity(entity, None, refused[0])
             return
         event = artefact.content_hash + (artefact.media_type or "").encode()
         for topic in self._topics.get(name, ()):

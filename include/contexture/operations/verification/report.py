@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from contexture.errors import ConfigurationError
 from contexture.monitoring.alerts import AlertKind
-from contexture.monitoring.journal import Journal
+from contexture.monitoring.journal import RunTableWriter
 from contexture.operations.verification.against_source import verify_against_source
 from contexture.operations.verification.result import KINDS, WHAT_TO_DO, Verification, as_row
 from contexture.operations.verification.source_view import SourceView
@@ -110,7 +110,7 @@ def verify_and_report(
     publication: Publication,
     topics: ReplicaTopics,
     *,
-    journal: Journal,
+    journal: RunTableWriter,
     source: SourceView | None = None,
     report: Report = lambda sentence: None,
 ) -> Reported:

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Final, Literal
 
 from contexture.monitoring.rows import VerificationRow
-from contexture.storage.manifests import Document
+from contexture.storage.documents import StoredDocument
 
 Kind = Literal["missing", "extra", "different", "order"]
 KINDS: Final[tuple[Kind, ...]] = ("missing", "extra", "different", "order")
@@ -26,7 +26,7 @@ WHAT_TO_DO: Final = (
 )
 
 
-class Sample(Document):
+class DifferenceSample(StoredDocument):
     """One difference. `name`: an identity or a record's key; `partition`: None where none is concerned."""
 
     kind: Kind
@@ -36,7 +36,7 @@ class Sample(Document):
     detail: str
 
 
-class Verification(Document):
+class Verification(StoredDocument):
     """One look at the topics of a publication.
 
     Attributes:
@@ -71,7 +71,7 @@ class Verification(Document):
     compared: Mapping[str, int]
     unjudged: Mapping[str, int]
     differences: Mapping[Kind, int]
-    samples: tuple[Sample, ...]
+    samples: tuple[DifferenceSample, ...]
 
     @property
     def is_equal(self) -> bool:

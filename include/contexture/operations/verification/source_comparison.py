@@ -10,10 +10,10 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
 
-from contexture.kafka import ReplicaRecord
+from contexture.kafka import TopicRecord
 from contexture.operations.verification.contents import place_of
-from contexture.operations.verification.result import SAMPLES, Kind, Sample, shown_name
-from contexture.operations.verification.source_view import ExpectedRecord, HeldBack, Met, SourceView
+from contexture.operations.verification.result import SAMPLES, DifferenceSample, Kind, shown_name
+from contexture.operations.verification.source_view import ExpectedRecord, Met, QuarantinedEntity, SourceView
 from contexture.storage.home import Storage
 from contexture.storage.state import State, StatePointer
 
@@ -101,7 +101,7 @@ class SourceComparison:
         for met in walked:
             self._database.execute("INSERT OR IGNORE INTO met VALUES (?, ?)", (met.walk, met.entity))
             for row in met.rows:
-                if isinstance(row, HeldBack):
+                if isinstance(row, QuarantinedEntity):
                     self._database.execute(_MEET, (row.entity, row.modified_us, row.rule))
                 else:
                     self._expect(row)
@@ -118,7 +118,7 @@ class SourceComparison:
         rows = ((place_of(topic, key), reason) for topic, key in keys)
         self._database.executemany("INSERT OR IGNORE INTO excused VALUES (?, ?)", rows)
 
-    def find(self, records: Iterable[ReplicaRecord], among: Collection[bytes] | None = None) -> int:
+    def find(self, records: Iterable[TopicRecord], among: Collection[bytes] | None = None) -> int:
         """Takes the records of topics, each partition in its order; returns how many they were.
 
         Args:
@@ -174,7 +174,7 @@ class SourceComparison:
         self._database.execute(_MEET, (row.entity, row.modified_us, None))
         self._database.execute(_EXPECT, (place_of(row.topic, row.key), *row))
 
-    def _verdict(self, place: bytes, record: ReplicaRecord) -> str | None:
+    def _verdict(self, place: bytes, record: TopicRecord) -> str | None:
         if record.value is None:
             return None
         row = self._database.execute(
@@ -243,7 +243,7 @@ def count_kinds(suspects: list[Suspect], more: Counter[Kind]) -> dict[Kind, int]
     return {kind: counted[kind] for kind in kinds}
 
 
-def sample_suspects(suspects: list[Suspect]) -> Iterator[Sample]:
+def sample_suspects(suspects: list[Suspect]) -> Iterator[DifferenceSample]:
     """Gives the first few differences of each kind, with what each means."""
     shown: Counter[Kind] = Counter()
     for suspect in suspects:
@@ -253,7 +253,9 @@ def sample_suspects(suspects: list[Suspect]) -> Iterator[Sample]:
             strange = _STRANGE if suspect.entity is None else _UNDELETED
             detail = _DETAILS.get(suspect.verdict, strange)
             name = shown_name(suspect.name if suspect.name is not None else suspect.key)
-            yield Sample(kind=kind, topic=suspect.topic, partition=suspect.partition, name=name, detail=detail)
+            yield DifferenceSample(
+                kind=kind, topic=suspect.topic, partition=suspect.partition, name=name, detail=detail
+            )
 
 
 KnownKey = tuple[str, bytes | None, bytes, bytes | None, bool]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, NamedTuple, Protocol
 
-from contexture.kafka import ReplicaRecord
+from contexture.kafka import TopicRecord
 
 Difference = Literal["body", "headers", "time"]
 
@@ -33,7 +33,7 @@ class ExpectedRecord(NamedTuple):
     modified_us: int | None
 
 
-class HeldBack(NamedTuple):
+class QuarantinedEntity(NamedTuple):
     """An entity or structure that a rule quarantines: topics keep what they had of it, so it is not judged."""
 
     entity: bytes
@@ -46,7 +46,7 @@ class Met(NamedTuple):
 
     walk: int
     entity: bytes
-    rows: tuple[ExpectedRecord | HeldBack, ...]
+    rows: tuple[ExpectedRecord | QuarantinedEntity, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +91,6 @@ class SourceView(Protocol):
         """Returns whether the source says that it changed after what the last concluded run has read."""
         ...
 
-    def difference(self, expected: ExpectedRecord, record: ReplicaRecord) -> Difference | None:
+    def difference(self, expected: ExpectedRecord, record: TopicRecord) -> Difference | None:
         """Compares a record that is no tombstone with what the source holds; None when nothing differs."""
         ...

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from contexture.kafka import ClientSettings, ReplicaRecord
+from contexture.kafka import ClientSettings, TopicRecord
 from contexture.kafka.admin import TopicAdmin
-from contexture.kafka.broker_wait import Patience
+from contexture.kafka.broker_wait import BrokerWait
 from contexture.kafka.reader import read_up_to
 from contexture.publications import Publication
 from contexture.sending import Ledger, LedgerEntry, SenderNames
@@ -19,7 +19,7 @@ _SECONDS: Final = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
+class TopicSnapshot:
     """Where the topics stood at one moment.
 
     Attributes:
@@ -38,11 +38,11 @@ class Cut:
 class ReplicaTopics(Protocol):
     """Topics that can be read back."""
 
-    def cut(self, topics: Iterable[str]) -> Cut:
+    def cut(self, topics: Iterable[str]) -> TopicSnapshot:
         """Where they stand now."""
         ...
 
-    def records(self, cut: Cut) -> Iterator[ReplicaRecord]:
+    def records(self, cut: TopicSnapshot) -> Iterator[TopicRecord]:
         """What is committed in them up to a cut, each partition in its order."""
         ...
 
@@ -66,22 +66,22 @@ class KafkaTopics:
         self._timeout_seconds = timeout_seconds
         self._names = SenderNames(publication.name, publication.publish.transactional_id_prefix)
 
-    def cut(self, topics: Iterable[str]) -> Cut:
+    def cut(self, topics: Iterable[str]) -> TopicSnapshot:
         """As `ReplicaTopics.cut`; an open transaction lies behind the ends, and is not waited for."""
-        patience = Patience(self._timeout_seconds)
+        patience = BrokerWait(self._timeout_seconds)
         admin = TopicAdmin(self._settings, patience)
         wanted = sorted(set(topics))
         listed = admin.listed(wanted[0] if len(wanted) == 1 else None) if wanted else {}
         places = [(name, part) for name in wanted if name in listed for part in range(listed[name].partitions)]
         ledger = Ledger(self._settings, self._names, patience=patience).entries()
         ends = admin.ends(places, committed=True)
-        return Cut(
+        return TopicSnapshot(
             ends=ends,
             removed=frozenset(topic for (topic, _), first in admin.beginnings(places).items() if first > 0),
             missing=tuple(name for name in wanted if name not in listed),
             ledger=ledger,
         )
 
-    def records(self, cut: Cut) -> Iterator[ReplicaRecord]:
+    def records(self, cut: TopicSnapshot) -> Iterator[TopicRecord]:
         """As `ReplicaTopics.records`; nothing is left behind in the cluster."""
         return read_up_to(self._settings, cut.ends, timeout_seconds=self._timeout_seconds)

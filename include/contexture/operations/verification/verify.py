@@ -15,11 +15,16 @@ from typing import Final
 
 from contexture.errors import ConfigurationError, RetriableError
 from contexture.operations.scratch import scratch_database
-from contexture.operations.verification.comparison import Found, KeyedComparison, Outcome, RecordComparison
+from contexture.operations.verification.comparison import (
+    ComparisonResult,
+    KeyedComparison,
+    ReadRecord,
+    RecordComparison,
+)
 from contexture.operations.verification.contents import content_reader
-from contexture.operations.verification.expected import Archive, Archived
+from contexture.operations.verification.expected import Archive, ArchivedRecord
 from contexture.operations.verification.result import Basis, Verification
-from contexture.operations.verification.topics import Cut, ReplicaTopics
+from contexture.operations.verification.topics import ReplicaTopics, TopicSnapshot
 from contexture.publications import Publication
 from contexture.publications.delivery import KEY_NONE
 from contexture.storage.home import Storage
@@ -95,7 +100,7 @@ class _Verifying:
             next_step="verify it when it has less to do",
         )
 
-    def _once(self, database: sqlite3.Connection) -> tuple[StatePointer, Cut, Outcome] | None:
+    def _once(self, database: sqlite3.Connection) -> tuple[StatePointer, TopicSnapshot, ComparisonResult] | None:
         """One look; None when a run was concluded between what is compared."""
         pointer = self._archive.pointer()
         if pointer.outbox is None:
@@ -106,7 +111,9 @@ class _Verifying:
         look = self._by_keys if self._basis == "keys" else self._by_records
         return look(database, pointer)
 
-    def _by_keys(self, database: sqlite3.Connection, pointer: StatePointer) -> tuple[StatePointer, Cut, Outcome] | None:
+    def _by_keys(
+        self, database: sqlite3.Connection, pointer: StatePointer
+    ) -> tuple[StatePointer, TopicSnapshot, ComparisonResult] | None:
         compared = KeyedComparison(database, content_reader(self._publication))
         compared.hold(self._archive.held(pointer))
         compared.withhold(self._archive.withheld(pointer))
@@ -129,7 +136,7 @@ class _Verifying:
 
     def _by_records(
         self, database: sqlite3.Connection, pointer: StatePointer
-    ) -> tuple[StatePointer, Cut, Outcome] | None:
+    ) -> tuple[StatePointer, TopicSnapshot, ComparisonResult] | None:
         archived = self._archive.concluded(pointer.sequence)
         complete = bool(archived) and archived[0].sequence == 1
         compared = RecordComparison(database, complete=complete)
@@ -144,12 +151,12 @@ class _Verifying:
         compared.find(self._found(cut))
         return pointer, cut, compared.outcome(removed=self._removed(cut))
 
-    def _cut(self, topics: list[str]) -> Cut:
+    def _cut(self, topics: list[str]) -> TopicSnapshot:
         cut = self._topics.cut(topics)
         self._report(f"reading {len(cut.ends)} partitions of {len(topics)} topics")
         return cut
 
-    def _moving(self, pointer: StatePointer, cut: Cut) -> list[Archived] | None:
+    def _moving(self, pointer: StatePointer, cut: TopicSnapshot) -> list[ArchivedRecord] | None:
         """The outboxes of which something may be in the cut; None when a run was concluded meanwhile."""
         moving = self._archive.moving(pointer.sequence)
         if self._archive.pointer().generation != pointer.generation:
@@ -157,7 +164,7 @@ class _Verifying:
         self._check_own(pointer, cut)
         return moving
 
-    def _check_own(self, pointer: StatePointer, cut: Cut) -> None:
+    def _check_own(self, pointer: StatePointer, cut: TopicSnapshot) -> None:
         """Another instance of a registry's publication may have told more than this home knows."""
         told = [entry.source_transaction for entry in cut.ledger.values() if not self._archive.knows(entry.outbox)]
         known = pointer.watermark or ""
@@ -168,7 +175,7 @@ class _Verifying:
                 publication=self._publication.name,
             )
 
-    def _found(self, cut: Cut) -> Iterator[Found]:
+    def _found(self, cut: TopicSnapshot) -> Iterator[ReadRecord]:
         self._records = self._backfilled = 0
         for record in self._topics.records(cut):
             self._records += 1
@@ -178,9 +185,9 @@ class _Verifying:
             if self._keeps_history and any(name == BACKFILL_HEADER for name, _ in record.headers):
                 self._backfilled += 1
             else:
-                yield Found(record.topic, record.partition, record.key, record.value)
+                yield ReadRecord(record.topic, record.partition, record.key, record.value)
 
-    def _removed(self, cut: Cut) -> frozenset[str]:
+    def _removed(self, cut: TopicSnapshot) -> frozenset[str]:
         """Topics that may have lost records: on a compacted one nothing is ever removed from the beginning."""
         return cut.removed if self._keeps_history else frozenset()
 
@@ -192,14 +199,14 @@ class _Verifying:
                 held = other.held(other.pointer())
                 compared.belong_elsewhere((each.topic, each.key) for each in held if each.topic in topics)
 
-    def _baseline(self, first: int | None, archived: dict[int, Archived]) -> int | None:
+    def _baseline(self, first: int | None, archived: dict[int, ArchivedRecord]) -> int | None:
         """The first run of a registry's publication may have noted what the registry holds, and sent nothing."""
         if first is None or self._publication.source.kind != "sdmx":
             return None
         return first if first not in archived or archived[first].manifest.baseline else None
 
     def _document(
-        self, pointer: StatePointer, cut: Cut, outcome: Outcome, *, now: datetime, seconds: float
+        self, pointer: StatePointer, cut: TopicSnapshot, outcome: ComparisonResult, *, now: datetime, seconds: float
     ) -> Verification:
         unjudged = Counter(outcome.unjudged)
         if self._backfilled:

@@ -15,7 +15,7 @@ from contexture.publications.checks.operations import of_operations, of_others
 from contexture.publications.checks.quality import QUALITY_CHECKS
 from contexture.publications.checks.records import RECORD_CHECKS, Findings
 from contexture.publications.checks.sdmx import STRUCTURE_CHECKS
-from contexture.publications.problems import Finding, Location, looks_secret
+from contexture.publications.problems import Location, ModelProblem, looks_secret
 from contexture.publications.source import BROKER_ONLY, REGISTRY_ONLY
 
 if TYPE_CHECKING:
@@ -37,15 +37,17 @@ def _source_kind(publication: Publication) -> Findings:
     kind, foreign = ("sdmx", REGISTRY_ONLY) if source.kind == "ngsi" else ("ngsi", BROKER_ONLY)
     for key in foreign["source"]:
         if key in source.model_fields_set and getattr(source, key) != type(source).model_fields[key].default:
-            yield Finding(("source", key), f"`{key}` needs `kind: {kind}`", "leave it out", (("source", "kind"),))
+            yield ModelProblem(("source", key), f"`{key}` needs `kind: {kind}`", "leave it out", (("source", "kind"),))
     if source.flavour in (_REGISTRIES if source.kind == "ngsi" else _BROKERS):
         message = f"`flavour: {source.flavour}` needs `kind: {kind}`"
-        yield Finding(("source", "flavour"), message, "write `flavour: auto`, or leave it out", (("source", "kind"),))
+        yield ModelProblem(
+            ("source", "flavour"), message, "write `flavour: auto`, or leave it out", (("source", "kind"),)
+        )
     if source.kind == "sdmx" and source.mode == "notifications":
         message = "`mode: notifications` needs `kind: ngsi`: a registry notifies nobody"
-        yield Finding(("source", "mode"), message, "use `mode: changes`", (("source", "kind"),))
+        yield ModelProblem(("source", "mode"), message, "use `mode: changes`", (("source", "kind"),))
     if source.kind == "ngsi" and "service" not in source.model_fields_set:
-        yield Finding(
+        yield ModelProblem(
             ("source", "service"),
             "`service` is missing: a context broker has no list of them",
             'write the Fiware-Service, or "" for the broker\'s default tenant',
@@ -61,7 +63,7 @@ def _geography(publication: Publication) -> Findings:
         present = next(name for name in parts if name not in missing)
         message = f"a geographical query needs georel, geometry and coords; missing: {', '.join(missing)}"
         involved = tuple(("source", name) for name in parts)
-        yield Finding(("source", present), message, "write all three, or none", involved)
+        yield ModelProblem(("source", present), message, "write all three, or none", involved)
 
 
 def _lists_and_patterns(publication: Publication) -> Findings:
@@ -69,14 +71,14 @@ def _lists_and_patterns(publication: Publication) -> Findings:
     for listed, pattern in (("types", "type_pattern"), ("ids", "id_pattern")):
         if getattr(source, listed) and getattr(source, pattern) is not None:
             message = f"`{pattern}` and `{listed}` exclude each other: brokers take one of them"
-            yield Finding(("source", pattern), message, "leave one out", (("source", listed),))
+            yield ModelProblem(("source", pattern), message, "leave one out", (("source", listed),))
 
 
 def _required_attributes(publication: Publication) -> Findings:
     selected = publication.source.attributes
     for name in publication.quality.required_attributes:
         if selected and name not in selected:
-            yield Finding(
+            yield ModelProblem(
                 ("quality", "required_attributes"),
                 f"{name!r} is required but not read: `source.attributes` leaves it out",
                 "add it to source.attributes",
@@ -88,7 +90,7 @@ def _entity_limits(publication: Publication) -> Findings:
     quality = publication.quality
     if quality.maximum_entities is not None and quality.minimum_entities > quality.maximum_entities:
         message = f"minimum_entities {quality.minimum_entities} is above maximum_entities {quality.maximum_entities}"
-        yield Finding(
+        yield ModelProblem(
             ("quality", "minimum_entities"), message, "swap or change them", (("quality", "maximum_entities"),)
         )
 
@@ -100,14 +102,14 @@ def _fixed_topics(publication: Publication) -> Findings:
         yield _without_names(publication, involved)
     if topics.naming != "fixed" and topics.topics:
         message = f"`topics` needs `naming: fixed`; `naming: {topics.naming}` makes its own names"
-        yield Finding(("topics", "topics"), message, "write `naming: fixed`, or leave the names out", involved)
+        yield ModelProblem(("topics", "topics"), message, "write `naming: fixed`, or leave the names out", involved)
 
 
-def _without_names(publication: Publication, involved: tuple[Location, ...]) -> Finding:
+def _without_names(publication: Publication, involved: tuple[Location, ...]) -> ModelProblem:
     if publication.source.kind == "sdmx":
         message, hint = "nothing says where structures go", "add `topics: [NAME]` or `routes` to the section `topics`"
-        return Finding(("topics",), message, hint, (*involved, ("source", "kind")))
-    return Finding(
+        return ModelProblem(("topics",), message, hint, (*involved, ("source", "kind")))
+    return ModelProblem(
         ("topics", "naming"), "`naming: fixed` needs the names", "add `topics: [NAME]` to this section", involved
     )
 
@@ -117,29 +119,31 @@ def _cygnus_names(publication: Publication) -> Findings:
     names_of_context = topics.naming in {"cygnus", "cygnus-legacy", "injective"}
     if names_of_context and source.kind == "sdmx":
         message = f"`naming: {topics.naming}` makes names of entities; a registry has none"
-        yield Finding(("topics", "naming"), message, "leave it out, or write `naming: fixed`", (("source", "kind"),))
+        yield ModelProblem(
+            ("topics", "naming"), message, "leave it out, or write `naming: fixed`", (("source", "kind"),)
+        )
     nameless = not source.service and source.kind == "ngsi" and not topics.enable_name_mappings
     if names_of_context and topics.data_model == "dm-by-service" and nameless:
         message = "`data_model: dm-by-service` would name the topic of the default tenant with nothing"
         involved = (("source", "service"), ("topics", "naming"))
         hint = "choose another data_model, `naming: fixed`, or name mappings that give the service a name"
-        yield Finding(("topics", "data_model"), message, hint, involved)
+        yield ModelProblem(("topics", "data_model"), message, hint, involved)
 
 
 def _name_schemes(publication: Publication) -> Findings:
     topics = publication.topics
     if topics.naming in {"injective", "fixed"} and topics.cygnus_version is not None:
         message = f"`cygnus_version` has no effect on `naming: {topics.naming}`"
-        yield Finding(("topics", "cygnus_version"), message, "leave it out", (("topics", "naming"),))
+        yield ModelProblem(("topics", "cygnus_version"), message, "leave it out", (("topics", "naming"),))
     elif topics.naming == "cygnus-legacy" and not _LEGACY_RELEASE.match(topics.cygnus_version or "1.2"):
         message = f"Cygnus {topics.cygnus_version} didn't name topics in the legacy way of 1.2 and before"
-        yield Finding(("topics", "cygnus_version"), message, "write `naming: cygnus`", (("topics", "naming"),))
+        yield ModelProblem(("topics", "cygnus_version"), message, "write `naming: cygnus`", (("topics", "naming"),))
     if topics.naming in {"injective", "fixed"} and topics.collision != "warn":
         message = f"`collision: {topics.collision}` has no effect on `naming: {topics.naming}`"
-        yield Finding(("topics", "collision"), message, "leave it out", (("topics", "naming"),))
+        yield ModelProblem(("topics", "collision"), message, "leave it out", (("topics", "naming"),))
     if topics.naming == "injective" and topics.enable_lowercase:
         message = "`enable_lowercase: true` would let several identities share a topic of `naming: injective`"
-        yield Finding(("topics", "enable_lowercase"), message, "leave it out", (("topics", "naming"),))
+        yield ModelProblem(("topics", "enable_lowercase"), message, "leave it out", (("topics", "naming"),))
 
 
 def _name_files(publication: Publication) -> Findings:
@@ -148,11 +152,13 @@ def _name_files(publication: Publication) -> Findings:
         enabled, named = getattr(topics, flag), getattr(topics, file) is not None
         if enabled and topics.naming == "fixed":
             message = f"`{flag}: true` has no effect on `naming: fixed`"
-            yield Finding(("topics", flag), message, "leave it out, or write `naming: cygnus`", (("topics", "naming"),))
+            yield ModelProblem(
+                ("topics", flag), message, "leave it out, or write `naming: cygnus`", (("topics", "naming"),)
+            )
         elif enabled and not named:
-            yield Finding(("topics", flag), f"`{flag}: true` needs a file", f"add `{file}: FILE.json`")
+            yield ModelProblem(("topics", flag), f"`{flag}: true` needs a file", f"add `{file}: FILE.json`")
         elif named and not enabled:
-            yield Finding(("topics", file), f"`{file}` has no effect", f"write `{flag}: true`, or leave it out")
+            yield ModelProblem(("topics", file), f"`{file}` has no effect", f"write `{flag}: true`, or leave it out")
 
 
 def _secret_configuration(publication: Publication) -> Findings:
@@ -160,7 +166,7 @@ def _secret_configuration(publication: Publication) -> Findings:
         if looks_secret(key):
             message = f"`{key}` looks like a secret; a secret belongs in an Airflow connection"
             hint = "remove it here, and change it if this file was ever shared"
-            yield Finding(("topics", "config", key), message, hint, at_key=True)
+            yield ModelProblem(("topics", "config", key), message, hint, at_key=True)
 
 
 def _topic_configuration(publication: Publication) -> Findings:
@@ -168,15 +174,15 @@ def _topic_configuration(publication: Publication) -> Findings:
     if "cleanup.policy" in topics.config:
         message = "`keep` decides the cleanup policy"
         hint = "use `keep: latest` (compact) or `keep: history` (delete)"
-        yield Finding(("topics", "config", "cleanup.policy"), message, hint, (("topics", "keep"),))
+        yield ModelProblem(("topics", "config", "cleanup.policy"), message, hint, (("topics", "keep"),))
     for key in ("max.message.bytes", "min.insync.replicas"):
         if not topics.config.get(key, "1").isdecimal():
-            yield Finding(("topics", "config", key), f"{key} {topics.config[key]!r}", "expected a whole number")
+            yield ModelProblem(("topics", "config", key), f"{key} {topics.config[key]!r}", "expected a whole number")
     in_sync = topics.config.get("min.insync.replicas", "1")
     if in_sync.isdecimal() and int(in_sync) > topics.replication_factor:
         message = f"min.insync.replicas {in_sync} is above replication_factor {topics.replication_factor}"
         involved = (("topics", "replication_factor"), ("topics", "config"))
-        yield Finding(
+        yield ModelProblem(
             ("topics", "config", "min.insync.replicas"), f"{message}: no record could be sent", "lower it", involved
         )
 
@@ -235,13 +241,13 @@ UNSUPPORTED = (
 )
 
 
-def not_yet_supported(publication: Publication) -> Iterator[Finding]:
+def not_yet_supported(publication: Publication) -> Iterator[ModelProblem]:
     """A finding for every value of the publication that this version can't honour."""
     for row in UNSUPPORTED:
         for location, value in _values(publication, row):
             if row.applies_to(value):
                 what = f"`{location[-1]}: {_shown(value)}`"
-                yield Finding(location, f"not yet supported: {what}", row.today)
+                yield ModelProblem(location, f"not yet supported: {what}", row.today)
 
 
 def _values(publication: Publication, row: Unsupported) -> Iterator[tuple[Location, object]]:

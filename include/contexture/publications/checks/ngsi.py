@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from contexture.publications.checks.records import Findings
-from contexture.publications.problems import Finding
+from contexture.publications.problems import ModelProblem
 
 if TYPE_CHECKING:
     from contexture.publications.publication import Publication
@@ -29,12 +29,12 @@ def _interface(publication: Publication) -> Findings:
     source = publication.source
     involved = (("source", "api"),)
     if source.api == "ngsiv2" and source.context is not None:
-        yield Finding(("source", "context"), "`context` needs `api: ngsi-ld`", "leave it out", involved)
+        yield ModelProblem(("source", "context"), "`context` needs `api: ngsi-ld`", "leave it out", involved)
     foreign = _SPEAKS_LINKED_DATA_ALONE if source.api == "ngsiv2" else _SPEAKS_NGSIV2_ALONE
     if source.flavour in foreign:
         other = "ngsi-ld" if source.api == "ngsiv2" else "ngsiv2"
         message = f"`flavour: {source.flavour}` does not speak `api: {source.api}`"
-        yield Finding(("source", "flavour"), message, f"write `api: {other}`, or leave the flavour out", involved)
+        yield ModelProblem(("source", "flavour"), message, f"write `api: {other}`, or leave the flavour out", involved)
 
 
 def _scopes(publication: Publication) -> Findings:
@@ -42,7 +42,7 @@ def _scopes(publication: Publication) -> Findings:
     everything = [path for path in source.service_path if path in _EVERYTHING]
     if source.api == "ngsi-ld" and everything and len(source.service_path) > 1:
         message = f"the scope {everything[0]} selects everything, also what has no scope"
-        yield Finding(("source", "service_path"), message, "leave the others out", (("source", "api"),))
+        yield ModelProblem(("source", "service_path"), message, "leave the others out", (("source", "api"),))
 
 
 def _notified_scopes(publication: Publication) -> Findings:
@@ -51,7 +51,7 @@ def _notified_scopes(publication: Publication) -> Findings:
         # A full run would not find what another scope's notification brought, and would take it for gone.
         message = "`mode: notifications` can't tell scopes apart"
         involved = (("source", "api"), ("source", "mode"))
-        yield Finding(("source", "service_path"), message, "leave it out, or write `mode: changes`", involved)
+        yield ModelProblem(("source", "service_path"), message, "leave it out, or write `mode: changes`", involved)
 
 
 def _geography(publication: Publication) -> Findings:
@@ -61,10 +61,10 @@ def _geography(publication: Publication) -> Findings:
     involved = (("source", "api"),)
     if source.geometry == "box":
         message = "`geometry: box` has no counterpart in NGSI-LD"
-        yield Finding(("source", "geometry"), message, "write it as a polygon of its corners", involved)
+        yield ModelProblem(("source", "geometry"), message, "write it as a polygon of its corners", involved)
     if source.georel is not None and not source.georel.startswith(_RELATIONS):
         message = f"`georel: {source.georel}` has no counterpart in NGSI-LD"
-        yield Finding(("source", "georel"), message, "use near;maxDistance:METRES, within or intersects", involved)
+        yield ModelProblem(("source", "georel"), message, "use near;maxDistance:METRES, within or intersects", involved)
 
 
 def _conditions(publication: Publication) -> Findings:
@@ -75,7 +75,7 @@ def _conditions(publication: Publication) -> Findings:
         for condition in _CONDITION.findall(text or ""):
             if problem := _problem(condition.strip()):
                 message, hint = problem
-                yield Finding(("source", key), f"{condition.strip()!r}: {message}", hint, (("source", "api"),))
+                yield ModelProblem(("source", key), f"{condition.strip()!r}: {message}", hint, (("source", "api"),))
 
 
 def _problem(condition: str) -> tuple[str, str] | None:
@@ -95,7 +95,7 @@ def _problem(condition: str) -> tuple[str, str] | None:
     return None
 
 
-def linked_data_notes(publication: Publication) -> Iterator[Finding]:
+def linked_data_notes(publication: Publication) -> Iterator[ModelProblem]:
     """What the reader of a file should know about its NGSI-LD source."""
     source = publication.source
     if source.api != "ngsi-ld":
@@ -103,13 +103,15 @@ def linked_data_notes(publication: Publication) -> Iterator[Finding]:
     if source.context is None:
         message = "without `context` a broker writes the names of types and attributes as full addresses"
         hint = "topics would be named by them: give the URL of the @context they were made with"
-        yield Finding(("source", "api"), message, hint)
+        yield ModelProblem(("source", "api"), message, hint)
     if source.attributes:
         message = "with NGSI-LD `attributes` also selects: an entity that has none of them is not read"
-        yield Finding(("source", "attributes"), message, "it would be taken for deleted when it loses the last one")
+        yield ModelProblem(
+            ("source", "attributes"), message, "it would be taken for deleted when it loses the last one"
+        )
     if publication.topics.data_model == "dm-by-service-path" and publication.topics.naming != "fixed":
         message = "NGSI-LD has no service paths: `dm-by-service-path` names one topic for the whole tenant"
-        yield Finding(("topics", "data_model"), message, "scopes are the attribute `scope` of each entity")
+        yield ModelProblem(("topics", "data_model"), message, "scopes are the attribute `scope` of each entity")
 
 
 LINKED_DATA_CHECKS: tuple[Callable[[Publication], Findings], ...] = (

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from contexture.publications.problems import Finding
+from contexture.publications.problems import ModelProblem
 from contexture.publications.quality import ARGUMENTS, COMMON, ENTITY_RULES, STRUCTURE_RULES, class_name
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from contexture.publications.publication import Publication
     from contexture.publications.quality import Expectation
 
-Findings = Iterator[Finding]
+Findings = Iterator[ModelProblem]
 
 STRUCTURE_COLUMNS: Mapping[str, str] = {
     "urn": "string",
@@ -89,7 +89,7 @@ def _rules(publication: Publication) -> Findings:
             near = difflib.get_close_matches(rule, names, n=1)
             hint = f"leave it out, or did you mean {near[0]!r}?" if near else "leave it out"
             message = f"`{rule}` is a rule about {subject}, and needs `kind: {other}`"
-            yield Finding(("quality", "rules", rule), message, hint, _KIND, at_key=True)
+            yield ModelProblem(("quality", "rules", rule), message, hint, _KIND, at_key=True)
 
 
 def _rules_without_choice(publication: Publication) -> Findings:
@@ -98,7 +98,7 @@ def _rules_without_choice(publication: Publication) -> Findings:
     for rule, severity in publication.quality.rules.items():
         if rule in _WITHOUT_CHOICE and severity != "error":
             message = f"`{rule}: {severity}`: {_WITHOUT_CHOICE[rule]}"
-            yield Finding(("quality", "rules", rule), message, "leave it out: it is always an error")
+            yield ModelProblem(("quality", "rules", rule), message, "leave it out: it is always an error")
 
 
 def _frames(publication: Publication) -> Findings:
@@ -108,7 +108,7 @@ def _frames(publication: Publication) -> Findings:
             continue
         needed, frame = ("ngsi", "structures") if is_of_structures else ("sdmx", "entities")
         message = f"`on: {expectation.on}` needs `kind: {needed}`"
-        yield Finding(("quality", "expectations", number, "on"), message, f"write `on: {frame}`", _KIND)
+        yield ModelProblem(("quality", "expectations", number, "on"), message, f"write `on: {frame}`", _KIND)
 
 
 def _fits(expectation: Expectation, publication: Publication) -> bool:
@@ -122,7 +122,7 @@ def _columns(publication: Publication) -> Findings:
         known = _KNOWN_COLUMNS[expectation.on]
         for column in written_columns(expectation.kwargs):
             if column not in known and not (expectation.on == "entities" and column.startswith(_OF_ATTRIBUTE)):
-                yield Finding(
+                yield ModelProblem(
                     ("quality", "expectations", number, "kwargs"),
                     f"the frame of {expectation.on} has no column {column!r}",
                     f"{_nearest(column, known)}there are {', '.join(known)}"
@@ -136,23 +136,25 @@ def _names(publication: Publication) -> Findings:
         if kind not in ARGUMENTS:
             near = _nearest(kind, tuple(ARGUMENTS))
             hint = f"{near}they are listed in the documentation of Great Expectations"
-            yield Finding((*where, "name"), f"Great Expectations has no {kind}", hint)
+            yield ModelProblem((*where, "name"), f"Great Expectations has no {kind}", hint)
             continue
         needed, further = ARGUMENTS[kind]
         for argument in sorted(needed - expectation.kwargs.keys()):
-            yield Finding(where, f"{kind} needs the argument `{argument}`", f"add `{argument}` to kwargs")
+            yield ModelProblem(where, f"{kind} needs the argument `{argument}`", f"add `{argument}` to kwargs")
         for argument in expectation.kwargs:
             if argument not in needed | further | COMMON:
                 hint = (
                     f"{_nearest(argument, (*needed, *further))}it takes {', '.join(sorted(needed | further | COMMON))}"
                 )
-                yield Finding((*where, "kwargs", argument), f"{kind} has no argument `{argument}`", hint, at_key=True)
+                yield ModelProblem(
+                    (*where, "kwargs", argument), f"{kind} has no argument `{argument}`", hint, at_key=True
+                )
 
 
 def _conditions(publication: Publication) -> Findings:
     for number, expectation in enumerate(publication.quality.expectations):
         if expectation.where is not None and (problem := _unbalanced(expectation.where)):
-            yield Finding(
+            yield ModelProblem(
                 ("quality", "expectations", number, "where"),
                 f"`where` is no SQL condition: {problem}",
                 "write what could follow on WHERE, such as type = 'car' AND value_speed > 0",

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from contexture.publications import fields
 from contexture.publications.delivery import KEY_IDENTITY, KEY_NONE, KEY_TOPIC
-from contexture.publications.problems import Finding
+from contexture.publications.problems import ModelProblem
 
 if TYPE_CHECKING:
     from contexture.publications.publication import Publication
@@ -85,7 +85,7 @@ def _of_key(publication: Publication) -> frozenset[str]:
     return frozenset({key}) & IDENTITY_FIELDS
 
 
-Findings = Iterator[Finding]
+Findings = Iterator[ModelProblem]
 
 _WITHOUT_CHOICE = {
     "body": ("what is no JSON object has nothing that could be published", "leave it out: it is always an error"),
@@ -99,7 +99,7 @@ def _message_format(publication: Publication) -> Findings:
     involved = (("source", "kind"), ("message", "format"))
     if (message.format == "sdmx") != (source.kind == "sdmx"):
         hint = "use `format: sdmx`" if source.kind == "sdmx" else "use `format: ngsiv2` or `format: cygnus-lines`"
-        yield Finding(
+        yield ModelProblem(
             ("message", "format"),
             f"`format: {message.format}` can't tell what `kind: {source.kind}` reads",
             hint,
@@ -107,21 +107,21 @@ def _message_format(publication: Publication) -> Findings:
         )
     for key in ("media_type", "allow_lossy"):
         if getattr(message, key) and message.format != "sdmx":
-            yield Finding(("message", key), f"`{key}` needs `format: sdmx`", "leave it out", involved)
+            yield ModelProblem(("message", key), f"`{key}` needs `format: sdmx`", "leave it out", involved)
 
 
 def _keyless(publication: Publication) -> Findings:
     if publication.message.key != KEY_NONE:
         return
     if publication.source.detect_deletions:
-        yield Finding(
+        yield ModelProblem(
             ("message", "key"),
             "`key: none` with `detect_deletions: true`: a tombstone without a key deletes nothing",
             "use `key: identity`, or `detect_deletions: false`",
             (("source", "detect_deletions"),),
         )
     if publication.topics.keep == "latest":
-        yield Finding(
+        yield ModelProblem(
             ("message", "key"),
             "`key: none` with `keep: latest`: a compacted topic takes no record without a key",
             "use `key: identity`, or `topics: {keep: history}`",
@@ -137,11 +137,11 @@ def _joined_lines(publication: Publication) -> Findings:
     if publication.topics.keep == "latest":
         message = f"`keep: latest` with cygnus-lines of up to {size} events in one record: no key is that of them all"
         hint = "use `batch_size: 1`, or `topics: {keep: history}`"
-        yield Finding(("batches", "batch_size"), message, hint, involved)
+        yield ModelProblem(("batches", "batch_size"), message, hint, involved)
     elif not same_for_all_of_a_topic(publication):
         message = f"cygnus-lines of up to {size} events in one record have no common `key: {publication.message.key}`"
         hint = "use `key: topic`, `key: none` (with detect_deletions: false), or `batch_size: 1`"
-        yield Finding(("batches", "batch_size"), message, hint, involved)
+        yield ModelProblem(("batches", "batch_size"), message, hint, involved)
 
 
 def _envelope(publication: Publication) -> Findings:
@@ -151,7 +151,7 @@ def _envelope(publication: Publication) -> Findings:
     if message.format == "cygnus-lines" and size > 1:
         what = f"`envelope: {message.envelope}` is around one event, and up to {size} cygnus-lines share a record"
         involved = (("message", "format"), ("message", "envelope"))
-        yield Finding(("batches", "batch_size"), what, "use `batch_size: 1`, or `envelope: none`", involved)
+        yield ModelProblem(("batches", "batch_size"), what, "use `batch_size: 1`, or `envelope: none`", involved)
 
 
 def _replica_key(publication: Publication) -> Findings:
@@ -161,19 +161,19 @@ def _replica_key(publication: Publication) -> Findings:
     involved = (("topics",), ("source", "types"), ("source", "service_path"))
     if key != KEY_TOPIC and key not in IDENTITY_FIELDS:
         message = f"`keep: latest` needs one identity for each key; the attribute {key!r} is not part of the identity"
-        yield Finding(("message", "key"), message, "use `key: identity`, or `topics: {keep: history}`", involved)
+        yield ModelProblem(("message", "key"), message, "use `key: identity`, or `topics: {keep: history}`", involved)
     elif missing := not_told_apart(publication):
         message = (
             f"`keep: latest` needs one identity for each key; with `key: {key}` several could share one: they differ"
         )
         message += f" in {', '.join(sorted(missing))}"
-        yield Finding(("message", "key"), message, "use `key: identity`, or `topics: {keep: history}`", involved)
+        yield ModelProblem(("message", "key"), message, "use `key: identity`, or `topics: {keep: history}`", involved)
 
 
 def _key_that_is_not_read(publication: Publication) -> Findings:
     name, selected = attribute_of_key(publication), publication.source.attributes
     if name is not None and selected and name not in selected:
-        yield Finding(
+        yield ModelProblem(
             ("message", "key"),
             f"`key: {name}` is the value of an attribute that isn't read: `source.attributes` leaves it out",
             "add it to source.attributes, or use `key: identity`",
@@ -187,7 +187,7 @@ def _rules_without_choice(publication: Publication) -> Findings:
         # Where each attribute is a record of its own, the size of a whole entity may be anything.
         has_choice = rule == "size" and publication.topics.data_model == "dm-by-attribute"
         if reason and severity != "error" and not has_choice:
-            yield Finding(("quality", "rules", rule), f"`{rule}: {severity}`: {reason}", hint)
+            yield ModelProblem(("quality", "rules", rule), f"`{rule}: {severity}`: {reason}", hint)
 
 
 def _dead_letters(publication: Publication) -> Findings:
@@ -197,12 +197,12 @@ def _dead_letters(publication: Publication) -> Findings:
             message = (
                 f"{publication.dead_letter_topic} is a topic of the publication: dead letters need one of their own"
             )
-            yield Finding(("publish", "dead_letter_topic"), message, "choose another name", involved)
+            yield ModelProblem(("publish", "dead_letter_topic"), message, "choose another name", involved)
         return
     for key in ("dead_letter_topic", "max_dead_letters"):
         if getattr(publish, key) != type(publish).model_fields[key].default:
             message = f"`{key}` has no effect with `on_failure: stop`"
-            yield Finding(("publish", key), message, "write `on_failure: dead-letter`, or leave it out", involved)
+            yield ModelProblem(("publish", key), message, "write `on_failure: dead-letter`, or leave it out", involved)
 
 
 RECORD_CHECKS: tuple[Callable[[Publication], Findings], ...] = (

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from contexture.records.changes.comparison import Comparison, ShrinkGuard, Verdict, compare
-from contexture.records.changes.sequence import Deletion, Place, Succession, follow, overtaken
+from contexture.records.changes.comparison import ChangeKind, Comparison, ShrinkGuard, compare
+from contexture.records.changes.sequence import Deletion, EventSequence, SequencePosition, follow, overtaken
 from contexture.records.changes.superseded import superseded_rows
 
 __all__ = [
+    "ChangeKind",
     "Comparison",
     "Deletion",
-    "Place",
+    "EventSequence",
+    "SequencePosition",
     "ShrinkGuard",
-    "Succession",
-    "Verdict",
     "compare",
     "follow",
     "overtaken",

@@ -25,7 +25,7 @@ from contexture.errors import ConfigurationError
 from contexture.records.changes.identity_hashes import hash_words
 
 
-class Verdict(IntEnum):
+class ChangeKind(IntEnum):
     """What prepare found about one event of the snapshot."""
 
     SEND = 0
@@ -54,7 +54,7 @@ def rescheduled(told: Any, state: Any) -> tuple[Any, Any]:
     """
     if not any(each.column("expires_at").null_count < each.num_rows for each in (told, state)):
         return np.empty(0, dtype=np.int64), pa.nulls(0, state.schema.field("expires_at").type)
-    kept = told.filter(pc.equal(told.column("verdict"), Verdict.UNCHANGED))
+    kept = told.filter(pc.equal(told.column("verdict"), ChangeKind.UNCHANGED))
     places = pc.index_in(state.column("identity_hash"), value_set=kept.column("identity_hash"))
     rows = np.flatnonzero(np.asarray(places.is_valid()))
     ends = kept.column("expires_at").take(places.take(pa.array(rows)))
@@ -165,7 +165,7 @@ def _settled(snapshot: Any, superseded: Any, conflicting: Any) -> Any:
     if not len(superseded) and not len(conflicting):
         return snapshot
     verdicts = np.asarray(snapshot.column("verdict")).copy()
-    verdicts[conflicting] = Verdict.QUARANTINED
+    verdicts[conflicting] = ChangeKind.QUARANTINED
     place = snapshot.schema.get_field_index("verdict")
     return snapshot.set_column(place, "verdict", pa.array(verdicts)).take(
         pa.array(np.delete(np.arange(snapshot.num_rows), superseded))
@@ -175,21 +175,21 @@ def _settled(snapshot: Any, superseded: Any, conflicting: Any) -> Any:
 def _removed(told: Any, state: Any, untold: Any) -> Any:
     """Held rows whose entity was read whole, nothing of it refused, without them."""
     read = _in(state, _accepted(told, "entity_hash"), "entity_hash", among=untold)
-    refused = _of_verdict(told, Verdict.QUARANTINED, "entity_hash")
+    refused = _of_verdict(told, ChangeKind.QUARANTINED, "entity_hash")
     return pc.and_not(read, _in(state, refused, "entity_hash", among=read))
 
 
 def _refused(told: Any, state: Any) -> Any:
     """Held rows that were refused; a refused entity's own identity stands for all its attributes."""
-    identities = _of_verdict(told, Verdict.QUARANTINED, "identity_hash")
+    identities = _of_verdict(told, ChangeKind.QUARANTINED, "identity_hash")
     return pc.or_(_in(state, identities), _in(state, identities, "entity_hash"))
 
 
 def _accepted(told: Any, column: str = "identity_hash") -> Any:
-    return told.column(column).filter(pc.less_equal(told.column("verdict"), Verdict.UNCHANGED))
+    return told.column(column).filter(pc.less_equal(told.column("verdict"), ChangeKind.UNCHANGED))
 
 
-def _of_verdict(told: Any, verdict: Verdict, column: str) -> Any:
+def _of_verdict(told: Any, verdict: ChangeKind, column: str) -> Any:
     return told.column(column).filter(pc.equal(told.column("verdict"), verdict))
 
 
@@ -215,7 +215,7 @@ def _repeats(snapshot: Any, *, last_wins: bool) -> tuple[Any, Any, int]:
     """Rows that lose against another row of the same identity, those refused for a contradiction, and how many rows
     contradict each other."""
     # What was notified is told in turn (see `succession`), so that nothing of it contradicts anything.
-    repeatable = pc.and_not(pc.not_equal(snapshot.column("verdict"), Verdict.PRESENT), snapshot.column("notified"))
+    repeatable = pc.and_not(pc.not_equal(snapshot.column("verdict"), ChangeKind.PRESENT), snapshot.column("notified"))
     events = np.flatnonzero(np.asarray(repeatable))
     hashes = snapshot.column("identity_hash").take(pa.array(events))
     if _all_differ(hashes):

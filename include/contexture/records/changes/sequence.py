@@ -19,10 +19,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from contexture.records.changes.comparison import Verdict
+from contexture.records.changes.comparison import ChangeKind
 
 
-class Place(NamedTuple):
+class SequencePosition(NamedTuple):
     """What an identity's last content was told by: a row of state, or a row of the snapshot."""
 
     held: int | None
@@ -33,11 +33,11 @@ class Deletion(NamedTuple):
     """An identity that is gone: what told so (None: reading its entity whole, at the end), and what told it before."""
 
     row: int | None
-    before: Place
+    before: SequencePosition
 
 
 @dataclass(frozen=True, slots=True)
-class Succession:
+class EventSequence:
     """Row numbers into the snapshot, rising.
 
     Attributes:
@@ -57,7 +57,7 @@ class Succession:
 
 def overtaken(snapshot: Any) -> Any:
     """The notified rows behind which the snapshot tells the same identity again; the columns are those of `follow`."""
-    telling = np.asarray(pc.not_equal(snapshot.column("verdict"), Verdict.PRESENT))
+    telling = np.asarray(pc.not_equal(snapshot.column("verdict"), ChangeKind.PRESENT))
     notified = np.asarray(snapshot.column("notified"))
     identities = snapshot.column("identity_hash")
     again = np.asarray(pc.is_in(identities, value_set=pc.unique(identities.filter(pa.array(notified)))))
@@ -76,7 +76,7 @@ def follow(
     deletes: bool = True,
     resend: bool = False,
     resend_notified: bool = False,
-) -> Succession:
+) -> EventSequence:
     """Judges the events of notified entities, each by its predecessor.
 
     Args:
@@ -115,7 +115,7 @@ class _Event(NamedTuple):
 
 class _Known(NamedTuple):
     content: bytes
-    place: Place
+    place: SequencePosition
 
 
 @dataclass(slots=True)
@@ -145,21 +145,21 @@ class _Story:
     def begin(self, held: Iterable[tuple[Any, ...]]) -> None:
         """What the target holds before the first event."""
         for number, entity, identity, content in held:
-            self._entities[entity].known[identity] = _Known(content, Place(number, None))
+            self._entities[entity].known[identity] = _Known(content, SequencePosition(number, None))
 
     def tell(self, event: _Event, *, is_left_out: bool) -> None:
         """One event."""
         entity = self._entities[event.entity]
         if is_left_out:
             entity.read.add(event.identity)
-        elif event.verdict == Verdict.DELETE:
+        elif event.verdict == ChangeKind.DELETE:
             self._delete(entity, event)
-        elif event.verdict <= Verdict.UNCHANGED:
+        elif event.verdict <= ChangeKind.UNCHANGED:
             self._upsert(entity, event)
-        elif event.verdict == Verdict.QUARANTINED and not event.notified:
+        elif event.verdict == ChangeKind.QUARANTINED and not event.notified:
             entity.is_refused = True
 
-    def end(self) -> Succession:
+    def end(self) -> EventSequence:
         """What came of it."""
         for entity in self._entities.values():
             if self._deletes and entity.is_read and not entity.is_refused:
@@ -167,7 +167,7 @@ class _Story:
                 gone = [identity for identity in entity.known if identity in unread]
                 self._deletions += [Deletion(None, entity.known.pop(identity).place) for identity in gone]
         places = (known.place.row for entity in self._entities.values() for known in entity.known.values())
-        return Succession(
+        return EventSequence(
             looked_at=_rows(self._looked_at),
             sent=_rows(self._sent),
             unchanged=_rows(self._unchanged),
@@ -198,7 +198,7 @@ class _Story:
             self._unchanged.append(event.row)
             return
         self._sent.append(event.row)
-        entity.known[event.identity] = _Known(event.content, Place(None, event.row))
+        entity.known[event.identity] = _Known(event.content, SequencePosition(None, event.row))
 
 
 def _rows(numbers: list[int]) -> Any:

@@ -104,7 +104,7 @@ class PlannedTransaction:
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class RefusedStructure:
     """An event that planning refuses; its identity keeps what the target has of it."""
 
     event: int
@@ -113,7 +113,7 @@ class Refused:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class LogPosition:
     """One transaction of the registry, or one snapshot of it.
 
     Attributes:

@@ -7,16 +7,16 @@ from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
 
 from contexture.errors import ConfigurationError, DefectError
-from contexture.records.changes.comparison import ShrinkGuard, Verdict
+from contexture.records.changes.comparison import ChangeKind, ShrinkGuard
 from contexture.records.changes.structure_changes import (
     NO_CONTENT,
     Destinations,
     HeldStructure,
+    LogPosition,
     PlannedRecord,
     PlannedTransaction,
-    Refused,
+    RefusedStructure,
     Routes,
-    Step,
     StructureEvent,
     Telling,
 )
@@ -50,9 +50,9 @@ class Replay:
 
     def __init__(self, held: Mapping[str, HeldStructure], destinations: Destinations, telling: Telling) -> None:
         self.target = dict(held)
-        self.verdicts: dict[int, Verdict] = {}
+        self.verdicts: dict[int, ChangeKind] = {}
         self.topics: dict[int, tuple[str, ...]] = {}
-        self.refused: list[Refused] = []
+        self.refused: list[RefusedStructure] = []
         self.repeated = self.upserts = self.deletes = 0
         self.unrouted: dict[str, None] = {}
         self.unserved: dict[str, None] = {}
@@ -60,7 +60,7 @@ class Replay:
         self._destinations = destinations
         self._telling = telling
 
-    def tell(self, step: Step) -> Iterator[PlannedTransaction]:
+    def tell(self, step: LogPosition) -> Iterator[PlannedTransaction]:
         """The transactions of Kafka that tell one of the registry: none, one or two."""
         ended = dict.fromkeys([*(str(event.urn) for event in step.events if event.operation == "delete"), *step.absent])
         last = self._last_words(step.events, ended)
@@ -99,7 +99,7 @@ class Replay:
             overtaken = event if event.urn in ended else last.get(event.urn)
             if overtaken is not None and overtaken.operation == "upsert":
                 self.repeated += 1
-                self.verdicts[overtaken.event] = Verdict.SUPERSEDED
+                self.verdicts[overtaken.event] = ChangeKind.SUPERSEDED
             if event.urn not in ended:
                 last[event.urn] = event
         return last
@@ -108,8 +108,8 @@ class Replay:
         """The topics that one structure's content is sent to, and those that it leaves."""
         if urn in routing.refused:
             if event.operation == "upsert":
-                self.verdicts[event.event] = Verdict.QUARANTINED
-                self.refused.append(Refused(event.event, TOPIC, routing.refused[urn].message))
+                self.verdicts[event.event] = ChangeKind.QUARANTINED
+                self.refused.append(RefusedStructure(event.event, TOPIC, routing.refused[urn].message))
             return self._withheld(urn, event)
         if event.operation != "upsert":
             return self._withheld(urn, event)
@@ -137,7 +137,7 @@ class Replay:
         )
         if sent and self._telling.sends:
             self.upserts += 1
-            self.verdicts[event.event] = Verdict.SEND
+            self.verdicts[event.event] = ChangeKind.SEND
         return sent, _without(had, topics)
 
     def _withheld(self, urn: str, event: StructureEvent) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -187,13 +187,13 @@ class Replay:
         return order.urns
 
 
-_VERDICTS: Mapping[str, Verdict] = {
+_VERDICTS: Mapping[str, ChangeKind] = {
     # Until it is known that it is sent.
-    "upsert": Verdict.UNCHANGED,
-    "refused": Verdict.QUARANTINED,
-    "inexpressible": Verdict.PRESENT,
-    "present": Verdict.PRESENT,
-    "delete": Verdict.DELETE,
+    "upsert": ChangeKind.UNCHANGED,
+    "refused": ChangeKind.QUARANTINED,
+    "inexpressible": ChangeKind.PRESENT,
+    "present": ChangeKind.PRESENT,
+    "delete": ChangeKind.DELETE,
 }
 
 
@@ -258,9 +258,9 @@ class StructurePlan:
 
     transactions: tuple[PlannedTransaction, ...]
     changes: Mapping[str, HeldStructure | None]
-    verdicts: Mapping[int, Verdict]
+    verdicts: Mapping[int, ChangeKind]
     topics: Mapping[int, tuple[str, ...]]
-    refused: tuple[Refused, ...]
+    refused: tuple[RefusedStructure, ...]
     repeated: int
     upserts: int
     deletes: int
@@ -293,7 +293,7 @@ def plan_structures(
     absent = tuple(urn for urn in held if urn not in told) if run.tells_absence else ()
     dropped = _guarded(len(absent), len(held), run, is_empty=not shown) if run.telling.deletes else 0
     if absent:
-        first = steps[0] if steps else Step(run.newest, ())
+        first = steps[0] if steps else LogPosition(run.newest, ())
         steps = [replace(first, absent=absent), *steps[1:]]
     replay = Replay(held, Destinations(routes, held), run.telling)
     transactions = tuple(transaction for step in steps for transaction in replay.tell(step))
@@ -316,7 +316,7 @@ def plan_structures(
 
 def _without_contradictions(
     events: Sequence[StructureEvent],
-) -> tuple[Sequence[StructureEvent], tuple[Refused, ...]]:
+) -> tuple[Sequence[StructureEvent], tuple[RefusedStructure, ...]]:
     """The events, those refused that show other content for the same structure at the same time.
 
     What a registry's log tells behind a catch-up may change a structure again and again.
@@ -327,16 +327,16 @@ def _without_contradictions(
         contents.setdefault((event.urn, event.transaction), set()).add(event.content_hash)
     contradicting = {event.event for event in upserts if len(contents[event.urn, event.transaction]) > 1}
     judged = [replace(event, operation="refused") if event.event in contradicting else event for event in events]
-    return judged, tuple(Refused(event, DUPLICATE, _CONTRADICTION) for event in sorted(contradicting))
+    return judged, tuple(RefusedStructure(event, DUPLICATE, _CONTRADICTION) for event in sorted(contradicting))
 
 
-def _steps(events: Sequence[StructureEvent], run: StructureRun) -> list[Step]:
+def _steps(events: Sequence[StructureEvent], run: StructureRun) -> list[LogPosition]:
     """The registry's transactions, in its order."""
 
     def number(event: StructureEvent) -> int | None:
         return run.newest if event.transaction is None else event.transaction
 
-    steps = [Step(identifier, tuple(group)) for identifier, group in groupby(events, number)]
+    steps = [LogPosition(identifier, tuple(group)) for identifier, group in groupby(events, number)]
     for before, after in pairwise(steps):
         if before.id is None or after.id is None or before.id >= after.id:
             raise DefectError(

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from contexture.records.changes.comparison import Verdict
+from contexture.records.changes.comparison import ChangeKind
 from contexture.records.changes.identity_hashes import hash_words
 
 _BEFORE_ALL = datetime.min.replace(tzinfo=UTC)
@@ -34,7 +34,7 @@ def superseded_rows(snapshot: Any, objects: Any) -> Any:
     """
     verdicts = np.asarray(snapshot.column("verdict"))
     named = np.asarray(snapshot.column("identified")) & ~np.asarray(snapshot.column("notified"))
-    read = (verdicts != Verdict.PRESENT) & (verdicts != Verdict.DELETE) & named
+    read = (verdicts != ChangeKind.PRESENT) & (verdicts != ChangeKind.DELETE) & named
     begins = np.ones(len(objects), dtype=bool)
     begins[1:] = objects[1:] != objects[:-1]
     firsts = np.flatnonzero(read & begins)

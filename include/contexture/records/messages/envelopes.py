@@ -183,7 +183,7 @@ _VARYING = (*_ATTRIBUTES, "dataschema")
 """Bytes that the lengths of a header's name and value take at most."""
 
 
-class Content(NamedTuple):
+class StructureContent(NamedTuple):
     """What an event tells of a structure.
 
     Attributes:
@@ -225,7 +225,7 @@ class StructureEnvelope:
             self.columns = (_SPEC_VERSION_HEADER, *(name for name in self.columns if name != _SCHEMA_HEADER))
             self.constant = ()
 
-    def headers(self, content: Content) -> HeaderValues:
+    def headers(self, content: StructureContent) -> HeaderValues:
         """The values of `columns` for a structure's content.
 
         Raises:
@@ -237,7 +237,7 @@ class StructureEnvelope:
             return (*(None,) * (len(self.columns) - 1), content_type)
         return (*template.header_values(self._values("upsert", content)), content_type)
 
-    def event(self, content: Content, message: bytes) -> bytes:
+    def event(self, content: StructureContent, message: bytes) -> bytes:
         """The value of a record in structured mode.
 
         Raises:
@@ -251,9 +251,11 @@ class StructureEnvelope:
         Raises:
             CloudEventError: its URN or media type has what no attribute may have.
         """
-        self._template(media_type).header_values(self._values("upsert", Content(urn, media_type, b"", Occasion())))
+        self._template(media_type).header_values(
+            self._values("upsert", StructureContent(urn, media_type, b"", Occasion()))
+        )
 
-    def deletion(self, content: Content) -> HeaderValues:
+    def deletion(self, content: StructureContent) -> HeaderValues:
         """The values of `columns` for a tombstone; nothing but Nones where no event can tell such a URN.
 
         What was sent of it then had no envelope, and has to be deleted all the same.
@@ -280,7 +282,7 @@ class StructureEnvelope:
             self._templates[media_type] = Template(constant, _VARYING, self._mode)
         return self._templates[media_type]
 
-    def _values(self, operation: Operation, content: Content) -> tuple[str | None, ...]:
+    def _values(self, operation: Operation, content: StructureContent) -> tuple[str | None, ...]:
         attributes = structure_attributes(
             operation,
             StructureIdentity(content.urn),

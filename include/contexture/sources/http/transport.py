@@ -31,7 +31,7 @@ _CODINGS = {"accept-encoding": ACCEPTED}
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class RetryBudget:
     """How long to bear with a broker.
 
     Attributes:
@@ -76,7 +76,7 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class HttpRequest:
     """A request that changes nothing, so that it may be sent again. `takes_parts`: a 206 is an answer to it too."""
 
     method: str
@@ -87,11 +87,11 @@ class Question:
     takes_parts: bool = False
 
 
-class Transport:
+class HttpTransport:
     """Sends questions to one broker."""
 
     def __init__(
-        self, connection: BrokerConnection, patience: Patience, transport: httpx.BaseTransport | None = None
+        self, connection: BrokerConnection, patience: RetryBudget, transport: httpx.BaseTransport | None = None
     ) -> None:
         self._address = connection.address
         self._seconds = connection.timeout_seconds
@@ -125,7 +125,7 @@ class Transport:
         self, path: str, headers: Mapping[str, str], parameters: Mapping[str, str], deadline: float | None = None
     ) -> Answer:
         """The whole answer to a GET request; see `ask`."""
-        return self.ask(Question("GET", path, headers, parameters), deadline)
+        return self.ask(HttpRequest("GET", path, headers, parameters), deadline)
 
     def rest(self, deadline: float) -> None:
         """Leaves the broker alone for the pause between two pages, but not beyond the deadline."""
@@ -133,11 +133,11 @@ class Transport:
         if seconds > 0:
             self._patience.sleep(seconds)
 
-    def ask(self, question: Question, deadline: float | None = None) -> Answer:
+    def ask(self, question: HttpRequest, deadline: float | None = None) -> Answer:
         """The whole answer.
 
         Args:
-            deadline: a moment of the clock of `Patience` after which nothing more is tried.
+            deadline: a moment of the clock of `RetryBudget` after which nothing more is tried.
 
         Raises:
             ContextureError: see `contexture.sources.http.errors`.
@@ -154,7 +154,7 @@ class Transport:
         )
         return retrying(self._try, question, deadline)
 
-    def _try(self, question: Question, deadline: float | None) -> Answer:
+    def _try(self, question: HttpRequest, deadline: float | None) -> Answer:
         if self._is_over(deadline):
             raise RetriableError(
                 f"reading the context broker at {self._address} took longer than the publication allows",
@@ -169,7 +169,7 @@ class Transport:
         self._tokens.forget()
         return self._send(question)
 
-    def _send(self, question: Question) -> Answer:
+    def _send(self, question: HttpRequest) -> Answer:
         headers = dict(question.headers) | (self._tokens.header() if self._tokens else {})
         with translated(self._address):
             request = self._client.stream(

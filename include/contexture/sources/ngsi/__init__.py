@@ -5,30 +5,30 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from contexture.sources.http.connection import BrokerConnection
-from contexture.sources.ngsi.broker import Broker, Page
+from contexture.sources.ngsi.broker import Broker, EntityPage
 from contexture.sources.ngsi.connect import Dialect, open_broker
 from contexture.sources.ngsi.entity import EntityError, ParsedEntity, parse_entity
-from contexture.sources.ngsi.entity_head import Sighting
-from contexture.sources.ngsi.ngsiv2 import ContextBroker
+from contexture.sources.ngsi.entity_head import EntityHead
+from contexture.sources.ngsi.ngsiv2 import NgsiV2Client
 from contexture.sources.ngsi.notifications import Notification, NotificationError, parse_notification, read_notification
 from contexture.sources.ngsi.query import EntityQuery
 
 if TYPE_CHECKING:
-    from contexture.sources.ngsi.ngsi_ld import LinkedDataBroker
+    from contexture.sources.ngsi.ngsi_ld import NgsiLdClient
 
 __all__ = [
     "Broker",
     "BrokerConnection",
-    "ContextBroker",
     "Dialect",
     "EntityError",
+    "EntityHead",
+    "EntityPage",
     "EntityQuery",
-    "LinkedDataBroker",
+    "NgsiLdClient",
+    "NgsiV2Client",
     "Notification",
     "NotificationError",
-    "Page",
     "ParsedEntity",
-    "Sighting",
     "open_broker",
     "parse_entity",
     "parse_notification",
@@ -38,8 +38,8 @@ __all__ = [
 
 def __getattr__(name: str) -> object:
     # Loaded on use: whoever only parses entities needs no HTTP client.
-    if name != "LinkedDataBroker":
+    if name != "NgsiLdClient":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from contexture.sources.ngsi.ngsi_ld import LinkedDataBroker
+    from contexture.sources.ngsi.ngsi_ld import NgsiLdClient
 
-    return LinkedDataBroker
+    return NgsiLdClient

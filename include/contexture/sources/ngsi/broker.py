@@ -13,8 +13,8 @@ import httpx
 
 from contexture.errors import ConfigurationError
 from contexture.sources.http.connection import BrokerConnection
-from contexture.sources.http.transport import Answer, Patience, Transport
-from contexture.sources.ngsi.entity_head import Sighting, listed
+from contexture.sources.http.transport import Answer, HttpTransport, RetryBudget
+from contexture.sources.ngsi.entity_head import EntityHead, listed
 from contexture.sources.ngsi.query import EntityQuery
 
 Flavour = Literal["orion", "orion-ld", "scorpio", "stellio", "unknown"]
@@ -43,7 +43,7 @@ _LONGEST_TOTAL = 18  # digits
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class EntityPage:
     """Part of a walk: entities as the broker's own bytes, and beside each what is known of it.
 
     Attributes:
@@ -52,16 +52,18 @@ class Page:
     """
 
     entities: list[bytes]
-    sightings: tuple[Sighting, ...]
+    sightings: tuple[EntityHead, ...]
     received_at: datetime
     broker_time: datetime
 
-    def only(self, indices: tuple[int, ...]) -> Page:
+    def only(self, indices: tuple[int, ...]) -> EntityPage:
         """The page with these rows alone."""
         if len(indices) == len(self.entities):
             return self
         entities = [self.entities[index] for index in indices]
-        return Page(entities, tuple(self.sightings[index] for index in indices), self.received_at, self.broker_time)
+        return EntityPage(
+            entities, tuple(self.sightings[index] for index in indices), self.received_at, self.broker_time
+        )
 
 
 class Broker(ABC):
@@ -92,14 +94,14 @@ class Broker(ABC):
         connection: BrokerConnection,
         service: str,
         *,
-        patience: Patience | None = None,
+        patience: RetryBudget | None = None,
         transport: httpx.BaseTransport | None = None,
     ) -> None:
         self.address = connection.address
         self.service = service
         self.flavour: Flavour = "unknown"
-        self._patience = patience or Patience()
-        self._transport = Transport(connection, self._patience, transport)
+        self._patience = patience or RetryBudget()
+        self._transport = HttpTransport(connection, self._patience, transport)
 
     def __enter__(self) -> Self:
         return self
@@ -146,7 +148,7 @@ class Broker(ABC):
         return None
 
     @abstractmethod
-    def walk(self, query: EntityQuery, *, deadline_seconds: float = WALK_DEADLINE_SECONDS) -> Iterator[Page]:
+    def walk(self, query: EntityQuery, *, deadline_seconds: float = WALK_DEADLINE_SECONDS) -> Iterator[EntityPage]:
         """Everything a query selects, page by page; what is there all the while is not missed, whatever changes.
 
         That holds while of two answers in succession one is true. An entity that changes during the walk may come
@@ -159,7 +161,7 @@ class Broker(ABC):
             RejectedError: one entity alone is too large to be read.
         """
 
-    def sweep(self, query: EntityQuery, *, deadline_seconds: float = WALK_DEADLINE_SECONDS) -> Iterator[Page]:
+    def sweep(self, query: EntityQuery, *, deadline_seconds: float = WALK_DEADLINE_SECONDS) -> Iterator[EntityPage]:
         """Once more what a query selects, in another way, for what a walk may have passed over; nothing by default.
 
         Raises:
@@ -168,14 +170,14 @@ class Broker(ABC):
         del query, deadline_seconds
         return iter(())
 
-    def _page_of(self, answer: Answer, sight: Callable[[bytes], Sighting]) -> Page:
+    def _page_of(self, answer: Answer, sight: Callable[[bytes], EntityHead]) -> EntityPage:
         """The entities of an answer, each looked at by `sight`."""
         try:
             entities = listed(answer.body)
         except (ValueError, RecursionError) as error:
             # `from None`: a decoder's words may quote the data.
             raise self._no_broker("a JSON list of entities", error) from None
-        return Page(entities, tuple(map(sight, entities)), answer.received_at, answer.broker_time)
+        return EntityPage(entities, tuple(map(sight, entities)), answer.received_at, answer.broker_time)
 
     def _total_of(self, answer: Answer) -> int:
         """How many entities the headers of an answer count."""

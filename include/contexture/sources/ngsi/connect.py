@@ -11,12 +11,12 @@ import msgspec
 from contexture.errors import ConfigurationError
 from contexture.sources.http.connection import BrokerConnection
 from contexture.sources.http.errors import TokenRefusedError
-from contexture.sources.http.transport import Patience, Transport
+from contexture.sources.http.transport import HttpTransport, RetryBudget
 from contexture.sources.ngsi.broker import FLAVOURS, Broker, Flavour
 from contexture.sources.ngsi.entity import EntityForm
 from contexture.sources.ngsi.history import HistoryBroker
-from contexture.sources.ngsi.ngsi_ld import LinkedDataBroker
-from contexture.sources.ngsi.ngsiv2 import ContextBroker
+from contexture.sources.ngsi.ngsi_ld import NgsiLdClient
+from contexture.sources.ngsi.ngsiv2 import NgsiV2Client
 
 if TYPE_CHECKING:
     from contexture.publications.source import Source
@@ -30,7 +30,7 @@ _OWN_RESOURCES: tuple[tuple[str, bytes, Flavour], ...] = (
 
 
 def detect(
-    connection: BrokerConnection, *, patience: Patience | None = None, transport: httpx.BaseTransport | None = None
+    connection: BrokerConnection, *, patience: RetryBudget | None = None, transport: httpx.BaseTransport | None = None
 ) -> Flavour:
     """The broker at a connection; unknown where a proxy hides the resources that tell.
 
@@ -38,7 +38,7 @@ def detect(
         RetriableError: the broker is away.
         ConfigurationError: it does not take our credentials.
     """
-    network = Transport(connection, patience or Patience(), transport)
+    network = HttpTransport(connection, patience or RetryBudget(), transport)
     try:
         for path, mark, flavour in _OWN_RESOURCES:
             if _says(network, path, mark):
@@ -48,7 +48,7 @@ def detect(
     return "unknown"
 
 
-def _says(network: Transport, path: str, mark: bytes) -> bool:
+def _says(network: HttpTransport, path: str, mark: bytes) -> bool:
     try:
         body = network.get(path, {"accept": "application/json"}, {}).body
         msgspec.json.decode(body)
@@ -91,7 +91,7 @@ def open_broker(
     service: str,
     dialect: Dialect | None = None,
     *,
-    patience: Patience | None = None,
+    patience: RetryBudget | None = None,
     transport: httpx.BaseTransport | None = None,
 ) -> Broker:
     """A client of one service of a broker; to be closed.
@@ -111,8 +111,8 @@ def open_broker(
     """
     asked = dialect or Dialect()
     if asked.api == "ngsiv2":
-        return ContextBroker(connection, service, patience=patience, transport=transport)
-    return LinkedDataBroker(
+        return NgsiV2Client(connection, service, patience=patience, transport=transport)
+    return NgsiLdClient(
         connection,
         service,
         context=asked.context,
@@ -123,7 +123,7 @@ def open_broker(
 
 
 def open_history(
-    connection: BrokerConnection, service: str, dialect: Dialect, *, patience: Patience | None = None
+    connection: BrokerConnection, service: str, dialect: Dialect, *, patience: RetryBudget | None = None
 ) -> HistoryBroker:
     """A client of the history of one tenant of an NGSI-LD broker; arguments and errors as `open_broker`."""
     flavour = dialect.flavour or detect(connection, patience=patience)

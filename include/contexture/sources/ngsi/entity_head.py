@@ -27,7 +27,7 @@ _HEAD = msgspec.json.Decoder(_Head)
 
 
 @dataclass(frozen=True, slots=True)
-class Sighting:
+class EntityHead:
     """An entity as it went by. A member that is absent, or isn't what it should be, is None.
 
     Attributes:
@@ -51,7 +51,7 @@ class Sighting:
         return self.path, self.id, self.type
 
 
-def sight(body: bytes, known_path: str | None) -> Sighting:
+def sight(body: bytes, known_path: str | None) -> EntityHead:
     """Reads an entity's head, whatever else is wrong with it.
 
     A user's attribute that hides a builtin is never taken for it: the member is None then.
@@ -63,10 +63,10 @@ def sight(body: bytes, known_path: str | None) -> Sighting:
     try:
         head = _HEAD.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return Sighting(known_path, None, None, None, None)
+        return EntityHead(known_path, None, None, None, None)
     shown = _value(head.servicePath, "Text")
     path = known_path or (shown if shown is not None and shown.startswith("/") else None)
-    return Sighting(path, _name(head.id), _name(head.type), _time(head.dateCreated), _time(head.dateModified))
+    return EntityHead(path, _name(head.id), _name(head.type), _time(head.dateCreated), _time(head.dateModified))
 
 
 def moment(text: str | None) -> datetime | None:
@@ -108,14 +108,14 @@ class _LinkedDataHead(msgspec.Struct):
 _LINKED_DATA_HEAD = msgspec.json.Decoder(_LinkedDataHead)
 
 
-def sight_linked_data(body: bytes) -> Sighting:
+def sight_linked_data(body: bytes) -> EntityHead:
     """Reads an entity's head, whatever else is wrong with it; it has times where `options=sysAttrs` was asked."""
     try:
         head = _LINKED_DATA_HEAD.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return Sighting(SERVICE_PATH, None, None, None, None)
+        return EntityHead(SERVICE_PATH, None, None, None, None)
     entity_id = head.id if isinstance(head.id, str) else None
-    return Sighting(
+    return EntityHead(
         SERVICE_PATH,
         entity_id,
         type_name(head.type),

@@ -30,12 +30,12 @@ import orjson
 from contexture.errors import ConfigurationError, RetriableError
 from contexture.events import parse_json
 from contexture.sources.http.errors import NotOfferedError, PageTimeoutError, PageTooLargeError
-from contexture.sources.http.transport import Answer, Question
+from contexture.sources.http.transport import Answer, HttpRequest
 from contexture.sources.ngsi.attributes import instances, is_plain, is_removed
-from contexture.sources.ngsi.broker import WALK_DEADLINE_SECONDS, Flavour, Page, held_itself
+from contexture.sources.ngsi.broker import WALK_DEADLINE_SECONDS, EntityPage, Flavour, held_itself
 from contexture.sources.ngsi.entity import EntityError, broker_time, system_time
 from contexture.sources.ngsi.entity_head import sight_linked_data
-from contexture.sources.ngsi.ngsi_ld import LinkedDataBroker, TypeQuestion, packed
+from contexture.sources.ngsi.ngsi_ld import NgsiLdClient, TypeQuestion, packed
 from contexture.sources.ngsi.paging import broker_text
 from contexture.sources.ngsi.query import EntityQuery
 
@@ -325,8 +325,8 @@ class _TooMuchError(Exception):
         self.reached = reached
 
 
-class HistoryBroker(LinkedDataBroker):
-    """One tenant of an NGSI-LD broker that keeps a history; arguments as `LinkedDataBroker`."""
+class HistoryBroker(NgsiLdClient):
+    """One tenant of an NGSI-LD broker that keeps a history; arguments as `NgsiLdClient`."""
 
     def history(
         self,
@@ -335,7 +335,7 @@ class HistoryBroker(LinkedDataBroker):
         *,
         whole: bool = True,
         deadline_seconds: float = WALK_DEADLINE_SECONDS,
-    ) -> Iterator[Page]:
+    ) -> Iterator[EntityPage]:
         """The selected entities after each of their changes, in the order of these (then by id).
 
         Deletions are not told: brokers keep them apart, or not at all.
@@ -376,7 +376,9 @@ class HistoryBroker(LinkedDataBroker):
             )
         return names
 
-    def _told(self, questions: tuple[TypeQuestion, ...], stretch: Stretch, whole: bool, deadline: float) -> Page | None:
+    def _told(
+        self, questions: tuple[TypeQuestion, ...], stretch: Stretch, whole: bool, deadline: float
+    ) -> EntityPage | None:
         changes: dict[str, list[tuple[datetime, bytes]]] = {}
         last: Answer | None = None
         for question in questions:
@@ -391,7 +393,7 @@ class HistoryBroker(LinkedDataBroker):
         if last is None or not rows:
             return None
         bodies = [body for _, _, body in rows]
-        return Page(bodies, tuple(map(sight_linked_data, bodies)), last.received_at, last.broker_time)
+        return EntityPage(bodies, tuple(map(sight_linked_data, bodies)), last.received_at, last.broker_time)
 
     def _before(
         self, types: str, changed: dict[str, Evolution], time: datetime, deadline: float
@@ -422,7 +424,7 @@ class HistoryBroker(LinkedDataBroker):
                 self._transport.rest(deadline)
 
     def _asked(self, parameters: dict[str, str], deadline: float) -> Answer:
-        question = Question("GET", TEMPORAL_ENTITIES, self._headers, parameters, takes_parts=True)
+        question = HttpRequest("GET", TEMPORAL_ENTITIES, self._headers, parameters, takes_parts=True)
         try:
             return self._transport.ask(question, deadline)
         except NotOfferedError as error:

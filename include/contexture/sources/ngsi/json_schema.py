@@ -46,7 +46,7 @@ _OWN_ADDRESS = "contexture-model:/"
 _MOST_PROBLEMS = 5
 
 
-class Problem(NamedTuple):
+class SchemaViolation(NamedTuple):
     """What keeps an entity from fitting its schema: the keyword, where, and how."""
 
     keyword: str
@@ -81,17 +81,17 @@ class ModelSchemas:
     def __contains__(self, kind: str) -> bool:
         return kind in self._validators
 
-    def problems(self, kind: str, entity: Mapping[str, object]) -> list[Problem]:
+    def problems(self, kind: str, entity: Mapping[str, object]) -> list[SchemaViolation]:
         """What keeps an entity in keyValues form from fitting the schema of its type; five problems at most.
 
         Raises:
             ConfigurationError: a schema refers to one that isn't there.
         """
-        found: list[Problem] = []
+        found: list[SchemaViolation] = []
         try:
             for error in self._validators[kind].iter_errors(entity):
                 place = "/".join(str(part) for part in error.absolute_path)
-                found.append(Problem(str(error.validator), place, _told(error)))
+                found.append(SchemaViolation(str(error.validator), place, _told(error)))
                 if len(found) == _MOST_PROBLEMS:
                     break
         except Unresolvable as error:

@@ -35,9 +35,9 @@ import msgspec
 from contexture.errors import ConfigurationError, RetriableError
 from contexture.sources.http.connection import BrokerConnection
 from contexture.sources.http.errors import PageTimeoutError, PageTooLargeError, TokenRefusedError
-from contexture.sources.http.transport import Answer, Patience
-from contexture.sources.ngsi.broker import WALK_DEADLINE_SECONDS, Broker, Flavour, Page, held_itself, largest_page
-from contexture.sources.ngsi.entity_head import Sighting, moment, sight_linked_data
+from contexture.sources.http.transport import Answer, RetryBudget
+from contexture.sources.ngsi.broker import WALK_DEADLINE_SECONDS, Broker, EntityPage, Flavour, held_itself, largest_page
+from contexture.sources.ngsi.entity_head import EntityHead, moment, sight_linked_data
 from contexture.sources.ngsi.query import EntityQuery
 
 MAX_WALKS = 3
@@ -53,7 +53,7 @@ _MOST_LAST_PAGES_APART = 10
 class LinkedDataPage:
     """What the walk looks at of one answer: the rows, and how many there are in all."""
 
-    rows: Sequence[Sighting]
+    rows: Sequence[EntityHead]
     total: int
     entity_map: str = ""
 
@@ -81,7 +81,7 @@ class OffsetWalk:
 
     def _begin(self) -> None:
         self._rises_by_id = self._rises_by_creation = True
-        self._last: Sighting | None = None
+        self._last: EntityHead | None = None
         self._first_total = self._greatest_total = self._first_answers = 0
         self._empty_pages = 0
         self._last_pages = self._all_last_pages = 0
@@ -153,7 +153,7 @@ class OffsetWalk:
         if rows and self.offset == 0 and rows < page.total and (self.limit is None or rows < self.limit):
             self.limit = rows
 
-    def _learn_order(self, rows: Sequence[Sighting]) -> None:
+    def _learn_order(self, rows: Sequence[EntityHead]) -> None:
         """Rows rise within the page, and those not met before follow the last row of the pages before."""
         fresh = [row for row in rows if row.id not in self._met_without_gap]
         across = [self._last, *fresh] if self._last is not None else fresh
@@ -162,7 +162,7 @@ class OffsetWalk:
             self._rises_by_creation &= _was_created_before(one, other)
         self._last = fresh[-1] if fresh else self._last
 
-    def _sift(self, rows: Sequence[Sighting]) -> tuple[int, ...]:
+    def _sift(self, rows: Sequence[EntityHead]) -> tuple[int, ...]:
         fresh = []
         for index, row in enumerate(rows):
             if row.id is None or row.id not in self._seen or self._seen[row.id] != row.modified:
@@ -201,7 +201,7 @@ class OffsetWalk:
         self.limit = max(2, (self.limit or 2) * 2 // 3)
 
 
-def _was_created_before(one: Sighting, other: Sighting) -> bool:
+def _was_created_before(one: EntityHead, other: EntityHead) -> bool:
     first, second = moment(one.created), moment(other.created)
     if first is None or second is None or one.id is None or other.id is None:
         return False
@@ -325,7 +325,7 @@ class _Types(msgspec.Struct):
     typeList: list[str] = []  # noqa: N815  # the name in the JSON
 
 
-class LinkedDataBroker(Broker):
+class NgsiLdClient(Broker):
     """One tenant of an NGSI-LD broker.
 
     Args:
@@ -352,7 +352,7 @@ class LinkedDataBroker(Broker):
         *,
         context: str = "",
         flavour: Flavour = "unknown",
-        patience: Patience | None = None,
+        patience: RetryBudget | None = None,
         transport: httpx.BaseTransport | None = None,
     ) -> None:
         super().__init__(connection, service, patience=patience, transport=transport)
@@ -382,7 +382,7 @@ class LinkedDataBroker(Broker):
         """
         return sum(self._counted(question, None) for question in self._questions(query, None))
 
-    def walk(self, query: EntityQuery, *, deadline_seconds: float = WALK_DEADLINE_SECONDS) -> Iterator[Page]:
+    def walk(self, query: EntityQuery, *, deadline_seconds: float = WALK_DEADLINE_SECONDS) -> Iterator[EntityPage]:
         """Everything a query selects, page by page; what is there all the while is not missed.
 
         Types are asked for by name, as many at once as an address has room for. A walk along `dateModified` gives what
@@ -438,7 +438,7 @@ class LinkedDataBroker(Broker):
         parameters = {**question.count(), **held_itself(self.flavour)}
         return self._total_of(self._transport.get(ENTITIES, self._headers, parameters, deadline))
 
-    def _walk_types(self, question: TypeQuestion, deadline: float) -> Iterator[Page]:
+    def _walk_types(self, question: TypeQuestion, deadline: float) -> Iterator[EntityPage]:
         walk = OffsetWalk(min(question.query.page_size, largest_page(self.flavour)))
         while not walk.over:
             answer = self._answer(question, walk, deadline)

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from contexture.sources.http.errors import PageTimeoutError, PageTooLargeError
 from contexture.sources.http.transport import Answer
-from contexture.sources.ngsi.broker import WALK_DEADLINE_SECONDS, Broker, Page
+from contexture.sources.ngsi.broker import WALK_DEADLINE_SECONDS, Broker, EntityPage
 from contexture.sources.ngsi.entity_head import sight
 from contexture.sources.ngsi.paging import KeysetCursor
 from contexture.sources.ngsi.query import EntityQuery, entities_question
@@ -17,7 +17,7 @@ from contexture.sources.ngsi.query import EntityQuery, entities_question
 _EMPTY_PAGES_AT_END = 2
 
 
-class ContextBroker(Broker):
+class NgsiV2Client(Broker):
     """One service (tenant) of an NGSIv2 context broker."""
 
     _api_root: ClassVar[str] = "/v2"
@@ -58,7 +58,7 @@ class ContextBroker(Broker):
         shown = [sighting.time(query.field) for sighting in self._parsed(answer, query).sightings]
         return shown[0] if shown else None
 
-    def walk(self, query: EntityQuery, *, deadline_seconds: float = WALK_DEADLINE_SECONDS) -> Iterator[Page]:
+    def walk(self, query: EntityQuery, *, deadline_seconds: float = WALK_DEADLINE_SECONDS) -> Iterator[EntityPage]:
         """Everything a query selects, page by page; what is there all the while is not missed, whatever changes.
 
         An entity that changes during the walk may come twice, in its old and its new content. What was not changed is
@@ -83,7 +83,7 @@ class ContextBroker(Broker):
             if cursor is not None:
                 self._transport.rest(deadline)
 
-    def sweep(self, query: EntityQuery, *, deadline_seconds: float = WALK_DEADLINE_SECONDS) -> Iterator[Page]:
+    def sweep(self, query: EntityQuery, *, deadline_seconds: float = WALK_DEADLINE_SECONDS) -> Iterator[EntityPage]:
         """Everything a query selects by plain page numbers, also what has no time that a walk could go along.
 
         It may miss what stays and repeat what it gave while others write: for looking once more at what a walk missed.
@@ -106,7 +106,7 @@ class ContextBroker(Broker):
                     return
             self._transport.rest(deadline)
 
-    def _page(self, query: EntityQuery, cursor: KeysetCursor, deadline: float) -> tuple[KeysetCursor, Page]:
+    def _page(self, query: EntityQuery, cursor: KeysetCursor, deadline: float) -> tuple[KeysetCursor, EntityPage]:
         """The page at the cursor, in smaller pieces if it is too much at once."""
         while True:
             try:
@@ -118,7 +118,7 @@ class ContextBroker(Broker):
                     raise
                 cursor = smaller
 
-    def _parsed(self, answer: Answer, query: EntityQuery) -> Page:
+    def _parsed(self, answer: Answer, query: EntityQuery) -> EntityPage:
         return self._page_of(answer, lambda entity: sight(entity, query.known_path))
 
     def _scope(self, service_path: str) -> dict[str, str]:

@@ -34,7 +34,7 @@ from itertools import pairwise
 from typing import Protocol
 
 from contexture.errors import RetriableError
-from contexture.sources.ngsi.entity_head import Sighting, moment
+from contexture.sources.ngsi.entity_head import EntityHead, moment
 from contexture.sources.ngsi.query import EntityQuery, KeysetField
 
 CLOCK_MARGIN = timedelta(seconds=5)
@@ -52,7 +52,7 @@ class PageOfRows(Protocol):
     """What the cursor looks at of one answer."""
 
     @property
-    def sightings(self) -> Sequence[Sighting]:
+    def sightings(self) -> Sequence[EntityHead]:
         """The rows in the broker's order."""
 
     @property
@@ -61,7 +61,7 @@ class PageOfRows(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class PageRequest:
     """What a page means: the indices of rows not seen before, and where to go on; None at the end of the walk."""
 
     fresh: tuple[int, ...]
@@ -76,7 +76,7 @@ class KeysetCursor:
     since: str | None
     limit: int
     offset: int = 0
-    expected: Sighting | None = None
+    expected: EntityHead | None = None
     restarts: int = 0
     until: str | None = None
     short_pages: int = 0
@@ -96,7 +96,7 @@ class KeysetCursor:
         """The same place with pages half as large; the smallest page has two rows."""
         return replace(self, limit=max(_SMALLEST_PAGE, self.limit // 2))
 
-    def advance(self, page: PageOfRows) -> Step:
+    def advance(self, page: PageOfRows) -> PageRequest:
         """Takes in the page that was asked for here.
 
         Raises:
@@ -106,18 +106,18 @@ class KeysetCursor:
         rows = page.sightings
         fresh, read = self._sift(rows)
         if self._shifted(rows):
-            return Step(fresh, self._restarted(read))
+            return PageRequest(fresh, self._restarted(read))
         if self._is_out_of_touch(rows):
-            return Step((), replace(self, began_with=_keys(rows)[0], restarts=self._next_restart()))
+            return PageRequest((), replace(self, began_with=_keys(rows)[0], restarts=self._next_restart()))
         is_short = len(rows) < self.limit
         short_pages = self.short_pages + 1 if is_short else 0
         if short_pages > _MOST_SHORT_PAGES or (short_pages > 1 and not fresh):
-            return Step(fresh, None)
+            return PageRequest(fresh, None)
         following = self._following(rows, read, self._latest(page.broker_time))
         following = following and replace(following, short_pages=short_pages, began_with=None)
-        return Step(fresh, following)
+        return PageRequest(fresh, following)
 
-    def _is_out_of_touch(self, rows: Sequence[Sighting]) -> bool:
+    def _is_out_of_touch(self, rows: Sequence[EntityHead]) -> bool:
         """Whether a page begins beyond the cursor, where rows were met, and the answer before it began otherwise."""
         first, here = moment(rows[0].time(self.field)) if rows else None, moment(self.since)
         if first is None or here is None or not self.seen or self.offset:
@@ -125,7 +125,7 @@ class KeysetCursor:
         return _cut(first) > here and _keys(rows)[0] != self.began_with
 
     def _following(
-        self, rows: Sequence[Sighting], read: Mapping[_Key, datetime | None], latest: datetime
+        self, rows: Sequence[EntityHead], read: Mapping[_Key, datetime | None], latest: datetime
     ) -> KeysetCursor | None:
         reached = self._reached(rows, latest)
         if reached is None:
@@ -141,7 +141,7 @@ class KeysetCursor:
         end = moment(self.until)
         return end is not None and reached > end
 
-    def _sift(self, rows: Sequence[Sighting]) -> tuple[tuple[int, ...], dict[_Key, datetime | None]]:
+    def _sift(self, rows: Sequence[EntityHead]) -> tuple[tuple[int, ...], dict[_Key, datetime | None]]:
         read = dict(self.seen)
         fresh = []
         for index, (row, key) in enumerate(zip(rows, _keys(rows), strict=True)):
@@ -150,7 +150,7 @@ class KeysetCursor:
             read[key] = moment(row.time(self.field))
         return tuple(fresh), read
 
-    def _shifted(self, rows: Sequence[Sighting]) -> bool:
+    def _shifted(self, rows: Sequence[EntityHead]) -> bool:
         return self.expected is not None and (not rows or rows[0].identity != self.expected.identity)
 
     def _restarted(self, read: Mapping[_Key, datetime | None]) -> KeysetCursor:
@@ -164,7 +164,7 @@ class KeysetCursor:
             )
         return self.restarts + 1
 
-    def _reached(self, rows: Sequence[Sighting], latest: datetime) -> datetime | None:
+    def _reached(self, rows: Sequence[EntityHead], latest: datetime) -> datetime | None:
         """Where the cursor may move to; None where the page gives no reason to move."""
         here = moment(self.since)
         times = [moment(row.time(self.field)) for row in rows]
@@ -172,12 +172,14 @@ class KeysetCursor:
         reached = min(believed[-_VOUCHING_ROWS:], default=None)
         return reached if here is None or reached is None or _cut(reached) > here else None
 
-    def _moved(self, reached: datetime, rows: Sequence[Sighting], read: Mapping[_Key, datetime | None]) -> KeysetCursor:
+    def _moved(
+        self, reached: datetime, rows: Sequence[EntityHead], read: Mapping[_Key, datetime | None]
+    ) -> KeysetCursor:
         last = set(_keys(rows))
         kept = {key: time for key, time in read.items() if key in last or (time is not None and time >= reached)}
         return KeysetCursor(self.field, broker_text(reached), self.limit, until=self.until, seen=kept)
 
-    def _stepped(self, rows: Sequence[Sighting], read: Mapping[_Key, datetime | None]) -> KeysetCursor:
+    def _stepped(self, rows: Sequence[EntityHead], read: Mapping[_Key, datetime | None]) -> KeysetCursor:
         return replace(self, offset=self.offset + len(rows) - 1, expected=rows[-1], seen=read)
 
 
@@ -190,7 +192,7 @@ def _cut(time: datetime) -> datetime:
     return time.replace(microsecond=time.microsecond // 1000 * 1000)
 
 
-def _keys(rows: Sequence[Sighting]) -> list[_Key]:
+def _keys(rows: Sequence[EntityHead]) -> list[_Key]:
     """By what each row of a page is known again; what has no id by its times and its place among those sharing them."""
     nameless = Counter[_Key]()
     keys = list[_Key]()

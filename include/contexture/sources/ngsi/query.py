@@ -16,7 +16,7 @@ from urllib.parse import urlencode
 import msgspec
 
 from contexture.errors import ConfigurationError
-from contexture.sources.http.transport import Question
+from contexture.sources.http.transport import HttpRequest
 
 LONGEST_ADDRESS = 2000
 """Characters of path and parameters, as they are sent, up to which entities are asked for by GET."""
@@ -28,7 +28,7 @@ _EXPRESSION = ("q", "mq", "georel", "geometry", "coords")
 _ANY_ID = ".*"
 
 
-def entities_question(headers: Mapping[str, str], parameters: Mapping[str, str]) -> Question:
+def entities_question(headers: Mapping[str, str], parameters: Mapping[str, str]) -> HttpRequest:
     """The request for entities that these URL parameters select; both ways give the same rows in the same order.
 
     Args:
@@ -36,10 +36,10 @@ def entities_question(headers: Mapping[str, str], parameters: Mapping[str, str])
         parameters: of the closed list in `contexture.sources.ngsi.query`.
     """
     if len(f"{_ENTITIES}?{urlencode(parameters)}") <= LONGEST_ADDRESS:
-        return Question("GET", _ENTITIES, headers, parameters)
+        return HttpRequest("GET", _ENTITIES, headers, parameters)
     paging = {name: value for name, value in parameters.items() if name in _PAGING}
     with_body = {**headers, "content-type": "application/json"}
-    return Question("POST", _QUERY, with_body, paging, msgspec.json.encode(_body(parameters)))
+    return HttpRequest("POST", _QUERY, with_body, paging, msgspec.json.encode(_body(parameters)))
 
 
 def _body(parameters: Mapping[str, str]) -> dict[str, object]:

@@ -6,10 +6,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from contexture.sources.sdmx.errors import (
-    Finding,
     FindingCode,
     LimitExceededError,
     Limits,
+    SplitWarning,
     StructureMessageError,
     UnsplittableFormatError,
 )
@@ -29,7 +29,6 @@ _REGISTRIES = frozenset({"FusionRegistry", "SdmxRegistry"})
 
 __all__ = [
     "Artefact",
-    "Finding",
     "FindingCode",
     "Format",
     "FusionRegistry",
@@ -41,6 +40,7 @@ __all__ = [
     "Selector",
     "SelectorError",
     "Split",
+    "SplitWarning",
     "StructureMessageError",
     "UnsplittableFormatError",
     "Urn",

@@ -51,7 +51,7 @@ _AT_MOST = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class SplitWarning:
     """One thing that was found.
 
     Attributes:
@@ -68,12 +68,12 @@ class Finding:
         return f"{self.code}: {self.message}"
 
 
-def note(findings: list[Finding], finding: Finding) -> None:
+def note(findings: list[SplitWarning], finding: SplitWarning) -> None:
     """Adds a finding, as long as there are not too many to be read."""
     if len(findings) < _AT_MOST:
         findings.append(finding)
     elif len(findings) == _AT_MOST:
-        findings.append(Finding(finding.code, f"there is more than these {_AT_MOST:,} findings", finding.offset))
+        findings.append(SplitWarning(finding.code, f"there is more than these {_AT_MOST:,} findings", finding.offset))
 
 
 @dataclass(frozen=True, slots=True)

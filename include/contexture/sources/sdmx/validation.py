@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from contexture.sources.sdmx.errors import Finding
+from contexture.sources.sdmx.errors import SplitWarning
 from contexture.sources.sdmx.formats import Format
 from contexture.sources.sdmx.splitting.artefact import Artefact
 
@@ -64,22 +64,24 @@ class SchemaValidator:
         findings = tuple(self._findings(artefact))
         return replace(artefact, findings=(*artefact.findings, *findings)) if findings else artefact
 
-    def _findings(self, artefact: Artefact) -> Iterator[Finding]:
+    def _findings(self, artefact: Artefact) -> Iterator[SplitWarning]:
         if artefact.format is Format.FUSION_JSON:
             return
         is_json = artefact.format.is_json
         largest = self._largest_json_bytes if is_json else self._largest_ml_bytes
         if artefact.size > largest:
-            yield Finding("unchecked", f"not validated, because it has more than {largest:,} bytes", artefact.offset)
+            yield SplitWarning(
+                "unchecked", f"not validated, because it has more than {largest:,} bytes", artefact.offset
+            )
             return
         violations = self._violations(artefact.format)(artefact.message())
         told = (each.text for each in violations if self._with_header or not each.in_header)
         try:
             for violation in islice(told, _FINDINGS_AT_MOST):
-                yield Finding("invalid", violation[:_CHARACTERS], artefact.offset)
+                yield SplitWarning("invalid", violation[:_CHARACTERS], artefact.offset)
         except (SyntaxError, ValueError, RecursionError) as error:
             # lxml's errors of reading are SyntaxErrors. What can be split may still be too deep or too odd for them.
-            yield Finding("unchecked", f"the validator can't read it: {type(error).__name__}", artefact.offset)
+            yield SplitWarning("unchecked", f"the validator can't read it: {type(error).__name__}", artefact.offset)
 
     def _violations(self, format_: Format) -> Violations:
         if format_ not in self._loaded:

@@ -9,7 +9,7 @@ import pytest
 from builders.outboxes import publication
 from builders.registry import urn
 from builders.structure_runs import registry_publication
-from contexture.kafka import ReplicaRecord
+from contexture.kafka import TopicRecord
 from contexture.operations.recovery.ownership import owner_of
 
 FIXED = {"naming": "fixed", "topics": ["cars"]}
@@ -20,8 +20,8 @@ MAPPINGS = (
 )
 
 
-def record(key: bytes | None, value: bytes = b"{}", topic: str = "cars") -> ReplicaRecord:
-    return ReplicaRecord(topic, 0, 0, key, value, (), None)
+def record(key: bytes | None, value: bytes = b"{}", topic: str = "cars") -> TopicRecord:
+    return TopicRecord(topic, 0, 0, key, value, (), None)
 
 
 def owns(key: bytes, **source: Any) -> bool:

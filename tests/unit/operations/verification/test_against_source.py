@@ -15,12 +15,18 @@ from builders.outboxes import outbox, publication
 from builders.replica_topics import MemoryTopics
 from builders.states import Held, state_table
 from contexture.errors import ConfigurationError, RetriableError
-from contexture.kafka import ReplicaRecord
+from contexture.kafka import TopicRecord
 from contexture.operations.verification.against_source import verify_against_source
 from contexture.operations.verification.answerable import check_answerable
 from contexture.operations.verification.result import Verification
 from contexture.operations.verification.source_comparison import BEHIND, CHANGED, HELD_BACK
-from contexture.operations.verification.source_view import Difference, ExpectedRecord, HeldBack, Met, SourceHealth
+from contexture.operations.verification.source_view import (
+    Difference,
+    ExpectedRecord,
+    Met,
+    QuarantinedEntity,
+    SourceHealth,
+)
 from contexture.storage.conclusion import conclude
 from contexture.storage.home import Storage
 from contexture.storage.outboxes import Outboxes
@@ -68,12 +74,12 @@ class MemorySource:
     def is_behind(self, entity: bytes | None, modified_us: int | None, watermark: str | None) -> bool:
         return entity is not None and orjson.loads(entity)[2] in self.behind
 
-    def difference(self, expected: ExpectedRecord, record: ReplicaRecord) -> Difference | None:
+    def difference(self, expected: ExpectedRecord, record: TopicRecord) -> Difference | None:
         return None if record.value == expected.content else "body"
 
     def _met(self, name: str) -> Met:
         if name in self.refused:
-            return Met(0, key(name), (HeldBack(key(name), None, "number-string"),))
+            return Met(0, key(name), (QuarantinedEntity(key(name), None, "number-string"),))
         content = self.held[name].encode()
         return Met(0, key(name), (ExpectedRecord("cars", key(name), key(name), key(name), content, content, None),))
 

@@ -14,19 +14,19 @@ from contexture.operations.verification.comparison import (
     ELSEWHERE,
     MOVING,
     REMOVED,
-    Found,
-    Held,
+    ComparisonResult,
+    ExpectedHashes,
     KeyedComparison,
-    Outcome,
+    ReadRecord,
 )
-from contexture.operations.verification.result import Sample
+from contexture.operations.verification.result import DifferenceSample
 
 NOTHING = {"missing": 0, "extra": 0, "different": 0, "order": 0}
 CARS = [Change("a", "1", 1), Change("b", "1", 1), Change("a", "2", 2), Change("c", "3", 2), Change("c", None, 3)]
 A_IN_1, B_IN_0 = (1, b"a"), (0, b"b")
 
 
-def differences(outcome: Outcome) -> dict[str, int]:
+def differences(outcome: ComparisonResult) -> dict[str, int]:
     return {kind: count for kind, count in outcome.differences.items() if count}
 
 
@@ -71,14 +71,14 @@ def test_each_kind_of_damage_is_found(changes: list[Change], data: st.DataObject
         found = [record for record in found if record.key != hit.key]
     elif damage == "changed":
         found = [record for place, record in enumerate(found) if place not in mine]
-        found.append(Found(TOPIC, partition, hit.key, value("9")))
+        found.append(ReadRecord(TOPIC, partition, hit.key, value("9")))
     else:
         found.append(
             {
-                "overwritten": Found(TOPIC, partition, hit.key, value("9")),
-                "deleted": Found(TOPIC, partition, hit.key, None),
-                "added": Found(TOPIC, 0, b"stranger", value("1")),
-                "moved": Found(TOPIC, 1 - partition, hit.key, value("1")),
+                "overwritten": ReadRecord(TOPIC, partition, hit.key, value("9")),
+                "deleted": ReadRecord(TOPIC, partition, hit.key, None),
+                "added": ReadRecord(TOPIC, 0, b"stranger", value("1")),
+                "moved": ReadRecord(TOPIC, 1 - partition, hit.key, value("1")),
             }[damage]
         )
 
@@ -103,20 +103,20 @@ def test_equal_values_are_compared_as_far_as_their_outbox_or_their_content_tells
 
 
 def test_the_same_content_in_other_bytes_is_equal_where_content_can_be_told() -> None:
-    found = [*records(CARS)[1:2], Found(TOPIC, 1, b"a", b'{ "speed" : "2" }')]
+    found = [*records(CARS)[1:2], ReadRecord(TOPIC, 1, b"a", b'{ "speed" : "2" }')]
 
     assert differences(compared(CARS, found).outcome()) == {}
     assert differences(compared(CARS, found, reads_content=False).outcome()) == {"different": 1}
 
 
 def test_a_sample_names_the_identity_and_shows_no_content() -> None:
-    found = [*records(CARS), Found(TOPIC, 0, b"b", value("secret")), Found(TOPIC, 0, b"z", value("secret"))]
+    found = [*records(CARS), ReadRecord(TOPIC, 0, b"b", value("secret")), ReadRecord(TOPIC, 0, b"z", value("secret"))]
 
     samples = compared(CARS, found).outcome().samples
 
     assert samples == (
-        Sample(kind="extra", topic=TOPIC, partition=0, name="z", detail="state holds no such key"),
-        Sample(
+        DifferenceSample(kind="extra", topic=TOPIC, partition=0, name="z", detail="state holds no such key"),
+        DifferenceSample(
             kind="order", topic=TOPIC, partition=0, name='["b"]', detail="the right value was followed by another one"
         ),
     )
@@ -125,7 +125,7 @@ def test_a_sample_names_the_identity_and_shows_no_content() -> None:
 def test_a_missing_key_says_whether_a_tombstone_took_it() -> None:
     found = [record for record in records(CARS) if record.key != b"a"]
 
-    samples = compared(CARS, [*found, Found(TOPIC, 0, b"b", None)]).outcome().samples
+    samples = compared(CARS, [*found, ReadRecord(TOPIC, 0, b"b", None)]).outcome().samples
 
     assert [(sample.name, sample.detail) for sample in samples] == [
         ('["a"]', "no record has its key"),
@@ -134,7 +134,7 @@ def test_a_missing_key_says_whether_a_tombstone_took_it() -> None:
 
 
 def test_no_more_samples_of_a_kind_than_twenty_and_all_are_counted() -> None:
-    found = [*records(CARS), *(Found(TOPIC, 0, f"z{number}".encode(), b"x") for number in range(50))]
+    found = [*records(CARS), *(ReadRecord(TOPIC, 0, f"z{number}".encode(), b"x") for number in range(50))]
 
     outcome = compared(CARS, found).outcome()
 
@@ -143,7 +143,7 @@ def test_no_more_samples_of_a_kind_than_twenty_and_all_are_counted() -> None:
 
 
 def test_keys_in_motion_are_not_judged() -> None:
-    comparison = compared(CARS, [Found(TOPIC, 1, b"a", value("9")), Found(TOPIC, 0, b"new", value("1"))])
+    comparison = compared(CARS, [ReadRecord(TOPIC, 1, b"a", value("9")), ReadRecord(TOPIC, 0, b"new", value("1"))])
     comparison.move([(TOPIC, b"a"), (TOPIC, b"b"), (TOPIC, b"new")])
 
     outcome = comparison.outcome()
@@ -153,7 +153,7 @@ def test_keys_in_motion_are_not_judged() -> None:
 
 
 def test_what_another_publication_holds_in_the_topic_is_not_extra() -> None:
-    comparison = compared(CARS, [*records(CARS), Found(TOPIC, 0, b"theirs", value("1"))])
+    comparison = compared(CARS, [*records(CARS), ReadRecord(TOPIC, 0, b"theirs", value("1"))])
     assert comparison.has_extra()
 
     comparison.belong_elsewhere([(TOPIC, b"theirs")])
@@ -187,10 +187,10 @@ def test_a_first_run_of_which_something_is_there_was_sent() -> None:
 
 def test_of_several_identities_with_one_key_only_presence_is_judged() -> None:
     comparison = KeyedComparison(sqlite3.connect(":memory:"), content_of)
-    rows = [Held(TOPIC, b"fleet", name, content_of(value("1")), 1) for name in (b"car", b"van")]
-    comparison.hold([*rows, Held(TOPIC, b"alone", b"bus", content_of(value("1")), 1)])
+    rows = [ExpectedHashes(TOPIC, b"fleet", name, content_of(value("1")), 1) for name in (b"car", b"van")]
+    comparison.hold([*rows, ExpectedHashes(TOPIC, b"alone", b"bus", content_of(value("1")), 1)])
 
-    comparison.find([Found(TOPIC, 0, b"fleet", value("7"))])
+    comparison.find([ReadRecord(TOPIC, 0, b"fleet", value("7"))])
 
     assert differences(comparison.outcome()) == {"missing": 1}
     assert comparison.outcome().compared == {"presence": 1}
@@ -200,9 +200,9 @@ def test_of_several_identities_with_one_key_only_presence_is_judged() -> None:
 @pytest.mark.parametrize("key", [None, b""])
 def test_a_record_without_key_is_another_one_than_one_with_an_empty_key(key: bytes | None) -> None:
     comparison = KeyedComparison(sqlite3.connect(":memory:"))
-    comparison.hold([Held(TOPIC, key, b"car", b"", 1)])
+    comparison.hold([ExpectedHashes(TOPIC, key, b"car", b"", 1)])
 
-    comparison.find([Found(TOPIC, 0, b"" if key is None else None, b"x")])
+    comparison.find([ReadRecord(TOPIC, 0, b"" if key is None else None, b"x")])
 
     assert differences(comparison.outcome()) == {"missing": 1, "extra": 1}
 

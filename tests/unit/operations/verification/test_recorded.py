@@ -8,19 +8,31 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contexture.operations.verification.comparison import MOVING, OLDER, REMOVED, Found, Outcome, RecordComparison, Sent
+from contexture.operations.verification.comparison import (
+    MOVING,
+    OLDER,
+    REMOVED,
+    ComparisonResult,
+    ReadRecord,
+    RecordComparison,
+    SentRecord,
+)
 
 NOTHING = {"missing": 0, "extra": 0, "different": 0, "order": 0}
-LINES = [Sent("cars", None, f"line{number}".encode(), 1 + number // 4, number % 2) for number in range(8)]
+LINES = [SentRecord("cars", None, f"line{number}".encode(), 1 + number // 4, number % 2) for number in range(8)]
 
 
-def found(sent: Sequence[Sent], partition: int = 0) -> list[Found]:
-    return [Found(each.topic, partition, each.key, each.value) for each in sent]
+def found(sent: Sequence[SentRecord], partition: int = 0) -> list[ReadRecord]:
+    return [ReadRecord(each.topic, partition, each.key, each.value) for each in sent]
 
 
 def outcome(
-    sent: Sequence[Sent], records: Sequence[Found], *, complete: bool = True, removed: frozenset[str] = frozenset()
-) -> Outcome:
+    sent: Sequence[SentRecord],
+    records: Sequence[ReadRecord],
+    *,
+    complete: bool = True,
+    removed: frozenset[str] = frozenset(),
+) -> ComparisonResult:
     comparison = RecordComparison(sqlite3.connect(":memory:"), complete=complete)
     comparison.sent(sent)
     comparison.find(records)
@@ -31,13 +43,13 @@ def outcome(
 def test_what_was_sent_equals_what_is_there_however_shards_and_partitions_mix(
     rows: list[tuple[bytes | None, int]], data: st.DataObject
 ) -> None:
-    sent = [Sent("cars", None, value, 1, shard) for value, shard in sorted(rows, key=lambda row: row[1])]
+    sent = [SentRecord("cars", None, value, 1, shard) for value, shard in sorted(rows, key=lambda row: row[1])]
     of_shards = [[each for each in sent if each.shard == shard] for shard in (0, 1)]
-    mixed: list[Found] = []
+    mixed: list[ReadRecord] = []
     while any(of_shards):
         chosen = data.draw(st.sampled_from([rows for rows in of_shards if rows]))
         # A shard's records keep their order within a partition; which one a record goes to is Kafka's to choose.
-        mixed.append(Found("cars", chosen[0].shard, None, chosen.pop(0).value))
+        mixed.append(ReadRecord("cars", chosen[0].shard, None, chosen.pop(0).value))
 
     assert outcome(sent, mixed).differences == NOTHING
 
@@ -56,7 +68,7 @@ def test_a_record_that_stands_twice_is_extra() -> None:
 
 
 def test_a_changed_record_is_missing_and_extra() -> None:
-    changed = [*found(LINES[:-1]), Found("cars", 0, None, b"other")]
+    changed = [*found(LINES[:-1]), ReadRecord("cars", 0, None, b"other")]
 
     assert outcome(LINES, changed).differences == {**NOTHING, "missing": 1, "extra": 1}
 
@@ -70,13 +82,13 @@ def test_a_record_of_an_earlier_run_behind_one_of_a_later_run_is_told() -> None:
 
 
 def test_a_tombstone_is_another_record_than_an_empty_value() -> None:
-    told = outcome([Sent("cars", b"a", None, 1, 0)], [Found("cars", 0, b"a", b"")])
+    told = outcome([SentRecord("cars", b"a", None, 1, 0)], [ReadRecord("cars", 0, b"a", b"")])
 
     assert told.differences == {**NOTHING, "missing": 1, "extra": 1}
 
 
 def test_what_lies_before_the_archive_is_older_and_what_follows_it_is_extra() -> None:
-    strangers = [Found("cars", 0, None, b"old"), *found(LINES), Found("cars", 0, None, b"new")]
+    strangers = [ReadRecord("cars", 0, None, b"old"), *found(LINES), ReadRecord("cars", 0, None, b"new")]
 
     told = outcome(LINES, strangers, complete=False)
 
@@ -93,7 +105,7 @@ def test_what_retention_may_have_removed_is_not_missing() -> None:
 
 
 def test_records_of_an_outbox_in_motion_may_be_there_or_not() -> None:
-    moving = [Sent("cars", None, b"now", 3, 0, moves=True), Sent("cars", None, b"soon", 3, 0, moves=True)]
+    moving = [SentRecord("cars", None, b"now", 3, 0, moves=True), SentRecord("cars", None, b"soon", 3, 0, moves=True)]
 
     told = outcome([*LINES, *moving], found([*LINES, moving[0]]))
 

@@ -15,7 +15,7 @@ from builders.replica_topics import MemoryTopics
 from builders.states import Held, state_table
 from contexture.errors import ConfigurationError, RetriableError
 from contexture.events import content_hash, parse_json
-from contexture.monitoring import Journal, ProducerStore
+from contexture.monitoring import RunTables, RunTableWriter
 from contexture.monitoring.alerts import AlertKind, kind_of
 from contexture.operations.verification import report as report_module
 from contexture.operations.verification.comparison import MOVING, REMOVED, WITHHELD
@@ -24,7 +24,7 @@ from contexture.operations.verification.verify import BACKFILLED, basis_of, veri
 from contexture.publications import Publication
 from contexture.sending import LedgerEntry
 from contexture.storage.conclusion import conclude
-from contexture.storage.delivery import DeadLettered
+from contexture.storage.delivery import DeadLetterIndex
 from contexture.storage.home import Storage
 from contexture.storage.manifests import Manifest
 from contexture.storage.outboxes import Outboxes
@@ -132,7 +132,7 @@ def test_what_went_to_the_dead_letters_is_not_missed(city: City) -> None:
     manifest = city.prepared(2, [car("a", 2), car("b", 2), car("c", 2)])
     say_whom(city.storage, manifest)
     city.topics.send([car("a", 2)])
-    refused = DeadLettered(shards={0: (1, 2)})
+    refused = DeadLetterIndex(shards={0: (1, 2)})
     conclude(city.storage, manifest, cluster=None, target=None, dead_letters=refused)
 
     found = city.verified()
@@ -148,7 +148,7 @@ def test_what_was_told_in_part_is_not_judged(city: City) -> None:
     manifest = city.prepared(2, [car("b", 2), car("b", 3)])
     say_whom(city.storage, manifest)
     city.topics.send([car("b", 2)])
-    refused = DeadLettered(shards={0: (1,)})
+    refused = DeadLetterIndex(shards={0: (1,)})
     conclude(city.storage, manifest, cluster=None, target=None, dead_letters=refused)
 
     found = city.verified()
@@ -288,10 +288,10 @@ def test_the_outcome_is_kept_as_report_and_row(city: City) -> None:
     city.ran(1, [car("a"), car("<script>alert(1)</script>")])
     city.topics.log = city.topics.log[:1]
     said: list[str] = []
-    store = ProducerStore.of_home(city.storage.root)
+    store = RunTables.of_home(city.storage.root)
     assert store is not None
 
-    with Journal(store, said.append) as journal:
+    with RunTableWriter(store, said.append) as journal:
         reported = verify_and_report(city.storage, city.publication, city.topics, journal=journal, report=said.append)
 
     page = Path(reported.uri).read_text()

@@ -9,12 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builders.comparing import Held, Told, at, entity, snapshot, state
-from contexture.records.changes import Verdict, compare
+from contexture.records.changes import ChangeKind, compare
 
 OF_SNAPSHOT = ("superseded", "conflicting")
-PRESENT = Verdict.PRESENT
-QUARANTINED = Verdict.QUARANTINED
-UNCHANGED = Verdict.UNCHANGED
+PRESENT = ChangeKind.PRESENT
+QUARANTINED = ChangeKind.QUARANTINED
+UNCHANGED = ChangeKind.UNCHANGED
 
 
 def compared(
@@ -43,8 +43,8 @@ def test_an_entity_is_absent_once_and_then_vanishes():
     assert compared([Told("car1")], [Held("car1"), Held("car2", missing=True)]) == {"vanished": ["car2"]}
 
 
-@pytest.mark.parametrize("verdict", list(Verdict))
-def test_whatever_is_seen_again_loses_its_mark(verdict: Verdict):
+@pytest.mark.parametrize("verdict", list(ChangeKind))
+def test_whatever_is_seen_again_loses_its_mark(verdict: ChangeKind):
     assert compared([Told("car1", verdict)], [Held("car1", missing=True)])["returned"] == ["car1"]
 
 
@@ -151,7 +151,7 @@ def test_the_newest_of_several_verdicts_counts(first: Told, second: Told, found:
 
 ENTITIES = st.sampled_from(["car1", "car2", "car3"])
 IDENTITIES = st.one_of(ENTITIES, st.tuples(ENTITIES, st.sampled_from(["speed", "colour"])).map(".".join))
-READ = [verdict for verdict in Verdict if verdict != Verdict.DELETE]
+READ = [verdict for verdict in ChangeKind if verdict != ChangeKind.DELETE]
 """A deletion is never read: see `test_succession.py`."""
 MINUTES = st.sampled_from([None, 0, 1])
 TOLD = st.builds(Told, IDENTITIES, st.sampled_from(READ), st.sampled_from(["a", "b"]), MINUTES, st.just(False), MINUTES)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pytest
 
 from contexture.errors import ConfigurationError, DefectError
-from contexture.records.changes import ShrinkGuard, Verdict
+from contexture.records.changes import ChangeKind, ShrinkGuard
 from contexture.records.changes.structure_changes import (
     NO_CONTENT,
     HeldStructure,
@@ -96,10 +96,10 @@ def test_what_the_target_has_by_then_is_left_out():
 
     assert sent(plan) == [(5, "+X:A(1.0)>t"), (7, "+X:A(1.0)>t")]
     assert [plan.verdicts[event] for event in range(4)] == [
-        Verdict.UNCHANGED,
-        Verdict.SEND,
-        Verdict.UNCHANGED,
-        Verdict.SEND,
+        ChangeKind.UNCHANGED,
+        ChangeKind.SEND,
+        ChangeKind.UNCHANGED,
+        ChangeKind.SEND,
     ]
 
 
@@ -117,7 +117,7 @@ def test_a_baseline_becomes_state_and_sends_nothing():
 
     assert sent(plan) == []
     assert plan.changes == {A: HeldStructure(b"a", ("t",), sequence=7)}
-    assert (plan.upserts, plan.verdicts) == (0, {0: Verdict.UNCHANGED})
+    assert (plan.upserts, plan.verdicts) == (0, {0: ChangeKind.UNCHANGED})
 
 
 def test_what_is_referred_to_comes_first_and_is_deleted_last():
@@ -136,7 +136,11 @@ def test_within_one_transaction_the_last_word_holds():
     assert sent(plan) == [(1, "+X:A(1.0)>t")]
     assert plan.transactions[0].records[0].event == 1
     assert plan.repeated == 2
-    assert [plan.verdicts[event] for event in range(3)] == [Verdict.SUPERSEDED, Verdict.SEND, Verdict.SUPERSEDED]
+    assert [plan.verdicts[event] for event in range(3)] == [
+        ChangeKind.SUPERSEDED,
+        ChangeKind.SEND,
+        ChangeKind.SUPERSEDED,
+    ]
     assert plan.changes.keys() == {A}
 
 
@@ -148,7 +152,7 @@ def test_contradictions_in_a_snapshot_are_refused_and_delete_nothing():
     assert sent(plan) == [(None, "+X:B(1.0)>t")]
     assert [(each.event, each.rule) for each in plan.refused] == [(0, "duplicate"), (1, "duplicate")]
     assert plan.changes[A] == HeldStructure(b"x", ("t",), withheld=True)
-    assert (plan.verdicts[0], plan.repeated) == (Verdict.QUARANTINED, 1)
+    assert (plan.verdicts[0], plan.repeated) == (ChangeKind.QUARANTINED, 1)
 
 
 def test_what_the_log_tells_behind_a_catch_up_contradicts_nothing():
@@ -181,7 +185,7 @@ def test_a_refused_structure_is_not_absent_and_one_without_a_name_shows_nothing(
     seen = planned([*shown, other(99, "refused", A)], held, tells_absence=True)
     unnamed = planned([*shown, other(99, "refused", None)], held, tells_absence=True)
 
-    assert (sent(seen), seen.verdicts[99]) == ([], Verdict.QUARANTINED)
+    assert (sent(seen), seen.verdicts[99]) == ([], ChangeKind.QUARANTINED)
     assert sent(unnamed) == [(None, "-X:A(1.0)>t")]
 
 
@@ -195,7 +199,7 @@ def test_what_the_form_cannot_express_stays_and_gives_no_record():
     assert (sent(known), known.changes) == ([], {A: HeldStructure(b"a", ("t",), withheld=True)})
     assert (sent(deleted), deleted.changes, deleted.deletes) == ([], {A: None}, 0)
     assert sent(expressed) == [(4, "+X:A(1.0)>t")]
-    assert new.verdicts == {0: Verdict.PRESENT}
+    assert new.verdicts == {0: ChangeKind.PRESENT}
 
 
 def test_the_deletion_of_what_was_never_held_is_no_record():
@@ -274,7 +278,7 @@ def test_a_topic_that_kafka_refuses_holds_the_structure_back():
 
     assert sent(plan) == [(3, "+X:A(1.0)>of-X")]
     assert [(each.event, each.rule) for each in plan.refused] == [(0, "topic-name")]
-    assert plan.verdicts[0] == Verdict.QUARANTINED
+    assert plan.verdicts[0] == ChangeKind.QUARANTINED
     assert plan.changes[far] == HeldStructure(b"x", ("t",), withheld=True)
 
 

@@ -10,22 +10,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders.comparing import Held, Told, snapshot, state
-from contexture.records.changes import Verdict, compare, follow, overtaken
+from contexture.records.changes import ChangeKind, compare, follow, overtaken
 
 
-def notified(identity: str, content: str = "new", verdict: Verdict = Verdict.SEND) -> Told:
+def notified(identity: str, content: str = "new", verdict: ChangeKind = ChangeKind.SEND) -> Told:
     return Told(identity, verdict, content, None, notified=True)
 
 
 def gone(identity: str) -> Told:
-    return Told(identity, Verdict.DELETE, None, None, notified=True)
+    return Told(identity, ChangeKind.DELETE, None, None, notified=True)
 
 
 def refused(identity: str, *, notified: bool = True) -> Told:
-    return Told(identity, Verdict.QUARANTINED, None, None, notified=notified)
+    return Told(identity, ChangeKind.QUARANTINED, None, None, notified=notified)
 
 
-def read(identity: str, content: str = "new", verdict: Verdict = Verdict.SEND) -> Told:
+def read(identity: str, content: str = "new", verdict: ChangeKind = ChangeKind.SEND) -> Told:
     return Told(identity, verdict, content)
 
 
@@ -105,9 +105,9 @@ def test_an_attribute_that_was_not_notified_is_not_taken_for_gone() -> None:
     [
         ([notified("car1", "b"), read("car1", "b")], {"sent": [0], "unchanged": [1], "final": [0]}),
         # It equals state, and still has to follow on what was notified.
-        ([notified("car1", "b"), read("car1", "old", Verdict.UNCHANGED)], {"sent": [0, 1], "final": [1]}),
+        ([notified("car1", "b"), read("car1", "old", ChangeKind.UNCHANGED)], {"sent": [0, 1], "final": [1]}),
         (
-            [gone("car1"), read("car1", "old", Verdict.UNCHANGED)],
+            [gone("car1"), read("car1", "old", ChangeKind.UNCHANGED)],
             {"sent": [1], "final": [1], "deletions": [(0, "car1")]},
         ),
     ],
@@ -142,12 +142,12 @@ def test_an_attribute_that_was_notified_and_then_not_read_is_gone_in_the_end() -
 @pytest.mark.parametrize("hidden", [refused("car1.oil", notified=False), read("car1.oil", "contradicts")])
 def test_what_was_refused_or_contradicted_is_not_taken_for_gone(hidden: Told) -> None:
     told = [notified("car1.oil"), hidden, read("car1.speed")]
-    left_out = [1] if hidden.verdict == Verdict.SEND else []
+    left_out = [1] if hidden.verdict == ChangeKind.SEND else []
     assert found(told, [], left_out=left_out) == {"sent": [0, 2], "final": [0, 2]}
 
 
 def test_only_the_last_notification_of_an_identity_is_compared_with_state() -> None:
-    told = [notified("car1"), refused("car1"), notified("car2"), read("car2"), Told("car1", Verdict.PRESENT)]
+    told = [notified("car1"), refused("car1"), notified("car2"), read("car2"), Told("car1", ChangeKind.PRESENT)]
     assert overtaken(snapshot(told)).tolist() == [0, 2]
 
 

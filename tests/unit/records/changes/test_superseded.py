@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders.comparing import at, hashed
-from contexture.records.changes import Verdict, superseded_rows
+from contexture.records.changes import ChangeKind, superseded_rows
 
 SCHEMA = pa.schema(
     [
@@ -26,7 +26,9 @@ Object = tuple[str, int | None, int]
 """An entity, the minute of its last change, and how many rows (attributes) the object has."""
 
 
-def rows_of(objects: list[Object], *, verdict: Verdict = Verdict.SEND, notified: bool = False, named: bool = True):
+def rows_of(
+    objects: list[Object], *, verdict: ChangeKind = ChangeKind.SEND, notified: bool = False, named: bool = True
+):
     numbers = [number for number, (_, _, parts) in enumerate(objects) for _ in range(parts)]
     rows = [
         {
@@ -61,12 +63,12 @@ def test_all_rows_of_an_object_go_when_its_entity_was_changed_later(objects: lis
 
 
 def test_refused_versions_are_superseded_and_supersede():
-    assert rows_of([("a", 1, 1), ("a", 2, 1)], verdict=Verdict.QUARANTINED) == [0]
+    assert rows_of([("a", 1, 1), ("a", 2, 1)], verdict=ChangeKind.QUARANTINED) == [0]
 
 
 @pytest.mark.parametrize(
     "options",
-    [{"verdict": Verdict.PRESENT}, {"verdict": Verdict.DELETE}, {"notified": True}, {"named": False}],
+    [{"verdict": ChangeKind.PRESENT}, {"verdict": ChangeKind.DELETE}, {"notified": True}, {"named": False}],
 )
 def test_sightings_notifications_and_objects_without_an_id_supersede_nothing(options: dict[str, object]):
     assert rows_of([("a", 1, 1), ("a", 2, 1)], **options) == []

@@ -16,7 +16,7 @@ from builders.outboxes import publication
 from builders.structure_runs import registry_publication
 from contexture.records.cloudevents import CloudEventError, decode
 from contexture.records.cloudevents.change_events import Occasion
-from contexture.records.messages.envelopes import Content, StructureEnvelope, message_in, structure_envelope
+from contexture.records.messages.envelopes import StructureContent, StructureEnvelope, message_in, structure_envelope
 
 URN = "urn:sdmx:org.sdmx.infomodel.codelist.Codelist=SDMX:CL_SEX(2.1)"
 XML = "application/vnd.sdmx.structure+xml;version=2.1"
@@ -34,8 +34,8 @@ def made(kind: str) -> StructureEnvelope:
     return found
 
 
-def content(**changes: Any) -> Content:
-    return Content(URN, XML, HASH, Occasion(registry_transaction=7, modified_at=AT))._replace(**changes)
+def content(**changes: Any) -> StructureContent:
+    return StructureContent(URN, XML, HASH, Occasion(registry_transaction=7, modified_at=AT))._replace(**changes)
 
 
 def headers(wrapped: StructureEnvelope, values: tuple[bytes | None, ...]) -> dict[str, bytes]:
@@ -44,7 +44,7 @@ def headers(wrapped: StructureEnvelope, values: tuple[bytes | None, ...]) -> dic
     return constant | {name: value for name, value in varying if value is not None}
 
 
-def event(kind: str, told: Content, message: bytes) -> dict[str, object]:
+def event(kind: str, told: StructureContent, message: bytes) -> dict[str, object]:
     """The event as a consumer reads it."""
     wrapped = made(kind)
     value = wrapped.event(told, message) if wrapped.is_structured else message

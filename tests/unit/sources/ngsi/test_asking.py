@@ -8,8 +8,8 @@ from urllib.parse import urlencode
 import httpx
 import pytest
 
-from contexture.sources.http.transport import Question
-from contexture.sources.ngsi import BrokerConnection, ContextBroker, EntityQuery
+from contexture.sources.http.transport import HttpRequest
+from contexture.sources.ngsi import BrokerConnection, EntityQuery, NgsiV2Client
 from contexture.sources.ngsi.query import LONGEST_ADDRESS, entities_question
 from contexture_sandbox.context_broker import SeedEntity, api
 from contexture_sandbox.context_broker.broker import Broker, Call
@@ -18,7 +18,7 @@ from contexture_sandbox.context_broker.loading import load
 SCOPE = {"fiware-servicepath": "/a"}
 
 
-def asked(query: EntityQuery, since: str | None = None) -> Question:
+def asked(query: EntityQuery, since: str | None = None) -> HttpRequest:
     return entities_question(SCOPE, query.page_parameters(since=since, offset=3, limit=50))
 
 
@@ -119,7 +119,7 @@ def test_a_long_selection_is_counted_and_walked_as_a_short_one() -> None:
         return httpx.Response(given.status, content=given.body, headers=dict(given.headers))
 
     chosen = ("t0", "t2", *(f"none{number}" for number in range(300)))
-    with ContextBroker(BrokerConnection("http://broker"), "s", transport=httpx.MockTransport(answer)) as broker:
+    with NgsiV2Client(BrokerConnection("http://broker"), "s", transport=httpx.MockTransport(answer)) as broker:
         query = EntityQuery("/a", types=chosen, page_size=4)
         assert broker.count(query) == 20
         walked = [sighting.id for page in broker.walk(query) for sighting in page.sightings]
@@ -148,7 +148,7 @@ def test_nothing_beyond_the_closed_list_is_ever_asked_for(filler: str) -> None:
         EntityQuery("/#", type_pattern="^t" + filler, field="dateModified", since="2026-01-01"),
         EntityQuery("/a/#", ids=("a",), attributes=("a" + filler,), identities_only=not filler, until="2026-01-01"),
     ]
-    with ContextBroker(BrokerConnection("http://broker"), "s", transport=httpx.MockTransport(answer)) as broker:
+    with NgsiV2Client(BrokerConnection("http://broker"), "s", transport=httpx.MockTransport(answer)) as broker:
         for query in queries:
             broker.count(query)
             broker.time_at(query, 5)
@@ -174,6 +174,6 @@ def test_a_long_question_that_takes_too_long_is_asked_for_in_halves() -> None:
             raise httpx.ReadTimeout("slow")
         return httpx.Response(200, json=[{"id": "a", "type": "t"}])
 
-    with ContextBroker(BrokerConnection("http://broker"), "s", transport=httpx.MockTransport(answer)) as broker:
+    with NgsiV2Client(BrokerConnection("http://broker"), "s", transport=httpx.MockTransport(answer)) as broker:
         pages = list(broker.walk(EntityQuery("/a", q="a>" + "1" * 2000)))
     assert (limits, len(pages)) == ([1000, 500, 250, 250], 1)

@@ -14,8 +14,8 @@ import pytest
 from contexture.errors import ConfigurationError, RetriableError
 from contexture.sources.http.connection import ConnectionFields, broker_connection, secrets
 from contexture.sources.http.tokens import TokenGrant
-from contexture.sources.http.transport import Patience
-from contexture.sources.ngsi import BrokerConnection, ContextBroker
+from contexture.sources.http.transport import RetryBudget
+from contexture.sources.ngsi import BrokerConnection, NgsiV2Client
 
 SECRET = "s3cr3t-77"
 TOKEN_URL = "http://idm:3000/oauth2/token"
@@ -49,14 +49,14 @@ class Site:
             return httpx.Response(401)
         return httpx.Response(200, json=[])
 
-    def broker(self, grant: TokenGrant) -> ContextBroker:
+    def broker(self, grant: TokenGrant) -> NgsiV2Client:
         def sleep(seconds: float) -> None:
             self.now += seconds
 
-        return ContextBroker(
+        return NgsiV2Client(
             BrokerConnection("http://broker:1026", grant=grant),
             "city",
-            patience=Patience(attempts=3, sleep=sleep, clock=lambda: self.now),
+            patience=RetryBudget(attempts=3, sleep=sleep, clock=lambda: self.now),
             transport=httpx.MockTransport(self.handle),
         )
 
@@ -97,7 +97,7 @@ def test_a_new_token_that_is_refused_too_is_a_configuration_error() -> None:
 
     connection = BrokerConnection("http://broker:1026", grant=OAUTH2)
     with (
-        ContextBroker(connection, "city", transport=httpx.MockTransport(handle)) as broker,
+        NgsiV2Client(connection, "city", transport=httpx.MockTransport(handle)) as broker,
         pytest.raises(ConfigurationError, match="refuses our credentials"),
     ):
         broker.probe()
@@ -156,7 +156,7 @@ def _answer(content: bytes) -> Callable[[httpx.Request], httpx.Response]:
 def test_an_answer_without_a_token_is_a_configuration_error(content: bytes) -> None:
     connection = BrokerConnection("http://broker:1026", grant=OAUTH2)
     with (
-        ContextBroker(connection, "city", transport=httpx.MockTransport(_answer(content))) as broker,
+        NgsiV2Client(connection, "city", transport=httpx.MockTransport(_answer(content))) as broker,
         pytest.raises(ConfigurationError, match="without a token"),
     ):
         broker.probe()
@@ -233,10 +233,10 @@ def test_a_broker_that_names_the_wait_is_waited_for_that_long() -> None:
     site = Site()
     answers = [httpx.Response(429, headers={"Retry-After": "30"}), httpx.Response(200, json=[])]
     slept: list[float] = []
-    broker = ContextBroker(
+    broker = NgsiV2Client(
         BrokerConnection("http://broker:1026"),
         "city",
-        patience=Patience(sleep=slept.append, clock=lambda: site.now),
+        patience=RetryBudget(sleep=slept.append, clock=lambda: site.now),
         transport=httpx.MockTransport(lambda _request: answers.pop(0)),
     )
     broker.probe()

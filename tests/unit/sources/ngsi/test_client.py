@@ -13,8 +13,8 @@ import httpx
 import pytest
 
 from contexture.errors import ConfigurationError, ContextureError, RejectedError, RetriableError
-from contexture.sources.http.transport import Patience
-from contexture.sources.ngsi import BrokerConnection, ContextBroker, EntityQuery
+from contexture.sources.http.transport import RetryBudget
+from contexture.sources.ngsi import BrokerConnection, EntityQuery, NgsiV2Client
 
 SECRET = "s3cr3t-77"
 DATE = {"date": "Thu, 01 Jan 2026 12:00:00 GMT"}
@@ -33,12 +33,12 @@ class Clock:
         self.now += seconds
 
 
-def broker(handler: Handler, clock: Clock | None = None, **patience: Any) -> ContextBroker:
+def broker(handler: Handler, clock: Clock | None = None, **patience: Any) -> NgsiV2Client:
     clock = clock or Clock()
-    return ContextBroker(
+    return NgsiV2Client(
         BrokerConnection(f"http://user:{SECRET}@broker:1026/", {"X-Auth-Token": SECRET}, timeout_seconds=5.0),
         "vehicles",
-        patience=Patience(sleep=clock.sleep, clock=lambda: clock.now, **patience),
+        patience=RetryBudget(sleep=clock.sleep, clock=lambda: clock.now, **patience),
         transport=httpx.MockTransport(handler),
     )
 

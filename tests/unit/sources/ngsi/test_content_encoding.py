@@ -14,11 +14,11 @@ from contexture.errors import ConfigurationError
 from contexture.sources.http.content_encoding import decode_content
 from contexture.sources.http.errors import BrokerUnavailableError, PageTooLargeError
 from contexture.sources.http.tokens import TokenGrant, Tokens
-from contexture.sources.http.transport import Patience, Question, Transport
-from contexture.sources.ngsi import BrokerConnection, ContextBroker, EntityQuery
+from contexture.sources.http.transport import HttpRequest, HttpTransport, RetryBudget
+from contexture.sources.ngsi import BrokerConnection, EntityQuery, NgsiV2Client
 
 CONNECTION = BrokerConnection("http://broker:1026")
-QUESTION = Question("GET", "/v2/entities", {}, {})
+QUESTION = HttpRequest("GET", "/v2/entities", {}, {})
 # One frame of zstd that stands for 2 GB of zeros would be 64 kB; the coding alone decides here.
 ZSTD = b"\x28\xb5\x2f\xfd\x04\x00\x01\x00\x00\x99\xe9\xd8\x51"
 
@@ -35,9 +35,9 @@ def packed(body: bytes, coding: str, status: int = 200, **headers: str) -> Calla
     return lambda _: httpx.Response(status, headers={"content-encoding": coding, **headers}, stream=Pieces(body))
 
 
-def network(handler: Callable[[httpx.Request], httpx.Response], **patience: int) -> Transport:
-    given = Patience(attempts=1, sleep=lambda _: None, **patience)  # type: ignore[arg-type]
-    return Transport(CONNECTION, given, httpx.MockTransport(handler))
+def network(handler: Callable[[httpx.Request], httpx.Response], **patience: int) -> HttpTransport:
+    given = RetryBudget(attempts=1, sleep=lambda _: None, **patience)  # type: ignore[arg-type]
+    return HttpTransport(CONNECTION, given, httpx.MockTransport(handler))
 
 
 def test_only_gzip_is_requested_whatever_headers_the_connection_has() -> None:
@@ -48,7 +48,7 @@ def test_only_gzip_is_requested_whatever_headers_the_connection_has() -> None:
         return httpx.Response(200, json=[])
 
     connection = BrokerConnection("http://broker:1026", {"Accept-Encoding": "zstd, br"})
-    Transport(connection, Patience(), httpx.MockTransport(handle)).ask(QUESTION)
+    HttpTransport(connection, RetryBudget(), httpx.MockTransport(handle)).ask(QUESTION)
 
     assert seen == ["gzip"]
 
@@ -94,7 +94,7 @@ def test_a_problem_that_is_packed_is_not_unpacked_for_its_name() -> None:
     named = {"content-type": "application/json", "content-length": "20"}
     answer = network(packed(ZSTD, "zstd", 400, **named))
     with pytest.raises(ConfigurationError):
-        answer.ask(Question("GET", "/ngsi-ld/v1/entities", {}, {}))
+        answer.ask(HttpRequest("GET", "/ngsi-ld/v1/entities", {}, {}))
 
 
 def test_a_token_service_that_packs_otherwise_is_refused() -> None:
@@ -110,5 +110,5 @@ def test_a_walk_reads_packed_pages() -> None:
             return httpx.Response(200, json=[])
         return packed(gzip.compress(b'[{"id":"a","type":"t"}]'), "gzip")(request)
 
-    with ContextBroker(CONNECTION, "s", transport=httpx.MockTransport(handle)) as broker:
+    with NgsiV2Client(CONNECTION, "s", transport=httpx.MockTransport(handle)) as broker:
         assert [page.entities for page in broker.walk(EntityQuery("/a"))] == [[b'{"id":"a","type":"t"}']]

@@ -10,13 +10,13 @@ import pytest
 
 from contexture.publications import Publication
 from contexture.sources.ngsi import parse_entity
-from contexture.sources.ngsi.rules import RuleOptions, check_entity
+from contexture.sources.ngsi.rules import EntityRuleOptions, check_entity
 from tests.samples_location import samples_or_skip
 
 NOW = datetime(2026, 11, 21, 6, 0, tzinfo=UTC)
 
 
-def options(**quality: object) -> RuleOptions:
+def options(**quality: object) -> EntityRuleOptions:
     publication = Publication.model_validate(
         {
             "name": "p",
@@ -24,10 +24,10 @@ def options(**quality: object) -> RuleOptions:
             "quality": quality,
         }
     )
-    return RuleOptions.for_publication(publication, NOW)
+    return EntityRuleOptions.for_publication(publication, NOW)
 
 
-def broken(body: str | bytes, chosen: RuleOptions) -> list[str]:
+def broken(body: str | bytes, chosen: EntityRuleOptions) -> list[str]:
     raw = body if isinstance(body, bytes) else body.encode()
     return [each.rule for each in check_entity(parse_entity(raw, service="s"), chosen)]
 

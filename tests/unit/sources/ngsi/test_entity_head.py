@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from contexture.sources.ngsi.entity_head import Sighting, moment, sight
+from contexture.sources.ngsi.entity_head import EntityHead, moment, sight
 
 SHOWN = "2026-11-21T05:38:57.863Z"
 TIME = b'{"type":"DateTime","value":"2026-11-21T05:38:57.863Z","metadata":{}}'
@@ -14,7 +14,7 @@ TIME = b'{"type":"DateTime","value":"2026-11-21T05:38:57.863Z","metadata":{}}'
 
 def test_a_whole_entity() -> None:
     body = b'{"id":"car1","type":"car","servicePath":{"type":"Text","value":"/a","metadata":{}},"dateCreated":' + TIME
-    assert sight(body + b',"dateModified":' + TIME + b',"x":1E400}', None) == Sighting(
+    assert sight(body + b',"dateModified":' + TIME + b',"x":1E400}', None) == EntityHead(
         "/a", "car1", "car", SHOWN, SHOWN
     )
 
@@ -22,22 +22,22 @@ def test_a_whole_entity() -> None:
 @pytest.mark.parametrize(
     ("body", "expected"),
     [
-        (b"{}", Sighting(None, None, None, None, None)),
-        (b"[1]", Sighting(None, None, None, None, None)),
-        (b'"text"', Sighting(None, None, None, None, None)),
-        (b'{"id":null,"type":["t"]}', Sighting(None, None, None, None, None)),
-        (b'{"id":"a","servicePath":{"type":"Text","value":7}}', Sighting(None, "a", None, None, None)),
-        (b'{"id":"a","servicePath":{"type":"Text","value":"here"}}', Sighting(None, "a", None, None, None)),
-        (b'{"id":"a","servicePath":{"type":"Address","value":"/b"}}', Sighting(None, "a", None, None, None)),
+        (b"{}", EntityHead(None, None, None, None, None)),
+        (b"[1]", EntityHead(None, None, None, None, None)),
+        (b'"text"', EntityHead(None, None, None, None, None)),
+        (b'{"id":null,"type":["t"]}', EntityHead(None, None, None, None, None)),
+        (b'{"id":"a","servicePath":{"type":"Text","value":7}}', EntityHead(None, "a", None, None, None)),
+        (b'{"id":"a","servicePath":{"type":"Text","value":"here"}}', EntityHead(None, "a", None, None, None)),
+        (b'{"id":"a","servicePath":{"type":"Address","value":"/b"}}', EntityHead(None, "a", None, None, None)),
         (
             b'{"id":"a","dateCreated":{"type":"Text","value":"%s"}}' % SHOWN.encode(),
-            Sighting(None, "a", None, None, None),
+            EntityHead(None, "a", None, None, None),
         ),
-        (b'{"id":"a","dateModified":{"type":"DateTime","value":"soon"}}', Sighting(None, "a", None, None, None)),
-        (b'{"id":"\\ud800","type":"t"}', Sighting(None, None, None, None, None)),
+        (b'{"id":"a","dateModified":{"type":"DateTime","value":"soon"}}', EntityHead(None, "a", None, None, None)),
+        (b'{"id":"\\ud800","type":"t"}', EntityHead(None, None, None, None, None)),
     ],
 )
-def test_what_is_not_as_it_should_be_is_unknown(body: bytes, expected: Sighting) -> None:
+def test_what_is_not_as_it_should_be_is_unknown(body: bytes, expected: EntityHead) -> None:
     assert sight(body, None) == expected
 
 

@@ -15,7 +15,7 @@ from contexture.operations.actions.vendor_models import vendor
 from contexture.publications.loading import discover, load_publication_file
 from contexture.sources.ngsi import parse_entity
 from contexture.sources.ngsi.json_schema import ModelSchemas, key_values
-from contexture.sources.ngsi.rules import RuleOptions, check_entity
+from contexture.sources.ngsi.rules import EntityRuleOptions, check_entity
 from contexture.sources.ngsi.rules.catalogue import severities
 
 COMMON = {
@@ -64,7 +64,7 @@ def publication_file(cloned: Path, tmp_path: Path) -> Path:
 
 
 def found(publication_file: Path, entity: dict[str, object]) -> list[tuple[str, str, str]]:
-    options = RuleOptions.for_publication(load_publication_file(publication_file))
+    options = EntityRuleOptions.for_publication(load_publication_file(publication_file))
     parsed = parse_entity(orjson.dumps(entity), service="s")
     return [(each.rule, each.severity, each.message) for each in check_entity(parsed, options)]
 
@@ -161,7 +161,7 @@ def test_the_contents_travel_in_the_publication(publication_file: Path) -> None:
     copied = type(publication).model_validate_json(publication.model_dump_json())
     for file in publication_file.parent.rglob("*.json"):
         file.unlink()
-    options = RuleOptions.for_publication(copied)
+    options = EntityRuleOptions.for_publication(copied)
     parsed = parse_entity(b'{"id":"i","type":"Car"}', service="s")
     assert [each.rule for each in check_entity(parsed, options)] == ["model"]
 
@@ -192,7 +192,7 @@ def test_nothing_is_ever_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_rules_that_are_off_cost_and_find_nothing(publication_file: Path) -> None:
     publication = load_publication_file(publication_file)
-    options = RuleOptions(
+    options = EntityRuleOptions(
         severities=severities({"model": "off"}),
         models=dict(publication.quality.models),
         model_documents=dict(publication.quality.model_documents),

@@ -6,7 +6,7 @@ import pytest
 
 from builders.linked_data import LinkedDataNetwork
 from contexture.publications.source import Source
-from contexture.sources.ngsi import BrokerConnection, ContextBroker, Dialect, LinkedDataBroker, open_broker
+from contexture.sources.ngsi import BrokerConnection, Dialect, NgsiLdClient, NgsiV2Client, open_broker
 
 CONNECTION = BrokerConnection("http://broker:1026")
 CONTEXT = "https://example.org/context.jsonld"
@@ -19,7 +19,7 @@ def source(**settings: object) -> Source:
 def test_ngsiv2_is_spoken_unless_something_else_is_asked_for() -> None:
     network = LinkedDataNetwork("orion-ld")
     with open_broker(CONNECTION, "city", transport=network.transport()) as broker:
-        assert isinstance(broker, ContextBroker)
+        assert isinstance(broker, NgsiV2Client)
     assert network.asked == []
 
 
@@ -27,7 +27,7 @@ def test_ngsiv2_is_spoken_unless_something_else_is_asked_for() -> None:
 def test_a_linked_data_broker_is_asked_which_one_it_is(flavour: str) -> None:
     network = LinkedDataNetwork(flavour)
     with open_broker(CONNECTION, "city", Dialect("ngsi-ld"), transport=network.transport()) as broker:
-        assert isinstance(broker, LinkedDataBroker)
+        assert isinstance(broker, NgsiLdClient)
         assert broker.flavour == flavour
 
 

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from contexture.errors import RetriableError
-from contexture.sources.ngsi.entity_head import Sighting, moment
-from contexture.sources.ngsi.paging import KeysetCursor, Step, sliced
+from contexture.sources.ngsi.entity_head import EntityHead, moment
+from contexture.sources.ngsi.paging import KeysetCursor, PageRequest, sliced
 from contexture.sources.ngsi.query import EntityQuery, KeysetField
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -26,7 +26,7 @@ def text(microseconds: int) -> str:
 
 @dataclass(frozen=True)
 class Answer:
-    sightings: Sequence[Sighting]
+    sightings: Sequence[EntityHead]
     broker_time: datetime = START + timedelta(days=1)
 
 
@@ -53,9 +53,9 @@ class Entities:
         ordered = sorted(chosen, key=lambda id_: (times[id_], id_))[cursor.offset : cursor.offset + cursor.limit]
         return Answer([self._sighting(id_) for id_ in ordered])
 
-    def _sighting(self, id_: str) -> Sighting:
+    def _sighting(self, id_: str) -> EntityHead:
         shown = self.shown.get(id_)
-        return Sighting("/", id_, "t", shown or text(self.created[id_]), shown or text(self.modified[id_]))
+        return EntityHead("/", id_, "t", shown or text(self.created[id_]), shown or text(self.modified[id_]))
 
     def change(self, change: Change) -> None:
         kind, number = change
@@ -73,12 +73,12 @@ class Entities:
 
 def walk(
     entities: Entities, along: KeysetField, limit: int, changes: Sequence[Sequence[Change]] = ()
-) -> Iterator[Sighting]:
+) -> Iterator[EntityHead]:
     """The rows of a walk that are new to it; between two pages some entities change."""
     yield from walk_query(entities, EntityQuery("/", field=along, page_size=limit), iter(changes))
 
 
-def walk_query(entities: Entities, query: EntityQuery, pending: Iterator[Sequence[Change]]) -> Iterator[Sighting]:
+def walk_query(entities: Entities, query: EntityQuery, pending: Iterator[Sequence[Change]]) -> Iterator[EntityHead]:
     cursor: KeysetCursor | None = KeysetCursor.start(query)
     for _ in range(10_000):
         if cursor is None:
@@ -177,7 +177,7 @@ def test_one_believable_lie_does_not_move_the_cursor_over_others() -> None:
 
 
 def test_entities_that_never_had_times_are_walked_by_offset() -> None:
-    rows = [Sighting("/", f"old{number}", "t", None, None) for number in range(7)]
+    rows = [EntityHead("/", f"old{number}", "t", None, None) for number in range(7)]
     cursor: KeysetCursor | None = KeysetCursor("dateCreated", None, 3)
     walked = []
     while cursor is not None:
@@ -188,14 +188,14 @@ def test_entities_that_never_had_times_are_walked_by_offset() -> None:
     assert walked == [f"old{number}" for number in range(7)]
 
 
-def row(id_: str, millisecond: int) -> Sighting:
-    return Sighting("/", id_, "t", text(millisecond * 1000), text(millisecond * 1000))
+def row(id_: str, millisecond: int) -> EntityHead:
+    return EntityHead("/", id_, "t", text(millisecond * 1000), text(millisecond * 1000))
 
 
 def test_a_first_slice_that_looked_beyond_its_end_is_over() -> None:
     cursor = KeysetCursor("dateCreated", None, 3, until=text(2000))
     rows = [row("a", 1), row("b", 3), row("c", 4)]
-    assert cursor.advance(Answer(rows)) == Step((0, 1, 2), None)
+    assert cursor.advance(Answer(rows)) == PageRequest((0, 1, 2), None)
 
 
 def test_a_slice_keeps_its_end_and_believes_no_time_beyond_it() -> None:
@@ -209,7 +209,7 @@ def test_a_second_short_page_without_anything_new_ends_the_walk() -> None:
     first = KeysetCursor("dateCreated", None, 3).advance(Answer([row("a", 1), row("b", 2)]))
     assert first.following is not None
     assert (first.fresh, first.following.since) == ((0, 1), text(1000))
-    assert first.following.advance(Answer([row("a", 1), row("b", 2)])) == Step((), None)
+    assert first.following.advance(Answer([row("a", 1), row("b", 2)])) == PageRequest((), None)
 
 
 def test_a_third_short_page_ends_the_walk_though_others_still_write() -> None:
@@ -218,11 +218,11 @@ def test_a_third_short_page_ends_the_walk_though_others_still_write() -> None:
     second = first.advance(Answer([row("a", 1), row("b", 9)]))
     assert second.fresh == (1,)
     assert second.following is not None
-    assert second.following.advance(Answer([row("b", 9), row("c", 10)])) == Step((1,), None)
+    assert second.following.advance(Answer([row("b", 9), row("c", 10)])) == PageRequest((1,), None)
 
 
 def test_a_row_without_an_id_that_is_shown_again_is_the_same_row() -> None:
-    nameless = Sighting("/", None, "t", text(1000), text(1000))
+    nameless = EntityHead("/", None, "t", text(1000), text(1000))
     first = KeysetCursor("dateCreated", None, 4).advance(Answer([nameless, nameless]))
     assert first.fresh == (0, 1)
     assert first.following is not None
@@ -242,7 +242,7 @@ def test_an_empty_page_is_asked_for_again() -> None:
     once = KeysetCursor("dateCreated", None, 3).advance(Answer([])).following
     assert once is not None
     assert (once.since, once.offset) == (None, 0)
-    assert once.advance(Answer([])) == Step((), None)
+    assert once.advance(Answer([])) == PageRequest((), None)
     seen = once.advance(Answer([row("a", 1), row("b", 1), row("c", 1)]))
     assert seen.fresh == (0, 1, 2)
     assert seen.following is not None
@@ -300,7 +300,7 @@ def test_the_cursor_never_moves_back() -> None:
 
 def test_times_finer_than_milliseconds_are_cut_not_rounded() -> None:
     fine = "2026-01-01T00:00:00.0019999Z"
-    rows = [Sighting("/", id_, "t", fine, fine) for id_ in "ab"]
+    rows = [EntityHead("/", id_, "t", fine, fine) for id_ in "ab"]
     following = KeysetCursor("dateCreated", None, 2).advance(Answer(rows)).following
     assert following is not None
     assert following.since == "2026-01-01T00:00:00.001Z"

@@ -14,7 +14,7 @@ from contexture.errors import ConfigurationError, RetriableError
 from contexture.sources.http.errors import refusal
 from contexture.sources.ngsi import EntityQuery, parse_entity
 from contexture.sources.ngsi.entity_head import sight
-from contexture.sources.ngsi.rules import RuleOptions, check_entity
+from contexture.sources.ngsi.rules import EntityRuleOptions, check_entity
 
 SAMPLES = Path(__file__).parents[3] / "samples" / "orion"
 RECORDED: dict[int, Any] = {
@@ -143,7 +143,7 @@ def test_the_pull_sees_the_same_of_every_recorded_entity(number: int) -> None:
 
 @pytest.mark.parametrize("number", ENTITIES)
 def test_recorded_entities_break_exactly_these_rules(number: int) -> None:
-    options = RuleOptions(reference_time=RECORDED_AT)
+    options = EntityRuleOptions(reference_time=RECORDED_AT)
     parsed = [parse_entity(body, service="s", service_path_hint=path) for body, path in answered(number)]
     assert [each.rule for one in parsed for each in check_entity(one, options)] == BROKEN.get(number, [])
 

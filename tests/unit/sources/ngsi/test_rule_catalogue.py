@@ -8,7 +8,7 @@ import pytest
 
 from contexture.errors import ConfigurationError
 from contexture.publications import Publication
-from contexture.sources.ngsi.rules import RULES, RuleOptions, unknown_rules
+from contexture.sources.ngsi.rules import RULES, EntityRuleOptions, unknown_rules
 from contexture.sources.ngsi.rules.catalogue import severities
 
 
@@ -43,7 +43,7 @@ def test_a_publication_says_what_its_entities_are_checked_against() -> None:
             },
         }
     )
-    options = RuleOptions.for_publication(publication)
+    options = EntityRuleOptions.for_publication(publication)
     assert options.severities["datetime"] == "error"
     assert options.required_attributes == ("speed",)
     assert options.attribute_types == {"speed": "Number"}
@@ -53,5 +53,5 @@ def test_a_publication_says_what_its_entities_are_checked_against() -> None:
 
 
 def test_options_travel_to_other_processes() -> None:
-    options = RuleOptions(severities=severities({"stale": "off"}), required_attributes=("speed",))
+    options = EntityRuleOptions(severities=severities({"stale": "off"}), required_attributes=("speed",))
     assert pickle.loads(pickle.dumps(options)) == options

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from contexture.events import ContextIdentity, Event, StructureIdentity
 from contexture.sources.ngsi import parse_entity
-from contexture.sources.ngsi.rules import Bounds, RuleOptions, Violation, check, check_entity
+from contexture.sources.ngsi.rules import Bounds, EntityRuleOptions, Violation, check, check_entity
 from contexture.sources.ngsi.rules.catalogue import severities
 from tests.samples_location import samples_or_skip
 
@@ -19,16 +19,16 @@ NOW = datetime(2026, 11, 21, 6, 0, tzinfo=UTC)
 POINT = '{"type":"Point","coordinates":[2.1,41.3]}'
 
 
-def violations_of(body: str | bytes, options: RuleOptions | None = None) -> list[Violation]:
+def violations_of(body: str | bytes, options: EntityRuleOptions | None = None) -> list[Violation]:
     raw = body if isinstance(body, bytes) else body.encode("utf-8", "surrogatepass")
-    return check_entity(parse_entity(raw, service="s"), options or RuleOptions(reference_time=NOW))
+    return check_entity(parse_entity(raw, service="s"), options or EntityRuleOptions(reference_time=NOW))
 
 
-def broken(body: str | bytes, options: RuleOptions | None = None) -> list[tuple[str, str]]:
+def broken(body: str | bytes, options: EntityRuleOptions | None = None) -> list[tuple[str, str]]:
     return [(violation.rule, violation.severity) for violation in violations_of(body, options)]
 
 
-def broken_by_attribute(attribute: str, options: RuleOptions | None = None) -> list[tuple[str, str]]:
+def broken_by_attribute(attribute: str, options: EntityRuleOptions | None = None) -> list[tuple[str, str]]:
     return broken(f'{{"id":"car1","type":"car","a":{attribute}}}', options)
 
 
@@ -263,8 +263,8 @@ def test_many_brackets_side_by_side_are_no_nesting() -> None:
 
 def test_a_body_larger_than_a_record_is_refused() -> None:
     body = '{"id":"i","type":"t"}'
-    assert broken(body, RuleOptions(maximum_bytes=len(body))) == []
-    assert broken(body, RuleOptions(maximum_bytes=len(body) - 1)) == [("size", "error")]
+    assert broken(body, EntityRuleOptions(maximum_bytes=len(body))) == []
+    assert broken(body, EntityRuleOptions(maximum_bytes=len(body) - 1)) == [("size", "error")]
 
 
 def test_a_service_path_that_a_user_attribute_hides_is_refused() -> None:
@@ -301,17 +301,17 @@ def test_a_builtin_ahead_of_the_brokers_clock_is_told(name: str, time: str, expe
     ],
 )
 def test_an_entity_whose_newest_time_is_too_old_is_stale(attributes: str, expected: list[tuple[str, str]]) -> None:
-    options = RuleOptions(reference_time=NOW, stale_after_seconds=3600)
+    options = EntityRuleOptions(reference_time=NOW, stale_after_seconds=3600)
     assert broken(f'{{"id":"i","type":"t",{attributes}}}', options) == expected
 
 
 def test_nothing_is_too_new_or_too_old_without_a_clock() -> None:
     body = '{"id":"i","type":"t","a":{"type":"DateTime","value":"2050-01-01T00:00:00Z"}}'
-    assert broken(body, RuleOptions(stale_after_seconds=1)) == []
+    assert broken(body, EntityRuleOptions(stale_after_seconds=1)) == []
 
 
 def test_what_the_publication_declares_is_checked() -> None:
-    options = RuleOptions(
+    options = EntityRuleOptions(
         severities=severities({"unknown-attr": "warning", "required-attr": "error"}),
         required_attributes=("speed", "plate"),
         attribute_types={"speed": "Number", "colour": "Text"},
@@ -333,19 +333,19 @@ def test_what_the_publication_declares_is_checked() -> None:
 
 @pytest.mark.parametrize(("value", "inside"), [("-0.1", False), ("0", True), ("250", True), ("250.1", False)])
 def test_the_ends_of_a_range_belong_to_it(value: str, inside: bool) -> None:
-    options = RuleOptions(ranges={"a": Bounds(0, 250)})
+    options = EntityRuleOptions(ranges={"a": Bounds(0, 250)})
     assert broken_by_attribute(f'{{"value":{value}}}', options) == ([] if inside else [("range", "warning")])
 
 
 def test_an_open_range_has_one_end() -> None:
-    options = RuleOptions(ranges={"a": Bounds(minimum=0)})
+    options = EntityRuleOptions(ranges={"a": Bounds(minimum=0)})
     assert broken_by_attribute('{"value":1E300}', options) == []
 
 
 def test_a_publication_may_change_severities_and_switch_rules_off() -> None:
     body = '{"id":"a b","type":"t","a":{"type":"Boolean","value":"yes"}}'
     assert broken(body) == [("id-syntax", "warning"), ("bool-string", "error")]
-    options = RuleOptions(severities=severities({"id-syntax": "error", "bool-string": "off"}))
+    options = EntityRuleOptions(severities=severities({"id-syntax": "error", "bool-string": "off"}))
     assert broken(body, options) == [("id-syntax", "error")]
 
 
@@ -373,7 +373,7 @@ def test_an_event_that_cannot_be_taken_apart_breaks_a_rule(body: bytes, rule: st
 
 @pytest.mark.parametrize("setting", ["off", "warning"])
 def test_what_cannot_be_read_is_never_let_through(setting: str) -> None:
-    options = RuleOptions(severities=severities({"nesting": setting}))  # type: ignore[dict-item]
+    options = EntityRuleOptions(severities=severities({"nesting": setting}))  # type: ignore[dict-item]
     body = b'{"a":' * 300 + b"1" + b"}" * 300
     found = check(Event("upsert", ContextIdentity("s", "/", "i", "t"), None, body, None, NOW), options)
     assert [(violation.rule, violation.severity) for violation in found] == [("body", "error")]
@@ -407,7 +407,7 @@ def test_any_object_can_be_checked_and_messages_show_little_of_it(
     attributes: dict[str, object], entity_id: object, entity_type: object
 ) -> None:
     body = orjson.dumps({"id": entity_id, "type": entity_type, **attributes})
-    options = RuleOptions(
+    options = EntityRuleOptions(
         attribute_types={"a": "Number"}, ranges={"a": Bounds(0, 1)}, entity_types=frozenset("a"), reference_time=NOW
     )
     for violation in violations_of(body, options):

@@ -12,7 +12,7 @@ from typing import Literal
 import pytest
 
 from contexture.sources.ngsi import parse_entity
-from contexture.sources.ngsi.rules import RuleOptions, check_entity
+from contexture.sources.ngsi.rules import EntityRuleOptions, check_entity
 from samples_location import samples_or_skip
 
 Form = Literal["ngsiv2", "ngsi-ld"]
@@ -59,7 +59,7 @@ def test_each_form_of_each_sample_breaks_exactly_these_rules(name: str) -> None:
     form = FORMS[path.name]
 
     entity = parse_entity(path.read_bytes(), service="s", form=form)
-    violations = check_entity(entity, RuleOptions(linked_data=form == "ngsi-ld"))
+    violations = check_entity(entity, EntityRuleOptions(linked_data=form == "ngsi-ld"))
 
     assert (len(entity.attributes), Counter(each.rule for each in violations)) == EXPECTED[name]
 

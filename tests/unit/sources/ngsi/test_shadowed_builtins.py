@@ -13,7 +13,7 @@ from builders.context_broker import Client
 from contexture.sources.ngsi import EntityQuery, parse_entity
 from contexture.sources.ngsi.entity_head import sight
 from contexture.sources.ngsi.notifications.parsing import parse_notified
-from contexture.sources.ngsi.rules import RuleOptions, check_entity
+from contexture.sources.ngsi.rules import EntityRuleOptions, check_entity
 from contexture_sandbox.context_broker.loading import SeedEntity, load
 from samples_location import samples_or_skip
 
@@ -51,7 +51,7 @@ def test_a_users_time_is_an_attribute_and_never_a_time_of_the_walk(
         "n": {"type": "Number", "value": 1, "metadata": {}},
     }
     assert (parsed.created_at is None, parsed.modified_at is None) == (created is None, modified is None)
-    assert check_entity(parsed, RuleOptions()) == []
+    assert check_entity(parsed, EntityRuleOptions()) == []
 
 
 def test_a_users_service_path_is_an_attribute_beside_a_known_path() -> None:
@@ -61,7 +61,7 @@ def test_a_users_service_path_is_an_attribute_beside_a_known_path() -> None:
     parsed = parse_entity(body, service="city", service_path_hint="/parks", attribute_times=True)
 
     assert parsed.attributes == {"servicePath": users}
-    assert check_entity(parsed, RuleOptions()) == []
+    assert check_entity(parsed, EntityRuleOptions()) == []
 
 
 def test_a_users_service_path_is_never_the_path_of_the_identity() -> None:
@@ -70,7 +70,7 @@ def test_a_users_service_path_is_never_the_path_of_the_identity() -> None:
     parsed = parse_entity(body, service="city", attribute_times=True)
 
     assert sight(body, None).path is None
-    assert [violation.rule for violation in check_entity(parsed, RuleOptions())] == ["shadowed-builtin"]
+    assert [violation.rule for violation in check_entity(parsed, EntityRuleOptions())] == ["shadowed-builtin"]
     assert "/liar" not in parsed.identity.service_path
 
 
@@ -104,7 +104,7 @@ def test_a_notified_time_is_quarantined_where_the_subscription_does_not_distingu
     parsed = notified(dateModified=USERS, n={"type": "Number", "value": 1, "metadata": {}})
 
     assert (parsed.modified_at, parsed.attributes["dateModified"]) == (None, USERS)
-    assert [violation.rule for violation in check_entity(parsed, RuleOptions())] == ["shadowed-builtin"]
+    assert [violation.rule for violation in check_entity(parsed, EntityRuleOptions())] == ["shadowed-builtin"]
 
 
 @pytest.mark.parametrize("is_users", [False, True])
@@ -116,8 +116,8 @@ def test_a_notified_time_is_distinguished_by_the_metadata_that_the_subscription_
 
     assert list(parsed.attributes) == (["dateModified", "n"] if is_users else ["n"])
     assert parsed.modified_at == (None if is_users else datetime(2019, 5, 6, 7, 8, 9, tzinfo=UTC))
-    assert check_entity(parsed, RuleOptions()) == []
+    assert check_entity(parsed, EntityRuleOptions()) == []
 
 
 def test_a_notification_without_builtins_needs_no_metadata() -> None:
-    assert check_entity(notified(n={"type": "Number", "value": 1, "metadata": {}}), RuleOptions()) == []
+    assert check_entity(notified(n={"type": "Number", "value": 1, "metadata": {}}), EntityRuleOptions()) == []

@@ -10,8 +10,8 @@ import httpx
 import pytest
 
 from builders.comparing import Held, Told, snapshot, state
-from contexture.records.changes import Verdict, compare
-from contexture.sources.ngsi import BrokerConnection, ContextBroker, EntityQuery, Page
+from contexture.records.changes import ChangeKind, compare
+from contexture.sources.ngsi import BrokerConnection, EntityPage, EntityQuery, NgsiV2Client
 from contexture.sources.ngsi.paging import cut_places, slice_count, sliced
 from contexture_sandbox.context_broker import Churn, SeedEntity, api
 from contexture_sandbox.context_broker.broker import Broker, Call
@@ -60,7 +60,7 @@ class City:
             assert len(walks) == readers
             return [str(sighting.id) for page in self._mixed(walks) for sighting in page.sightings]
 
-    def _mixed(self, walks: list[Iterator[Page]]) -> Iterator[Page]:
+    def _mixed(self, walks: list[Iterator[EntityPage]]) -> Iterator[EntityPage]:
         going = dict(enumerate(walks))
         while going:
             number = self._random.choice(sorted(going))
@@ -70,9 +70,9 @@ class City:
             else:
                 yield page
 
-    def _client(self) -> ContextBroker:
+    def _client(self) -> NgsiV2Client:
         network = httpx.MockTransport(self._answer)
-        return ContextBroker(BrokerConnection("http://broker:1026"), "s", transport=network)
+        return NgsiV2Client(BrokerConnection("http://broker:1026"), "s", transport=network)
 
     def _answer(self, request: httpx.Request) -> httpx.Response:
         segments = tuple(request.url.path.strip("/").split("/"))
@@ -122,4 +122,4 @@ def _vanished(met: list[str], held: list[Held]) -> set[str]:
 
 def _snapshot(met: list[str]) -> object:
     # Two rows of one entity are two of its versions; the later row is the newer one.
-    return snapshot(Told(one, Verdict.PRESENT, None, minute) for minute, one in enumerate(met))
+    return snapshot(Told(one, ChangeKind.PRESENT, None, minute) for minute, one in enumerate(met))

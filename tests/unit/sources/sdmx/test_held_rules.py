@@ -7,7 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contexture.sources.sdmx import Selector
-from contexture.sources.sdmx.rules import Broken, RuleOptions, Told, Violation, check_held, severities
+from contexture.sources.sdmx.rules import (
+    Broken,
+    PublishedStructure,
+    StructureRuleOptions,
+    Violation,
+    check_held,
+    severities,
+)
 
 OF = "urn:sdmx:org.sdmx.infomodel."
 FLOW = f"{OF}datastructure.Dataflow=ECB:EXR(1.0)"
@@ -22,8 +29,8 @@ def warned(urn: str, rule: str, message: str) -> Broken:
     return Broken(urn, Violation(rule, "warning", message))
 
 
-def flow(*references: str) -> Told:
-    return Told(FLOW, b"f", references)
+def flow(*references: str) -> PublishedStructure:
+    return PublishedStructure(FLOW, b"f", references)
 
 
 @pytest.mark.parametrize(
@@ -43,7 +50,7 @@ def flow(*references: str) -> Told:
 def test_a_reference_dangles_if_nothing_that_is_held_fits(reference: str, held: str, dangles: bool) -> None:
     expected = [warned(FLOW, "dangling-reference", f"'{reference}' isn't held")] if dangles else []
     assert check_held([flow(reference)], {held: b"x"}) == expected
-    assert check_held([flow(reference), Told(held, b"x")], {}) == expected
+    assert check_held([flow(reference), PublishedStructure(held, b"x")], {}) == expected
 
 
 def test_what_this_run_deletes_is_held_no_more() -> None:
@@ -71,7 +78,7 @@ def test_what_the_registry_shows_is_held_though_nobody_publishes_it() -> None:
     ],
 )
 def test_a_reference_to_what_nobody_selected_is_not_judged(select: list[str], dangles: bool) -> None:
-    options = RuleOptions(selectors=tuple(map(Selector.parse, select)))
+    options = StructureRuleOptions(selectors=tuple(map(Selector.parse, select)))
     assert bool(check_held([flow(structure("2.0"))], {}, options)) is dangles
 
 
@@ -92,11 +99,11 @@ def test_a_new_version_comes_after_those_that_were_published(
 ) -> None:
     state = {structure(version): b"x" for version in published} | {structure("9.0", agency="BIS"): b"y"}
     expected = [] if message is None else [warned(structure(new), "version-order", message)]
-    assert check_held([Told(structure(new), b"n")], state) == expected
+    assert check_held([PublishedStructure(structure(new), b"n")], state) == expected
 
 
 def test_versions_that_come_together_are_in_no_order() -> None:
-    told = [Told(structure("2.0"), b"2"), Told(structure("1.0"), b"1")]
+    told = [PublishedStructure(structure("2.0"), b"2"), PublishedStructure(structure("1.0"), b"1")]
     assert check_held(told, {}) == []
     assert check_held(told, {}, in_turn=True) == [
         warned(structure("1.0"), "version-order", "version 1.0 is new, and 2.0 was published before it")
@@ -104,21 +111,24 @@ def test_versions_that_come_together_are_in_no_order() -> None:
 
 
 def test_a_version_that_was_published_before_may_be_told_again() -> None:
-    assert check_held([Told(structure("1.0"), b"other")], {structure("1.0"): b"x", structure("2.0"): b"y"}) == []
+    assert (
+        check_held([PublishedStructure(structure("1.0"), b"other")], {structure("1.0"): b"x", structure("2.0"): b"y"})
+        == []
+    )
 
 
 @pytest.mark.parametrize(
     ("told", "is_told"),
     [
-        (Told(structure("2.3.1"), b"other"), True),
-        (Told(structure("2.3.1"), b"same"), False),
-        (Told(structure("2.3.1-draft"), b"other"), False),
-        (Told(structure("2.3"), b"other"), False),
-        (Told(structure("2.3"), b"other", is_final=True), True),
-        (Told(structure("2.3"), b"same", is_final=True), False),
+        (PublishedStructure(structure("2.3.1"), b"other"), True),
+        (PublishedStructure(structure("2.3.1"), b"same"), False),
+        (PublishedStructure(structure("2.3.1-draft"), b"other"), False),
+        (PublishedStructure(structure("2.3"), b"other"), False),
+        (PublishedStructure(structure("2.3"), b"other", is_final=True), True),
+        (PublishedStructure(structure("2.3"), b"same", is_final=True), False),
     ],
 )
-def test_what_is_final_keeps_its_content(told: Told, is_told: bool) -> None:
+def test_what_is_final_keeps_its_content(told: PublishedStructure, is_told: bool) -> None:
     version = told.urn.rpartition("(")[2].rstrip(")")
     message = f"version {version} is final, and its content isn't the one that was published"
     expected = [warned(told.urn, "final-content", message)] if is_told else []
@@ -131,35 +141,45 @@ def test_what_is_final_keeps_its_content(told: Told, is_told: bool) -> None:
 def test_what_was_published_as_final_keeps_its_content_and_a_draft_may_be_made_final(
     before: bool | None, now: bool, is_told: bool
 ) -> None:
-    told = Told(structure("2.3"), b"other", is_final=now)
+    told = PublishedStructure(structure("2.3"), b"other", is_final=now)
     final = {} if before is None else {told.urn: before}
     assert bool(check_held([told], {told.urn: b"same"}, final=final)) is is_told
 
 
 def test_what_was_made_final_in_this_run_is_final_from_then_on() -> None:
     urn = structure("2.3")
-    told = [Told(urn, b"a"), Told(urn, b"b", is_final=True), Told(urn, b"c", is_final=True)]
+    told = [
+        PublishedStructure(urn, b"a"),
+        PublishedStructure(urn, b"b", is_final=True),
+        PublishedStructure(urn, b"c", is_final=True),
+    ]
     broken = check_held(told, {urn: b"0"}, final={urn: False}, in_turn=True)
     assert [each.violation.rule for each in broken] == ["final-content"]
 
 
 def test_changes_told_in_turn_are_each_compared_with_the_one_before() -> None:
-    told = [Told(structure("2.3.1"), b"a"), Told(structure("2.3.1"), b"b"), Told(structure("2.3.1"), b"b")]
+    told = [
+        PublishedStructure(structure("2.3.1"), b"a"),
+        PublishedStructure(structure("2.3.1"), b"b"),
+        PublishedStructure(structure("2.3.1"), b"b"),
+    ]
     assert [broken.violation.rule for broken in check_held(told, {}, in_turn=True)] == ["final-content"]
 
 
 def test_a_publication_says_how_grave_it_is() -> None:
     told = [flow(structure("2.0"), CONCEPTS)]
-    errors = RuleOptions(severities=severities({"dangling-reference": "error"}))
+    errors = StructureRuleOptions(severities=severities({"dangling-reference": "error"}))
     assert check_held(told, {}, errors) == [
         Broken(FLOW, Violation("dangling-reference", "error", f"'{structure('2.0')}' isn't held (and 1 more)"))
     ]
-    off = RuleOptions(severities=severities({"dangling-reference": "off"}))
+    off = StructureRuleOptions(severities=severities({"dangling-reference": "off"}))
     assert check_held(told, {}, off) == []
 
 
 def test_a_name_that_is_no_urn_is_compared_with_nothing() -> None:
-    assert check_held([Told("T", b"1", ("U",))], {"T": b"2"}) == [warned("T", "dangling-reference", "'U' isn't held")]
+    assert check_held([PublishedStructure("T", b"1", ("U",))], {"T": b"2"}) == [
+        warned("T", "dangling-reference", "'U' isn't held")
+    ]
 
 
 VERSIONS = st.sampled_from(["1.0", "1.1", "2.0.0", "2.0.0-draft", "2.1.0", "3.0.0"])
@@ -168,5 +188,9 @@ VERSIONS = st.sampled_from(["1.0", "1.1", "2.0.0", "2.0.0-draft", "2.1.0", "3.0.
 @given(st.lists(VERSIONS, unique=True), st.lists(VERSIONS))
 def test_telling_what_was_published_as_it_was_breaks_nothing(versions: list[str], again: list[str]) -> None:
     state = {structure(version): version.encode() for version in versions}
-    told = [Told(structure(version), version.encode(), tuple(state)) for version in again if version in versions]
+    told = [
+        PublishedStructure(structure(version), version.encode(), tuple(state))
+        for version in again
+        if version in versions
+    ]
     assert check_held(told, state, in_turn=True) == []

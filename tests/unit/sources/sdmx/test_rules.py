@@ -13,10 +13,18 @@ from builders.registry_publication import registry_publication
 from contexture.errors import ConfigurationError
 from contexture.publications.quality import STRUCTURE_RULES
 from contexture.sources.sdmx import Artefact, SchemaValidator, Selector, StructureMessageError, split
-from contexture.sources.sdmx.rules import RULES, RuleOptions, Violation, check, check_alone, severities, unreadable
+from contexture.sources.sdmx.rules import (
+    RULES,
+    StructureRuleOptions,
+    Violation,
+    check,
+    check_alone,
+    severities,
+    unreadable,
+)
 from contexture.sources.sdmx.rules.consistency import is_final
 
-WITHOUT_SCHEMA = RuleOptions(severities=severities({"schema": "off"}))
+WITHOUT_SCHEMA = StructureRuleOptions(severities=severities({"schema": "off"}))
 FUSION = "application/vnd.fusion.json"
 SENDER = '<mes:Sender id="X"/></mes:Header>'
 
@@ -32,7 +40,7 @@ def codelist(attributes: str, items: str = "", version: str = "2.1") -> Artefact
     return one(message.replace("</mes:Header>", SENDER))
 
 
-def found(artefact: Artefact, options: RuleOptions = WITHOUT_SCHEMA) -> list[tuple[str, str, str]]:
+def found(artefact: Artefact, options: StructureRuleOptions = WITHOUT_SCHEMA) -> list[tuple[str, str, str]]:
     return [(each.rule, each.severity, each.message) for each in check(artefact, options)]
 
 
@@ -130,7 +138,7 @@ def test_a_kind_that_the_model_does_not_know_is_a_warning_and_needs_a_urn_of_its
 
 def test_a_structure_that_its_schema_refuses_is_a_warning() -> None:
     wrong = codelist(GOOD, CODE.format("not an id"))
-    [(rule, severity, message)] = found(wrong, RuleOptions())
+    [(rule, severity, message)] = found(wrong, StructureRuleOptions())
     assert (rule, severity) == ("schema", "warning")
     assert message.startswith("line 2: Element 'Code', attribute 'id'")
     assert message.endswith(" (and 1 more)")
@@ -156,14 +164,14 @@ def test_nor_is_one_in_json(version: str) -> None:
 
 def test_what_is_too_large_for_its_schema_is_let_pass() -> None:
     wrong = codelist(GOOD, CODE.format("not an id"))
-    assert check(wrong, RuleOptions(largest_ml_bytes=wrong.size - 1)) == []
-    assert check(wrong, RuleOptions(largest_ml_bytes=wrong.size)) != []
+    assert check(wrong, StructureRuleOptions(largest_ml_bytes=wrong.size - 1)) == []
+    assert check(wrong, StructureRuleOptions(largest_ml_bytes=wrong.size)) != []
 
 
 @pytest.mark.parametrize(("rules", "is_told"), [({}, False), ({"schema": "warning"}, True)])
 def test_json_is_validated_where_a_publication_asks_for_it(rules: dict[str, str], is_told: bool) -> None:
     wrong = one(structures.sdmx_json("2.0", {"codelists": [{**structures.CODELIST_JSON, "codes": 7}]}))
-    options = RuleOptions.for_publication(registry_publication(("*=ECB:*(*)",), rules=rules))
+    options = StructureRuleOptions.for_publication(registry_publication(("*=ECB:*(*)",), rules=rules))
     assert options.selectors == (Selector.parse("*=ECB:*(*)"),)
     assert ("schema" in [violation.rule for violation in check(wrong, options)]) is is_told
 
@@ -180,7 +188,7 @@ def test_items_of_the_same_id_are_a_warning(ids: list[str], names: str) -> None:
     artefact = codelist(GOOD, "".join(map(CODE.format, ids)))
     message = f"more than one item in one place has the id {names}"
     assert found(artefact) == [("duplicate-item", "warning", message)]
-    assert found(artefact, RuleOptions(severities=severities({"schema": "off"}), largest_items_bytes=9)) == []
+    assert found(artefact, StructureRuleOptions(severities=severities({"schema": "off"}), largest_items_bytes=9)) == []
 
 
 def test_ids_are_compared_within_one_place_and_among_items_of_one_kind() -> None:
@@ -236,7 +244,9 @@ def test_a_constraint_has_no_items_of_its_own() -> None:
 
 
 def test_a_publication_says_how_grave_a_violation_is() -> None:
-    options = RuleOptions(severities=severities({"identity": "warning", "urn-agreement": "off", "schema": "off"}))
+    options = StructureRuleOptions(
+        severities=severities({"identity": "warning", "urn-agreement": "off", "schema": "off"})
+    )
     assert [(rule, severity) for rule, severity, _ in found(codelist('id="A B" agencyID="X" urn="U"'), options)] == [
         ("identity", "warning")
     ]
@@ -311,5 +321,5 @@ def test_the_list_of_rules_is_complete() -> None:
 
 
 def test_options_travel_to_other_processes() -> None:
-    options = RuleOptions(severities=severities({"schema": "off"}))
+    options = StructureRuleOptions(severities=severities({"schema": "off"}))
     assert pickle.loads(pickle.dumps(options)) == options

@@ -8,7 +8,7 @@ from functools import cache
 import pytest
 
 from contexture.sources.sdmx import Artefact, split
-from contexture.sources.sdmx.rules import Told, check, check_held
+from contexture.sources.sdmx.rules import PublishedStructure, check, check_held
 from contexture.sources.sdmx.rules.consistency import is_final
 from samples_location import samples, samples_or_skip
 
@@ -121,9 +121,9 @@ def artefacts(name: str) -> tuple[Artefact, ...]:
         return tuple(split(stream))
 
 
-def told(name: str) -> list[Told]:
+def told(name: str) -> list[PublishedStructure]:
     named = [each for each in artefacts(name) if each.urn]
-    return [Told(str(each.urn), each.content_hash, each.references, is_final(each)) for each in named]
+    return [PublishedStructure(str(each.urn), each.content_hash, each.references, is_final(each)) for each in named]
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -16,7 +16,7 @@ import pytest
 from builders.outboxes import outbox, publication, records
 from contexture.errors import ConfigurationError, ContextureError, DefectError, RetriableError
 from contexture.kafka.keytool import Keytool
-from contexture.operations.airflow_client import AirflowAccess
+from contexture.operations.airflow_client import AirflowCredentials
 from contexture.publications.cygnus_names import GroupingRules, NameMappings
 from contexture.publications.problems import without_secrets
 from contexture.records.cloudevents import CloudEventError, decode
@@ -26,7 +26,7 @@ from contexture.sources.http.connection import ConnectionFields, broker_connecti
 from contexture.sources.http.errors import IncompleteReplyError, retry_after_seconds
 from contexture.sources.http.tokens import TokenGrant, Tokens
 from contexture.sources.http.transport import date_of
-from contexture.sources.ngsi import BrokerConnection, ContextBroker, EntityQuery, LinkedDataBroker
+from contexture.sources.ngsi import BrokerConnection, EntityQuery, NgsiLdClient, NgsiV2Client
 from contexture.sources.ngsi.history import TemporalPaging, range_end
 from contexture.sources.ngsi.json_schema import compiled
 from contexture.sources.sdmx.formats import json_format
@@ -78,7 +78,7 @@ def test_a_wait_until_a_date_beyond_all_years_is_none() -> None:
 def test_a_total_of_thousands_of_digits_is_no_total() -> None:
     transport = answering(json=[], headers={"Fiware-Total-Count": "9" * 5_000})
     with (
-        ContextBroker(BrokerConnection("http://broker"), "", transport=transport) as broker,
+        NgsiV2Client(BrokerConnection("http://broker"), "", transport=transport) as broker,
         pytest.raises(ConfigurationError, match="does not say how many"),
     ):
         broker.count(EntityQuery(types=("car",)))
@@ -86,7 +86,7 @@ def test_a_total_of_thousands_of_digits_is_no_total() -> None:
 
 def test_a_deep_list_of_types_is_no_list() -> None:
     with (
-        LinkedDataBroker(BrokerConnection("http://broker"), "", transport=answering(content=DEEP)) as broker,
+        NgsiLdClient(BrokerConnection("http://broker"), "", transport=answering(content=DEEP)) as broker,
         pytest.raises(ConfigurationError, match="list of types"),
     ):
         broker.types()
@@ -287,7 +287,7 @@ def test_a_host_that_is_none_is_a_mistake_in_its_connection(host: str) -> None:
 
 def test_half_of_an_address_is_not_where_airflow_is() -> None:
     with pytest.raises(ConfigurationError, match="is not the address of Airflow"):
-        AirflowAccess.from_environment({"CONTEXTURE_AIRFLOW_URL": "http://["})
+        AirflowCredentials.from_environment({"CONTEXTURE_AIRFLOW_URL": "http://["})
 
 
 def test_a_document_nested_without_end_passes_the_check_of_formats(storage: Storage) -> None:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from contexture.events.rules import Rule, Severity, Violation
-from contexture.sources.ngsi.rules.catalogue import RULES, Bounds, RuleOptions, unknown_rules
+from contexture.sources.ngsi.rules.catalogue import RULES, Bounds, EntityRuleOptions, unknown_rules
 from contexture.sources.ngsi.rules.checks import check, check_entity, unreadable
 
 __all__ = [
     "RULES",
     "Bounds",
+    "EntityRuleOptions",
     "Rule",
-    "RuleOptions",
     "Severity",
     "Violation",
     "check",

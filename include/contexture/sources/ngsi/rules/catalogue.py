@@ -104,7 +104,7 @@ class Bounds(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class RuleOptions:
+class EntityRuleOptions:
     """What the rules of one run check against.
 
     Attributes:
@@ -141,7 +141,7 @@ class RuleOptions:
     reference_time: datetime | None = None
 
     @classmethod
-    def for_publication(cls, publication: Publication, reference_time: datetime | None = None) -> RuleOptions:
+    def for_publication(cls, publication: Publication, reference_time: datetime | None = None) -> EntityRuleOptions:
         """The options that a publication's `quality`, `source` and `topics` say.
 
         Raises:

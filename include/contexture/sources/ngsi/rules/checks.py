@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 
 from contexture.events import ContextIdentity, Event
-from contexture.events.rules import Findings, Violation, named, shown
+from contexture.events.rules import RuleFindings, Violation, named, shown
 from contexture.sources.ngsi.attributes import value_member
 from contexture.sources.ngsi.entity import EntityError, ParsedEntity, parse_entity
-from contexture.sources.ngsi.rules.catalogue import Bounds, RuleOptions
+from contexture.sources.ngsi.rules.catalogue import Bounds, EntityRuleOptions
 from contexture.sources.ngsi.rules.values import (
     TYPE_MEANINGS,
     is_identifier,
@@ -31,7 +31,7 @@ _IGNORED_PLACE = "ignoreType"
 def check_attributes(
     attributes: Mapping[str, object],
     now: datetime | None,
-    found: Findings,
+    found: RuleFindings,
     *,
     allow_intervals: bool = False,
     linked_data: bool = False,
@@ -66,7 +66,7 @@ def check_attributes(
         found.add("geojson", f"{places} attributes are places; all but one need the metadata {_IGNORED_PLACE}")
 
 
-def _tell_about_shape(name: str, attribute: object, found: Findings, *, linked_data: bool) -> None:
+def _tell_about_shape(name: str, attribute: object, found: RuleFindings, *, linked_data: bool) -> None:
     if linked_data and isinstance(attribute, dict):
         # A relationship written with a value has one, as its author sees it.
         kind = str(attribute.get("type"))
@@ -75,11 +75,11 @@ def _tell_about_shape(name: str, attribute: object, found: Findings, *, linked_d
         found.add("attr-shape", f"{named(name)} isn't an object with a value")
 
 
-def _tell_about_null(name: str, kind: object, found: Findings) -> None:
+def _tell_about_null(name: str, kind: object, found: RuleFindings) -> None:
     found.add("null-value", f"{named(name)} is null, but its type {kind} needs a value")
 
 
-def _check_other_type(name: str, kind: object, found: Findings) -> None:
+def _check_other_type(name: str, kind: object, found: RuleFindings) -> None:
     if not isinstance(kind, str):
         # NGSIv2 lets a broker choose a type that isn't given.
         if kind is not None:
@@ -90,7 +90,7 @@ def _check_other_type(name: str, kind: object, found: Findings) -> None:
         found.add("attr-syntax", f"the type {named(kind)} of {named(name)} {problem}")
 
 
-def _check_metadata(name: str, metadata: object, found: Findings, *, named_here: bool) -> None:
+def _check_metadata(name: str, metadata: object, found: RuleFindings, *, named_here: bool) -> None:
     if not isinstance(metadata, dict):
         found.add("attr-shape", f"the metadata of {named(name)} isn't an object")
         return
@@ -120,7 +120,7 @@ _UNRESTRICTED = "TextUnrestricted"
 _SUSPICIOUS = b"<>'=;()\\"
 
 
-def check_content(parsed: ParsedEntity, maximum_bytes: int, found: Findings, *, linked_data: bool = False) -> None:
+def check_content(parsed: ParsedEntity, maximum_bytes: int, found: RuleFindings, *, linked_data: bool = False) -> None:
     """Finds what breaks `size`, `nesting` and `forbidden-char`; a look at the bytes suffices for most entities.
 
     NGSI-LD forbids no character in a value.
@@ -136,7 +136,7 @@ def check_content(parsed: ParsedEntity, maximum_bytes: int, found: Findings, *, 
         _check_texts(parsed, found)
 
 
-def _check_nesting(parsed: ParsedEntity, found: Findings) -> None:
+def _check_nesting(parsed: ParsedEntity, found: RuleFindings) -> None:
     depth = _depth(parsed.entity)
     if depth > DEEPEST_NESTING:
         found.add("nesting", f"the body is nested {depth} levels deep; NGSIv2 accepts {DEEPEST_NESTING}")
@@ -151,7 +151,7 @@ def _depth(value: object) -> int:
     return depth
 
 
-def _check_texts(parsed: ParsedEntity, found: Findings) -> None:
+def _check_texts(parsed: ParsedEntity, found: RuleFindings) -> None:
     for name, attribute in parsed.attributes.items():
         if isinstance(attribute, dict) and attribute.get("type") != _UNRESTRICTED:
             character = _first_forbidden(attribute.get("value"))
@@ -174,7 +174,7 @@ def _first_forbidden(value: object) -> str | None:
     return None
 
 
-def check_declared(parsed: ParsedEntity, options: RuleOptions, found: Findings) -> None:
+def check_declared(parsed: ParsedEntity, options: EntityRuleOptions, found: RuleFindings) -> None:
     """Finds what breaks a declaration; a publication that declares nothing pays nothing."""
     if options.entity_types and not _is_declared(parsed, options):
         found.add("unknown-type", f"the type {named(parsed.identity.type)} is none of source.types")
@@ -190,7 +190,7 @@ def check_declared(parsed: ParsedEntity, options: RuleOptions, found: Findings) 
         _check_model(parsed, options, found)
 
 
-def _is_declared(parsed: ParsedEntity, options: RuleOptions) -> bool:
+def _is_declared(parsed: ParsedEntity, options: EntityRuleOptions) -> bool:
     kind = parsed.identity.type
     # An NGSI-LD entity of several types is selected by any of them.
     return kind in options.entity_types or (
@@ -198,13 +198,13 @@ def _is_declared(parsed: ParsedEntity, options: RuleOptions) -> bool:
     )
 
 
-def _check_required(parsed: ParsedEntity, options: RuleOptions, found: Findings) -> None:
+def _check_required(parsed: ParsedEntity, options: EntityRuleOptions, found: RuleFindings) -> None:
     for name in options.required_attributes:
         if name not in parsed.attributes:
             found.add("required-attr", f"the attribute {named(name)} is absent")
 
 
-def _check_types(parsed: ParsedEntity, options: RuleOptions, found: Findings) -> None:
+def _check_types(parsed: ParsedEntity, options: EntityRuleOptions, found: RuleFindings) -> None:
     for name, attribute in parsed.attributes.items():
         declared = options.attribute_types.get(name)
         if declared is None:
@@ -213,7 +213,7 @@ def _check_types(parsed: ParsedEntity, options: RuleOptions, found: Findings) ->
             found.add("attr-type", f"{named(name)} has the type {shown(attribute.get('type'))}, not {named(declared)}")
 
 
-def _check_ranges(parsed: ParsedEntity, options: RuleOptions, found: Findings) -> None:
+def _check_ranges(parsed: ParsedEntity, options: EntityRuleOptions, found: RuleFindings) -> None:
     for name, bounds in options.ranges.items():
         attribute = parsed.attributes.get(name)
         magnitude = number(attribute.get("value")) if isinstance(attribute, dict) else None
@@ -221,7 +221,7 @@ def _check_ranges(parsed: ParsedEntity, options: RuleOptions, found: Findings) -
             found.add("range", f"{named(name)} is out of its range: {magnitude!r}")
 
 
-def _check_values(parsed: ParsedEntity, options: RuleOptions, found: Findings) -> None:
+def _check_values(parsed: ParsedEntity, options: EntityRuleOptions, found: RuleFindings) -> None:
     for name, allowed in options.allowed_values.items():
         attribute = parsed.attributes.get(name)
         if isinstance(attribute, dict) and not _is_among(attribute.get("value"), allowed):
@@ -236,7 +236,7 @@ def _is_among(value: object, allowed: tuple[object, ...]) -> bool:
     return any(type(each) is type(value) and each == value for each in allowed)
 
 
-def _check_model(parsed: ParsedEntity, options: RuleOptions, found: Findings) -> None:
+def _check_model(parsed: ParsedEntity, options: EntityRuleOptions, found: RuleFindings) -> None:
     # Imported here, for the validator takes long to load and most publications have no models.
     from contexture.sources.ngsi.json_schema import compiled, key_values
 
@@ -260,10 +260,10 @@ CLOCK_MARGIN = timedelta(seconds=60)
 
 _SKEW = timedelta(days=1)
 _AGE_ATTRIBUTES = ("observedAt", "TimeInstant", "dateObserved")
-_DEFAULTS = RuleOptions()
+_DEFAULTS = EntityRuleOptions()
 
 
-def check(event: Event, options: RuleOptions = _DEFAULTS) -> list[Violation]:
+def check(event: Event, options: EntityRuleOptions = _DEFAULTS) -> list[Violation]:
     """The rules an event breaks; none for a deletion or a structure.
 
     Args:
@@ -280,14 +280,16 @@ def check(event: Event, options: RuleOptions = _DEFAULTS) -> list[Violation]:
     return check_entity(parsed, options, received_at=event.received_at)
 
 
-def unreadable(error: EntityError, options: RuleOptions = _DEFAULTS) -> list[Violation]:
+def unreadable(error: EntityError, options: EntityRuleOptions = _DEFAULTS) -> list[Violation]:
     """The rule that a body breaks which can't be taken apart: an error, for there is nothing to publish."""
     rule = str(error.context["rule"])
     # Where the publication lets the rule pass, it is still no body that could be sent.
     return [Violation(rule if options.severities.get(rule) == "error" else "body", "error", error.message)]
 
 
-def check_entity(parsed: ParsedEntity, options: RuleOptions, received_at: datetime | None = None) -> list[Violation]:
+def check_entity(
+    parsed: ParsedEntity, options: EntityRuleOptions, received_at: datetime | None = None
+) -> list[Violation]:
     """The rules an entity breaks, in a fixed order.
 
     Args:
@@ -295,7 +297,7 @@ def check_entity(parsed: ParsedEntity, options: RuleOptions, received_at: dateti
         options: the publication's settings.
         received_at: when it was received, UTC; the options' reference time when None.
     """
-    found = Findings(options.severities)
+    found = RuleFindings(options.severities)
     now = received_at or options.reference_time
     _check_identity(parsed, options.linked_data, found)
     if parsed.shadowed:
@@ -313,7 +315,7 @@ def check_entity(parsed: ParsedEntity, options: RuleOptions, received_at: dateti
     return found.violations
 
 
-def _check_identity(parsed: ParsedEntity, linked_data: bool, found: Findings) -> None:
+def _check_identity(parsed: ParsedEntity, linked_data: bool, found: RuleFindings) -> None:
     identity = parsed.identity
     type_problem_of = linked_data_type_problem if linked_data else type_problem
     if not is_identifier(identity.id) or linked_data:
@@ -324,7 +326,7 @@ def _check_identity(parsed: ParsedEntity, linked_data: bool, found: Findings) ->
         found.add("type-syntax", f"the type {named(identity.type)} {problem}")
 
 
-def _tell_about_id(parsed: ParsedEntity, linked_data: bool, found: Findings) -> None:
+def _tell_about_id(parsed: ParsedEntity, linked_data: bool, found: RuleFindings) -> None:
     entity_id = parsed.entity.get("id")
     if entity_id is None or entity_id == "":
         found.add("id-missing", "the entity has no id")
@@ -334,7 +336,7 @@ def _tell_about_id(parsed: ParsedEntity, linked_data: bool, found: Findings) -> 
         found.add("id-syntax", f"the id {named(entity_id)} {problem}")
 
 
-def _check_shadowed(parsed: ParsedEntity, found: Findings) -> None:
+def _check_shadowed(parsed: ParsedEntity, found: RuleFindings) -> None:
     for name in parsed.shadowed:
         if name == "servicePath" and parsed.attribute_times is not None:
             found.add("shadowed-builtin", "a user's attribute called servicePath hides the service path of the entity")
@@ -342,7 +344,7 @@ def _check_shadowed(parsed: ParsedEntity, found: Findings) -> None:
             found.add("shadowed-builtin", f"{name} may be the user's or the broker's; request metadata dateModified")
 
 
-def _check_clock(parsed: ParsedEntity, now: datetime, found: Findings) -> None:
+def _check_clock(parsed: ParsedEntity, now: datetime, found: RuleFindings) -> None:
     modified_at, created_at = parsed.modified_at, parsed.created_at
     if modified_at is not None and modified_at > now:
         _tell_about_clock("dateModified", modified_at - now, found)
@@ -350,7 +352,7 @@ def _check_clock(parsed: ParsedEntity, now: datetime, found: Findings) -> None:
         _tell_about_clock("dateCreated", created_at - now, found)
 
 
-def _tell_about_clock(name: str, ahead: timedelta, found: Findings) -> None:
+def _tell_about_clock(name: str, ahead: timedelta, found: RuleFindings) -> None:
     # Clocks drift by seconds; what is days ahead was written by a user.
     if ahead > _SKEW:
         found.add("shadowed-builtin", f"{name} is {ahead.days} days ahead: a user's attribute hides the broker's")
@@ -358,7 +360,7 @@ def _tell_about_clock(name: str, ahead: timedelta, found: Findings) -> None:
         found.add("future-modified", f"{name} is {int(ahead.total_seconds())} s ahead of the broker's clock")
 
 
-def _check_age(parsed: ParsedEntity, now: datetime, stale_after_seconds: int, found: Findings) -> None:
+def _check_age(parsed: ParsedEntity, now: datetime, stale_after_seconds: int, found: RuleFindings) -> None:
     modified_at = parsed.modified_at
     if modified_at is not None and (now - modified_at).total_seconds() <= stale_after_seconds:
         return

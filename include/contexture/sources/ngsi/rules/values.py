@@ -11,7 +11,7 @@ import msgspec
 import orjson
 
 from contexture.events import parse_json
-from contexture.events.rules import Findings, named, shown
+from contexture.events.rules import RuleFindings, named, shown
 from contexture.events.text_cache import remembered
 from contexture.sources.ngsi.entity import ParsedEntity
 
@@ -197,7 +197,7 @@ _INTERVAL_SEPARATOR = "/"
 _MOMENTS = frozenset(("DateTime", "ISO8601"))
 _DATE_LENGTH = len("2026-11-21")
 
-ValueCheck = Callable[[str, object, datetime | None, Findings], None]
+ValueCheck = Callable[[str, object, datetime | None, RuleFindings], None]
 
 
 class TypeMeaning(NamedTuple):
@@ -231,7 +231,7 @@ def is_interval(kind: str, value: object) -> bool:
     return bool(separator) and moment_of(start) is not None and moment_of(end) is not None
 
 
-def _check_number(name: str, value: object, _now: datetime | None, found: Findings) -> None:
+def _check_number(name: str, value: object, _now: datetime | None, found: RuleFindings) -> None:
     magnitude = number(value)
     if magnitude is None:
         found.add("number-string", f"{named(name)} should be a JSON number, but is {shown(value)}")
@@ -239,12 +239,12 @@ def _check_number(name: str, value: object, _now: datetime | None, found: Findin
         found.add("number-precision", f"{named(name)} is beyond 2^53: {shown(value)}")
 
 
-def _check_boolean(name: str, value: object, _now: datetime | None, found: Findings) -> None:
+def _check_boolean(name: str, value: object, _now: datetime | None, found: RuleFindings) -> None:
     if value is not True and value is not False:
         found.add("bool-string", f"{named(name)} should be true or false, but is {shown(value)}")
 
 
-def _check_moment(name: str, value: object, now: datetime | None, found: Findings) -> None:
+def _check_moment(name: str, value: object, now: datetime | None, found: RuleFindings) -> None:
     if not isinstance(value, str):
         found.add("datetime", f"{named(name)} should be an ISO 8601 text, but is {shown(value)}")
         return
@@ -263,17 +263,17 @@ def _check_moment(name: str, value: object, now: datetime | None, found: Finding
         found.add("datetime-range", f"{named(name)} is more than a day ahead: {shown(value)}")
 
 
-def _check_geometry(name: str, value: object, _now: datetime | None, found: Findings) -> None:
+def _check_geometry(name: str, value: object, _now: datetime | None, found: RuleFindings) -> None:
     problem = geometry_problem(value)
     if problem is not None:
         found.add("geojson", f"{named(name)} {problem}")
 
 
-def _check_legacy_place(name: str, _value: object, _now: datetime | None, found: Findings) -> None:
+def _check_legacy_place(name: str, _value: object, _now: datetime | None, found: RuleFindings) -> None:
     found.add("geo-legacy", f"{named(name)} is a place in a form older than geo:json")
 
 
-def _check_nothing(_name: str, _value: object, _now: datetime | None, _found: Findings) -> None:
+def _check_nothing(_name: str, _value: object, _now: datetime | None, _found: RuleFindings) -> None:
     """Texts may be anything but null."""
 
 
@@ -284,7 +284,7 @@ def _iso8601(text: str) -> datetime:
     return datetime.fromisoformat(text)
 
 
-def _tell_unreadable(name: str, value: str, found: Findings) -> None:
+def _tell_unreadable(name: str, value: str, found: RuleFindings) -> None:
     if is_interval("DateTime", value):
         found.add("datetime", f"{named(name)} is an interval, not a moment: {shown(value)}")
     else:

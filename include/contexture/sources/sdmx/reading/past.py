@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from contexture.sources.sdmx.reading.scope import Meaning, Names
-from contexture.sources.sdmx.reading.steps import Moved, Step, named, nothing_moves, steps
-from contexture.sources.sdmx.registry import Log, Period, RegistryTransaction
+from contexture.sources.sdmx.reading.scope import Names, SelectedStructures
+from contexture.sources.sdmx.reading.steps import LogStep, Moved, named, nothing_moves, steps
+from contexture.sources.sdmx.registry import Log, LogPeriod, RegistryTransaction
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,14 +25,20 @@ class Past:
         unreadable: ids of those whose content can't be told from that of another one at the same moment.
     """
 
-    steps: dict[int, Step]
+    steps: dict[int, LogStep]
     told: frozenset[int]
     meant: Names
     unreadable: frozenset[int]
 
 
 def past(
-    log: Log, period: Period, meaning: Meaning, *, held: Iterable[str], sent: Names, moved: Moved = nothing_moves
+    log: Log,
+    period: LogPeriod,
+    meaning: SelectedStructures,
+    *,
+    held: Iterable[str],
+    sent: Names,
+    moved: Moved = nothing_moves,
 ) -> Past:
     """What a stretch of time asks for.
 

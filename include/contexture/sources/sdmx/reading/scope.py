@@ -26,7 +26,7 @@ def by_name(urns: Iterable[str]) -> dict[str, str]:
     return found
 
 
-class Meaning:
+class SelectedStructures:
     """What selectors mean among structures.
 
     Args:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 
-from contexture.sources.sdmx.reading.scope import Meaning, Names, by_name
+from contexture.sources.sdmx.reading.scope import Names, SelectedStructures, by_name
 from contexture.sources.sdmx.registry import Log, RegistryTransaction
 
 Moved = Callable[[Sequence[str], Sequence[str]], Sequence[str]]
@@ -29,7 +29,7 @@ def nothing_moves(before: Sequence[str], after: Sequence[str]) -> Sequence[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class FetchRequest:
     """A structure to be read.
 
     Attributes:
@@ -42,7 +42,7 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class LogStep:
     """What one transaction asks for.
 
     Attributes:
@@ -53,7 +53,7 @@ class Step:
     """
 
     transaction: RegistryTransaction
-    read: tuple[Wanted, ...]
+    read: tuple[FetchRequest, ...]
     delete: tuple[str, ...]
 
 
@@ -86,13 +86,13 @@ def held_before(log: Sequence[RegistryTransaction], held: Iterable[str], sent: N
 
 def steps(
     log: Sequence[RegistryTransaction],
-    meaning: Meaning,
+    meaning: SelectedStructures,
     *,
     held: Iterable[str],
     selected: Names,
     more_to_come: bool = False,
     moved: Moved = nothing_moves,
-) -> tuple[Step, ...]:
+) -> tuple[LogStep, ...]:
     """What each transaction asks for, in their order; those that ask for nothing are left out.
 
     Args:
@@ -112,7 +112,7 @@ class _Course:
 
     def __init__(
         self,
-        meaning: Meaning,
+        meaning: SelectedStructures,
         held: set[str],
         selected: dict[str, str],
         stays: Mapping[str, bool],
@@ -126,7 +126,7 @@ class _Course:
         self._open_end = open_end
         self._moved = moved
 
-    def step(self, transaction: RegistryTransaction) -> Step:
+    def step(self, transaction: RegistryTransaction) -> LogStep:
         """What this one asks for, given all before it."""
         changed, deleted = named(transaction)
         self._held |= changed.keys()
@@ -138,13 +138,13 @@ class _Course:
         risen = [name for name in meant if (name not in self._selected or name in moved) and name not in changed]
         left = [name for name in (*deleted, *before) if name in self._selected and name not in meant]
         read = (
-            *(Wanted(urn, not self._stays[name]) for name, urn in changed.items() if name in meant),
-            *(Wanted(self._meaning.urn(name), self._may_be_gone(name)) for name in risen),
+            *(FetchRequest(urn, not self._stays[name]) for name, urn in changed.items() if name in meant),
+            *(FetchRequest(self._meaning.urn(name), self._may_be_gone(name)) for name in risen),
         )
         delete = tuple(self._selected.pop(name) for name in dict.fromkeys(left))
         for name in meant:
             self._selected.setdefault(name, changed.get(name) or self._meaning.urn(name))
-        return Step(transaction, read, delete)
+        return LogStep(transaction, read, delete)
 
     def _named_moved(self, before: Sequence[str], after: Iterable[str]) -> set[str]:
         urns = {self._selected.get(name) or self._meaning.urn(name): name for name in (*before, *after)}
@@ -192,7 +192,9 @@ class CatchUp:
     selected: Names
 
 
-def catch_up(later: Sequence[RegistryTransaction], meaning: Meaning, *, held: Sequence[str], sent: Names) -> CatchUp:
+def catch_up(
+    later: Sequence[RegistryTransaction], meaning: SelectedStructures, *, held: Sequence[str], sent: Names
+) -> CatchUp:
     """What the gap before these transactions asks for.
 
     Args:

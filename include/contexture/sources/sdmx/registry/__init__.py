@@ -9,16 +9,16 @@ from contexture.sources.sdmx.registry.connection import RegistryConnection, regi
 from contexture.sources.sdmx.registry.fusion import FusionRegistry
 from contexture.sources.sdmx.registry.interface import (
     FormatNotOfferedError,
-    Held,
     Log,
+    LogPeriod,
     LogResetError,
     NotExpressible,
     NotModified,
-    Period,
     Query,
     Registry,
     RegistryTransaction,
     Reply,
+    StructureEntry,
 )
 from contexture.sources.sdmx.registry.negotiation import read_in, read_one_in
 from contexture.sources.sdmx.registry.rest import SdmxRegistry
@@ -26,13 +26,12 @@ from contexture.sources.sdmx.registry.rest import SdmxRegistry
 __all__ = [
     "FormatNotOfferedError",
     "FusionRegistry",
-    "Held",
     "IncompleteReplyError",
     "Log",
+    "LogPeriod",
     "LogResetError",
     "NotExpressible",
     "NotModified",
-    "Period",
     "Query",
     "Registry",
     "RegistryConnection",
@@ -41,6 +40,7 @@ __all__ = [
     "Reply",
     "ReplyTooLargeError",
     "SdmxRegistry",
+    "StructureEntry",
     "named_in",
     "open_registry",
     "read_in",

@@ -9,13 +9,13 @@ import httpx
 
 from contexture.errors import ConfigurationError
 from contexture.sources.http.errors import TokenRefusedError
-from contexture.sources.http.transport import Patience
+from contexture.sources.http.transport import RetryBudget
 from contexture.sources.sdmx.registry.connection import PRODUCT, AskedFlavour, Product, RegistryConnection, product_in
 from contexture.sources.sdmx.registry.fusion import SEARCH, FusionRegistry
 from contexture.sources.sdmx.registry.interface import Query
 from contexture.sources.sdmx.registry.rest import SdmxRegistry
 from contexture.sources.sdmx.registry.structures import Api, StructurePaths
-from contexture.sources.sdmx.registry.transport import NOT_FOUND, OK, SMALL, Attempt, Transport, tried
+from contexture.sources.sdmx.registry.transport import NOT_FOUND, OK, SMALL, Attempt, StructureDownloads, tried
 
 FMR_PATHS: dict[Api, StructurePaths] = {
     "v2": StructurePaths("/sdmx/v2", "v2"),
@@ -33,7 +33,7 @@ def open_registry(
     connection: RegistryConnection,
     *,
     flavour: AskedFlavour = "auto",
-    patience: Patience | None = None,
+    patience: RetryBudget | None = None,
     transport: httpx.BaseTransport | None = None,
 ) -> FusionRegistry | SdmxRegistry:
     """A client of the registry at a connection; to be closed, or used as a context manager.
@@ -75,9 +75,9 @@ def _applications(connection: RegistryConnection) -> Iterator[RegistryConnection
 
 
 def _fusion(
-    connection: RegistryConnection, patience: Patience | None, transport: httpx.BaseTransport | None
+    connection: RegistryConnection, patience: RetryBudget | None, transport: httpx.BaseTransport | None
 ) -> FusionRegistry | None:
-    network = Transport(connection, patience, transport)
+    network = StructureDownloads(connection, patience, transport)
     try:
         product = product_in(_answer(network, PRODUCT).body)
         if product is not None:
@@ -91,7 +91,7 @@ def _fusion(
     return None
 
 
-def _api(network: Transport, connection: RegistryConnection, product: Product) -> Api:
+def _api(network: StructureDownloads, connection: RegistryConnection, product: Product) -> Api:
     if connection.api != "auto":
         return connection.api
     if product.has_version_2 or _speaks(_answer(network, FMR_PATHS["v2"].of(SMALL, stubs=True))):
@@ -100,9 +100,9 @@ def _api(network: Transport, connection: RegistryConnection, product: Product) -
 
 
 def _generic(
-    connection: RegistryConnection, patience: Patience | None, transport: httpx.BaseTransport | None
+    connection: RegistryConnection, patience: RetryBudget | None, transport: httpx.BaseTransport | None
 ) -> SdmxRegistry:
-    network = Transport(connection, patience, transport)
+    network = StructureDownloads(connection, patience, transport)
     try:
         paths, sign_of_life = _found(network, connection)
     except BaseException:
@@ -111,7 +111,7 @@ def _generic(
     return SdmxRegistry(connection, network, paths, sign_of_life)
 
 
-def _found(network: Transport, connection: RegistryConnection) -> tuple[StructurePaths, Query]:
+def _found(network: StructureDownloads, connection: RegistryConnection) -> tuple[StructurePaths, Query]:
     places = [place for place in _PLACES if _is_possible(place, connection)]
     speaking: list[StructurePaths] = []
     for query in (SMALL, Query()):
@@ -141,7 +141,7 @@ def _speaks(attempt: Attempt) -> bool:
     return attempt.has_structures or (attempt.status == NOT_FOUND and attempt.is_registrys)
 
 
-def _answer(network: Transport, path: str) -> Attempt:
+def _answer(network: StructureDownloads, path: str) -> Attempt:
     """What comes of a question that may have no answer here."""
     try:
         return network.patiently(lambda: tried(network, path))

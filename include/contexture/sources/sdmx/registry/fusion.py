@@ -13,11 +13,11 @@ from contexture.sources.http.errors import IncompleteReplyError, RegistryUnavail
 from contexture.sources.sdmx.formats import Format
 from contexture.sources.sdmx.registry import log
 from contexture.sources.sdmx.registry.connection import PRODUCT, Product, RegistryConnection, product_in
-from contexture.sources.sdmx.registry.interface import Log, Period, RegistryFlavour
+from contexture.sources.sdmx.registry.interface import Log, LogPeriod, RegistryFlavour
 from contexture.sources.sdmx.registry.log import LogRow
 from contexture.sources.sdmx.registry.rest import RestRegistry
 from contexture.sources.sdmx.registry.structures import StructurePaths
-from contexture.sources.sdmx.registry.transport import OK, Fetched, Question, Transport
+from contexture.sources.sdmx.registry.transport import OK, Fetched, StructureDownloads, StructureRequest
 
 SEARCH = "/ws/registry/tx/searchTransactions"
 _ALL_URNS = "/ws/registry/tx/getAllUrns"
@@ -43,7 +43,7 @@ class FusionRegistry(RestRegistry):
     def __init__(
         self,
         connection: RegistryConnection,
-        transport: Transport,
+        transport: StructureDownloads,
         paths: StructurePaths,
         product: Product,
         *,
@@ -72,7 +72,7 @@ class FusionRegistry(RestRegistry):
         """
         return self._transport.patiently(lambda: self._log(after))
 
-    def period(self, start: datetime, end: datetime) -> Period:
+    def period(self, start: datetime, end: datetime) -> LogPeriod:
         """See `Registry.period`."""
         return self._transport.patiently(lambda: log.period(self._searched(lambda row: row.at < start)[0], start, end))
 
@@ -144,5 +144,5 @@ class FusionRegistry(RestRegistry):
     def _asked(self, path: str, accept: str) -> tuple[bytes, Fetched]:
         with tempfile.TemporaryDirectory(prefix="contexture-log-") as folder:
             into = Path(folder) / "answer"
-            fetched = self._transport.fetch(Question(path, accept), into)
+            fetched = self._transport.fetch(StructureRequest(path, accept), into)
             return (into.read_bytes() if fetched.size else b""), fetched

@@ -43,7 +43,7 @@ class Query:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class StructureEntry:
     """Everything that a registry holds for this client: complete, and never empty.
 
     Attributes:
@@ -117,7 +117,7 @@ class RegistryTransaction:
 
 
 @dataclass(frozen=True, slots=True)
-class Period:
+class LogPeriod:
     """Which transactions of structures a registry's log has in a stretch of time; not what they did.
 
     Attributes:
@@ -177,7 +177,7 @@ class Registry(Protocol):
     def probe(self) -> None:
         """Returns when the registry is well."""
 
-    def held(self, media_type: str | None = None) -> Held:
+    def held(self, media_type: str | None = None) -> StructureEntry:
         """Everything there is, by stubs.
 
         Args:
@@ -230,7 +230,7 @@ class Registry(Protocol):
             after: id of the last one known; None asks for `newest` alone.
         """
 
-    def period(self, start: datetime, end: datetime) -> Period:
+    def period(self, start: datetime, end: datetime) -> LogPeriod:
         """Which transactions happened in a stretch of time, its end excluded; only with `has_log`."""
 
     def close(self) -> None:

@@ -13,9 +13,9 @@ from pathlib import Path
 from contexture.sources.http.errors import IncompleteReplyError
 from contexture.sources.sdmx.errors import StructureMessageError
 from contexture.sources.sdmx.formats import format_of, other_format, same_artefact, splittable
-from contexture.sources.sdmx.registry.interface import ANY, Held, Query
+from contexture.sources.sdmx.registry.interface import ANY, Query, StructureEntry
 from contexture.sources.sdmx.registry.structures import Contents
-from contexture.sources.sdmx.registry.transport import NOT_FOUND, NOT_MODIFIED, OK, Question
+from contexture.sources.sdmx.registry.transport import NOT_FOUND, NOT_MODIFIED, OK, StructureRequest
 from contexture.sources.sdmx.splitting import split
 from contexture.sources.sdmx.urn import Urn
 
@@ -101,7 +101,7 @@ def listed(path: Path, media_type: str, who: str, last_modified: str | None = No
     return Listing(tuple(dict.fromkeys(urns)), len(found) - len(urns), last_modified, is_said=bool(found))
 
 
-def all_held(listings: Iterable[Listing], who: str) -> Held:
+def all_held(listings: Iterable[Listing], who: str) -> StructureEntry:
     """Everything that several lists tell, the first one's names before those of others.
 
     Raises:
@@ -117,7 +117,7 @@ def all_held(listings: Iterable[Listing], who: str) -> Held:
         if first != urn:
             other_names[urn] = first
     unnamed = max(listing.unnamed for listing in given)
-    return Held(tuple(urns.values()), other_names, unnamed, given[0].last_modified)
+    return StructureEntry(tuple(urns.values()), other_names, unnamed, given[0].last_modified)
 
 
 def _incomplete(message: str) -> IncompleteReplyError:
@@ -144,7 +144,7 @@ class Listings:
         self._formats = tuple(formats)
         self._first = self._formats[0]
 
-    def everything(self, media_type: str | None = None) -> Held:
+    def everything(self, media_type: str | None = None) -> StructureEntry:
         """See `Registry.held`."""
         given: list[Listing] = []
         for format_ in self._in_order(media_type):
@@ -159,7 +159,7 @@ class Listings:
     def unchanged_since(self, last_modified: str) -> bool:
         """See `Registry.unchanged_since`."""
         path = self._contents.paths.of(Query(), stubs=True)
-        status = self._contents.transport.status(Question(path, self._first, last_modified))
+        status = self._contents.transport.status(StructureRequest(path, self._first, last_modified))
         return status == NOT_MODIFIED
 
     def names(self, urn: str, media_type: str, as_of: datetime | None) -> bool:

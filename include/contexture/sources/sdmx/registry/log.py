@@ -12,7 +12,7 @@ import msgspec
 from lxml import etree
 
 from contexture.sources.http.errors import IncompleteReplyError
-from contexture.sources.sdmx.registry.interface import Log, LogResetError, Period, RegistryTransaction
+from contexture.sources.sdmx.registry.interface import Log, LogPeriod, LogResetError, RegistryTransaction
 from contexture.sources.sdmx.registry.transport import Fetched
 from contexture.sources.sdmx.urn import Urn
 
@@ -22,7 +22,7 @@ _LISTS = ("added", "modified", "deleted")
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class FeedEntry:
     """URNs of the maintainable artefacts that one transaction changed (added or modified) and deleted.
 
     `added`: those among the changed that were not there before it.
@@ -33,7 +33,7 @@ class Told:
     added: tuple[str, ...] = ()
 
 
-def told(body: bytes) -> Mapping[int, Told]:
+def told(body: bytes) -> Mapping[int, FeedEntry]:
     """What a feed contains, by the id of the transaction.
 
     The items of one transaction are taken together. A transaction of which an item cannot be read is left out as a
@@ -49,7 +49,7 @@ def told(body: bytes) -> Mapping[int, Told]:
         raise _no_feed() from error
     if root.getroottree().docinfo.internalDTD is not None or _local(root) not in {"rss", "feed", "RDF"}:
         raise _no_feed()
-    found: dict[int, Told] = {}
+    found: dict[int, FeedEntry] = {}
     unreadable: set[int] = set()
     for item in root.iter():
         if _local(item) not in {"item", "entry"}:
@@ -62,7 +62,7 @@ def told(body: bytes) -> Mapping[int, Told]:
         if changes is None:
             unreadable.add(number)
         else:
-            found[number] = _together(found.get(number, Told()), changes)
+            found[number] = _together(found.get(number, FeedEntry()), changes)
     return {number: each for number, each in found.items() if number not in unreadable}
 
 
@@ -77,7 +77,7 @@ def _number(title: str) -> int | None:
     return int(numbers[0]) if len(numbers) == 1 else None
 
 
-def _changes(texts: Sequence[tuple[str, str]]) -> Told | None:
+def _changes(texts: Sequence[tuple[str, str]]) -> FeedEntry | None:
     """What the lists of an item contain; None where it has none, or one cannot be read."""
     lists = {ending: [text for name, text in texts if name.endswith(ending)] for ending in _LISTS}
     if not any(lists.values()):
@@ -86,11 +86,11 @@ def _changes(texts: Sequence[tuple[str, str]]) -> Told | None:
         added, modified, deleted = (_urns(";".join(lists[ending])) for ending in _LISTS)
     except ValueError:
         return None
-    return Told(_each_once(added, modified), deleted, added)
+    return FeedEntry(_each_once(added, modified), deleted, added)
 
 
-def _together(one: Told, other: Told) -> Told:
-    return Told(
+def _together(one: FeedEntry, other: FeedEntry) -> FeedEntry:
+    return FeedEntry(
         _each_once(one.changed, other.changed),
         _each_once(one.deleted, other.deleted),
         _each_once(one.added, other.added),
@@ -195,7 +195,7 @@ def newest(rows: Sequence[LogRow], after: int | None, address: str) -> int:
     return last
 
 
-def joined(rows: Sequence[LogRow], told: Mapping[int, Told], after: int, *, now: datetime, is_whole: bool) -> Log:
+def joined(rows: Sequence[LogRow], told: Mapping[int, FeedEntry], after: int, *, now: datetime, is_whole: bool) -> Log:
     """What happened after a transaction, and up to which one not all of it is told.
 
     Args:
@@ -214,12 +214,12 @@ def joined(rows: Sequence[LogRow], told: Mapping[int, Told], after: int, *, now:
         untold.append(min(row.id for row in new) - 1)
     gap_until = max((each for each in untold if each > after), default=None)
     transactions = tuple(
-        _transaction(row, told.get(row.id, Told())) for row in settled if gap_until is None or row.id > gap_until
+        _transaction(row, told.get(row.id, FeedEntry())) for row in settled if gap_until is None or row.id > gap_until
     )
     return Log(last, transactions, gap_until)
 
 
-def period(rows: Sequence[LogRow], start: datetime, end: datetime) -> Period:
+def period(rows: Sequence[LogRow], start: datetime, end: datetime) -> LogPeriod:
     """Which of the rows lie in a stretch of time.
 
     Args:
@@ -232,10 +232,10 @@ def period(rows: Sequence[LogRow], start: datetime, end: datetime) -> Period:
     is_whole = before is not None or not rows or min(row.id for row in rows) <= 1
     if before is None:
         before = min((row.id for row in rows), default=1) - 1
-    return Period(before, tuple(inside), is_whole)
+    return LogPeriod(before, tuple(inside), is_whole)
 
 
-def _without_the_youngest(rows: Sequence[LogRow], told: Mapping[int, Told], now: datetime) -> Sequence[LogRow]:
+def _without_the_youngest(rows: Sequence[LogRow], told: Mapping[int, FeedEntry], now: datetime) -> Sequence[LogRow]:
     """The rows without the last ones, where the feed may not have come to tell them yet."""
     end = len(rows)
     while end and rows[end - 1].id not in told and now - rows[end - 1].at < _SETTLES:
@@ -243,7 +243,7 @@ def _without_the_youngest(rows: Sequence[LogRow], told: Mapping[int, Told], now:
     return rows[:end]
 
 
-def _transaction(row: LogRow, told: Told) -> RegistryTransaction:
+def _transaction(row: LogRow, told: FeedEntry) -> RegistryTransaction:
     return RegistryTransaction(row.id, row.at, row.action, told.changed, told.deleted, told.added)
 
 

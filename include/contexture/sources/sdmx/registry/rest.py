@@ -17,18 +17,18 @@ from contexture.sources.sdmx.formats import Format, same_artefact
 from contexture.sources.sdmx.registry.connection import RegistryConnection
 from contexture.sources.sdmx.registry.interface import (
     ANY,
-    Held,
     Log,
+    LogPeriod,
     NotExpressible,
     NotModified,
-    Period,
     Query,
     RegistryFlavour,
     Reply,
+    StructureEntry,
 )
 from contexture.sources.sdmx.registry.listings import Listings, exactly, planned
 from contexture.sources.sdmx.registry.structures import Api, Contents, StructurePaths
-from contexture.sources.sdmx.registry.transport import NOT_FOUND, OK, SMALL, Transport, tried
+from contexture.sources.sdmx.registry.transport import NOT_FOUND, OK, SMALL, StructureDownloads, tried
 
 
 class Experience:
@@ -91,7 +91,7 @@ class RestRegistry(ABC):
     def __init__(
         self,
         connection: RegistryConnection,
-        transport: Transport,
+        transport: StructureDownloads,
         paths: StructurePaths,
         stub_formats: Sequence[str],
         *,
@@ -119,7 +119,7 @@ class RestRegistry(ABC):
         """See `Registry.probe`."""
         self._transport.patiently(self._probe)
 
-    def held(self, media_type: str | None = None) -> Held:
+    def held(self, media_type: str | None = None) -> StructureEntry:
         """See `Registry.held`."""
         found = self._transport.patiently(lambda: self._listings.everything(media_type))
         self._held = found.urns
@@ -250,7 +250,11 @@ class SdmxRegistry(RestRegistry):
     has_log = False
 
     def __init__(
-        self, connection: RegistryConnection, transport: Transport, paths: StructurePaths, sign_of_life: Query = SMALL
+        self,
+        connection: RegistryConnection,
+        transport: StructureDownloads,
+        paths: StructurePaths,
+        sign_of_life: Query = SMALL,
     ) -> None:
         super().__init__(connection, transport, paths, (LIST_FORMATS[paths.api],))
         self._sign_of_life = paths.of(sign_of_life, stubs=True)
@@ -267,7 +271,7 @@ class SdmxRegistry(RestRegistry):
             f"a log was asked of {self.address}, which has none (after {after})", next_step="report this error"
         )
 
-    def period(self, start: datetime, end: datetime) -> Period:
+    def period(self, start: datetime, end: datetime) -> LogPeriod:
         """There is no log to be told."""
         raise DefectError(
             f"a log was asked of {self.address}, which has none (from {start} to {end})", next_step="report this error"

@@ -30,8 +30,8 @@ from contexture.sources.sdmx.registry.transport import (
     NOT_IMPLEMENTED,
     NOT_MODIFIED,
     Fetched,
-    Question,
-    Transport,
+    StructureDownloads,
+    StructureRequest,
 )
 from contexture.sources.sdmx.splitting import split
 
@@ -110,7 +110,11 @@ class Contents:
     """
 
     def __init__(
-        self, connection: RegistryConnection, transport: Transport, paths: StructurePaths, probe: Callable[[], None]
+        self,
+        connection: RegistryConnection,
+        transport: StructureDownloads,
+        paths: StructurePaths,
+        probe: Callable[[], None],
     ) -> None:
         self.who = f"{connection.WHO} at {connection.address}"
         self.transport = transport
@@ -122,7 +126,7 @@ class Contents:
         """The answer in a format, by whichever of its names the registry knows; None where it knows none."""
         known = self._words.get(media_type)
         for word in (known,) if known else accept_values(media_type):
-            fetched = self.transport.fetch(Question(path, word, since), into)
+            fetched = self.transport.fetch(StructureRequest(path, word, since), into)
             if fetched.status not in FORMAT_REFUSED:
                 if fetched.size:
                     self._words[media_type] = word

@@ -35,7 +35,7 @@ from contexture.sources.http.errors import (
     translated,
 )
 from contexture.sources.http.tokens import Tokens
-from contexture.sources.http.transport import Patience, date_of, wire
+from contexture.sources.http.transport import RetryBudget, date_of, wire
 from contexture.sources.sdmx.registry.connection import RegistryConnection
 from contexture.sources.sdmx.registry.interface import ANY, Query
 
@@ -98,13 +98,13 @@ _CONTENT = frozenset({httpx.codes.OK})
 Given = TypeVar("Given")
 
 
-def registry_patience() -> Patience:
+def registry_patience() -> RetryBudget:
     """Three tries for registry faults, with waits of up to half a minute between them."""
-    return Patience(attempts=ATTEMPTS, first_wait_seconds=1.0, longest_wait_seconds=30.0)
+    return RetryBudget(attempts=ATTEMPTS, first_wait_seconds=1.0, longest_wait_seconds=30.0)
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class StructureRequest:
     """A GET. `path`: with its parameters; `accept`: the media type; `since`: for If-Modified-Since."""
 
     path: str
@@ -138,13 +138,13 @@ class Fetched:
         return str(self.headers.get("content-type", ""))
 
 
-class Transport:
+class StructureDownloads:
     """Asks one registry, over one connection that stays open."""
 
     def __init__(
         self,
         connection: RegistryConnection,
-        patience: Patience | None = None,
+        patience: RetryBudget | None = None,
         transport: httpx.BaseTransport | None = None,
     ) -> None:
         self._connection = connection
@@ -187,7 +187,7 @@ class Transport:
         )
         return retrying(call)
 
-    def fetch(self, question: Question, into: Path) -> Fetched:
+    def fetch(self, question: StructureRequest, into: Path) -> Fetched:
         """The answer, its body in the file; tried once.
 
         Raises:
@@ -204,12 +204,12 @@ class Transport:
         self._tokens.forget()
         return self._fetch(question, into)
 
-    def status(self, question: Question) -> int:
+    def status(self, question: StructureRequest) -> int:
         """The status of the answer, without its body; tried once."""
         with self._asked(question) as response:
             return response.status_code
 
-    def _fetch(self, question: Question, into: Path) -> Fetched:
+    def _fetch(self, question: StructureRequest, into: Path) -> Fetched:
         with self._asked(question) as response:
             if response.status_code not in ANSWERS:
                 raise refusal(self._connection, response)
@@ -227,7 +227,7 @@ class Transport:
             )
 
     @contextmanager
-    def _asked(self, question: Question) -> Iterator[httpx.Response]:
+    def _asked(self, question: StructureRequest) -> Iterator[httpx.Response]:
         connection = self._connection
         try:
             with translated(connection.address, connection.WHO):
@@ -282,7 +282,7 @@ class Transport:
         return words
 
 
-def _headers(question: Question) -> dict[str, str]:
+def _headers(question: StructureRequest) -> dict[str, str]:
     since = {"if-modified-since": question.since} if question.since else {}
     # FMR: * is no filter, else names come in one language.
     return {"accept": question.accept, "accept-language": "*", "accept-encoding": ACCEPTED, **since}
@@ -317,7 +317,7 @@ class Attempt:
         return self.status == OK and not is_page and any(mark in body for mark in _STRUCTURES)
 
 
-def tried(transport: Transport, path: str, accept: str = f"{ANY}/{ANY}") -> Attempt:
+def tried(transport: StructureDownloads, path: str, accept: str = f"{ANY}/{ANY}") -> Attempt:
     """The answer to a small question; tried once.
 
     Raises:
@@ -326,7 +326,7 @@ def tried(transport: Transport, path: str, accept: str = f"{ANY}/{ANY}") -> Atte
     """
     with tempfile.TemporaryDirectory(prefix="contexture-trying-") as folder:
         into = Path(folder) / "answer"
-        fetched = transport.fetch(Question(path, accept), into)
+        fetched = transport.fetch(StructureRequest(path, accept), into)
         if not fetched.size:
             return Attempt(fetched.status, is_registrys=fetched.is_registrys)
         with into.open("rb") as stream:

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from contexture.events.rules import Rule, Severity, Violation
-from contexture.sources.sdmx.rules.catalogue import REJECTING, RULES, RuleOptions, severities, unknown_rules
+from contexture.sources.sdmx.rules.catalogue import REJECTING, RULES, StructureRuleOptions, severities, unknown_rules
 from contexture.sources.sdmx.rules.checks import check, check_alone, unreadable
-from contexture.sources.sdmx.rules.consistency import Broken, Told, check_held
+from contexture.sources.sdmx.rules.consistency import Broken, PublishedStructure, check_held
 
 __all__ = [
     "REJECTING",
     "RULES",
     "Broken",
+    "PublishedStructure",
     "Rule",
-    "RuleOptions",
     "Severity",
-    "Told",
+    "StructureRuleOptions",
     "Violation",
     "check",
     "check_alone",

@@ -76,7 +76,7 @@ LARGEST_ITEMS_BYTES = 32 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class RuleOptions:
+class StructureRuleOptions:
     """What the rules of one run check against.
 
     Attributes:
@@ -94,7 +94,7 @@ class RuleOptions:
     largest_items_bytes: int = LARGEST_ITEMS_BYTES
 
     @classmethod
-    def for_publication(cls, publication: Publication) -> RuleOptions:
+    def for_publication(cls, publication: Publication) -> StructureRuleOptions:
         """The options that a publication's `quality` and `source` say.
 
         Raises:

@@ -11,10 +11,10 @@ from xml.parsers import expat
 import orjson
 
 from contexture.events import parse_json
-from contexture.events.rules import Findings, Violation, named, named_urn
-from contexture.sources.sdmx.errors import Finding, StructureMessageError
+from contexture.events.rules import RuleFindings, Violation, named, named_urn
+from contexture.sources.sdmx.errors import SplitWarning, StructureMessageError
 from contexture.sources.sdmx.formats import Format
-from contexture.sources.sdmx.rules.catalogue import RuleOptions
+from contexture.sources.sdmx.rules.catalogue import StructureRuleOptions
 from contexture.sources.sdmx.splitting.artefact import Artefact
 from contexture.sources.sdmx.splitting.encodings import utf8
 from contexture.sources.sdmx.splitting.identity import NOT_MAINTAINABLE
@@ -33,7 +33,7 @@ _WITHOUT_GRAMMAR = frozenset({Format.SDMX_ML_1_0, Format.SDMX_ML_2_0})
 _ANY_VERSION = re.compile(r"[A-Za-z0-9._\-]+")
 
 
-def check_identity(artefact: Artefact, found: Findings) -> None:
+def check_identity(artefact: Artefact, found: RuleFindings) -> None:
     """Finds what is wrong with an artefact's names."""
     if artefact.kind not in PACKAGES and artefact.kind not in NOT_MAINTAINABLE:
         found.add("unknown-kind", f"SDMX's information model has no kind {named(artefact.kind)}")
@@ -165,18 +165,18 @@ def _repeated(identifiers: list[Any]) -> list[str]:
     return [text for text in texts if text in seen or seen.add(text)]  # type: ignore[func-returns-value]
 
 
-_DEFAULTS = RuleOptions()
+_DEFAULTS = StructureRuleOptions()
 _NAMES_SHOWN = 2
 
 
-def check(artefact: Artefact, options: RuleOptions = _DEFAULTS) -> list[Violation]:
+def check(artefact: Artefact, options: StructureRuleOptions = _DEFAULTS) -> list[Violation]:
     """The rules that a structure breaks, in a fixed order.
 
     Args:
         artefact: the structure, as `split` gives it.
         options: the publication's settings.
     """
-    found = Findings(options.severities)
+    found = RuleFindings(options.severities)
     check_identity(artefact, found)
     if found.wants("schema"):
         _check_schema(artefact, options, found)
@@ -203,7 +203,7 @@ def check_alone(artefacts: Sequence[Artefact]) -> list[Violation]:
     return [Violation("one-structure", "error", "the body holds more than one structure")]
 
 
-def _check_schema(artefact: Artefact, options: RuleOptions, found: Findings) -> None:
+def _check_schema(artefact: Artefact, options: StructureRuleOptions, found: RuleFindings) -> None:
     known = len(artefact.findings)
     told = _schemas(options.largest_ml_bytes, options.largest_json_bytes).marked(artefact).findings[known:]
     invalid = [finding for finding in told if finding.code == "invalid"]
@@ -211,12 +211,12 @@ def _check_schema(artefact: Artefact, options: RuleOptions, found: Findings) -> 
         found.add("schema", _first_of(invalid))
 
 
-def _first_of(invalid: Sequence[Finding]) -> str:
+def _first_of(invalid: Sequence[SplitWarning]) -> str:
     more = len(invalid) - 1
     return invalid[0].message + (f" (and {more} more)" if more else "")
 
 
-def _check_items(artefact: Artefact, found: Findings) -> None:
+def _check_items(artefact: Artefact, found: RuleFindings) -> None:
     repeated = list(dict.fromkeys(repeated_ids(artefact)))
     if repeated:
         names = ", ".join(map(named, repeated[:_NAMES_SHOWN]))

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from contexture.events.rules import Findings, Violation, named_urn
+from contexture.events.rules import RuleFindings, Violation, named_urn
 from contexture.sources.sdmx.ordering import Holdings, parsed_urn
-from contexture.sources.sdmx.rules.catalogue import RuleOptions
+from contexture.sources.sdmx.rules.catalogue import StructureRuleOptions
 from contexture.sources.sdmx.selectors import Selector
 from contexture.sources.sdmx.splitting.artefact import Artefact
 from contexture.sources.sdmx.splitting.encodings import utf8
@@ -43,11 +43,11 @@ def _says_so(artefact: Artefact) -> bool:
     return start is not None and _ATTRIBUTE.search(start[0]) is not None
 
 
-_DEFAULTS = RuleOptions()
+_DEFAULTS = StructureRuleOptions()
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class PublishedStructure:
     """One structure that a run tells.
 
     Attributes:
@@ -70,9 +70,9 @@ class Broken:
 
 
 def check_held(
-    told: Sequence[Told],
+    told: Sequence[PublishedStructure],
     published: Mapping[str, bytes],
-    options: RuleOptions = _DEFAULTS,
+    options: StructureRuleOptions = _DEFAULTS,
     *,
     final: Mapping[str, bool] = MappingProxyType({}),
     gone: Iterable[str] = (),
@@ -99,7 +99,7 @@ def check_held(
     current, was_final = dict(published), dict(final)
     broken = []
     for each in told:
-        found = Findings(options.severities)
+        found = RuleFindings(options.severities)
         _check_references(each, held, options.selectors, found)
         _check_succession(each, current.get(each.urn), series, found, was_final=was_final.get(each.urn, each.is_final))
         broken += [Broken(each.urn, violation) for violation in found.violations]
@@ -109,7 +109,9 @@ def check_held(
     return broken
 
 
-def _check_references(told: Told, held: Holdings, selectors: Sequence[Selector], found: Findings) -> None:
+def _check_references(
+    told: PublishedStructure, held: Holdings, selectors: Sequence[Selector], found: RuleFindings
+) -> None:
     if not found.wants("dangling-reference"):
         return
     missing = [
@@ -134,7 +136,7 @@ def _is_covered(reference: str, selectors: Sequence[Selector]) -> bool:
 
 
 def _check_succession(
-    told: Told, published: bytes | None, series: _Series, found: Findings, *, was_final: bool
+    told: PublishedStructure, published: bytes | None, series: _Series, found: RuleFindings, *, was_final: bool
 ) -> None:
     urn = parsed_urn(told.urn)
     if urn is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from contexture.sources.sdmx import formats
-from contexture.sources.sdmx.errors import Finding, Limits
+from contexture.sources.sdmx.errors import Limits, SplitWarning
 from contexture.sources.sdmx.formats import Format
 from contexture.sources.sdmx.splitting.artefact import Artefact
 from contexture.sources.sdmx.splitting.encodings import ByteStream, Utf8Source
@@ -34,7 +34,7 @@ class Split(Iterator[Artefact]):
         return self._reader.format
 
     @property
-    def findings(self) -> tuple[Finding, ...]:
+    def findings(self) -> tuple[SplitWarning, ...]:
         """What was found so far outside of artefacts; each artefact has findings of its own."""
         return tuple(self._reader.findings)
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from contexture.sources.sdmx.errors import Finding
+from contexture.sources.sdmx.errors import SplitWarning
 from contexture.sources.sdmx.formats import Format
 
 
 @dataclass(frozen=True, slots=True)
-class Envelope:
+class MessageFrame:
     """What stands before and after an artefact in a message of its own, in the encoding of the message."""
 
     before: bytes
@@ -45,8 +45,8 @@ class Artefact:
     content_hash: bytes
     content: bytes = field(repr=False)
     format: Format
-    envelope: Envelope = field(repr=False, compare=False)
-    findings: tuple[Finding, ...] = ()
+    envelope: MessageFrame = field(repr=False, compare=False)
+    findings: tuple[SplitWarning, ...] = ()
     offset: int = field(default=0, compare=False)
 
     @property

@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Protocol
 
-from contexture.sources.sdmx.errors import Finding
+from contexture.sources.sdmx.errors import SplitWarning
 from contexture.sources.sdmx.formats import Format
-from contexture.sources.sdmx.splitting.artefact import Artefact, Envelope
+from contexture.sources.sdmx.splitting.artefact import Artefact, MessageFrame
 from contexture.sources.sdmx.urn import DEFAULT_VERSION, HOLDERS, PACKAGES, SINGLE_SCHEMES, Urn, kind_of_element
 
 _BY_PARENT = {
@@ -267,7 +267,7 @@ class Body:
     offset: int
 
 
-def artefact_of(identity: Identity, body: Body, format_: Format, envelope: Envelope) -> Artefact:
+def artefact_of(identity: Identity, body: Body, format_: Format, envelope: MessageFrame) -> Artefact:
     """The artefact, named and with what is odd about its name."""
     identity = completed(identity)
     urn, findings = named(identity, body.offset)
@@ -298,26 +298,26 @@ def completed(identity: Identity) -> Identity:
     return identity if identity.version else replace(identity, version=DEFAULT_VERSION)
 
 
-def named(identity: Identity, offset: int) -> tuple[str | None, tuple[Finding, ...]]:
+def named(identity: Identity, offset: int) -> tuple[str | None, tuple[SplitWarning, ...]]:
     """The URN of an artefact, and what is odd about it."""
     if identity.kind not in PACKAGES:
         return _foreign(identity, offset)
     if not identity.agency or not identity.id:
-        return None, (Finding("no-identity", f"a {identity.kind} without agency or id", offset),)
+        return None, (SplitWarning("no-identity", f"a {identity.kind} without agency or id", offset),)
     urn = str(Urn.of(identity.kind, identity.agency, identity.id, identity.version))
     if identity.declared_urn in {None, urn}:
         return urn, ()
-    return urn, (Finding("urn-differs", f"{urn} says of itself that it is {identity.declared_urn}", offset),)
+    return urn, (SplitWarning("urn-differs", f"{urn} says of itself that it is {identity.declared_urn}", offset),)
 
 
-def _foreign(identity: Identity, offset: int) -> tuple[str | None, tuple[Finding, ...]]:
+def _foreign(identity: Identity, offset: int) -> tuple[str | None, tuple[SplitWarning, ...]]:
     if identity.kind in NOT_MAINTAINABLE:
-        found = Finding(
+        found = SplitWarning(
             "not-maintainable", f"{identity.kind} {identity.id or 'without id'} is not maintainable", offset
         )
         return None, (found,)
-    found = Finding("unknown-kind", f"{identity.kind} {identity.id or 'without id'} is of an unknown kind", offset)
+    found = SplitWarning("unknown-kind", f"{identity.kind} {identity.id or 'without id'} is of an unknown kind", offset)
     try:
         return str(Urn.parse(identity.declared_urn or "")), (found,)
     except ValueError:
-        return None, (found, Finding("no-identity", f"this {identity.kind} declares no URN", offset))
+        return None, (found, SplitWarning("no-identity", f"this {identity.kind} declares no URN", offset))

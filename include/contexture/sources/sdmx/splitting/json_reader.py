@@ -16,9 +16,9 @@ import msgspec
 import orjson
 
 from contexture.events import canonical_json, parse_json
-from contexture.sources.sdmx.errors import Finding, FindingCode, Limits, StructureMessageError, note
+from contexture.sources.sdmx.errors import FindingCode, Limits, SplitWarning, StructureMessageError, note
 from contexture.sources.sdmx.formats import Format, is_fusion, json_format
-from contexture.sources.sdmx.splitting.artefact import Artefact, Envelope
+from contexture.sources.sdmx.splitting.artefact import Artefact, MessageFrame
 from contexture.sources.sdmx.splitting.encodings import ByteStream, Utf8Source
 from contexture.sources.sdmx.splitting.identity import Body, Identity, References, artefact_of
 from contexture.sources.sdmx.splitting.json_text import JsonText
@@ -250,7 +250,7 @@ class JsonReader:
 
     def __init__(self, source: Utf8Source, limits: Limits, media_type: str | None, late: LateHeader) -> None:
         self.format: Format | None = None
-        self.findings: list[Finding] = []
+        self.findings: list[SplitWarning] = []
         self._source = source
         self._text = JsonText(source, limits)
         self._media_type = media_type
@@ -305,7 +305,7 @@ class JsonReader:
         before = self._header.before(orjson.dumps(key) + b":[")
         yield from self._container(kind or key, self._envelope(before, b"]}"))
 
-    def _container(self, kind: str, envelope: Envelope) -> Iterator[Artefact]:
+    def _container(self, kind: str, envelope: MessageFrame) -> Iterator[Artefact]:
         for _ in self._text.elements():
             offset = self._text.offset
             if self._text.begins(b"{"):
@@ -314,16 +314,16 @@ class JsonReader:
                 self._text.skip()
                 self._report("outside", f"an element among {kind} is no object", offset)
 
-    def _artefact(self, kind: str, envelope: Envelope, offset: int) -> Artefact:
+    def _artefact(self, kind: str, envelope: MessageFrame, offset: int) -> Artefact:
         content = self._text.value()
         gathered = References()
         identity, content_hash = read(kind, content, gathered)
         body = Body(self._source.encoding.encoded(content), content_hash, gathered, offset)
         return artefact_of(identity, body, self.format or Format.SDMX_JSON_2_0, envelope)
 
-    def _envelope(self, before: bytes, after: bytes) -> Envelope:
+    def _envelope(self, before: bytes, after: bytes) -> MessageFrame:
         encoding = self._source.encoding
-        return Envelope(encoding.bom + encoding.encoded(before), encoding.encoded(after))
+        return MessageFrame(encoding.bom + encoding.encoded(before), encoding.encoded(after))
 
     def _settle(self) -> None:
         """Sees to the header before the first structure."""
@@ -370,4 +370,4 @@ class JsonReader:
         )
 
     def _report(self, code: FindingCode, message: str, offset: int | None = None) -> None:
-        note(self.findings, Finding(code, message, offset))
+        note(self.findings, SplitWarning(code, message, offset))

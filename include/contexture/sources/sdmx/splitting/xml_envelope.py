@@ -10,7 +10,7 @@ from xml.sax.saxutils import quoteattr
 
 from contexture.sources.sdmx.errors import StructureMessageError
 from contexture.sources.sdmx.formats import Format, ml_format
-from contexture.sources.sdmx.splitting.artefact import Envelope
+from contexture.sources.sdmx.splitting.artefact import MessageFrame
 from contexture.sources.sdmx.splitting.encodings import Encoding
 from contexture.sources.sdmx.splitting.xml_content import parted
 from contexture.sources.sdmx.urn import kind_of_element
@@ -154,7 +154,7 @@ def end_tag(tag: bytes) -> bytes:
     return b"</%s>" % (found[1] if found else b"")
 
 
-def around(root: Root, prolog: bytes, header: bytes, levels: Sequence[Level], encoding: Encoding) -> Envelope:
+def around(root: Root, prolog: bytes, header: bytes, levels: Sequence[Level], encoding: Encoding) -> MessageFrame:
     """The message around what stands inside `levels`.
 
     A structure message is kept as it is: prolog, start tags and header are its own bytes. Of a registry interface
@@ -172,7 +172,7 @@ def around(root: Root, prolog: bytes, header: bytes, levels: Sequence[Level], en
     else:
         before = b"".join((prolog, levels[0].tag, header, *(level.tag for level in levels[1:])))
         after = b"".join(level.end_tag for level in reversed(levels))
-    return Envelope(encoding.bom + encoding.encoded(before), encoding.encoded(after))
+    return MessageFrame(encoding.bom + encoding.encoded(before), encoding.encoded(after))
 
 
 def _structure_message(root: Root, prolog: bytes, header: bytes, levels: Sequence[Level]) -> tuple[bytes, bytes]:

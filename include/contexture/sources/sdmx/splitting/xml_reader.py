@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 from xml.parsers import expat
 
-from contexture.sources.sdmx.errors import Finding, FindingCode, Limits, StructureMessageError, note
+from contexture.sources.sdmx.errors import FindingCode, Limits, SplitWarning, StructureMessageError, note
 from contexture.sources.sdmx.formats import Format
 from contexture.sources.sdmx.splitting import xml_envelope
-from contexture.sources.sdmx.splitting.artefact import Artefact, Envelope
+from contexture.sources.sdmx.splitting.artefact import Artefact, MessageFrame
 from contexture.sources.sdmx.splitting.encodings import Utf8Source
 from contexture.sources.sdmx.splitting.identity import Body, Identity, artefact_of, of_format
 from contexture.sources.sdmx.splitting.xml_content import (
@@ -133,14 +133,14 @@ class XmlReader:
 
     def __init__(self, source: Utf8Source, limits: Limits) -> None:
         self.format: Format | None = None
-        self.findings: list[Finding] = []
+        self.findings: list[SplitWarning] = []
         self._source = source
         self._limits = limits
         self._window = Window(limits)
         self._root: Root
         self._levels: list[Level] = []
         self._prolog = self._header = self._comments = b""
-        self._envelope: Envelope | None = None
+        self._envelope: MessageFrame | None = None
         self._prefixes: dict[str, list[str]] = {}
         self._surroundings = Surroundings(self._install, {}, self._expand, limits)
         self._collector: ContentCollector | None = None
@@ -288,13 +288,13 @@ class XmlReader:
         self._collector, self._comments = None, b""
         self._go_on()
 
-    def _around(self) -> Envelope:
+    def _around(self) -> MessageFrame:
         encoding = self._source.encoding
         if self._envelope is None:
             self._envelope = around(self._root, self._prolog, self._header, self._levels, encoding)
         if not self._comments:
             return self._envelope
-        return Envelope(self._envelope.before + encoding.encoded(self._comments), self._envelope.after)
+        return MessageFrame(self._envelope.before + encoding.encoded(self._comments), self._envelope.after)
 
     def _expand(self, qualified: str) -> str:
         prefix, _, local = qualified.strip().rpartition(":")
@@ -322,4 +322,4 @@ class XmlReader:
         self._install(self._start, self._end, self._text)
 
     def _report(self, code: FindingCode, message: str, offset: int) -> None:
-        note(self.findings, Finding(code, message, offset))
+        note(self.findings, SplitWarning(code, message, offset))

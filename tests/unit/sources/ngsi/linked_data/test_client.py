@@ -10,17 +10,17 @@ import pytest
 
 from builders.linked_data import LinkedDataNetwork, device
 from contexture.errors import ConfigurationError, RetriableError
-from contexture.sources.http.transport import Patience
-from contexture.sources.ngsi import BrokerConnection, EntityQuery, LinkedDataBroker
-from contexture.sources.ngsi.broker import Flavour, Page
+from contexture.sources.http.transport import RetryBudget
+from contexture.sources.ngsi import BrokerConnection, EntityQuery, NgsiLdClient
+from contexture.sources.ngsi.broker import EntityPage, Flavour
 
 CONTEXT = "https://example.org/context.jsonld"
-QUICK = Patience(attempts=1, sleep=lambda _seconds: None)
+QUICK = RetryBudget(attempts=1, sleep=lambda _seconds: None)
 CHANGED = EntityQuery(field="dateModified", since="2026-01-02T00:00:00Z")
 
 
-def reader(network: LinkedDataNetwork, flavour: Flavour = "unknown", tenant: str = "") -> LinkedDataBroker:
-    return LinkedDataBroker(
+def reader(network: LinkedDataNetwork, flavour: Flavour = "unknown", tenant: str = "") -> NgsiLdClient:
+    return NgsiLdClient(
         BrokerConnection("http://broker:1026"),
         tenant,
         context=CONTEXT,
@@ -30,7 +30,7 @@ def reader(network: LinkedDataNetwork, flavour: Flavour = "unknown", tenant: str
     )
 
 
-def ids(pages: Iterable[Page]) -> list[str]:
+def ids(pages: Iterable[EntityPage]) -> list[str]:
     return [str(sighting.id) for page in pages for sighting in page.sightings]
 
 
@@ -165,9 +165,7 @@ def test_a_broker_that_shows_fewer_than_it_counts_is_not_believed() -> None:
             return httpx.Response(200, json={"typeList": ["Device"]})
         return httpx.Response(200, json=rows if request.url.params.get("offset") == "0" else [], headers=COUNTED)
 
-    broker = LinkedDataBroker(
-        BrokerConnection("http://broker"), "", patience=QUICK, transport=httpx.MockTransport(handle)
-    )
+    broker = NgsiLdClient(BrokerConnection("http://broker"), "", patience=QUICK, transport=httpx.MockTransport(handle))
     # A read of everything is compared with the count; among changes nothing shows what was not met.
     assert len(set(ids(broker.walk(EntityQuery())))) == 3 < broker.count(EntityQuery())
     with pytest.raises(RetriableError, match="counts more changed entities than its pages show"):
@@ -192,9 +190,7 @@ def test_one_empty_page_of_a_broker_that_lost_its_database_for_a_moment_ends_no_
         shown = [] if is_lost else rows[start : start + limit]
         return httpx.Response(200, json=shown, headers={"NGSILD-Results-Count": total if is_lost else "12"})
 
-    broker = LinkedDataBroker(
-        BrokerConnection("http://broker"), "", patience=QUICK, transport=httpx.MockTransport(handle)
-    )
+    broker = NgsiLdClient(BrokerConnection("http://broker"), "", patience=QUICK, transport=httpx.MockTransport(handle))
     assert len(set(ids(broker.walk(EntityQuery(page_size=5))))) == 12
 
 
@@ -212,7 +208,7 @@ def test_a_page_of_a_frozen_list_that_is_not_whole_is_asked_for_again(shown: lis
         found = {"NGSILD-Results-Count": "12", "NGSILD-EntityMap": "urn:map:1"}
         return httpx.Response(200, json=[device(number) for number in numbers], headers=found)
 
-    broker = LinkedDataBroker(
+    broker = NgsiLdClient(
         BrokerConnection("http://broker"), "", flavour="scorpio", patience=QUICK, transport=httpx.MockTransport(handle)
     )
     assert len(set(ids(broker.walk(EntityQuery(page_size=3))))) == 12
@@ -229,30 +225,28 @@ def test_another_page_size_shows_what_an_unstable_order_hid() -> None:
         shown = names if limit != 4 else [names[0], names[1], names[2], names[3], names[3], names[4]]
         return httpx.Response(200, json=shown[start : start + limit], headers={"NGSILD-Results-Count": "6"})
 
-    broker = LinkedDataBroker(
-        BrokerConnection("http://broker"), "", patience=QUICK, transport=httpx.MockTransport(handle)
-    )
+    broker = NgsiLdClient(BrokerConnection("http://broker"), "", patience=QUICK, transport=httpx.MockTransport(handle))
     found = ids(broker.walk(EntityQuery(types=("Device",), page_size=4)))
     assert sorted(found) == [f"urn:ngsi-ld:Device:0000{number}" for number in range(6)]
 
 
 def test_an_answer_without_a_count_names_the_proxy() -> None:
     transport = httpx.MockTransport(lambda _request: httpx.Response(200, json=[]))
-    broker = LinkedDataBroker(BrokerConnection("http://broker"), "", patience=QUICK, transport=transport)
+    broker = NgsiLdClient(BrokerConnection("http://broker"), "", patience=QUICK, transport=transport)
     with pytest.raises(ConfigurationError, match="does not say how many"):
         broker.count(EntityQuery(types=("Device",)))
 
 
 def test_what_is_no_broker_is_named() -> None:
     transport = httpx.MockTransport(lambda _request: httpx.Response(200, text="<html>"))
-    broker = LinkedDataBroker(BrokerConnection("http://broker"), "", patience=QUICK, transport=transport)
+    broker = NgsiLdClient(BrokerConnection("http://broker"), "", patience=QUICK, transport=transport)
     with pytest.raises(ConfigurationError, match="does not answer with a list of types"):
         ids(broker.walk(EntityQuery()))
 
 
 def test_a_broker_that_is_away_is_worth_another_try() -> None:
     transport = httpx.MockTransport(lambda _request: httpx.Response(503))
-    broker = LinkedDataBroker(BrokerConnection("http://broker"), "", patience=QUICK, transport=transport)
+    broker = NgsiLdClient(BrokerConnection("http://broker"), "", patience=QUICK, transport=transport)
     with pytest.raises(RetriableError):
         broker.probe()
 
@@ -358,7 +352,7 @@ def test_a_refusal_is_told_by_the_name_of_its_problem_and_without_its_words() ->
     """Clause 6.3.3, RFC 7807: the types stand below https://uri.etsi.org/ngsi-ld/errors/."""
     problem = {"type": "https://uri.etsi.org/ngsi-ld/errors/BadRequestData", "title": "bad", "detail": "hunter2"}
     transport = httpx.MockTransport(lambda _request: httpx.Response(400, json=problem))
-    broker = LinkedDataBroker(BrokerConnection("http://broker"), "", patience=QUICK, transport=transport)
+    broker = NgsiLdClient(BrokerConnection("http://broker"), "", patience=QUICK, transport=transport)
     with pytest.raises(ConfigurationError, match="does not take the request \\(400 BadRequestData; type, ") as raised:
         broker.count(EntityQuery(types=("Device",)))
     assert "hunter2" not in str(raised.value)
@@ -375,7 +369,7 @@ def test_a_refusal_is_told_by_the_name_of_its_problem_and_without_its_words() ->
 )
 def test_whatever_refuses_is_told_what_to_do_about(answer: httpx.Response, expected: str) -> None:
     transport = httpx.MockTransport(lambda _request: answer)
-    broker = LinkedDataBroker(BrokerConnection("http://broker"), "", patience=QUICK, transport=transport)
+    broker = NgsiLdClient(BrokerConnection("http://broker"), "", patience=QUICK, transport=transport)
     with pytest.raises(ConfigurationError) as raised:
         broker.probe()
     assert expected in raised.value.next_step

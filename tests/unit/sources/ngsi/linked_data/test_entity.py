@@ -11,7 +11,7 @@ import pytest
 from contexture.events import AttributeName, ContextIdentity, content_hash
 from contexture.sources.ngsi import EntityError, ParsedEntity, parse_entity
 from contexture.sources.ngsi.entity import narrowed
-from contexture.sources.ngsi.rules import RuleOptions, check_entity
+from contexture.sources.ngsi.rules import EntityRuleOptions, check_entity
 from samples_location import samples_or_skip
 
 
@@ -108,7 +108,7 @@ def test_a_list_of_something_else_than_instances_is_left_to_the_rules(value: lis
     entity = parsed(a=value)
 
     assert entity.attributes == {"a": value}
-    assert [each.rule for each in check_entity(entity, RuleOptions(linked_data=True))] == ["attr-shape"]
+    assert [each.rule for each in check_entity(entity, EntityRuleOptions(linked_data=True))] == ["attr-shape"]
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ def test_a_list_of_something_else_than_instances_is_left_to_the_rules(value: lis
     ],
 )
 def test_an_attribute_without_a_value_is_told_by_the_member_that_its_kind_asks_for(value: object, message: str) -> None:
-    found = check_entity(parsed(a=value), RuleOptions(linked_data=True))
+    found = check_entity(parsed(a=value), EntityRuleOptions(linked_data=True))
 
     assert [(each.rule, each.message) for each in found] == [("attr-shape", message)]
 
@@ -131,8 +131,8 @@ def test_an_entity_may_have_several_places() -> None:
     place = {"type": "GeoProperty", "value": {"type": "Point", "coordinates": [2.1, 41.3]}}
     turned = {"type": "GeoProperty", "value": {"type": "Point", "coordinates": [41.3, 102.1]}}
 
-    found = check_entity(parsed(location=place, observationSpace=place), RuleOptions(linked_data=True))
-    broken = check_entity(parsed(location=place, observationSpace=turned), RuleOptions(linked_data=True))
+    found = check_entity(parsed(location=place, observationSpace=place), EntityRuleOptions(linked_data=True))
+    broken = check_entity(parsed(location=place, observationSpace=turned), EntityRuleOptions(linked_data=True))
 
     assert [(each.rule, each.severity) for each in found] == []
     assert [(each.rule, each.severity) for each in broken] == [("geojson", "warning")]

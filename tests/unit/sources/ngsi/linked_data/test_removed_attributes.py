@@ -8,7 +8,7 @@ import orjson
 import pytest
 
 from contexture.sources.ngsi import ParsedEntity, parse_entity
-from contexture.sources.ngsi.rules import RuleOptions, check_entity
+from contexture.sources.ngsi.rules import EntityRuleOptions, check_entity
 
 NULL = "urn:ngsi-ld:null"
 LEVEL = {"type": "Property", "value": 7}
@@ -62,7 +62,7 @@ def test_the_name_that_orion_ld_gives_a_vocab_property_is_taken() -> None:
     entity = parsed(colour={"type": "VocabularyProperty", "vocab": "red"})
 
     assert entity.attributes == {"colour": {"type": "VocabularyProperty", "value": "red", "metadata": {}}}
-    assert check_entity(entity, RuleOptions(linked_data=True)) == []
+    assert check_entity(entity, EntityRuleOptions(linked_data=True)) == []
 
 
 @pytest.mark.parametrize("name", ["createdAt", "modifiedAt", "deletedAt", "instanceId", "expiresAt", "scope"])
@@ -80,7 +80,7 @@ def test_an_attribute_called_like_a_member_of_the_broker_is_an_attribute(name: s
 def test_a_list_of_objects_is_a_value_without_an_attribute_and_no_list_of_instances() -> None:
     entity = parsed(addresses=[{"street": "A"}, {"street": "B"}])
 
-    violations = check_entity(entity, RuleOptions(linked_data=True))
+    violations = check_entity(entity, EntityRuleOptions(linked_data=True))
 
     assert [violation.rule for violation in violations] == ["attr-shape"]
     assert "datasetId" not in violations[0].message

@@ -13,7 +13,7 @@ import pytest
 from builders.linked_data import LinkedDataNetwork, device
 from contexture.errors import ConfigurationError, RetriableError
 from contexture.sources.http.errors import NotOfferedError
-from contexture.sources.http.transport import Patience
+from contexture.sources.http.transport import RetryBudget
 from contexture.sources.ngsi import BrokerConnection, EntityQuery, history
 from contexture.sources.ngsi.broker import Flavour
 from contexture.sources.ngsi.history import HistoryBroker, Stretch
@@ -35,7 +35,7 @@ def reader(broker: LinkedDataNetwork | FalseAnswers, flavour: Flavour) -> Histor
         "",
         context="https://example.org/context.jsonld",
         flavour=flavour,
-        patience=Patience(attempts=1, sleep=lambda _seconds: None),
+        patience=RetryBudget(attempts=1, sleep=lambda _seconds: None),
         transport=broker.transport(),
     )
 

@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from builders.linked_data import LinkedDataNetwork, device
-from contexture.sources.ngsi import BrokerConnection, EntityQuery, LinkedDataBroker
+from contexture.sources.ngsi import BrokerConnection, EntityQuery, NgsiLdClient
 from contexture.sources.ngsi.broker import Flavour
 
 ENTITIES = 1500
@@ -44,7 +44,7 @@ class City:
     def walk(self, page_size: int = 50) -> set[int]:
         """The numbers of the entities that a walk met."""
         connection, network = BrokerConnection("http://broker"), self.network.transport()
-        with LinkedDataBroker(connection, "", context="urn:c", flavour=self._flavour, transport=network) as broker:
+        with NgsiLdClient(connection, "", context="urn:c", flavour=self._flavour, transport=network) as broker:
             pages = broker.walk(EntityQuery(types=("Device",), page_size=page_size))
             return {int(str(seen.id)[-5:]) for page in pages for seen in page.sightings}
 

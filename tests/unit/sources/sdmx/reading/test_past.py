@@ -6,9 +6,9 @@ from datetime import UTC, datetime, timedelta
 
 from builders.registry import urn
 from contexture.sources.sdmx.reading.past import held_then, past
-from contexture.sources.sdmx.reading.scope import Meaning
-from contexture.sources.sdmx.reading.steps import Step, Wanted
-from contexture.sources.sdmx.registry import Log, Period, RegistryTransaction
+from contexture.sources.sdmx.reading.scope import SelectedStructures
+from contexture.sources.sdmx.reading.steps import FetchRequest, LogStep
+from contexture.sources.sdmx.registry import Log, LogPeriod, RegistryTransaction
 
 A, B, C = urn("A"), urn("B"), urn("C")
 NOON = datetime(2026, 11, 1, 12, tzinfo=UTC)
@@ -34,10 +34,10 @@ def test_what_was_deleted_and_added_again_was_there() -> None:
 
 def test_only_transactions_of_the_period_ask_and_those_that_ask_nothing_are_told() -> None:
     log = Log(5, (did(2, A), did(3), did(4, deleted=(B,)), did(5, A)))
-    found = past(log, Period(1, (2, 3, 4)), Meaning([], EVERY), held=(A, C), sent={})
+    found = past(log, LogPeriod(1, (2, 3, 4)), SelectedStructures([], EVERY), held=(A, C), sent={})
     assert found.steps == {
-        2: Step(log.transactions[0], (Wanted(A),), ()),
-        4: Step(log.transactions[2], (), (B,)),
+        2: LogStep(log.transactions[0], (FetchRequest(A),), ()),
+        4: LogStep(log.transactions[2], (), (B,)),
     }
     assert found.told == {2, 3, 4}
     assert found.meant == {A: A, B: B, C: C}
@@ -45,17 +45,17 @@ def test_only_transactions_of_the_period_ask_and_those_that_ask_nothing_are_told
 
 def test_what_the_log_does_not_tell_is_not_told() -> None:
     log = Log(3, (did(3, A),), gap_until=2)
-    assert past(log, Period(0, (1, 2, 3)), Meaning([], EVERY), held=(A,), sent={}).told == {3}
+    assert past(log, LogPeriod(0, (1, 2, 3)), SelectedStructures([], EVERY), held=(A,), sent={}).told == {3}
 
 
 def test_of_two_transactions_at_one_moment_the_earlier_one_can_not_be_read_if_they_touch_the_same() -> None:
     log = Log(5, (did(2, A, minutes=9), did(3, B, minutes=9), did(4, deleted=(A,), minutes=9), did(5, B)))
-    assert past(log, Period(1, (2, 3, 4)), Meaning([], EVERY), held=(B, C), sent={}).unreadable == {2}
+    assert past(log, LogPeriod(1, (2, 3, 4)), SelectedStructures([], EVERY), held=(B, C), sent={}).unreadable == {2}
 
 
 def test_structures_go_by_the_urns_that_were_sent() -> None:
     sent = "urn:sdmx:org.sdmx.infomodel.registry.ContentConstraint=X:K(1.0)"
     name = "urn:sdmx:org.sdmx.infomodel.registry.DataConstraint=X:K(1.0)"
     log = Log(2, (did(2, deleted=(name,)),))
-    found = past(log, Period(1, (2,)), Meaning([], (name,)), held=(), sent={name: sent})
+    found = past(log, LogPeriod(1, (2,)), SelectedStructures([], (name,)), held=(), sent={name: sent})
     assert found.steps[2].delete == (sent,)

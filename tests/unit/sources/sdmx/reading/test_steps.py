@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from builders.registry import urn
 from contexture.sources.sdmx import Selector, choose
-from contexture.sources.sdmx.reading.scope import Meaning, by_name
-from contexture.sources.sdmx.reading.steps import Step, Wanted, catch_up, held_before, steps, touched
+from contexture.sources.sdmx.reading.scope import SelectedStructures, by_name
+from contexture.sources.sdmx.reading.steps import FetchRequest, LogStep, catch_up, held_before, steps, touched
 from contexture.sources.sdmx.registry import RegistryTransaction
 
 NOON = datetime(2026, 11, 1, 12, tzinfo=UTC)
@@ -31,15 +31,15 @@ def planned(
     sent: Iterable[str],
     selectors: Sequence[Selector] = (),
     more_to_come: bool = False,
-) -> tuple[Step, ...]:
+) -> tuple[LogStep, ...]:
     """`held`: after the last transaction."""
     held, names = tuple(held), by_name(sent)
-    meaning = Meaning(selectors, (*held, *touched(log).values(), *names.values()))
+    meaning = SelectedStructures(selectors, (*held, *touched(log).values(), *names.values()))
     before = held_before(log, by_name(held), names)
     return steps(log, meaning, held=before, selected=names, more_to_come=more_to_come)
 
 
-def told(found: Iterable[Step]) -> list[tuple[int, list[str], list[str]]]:
+def told(found: Iterable[LogStep]) -> list[tuple[int, list[str], list[str]]]:
     return [(step.transaction.id, [each.urn for each in step.read], list(step.delete)) for step in found]
 
 
@@ -68,7 +68,7 @@ def test_a_new_latest_version_takes_over_from_the_one_before() -> None:
 def test_the_version_before_a_deleted_latest_one_comes_back() -> None:
     found = planned([change(4, deleted=[A2])], held=[A1], sent=[A2], selectors=LATEST)
 
-    assert found == (Step(change(4, deleted=[A2]), (Wanted(A1),), (A2,)),)
+    assert found == (LogStep(change(4, deleted=[A2]), (FetchRequest(A1),), (A2,)),)
 
 
 def test_a_change_of_a_version_that_is_not_the_latest_asks_for_nothing() -> None:
@@ -86,19 +86,19 @@ def test_a_version_that_comes_and_goes_leaves_the_one_before() -> None:
 def test_what_a_later_transaction_deletes_may_be_gone_when_it_is_read() -> None:
     [added, _] = planned([change(4, A1), change(5, deleted=[A1])], held=[], sent=[])
 
-    assert added.read == (Wanted(A1, may_be_gone=True),)
+    assert added.read == (FetchRequest(A1, may_be_gone=True),)
 
 
 def test_what_the_registry_holds_may_not_be_gone() -> None:
     [step] = planned([change(4, A1)], held=[A1], sent=[])
 
-    assert step.read == (Wanted(A1, may_be_gone=False),)
+    assert step.read == (FetchRequest(A1, may_be_gone=False),)
 
 
 def test_a_version_that_comes_back_may_not_be_there_while_the_log_has_more_to_tell() -> None:
     [step] = planned([change(4, deleted=[A2])], held=[A1], sent=[A2], selectors=LATEST, more_to_come=True)
 
-    assert step.read == (Wanted(A1, may_be_gone=True),)
+    assert step.read == (FetchRequest(A1, may_be_gone=True),)
 
 
 def test_a_structure_is_deleted_by_the_urn_that_was_sent() -> None:
@@ -113,7 +113,7 @@ def test_what_a_transaction_replaces_is_not_deleted() -> None:
 
 def test_a_gap_reads_what_was_not_changed_since() -> None:
     log = [change(9, B1)]
-    meaning = Meaning((), [A1, A2, B1])
+    meaning = SelectedStructures((), [A1, A2, B1])
 
     found = catch_up(log, meaning, held=[A1, B1], sent={A2: A2, B1: B1})
 
@@ -123,14 +123,14 @@ def test_a_gap_reads_what_was_not_changed_since() -> None:
 
 
 def test_what_a_gap_took_out_of_the_selection_is_neither_read_nor_absent() -> None:
-    found = catch_up([], Meaning(LATEST, [A1, A2]), held=[A1, A2], sent={A1: A1})
+    found = catch_up([], SelectedStructures(LATEST, [A1, A2]), held=[A1, A2], sent={A1: A1})
 
     assert (found.read, found.absent) == ({A2: A2}, {})
 
 
 def test_what_a_transaction_brings_to_further_topics_is_read_though_it_did_not_change() -> None:
     log = [change(4, deleted=[A2])]
-    meaning = Meaning((), [A1, A2])
+    meaning = SelectedStructures((), [A1, A2])
     asked = []
 
     def moved(before: Sequence[str], after: Sequence[str]) -> Sequence[str]:
@@ -163,7 +163,7 @@ def course(
     return log, moments
 
 
-def replayed(sent: set[str], found: Iterable[Step]) -> set[str]:
+def replayed(sent: set[str], found: Iterable[LogStep]) -> set[str]:
     for step in found:
         sent = (sent | {each.urn for each in step.read}) - set(step.delete)
     return sent
@@ -190,7 +190,7 @@ def test_whoever_catches_up_and_follows_the_steps_after_it_holds_what_is_meant(
     log, moments = course(start, transactions)
     log, held = log[lost:], sorted(moments[-1])
     sent = {each: each for each in choose(selectors, sorted(start))}
-    meaning = Meaning(selectors, (*held, *touched(log).values(), *sent))
+    meaning = SelectedStructures(selectors, (*held, *touched(log).values(), *sent))
 
     gap = catch_up(log, meaning, held=held, sent=sent)
     found = steps(log, meaning, held=gap.held, selected=gap.selected)

@@ -6,7 +6,7 @@ import pytest
 
 from builders.registry import urn
 from contexture.sources.sdmx.registry import IncompleteReplyError
-from contexture.sources.sdmx.registry.log import Told, told
+from contexture.sources.sdmx.registry.log import FeedEntry, told
 
 ITEM = (
     "<item><title>Transaction 12: Structures</title><{p}transactionsAdded>{added}</{p}transactionsAdded>"
@@ -24,12 +24,12 @@ def feed(added: str = "", modified: str = "", deleted: str = "", prefix: str = "
 def test_lists_are_read_in_any_namespace(prefix: str):
     body = feed(f"{urn('CL_A')};{urn('CL_B')}", f" {urn('CL_C')} ;", urn("CL_D"), prefix)
     added = (urn("CL_A"), urn("CL_B"))
-    assert told(body) == {12: Told((*added, urn("CL_C")), (urn("CL_D"),), added)}
+    assert told(body) == {12: FeedEntry((*added, urn("CL_C")), (urn("CL_D"),), added)}
 
 
 def test_an_item_is_told_by_the_artefact_that_holds_it():
     code = "urn:sdmx:org.sdmx.infomodel.codelist.Code=X:CL_A(1.0).M"
-    assert told(feed(modified=f"{code};{urn('CL_A')}")) == {12: Told((urn("CL_A"),), ())}
+    assert told(feed(modified=f"{code};{urn('CL_A')}")) == {12: FeedEntry((urn("CL_A"),), ())}
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_the_items_of_one_transaction_are_taken_together():
         ("Transaction 13", f"<added>{urn('CL_A')}</added><deleted>{urn('CL_B')}</deleted>"),
         ("Transaction 13", f"<modified>{urn('CL_C')}</modified><deleted>{urn('CL_D')}</deleted>"),
     )
-    assert told(body) == {13: Told((urn("CL_A"), urn("CL_C")), (urn("CL_B"), urn("CL_D")), (urn("CL_A"),))}
+    assert told(body) == {13: FeedEntry((urn("CL_A"), urn("CL_C")), (urn("CL_B"), urn("CL_D")), (urn("CL_A"),))}
 
 
 def test_two_lists_of_one_name_in_an_item_are_taken_together():

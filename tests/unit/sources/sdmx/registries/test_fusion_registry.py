@@ -17,10 +17,10 @@ from contexture.errors import ConfigurationError
 from contexture.sources.sdmx import FusionRegistry, split
 from contexture.sources.sdmx.registry import (
     IncompleteReplyError,
+    LogPeriod,
     LogResetError,
     NotExpressible,
     NotModified,
-    Period,
     Query,
     RegistryUnavailableError,
     Reply,
@@ -333,8 +333,8 @@ def test_a_period_of_its_log_goes_by_the_time_of_its_transactions(registry: Fusi
         server.store.clock.freeze(START + timedelta(minutes=minutes))
         server.submit(codelists(codelist("CL_A", "1.0", f"C{minutes}")))
 
-    assert registry.period(START + timedelta(minutes=1), START + timedelta(minutes=3)) == Period(1, (2, 3), True)
-    assert registry.period(START - timedelta(days=1), START) == Period(0, (), True)
+    assert registry.period(START + timedelta(minutes=1), START + timedelta(minutes=3)) == LogPeriod(1, (2, 3), True)
+    assert registry.period(START - timedelta(days=1), START) == LogPeriod(0, (), True)
     [first, *later] = registry.transactions(0).transactions
     assert first.added == (urn("CL_A"),)
     assert {each.added for each in later} == {()}
@@ -348,4 +348,4 @@ def test_a_registry_that_shows_less_of_its_log_than_was_asked_for_may_have_had_m
         server.submit(codelists(codelist("CL_A", "1.0", f"C{minutes}")))
     server.faults.half(path="/ws/registry/tx/searchTransactions", times=None)
 
-    assert registry.period(START - timedelta(days=1), START + timedelta(days=1)) == Period(2, (3,), False)
+    assert registry.period(START - timedelta(days=1), START + timedelta(days=1)) == LogPeriod(2, (3,), False)

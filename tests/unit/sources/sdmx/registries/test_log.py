@@ -10,13 +10,13 @@ import pytest
 
 from builders.registries import START, told
 from builders.registry import urn
-from contexture.sources.sdmx.registry import IncompleteReplyError, LogResetError, Period
-from contexture.sources.sdmx.registry.log import LogRow, Told, joined, newest, period, rows_in, urns_in
+from contexture.sources.sdmx.registry import IncompleteReplyError, LogPeriod, LogResetError
+from contexture.sources.sdmx.registry.log import FeedEntry, LogRow, joined, newest, period, rows_in, urns_in
 from contexture.sources.sdmx.registry.transport import Fetched
 
 LATER = START + timedelta(hours=1)
 FETCHED = Fetched(200, httpx.Headers({"content-type": "application/json"}), 1, START, START)
-A = Told((urn("CL_A"),))
+A = FeedEntry((urn("CL_A"),))
 
 
 def rows(*ids: int, type_: str = "Structure Submission") -> list[LogRow]:
@@ -24,13 +24,13 @@ def rows(*ids: int, type_: str = "Structure Submission") -> list[LogRow]:
 
 
 def log_of(
-    rows_: Sequence[LogRow], told_: dict[int, Told], after: int, *, now: datetime = LATER, is_whole: bool = True
+    rows_: Sequence[LogRow], told_: dict[int, FeedEntry], after: int, *, now: datetime = LATER, is_whole: bool = True
 ):
     return joined(rows_, told_, after, now=now, is_whole=is_whole)
 
 
 def test_what_is_new_is_told_in_the_order_of_ids():
-    log = log_of(rows(7, 6, 5, 4), {5: A, 6: Told((), (urn(),)), 7: A, 4: A}, after=5)
+    log = log_of(rows(7, 6, 5, 4), {5: A, 6: FeedEntry((), (urn(),)), 7: A, 4: A}, after=5)
     assert told(log.transactions) == [(6, "Replace", [], [urn()]), (7, "Replace", [urn("CL_A")], [])]
     assert (log.newest, log.gap_until) == (7, None)
 
@@ -100,18 +100,18 @@ def at(number: int, minutes: int, type_: str = "Structure Submission") -> LogRow
 
 def test_a_period_has_the_transactions_of_its_time_its_end_excluded():
     found = [at(8, 20), at(7, 15), at(6, 10), at(5, 10), at(4, 5)]
-    assert period(found, START + timedelta(minutes=10), START + timedelta(minutes=20)) == Period(4, (5, 6, 7), True)
+    assert period(found, START + timedelta(minutes=10), START + timedelta(minutes=20)) == LogPeriod(4, (5, 6, 7), True)
 
 
 def test_a_period_leaves_registrations_out():
     found = [at(6, 11, "Registration"), at(5, 10), at(4, 0)]
-    assert period(found, START + timedelta(minutes=10), LATER) == Period(4, (5,), True)
+    assert period(found, START + timedelta(minutes=10), LATER) == LogPeriod(4, (5,), True)
 
 
 def test_a_period_before_the_first_transaction_is_whole():
-    assert period([at(2, 20), at(1, 10)], START, LATER) == Period(0, (1, 2), True)
-    assert period([], START, LATER) == Period(0, (), True)
+    assert period([at(2, 20), at(1, 10)], START, LATER) == LogPeriod(0, (1, 2), True)
+    assert period([], START, LATER) == LogPeriod(0, (), True)
 
 
 def test_a_period_that_the_search_does_not_reach_back_to_is_not_whole():
-    assert period([at(9, 20), at(8, 10)], START, LATER) == Period(7, (8, 9), False)
+    assert period([at(9, 20), at(8, 10)], START, LATER) == LogPeriod(7, (8, 9), False)

@@ -13,15 +13,17 @@ from builders.registries import AT_ONCE, ML_2_1, NOTHING_FOUND, Pieces, answerin
 from contexture.errors import ConfigurationError
 from contexture.sources.http.tokens import TokenGrant
 from contexture.sources.sdmx.registry import IncompleteReplyError, RegistryUnavailableError, ReplyTooLargeError
-from contexture.sources.sdmx.registry.transport import Question, Transport
+from contexture.sources.sdmx.registry.transport import StructureDownloads, StructureRequest
 
 BODY = b"<structures/>" * 50
-ASKED = Question("/structure/x", ML_2_1)
+ASKED = StructureRequest("/structure/x", ML_2_1)
 OK = httpx.Response(200, content=BODY)
 
 
 def fetched(tmp_path: Path, answer: object, **settings: object):
-    network = Transport(connection("http://registry", **settings), AT_ONCE, answering({"/structure/x": answer}))
+    network = StructureDownloads(
+        connection("http://registry", **settings), AT_ONCE, answering({"/structure/x": answer})
+    )
     return network.patiently(lambda: network.fetch(ASKED, tmp_path / "into"))
 
 
@@ -55,7 +57,7 @@ def test_it_waits_as_long_as_the_registry_asks(tmp_path: Path):
     patience = replace(AT_ONCE, sleep=waits.append)
     busy = httpx.Response(503, headers={"retry-after": "7"})
     transport = answering({"/structure/x": sequence(busy, httpx.Response(503, headers={"retry-after": "9999"}), OK)})
-    network = Transport(connection("http://registry"), patience, transport)
+    network = StructureDownloads(connection("http://registry"), patience, transport)
     network.patiently(lambda: network.fetch(ASKED, tmp_path / "into"))
     assert waits == [7.0, 120.0]
 
@@ -100,7 +102,7 @@ def test_a_registry_that_only_drips_is_given_up(tmp_path: Path):
             yield from (b"<" for _ in range(10))
 
     drip = answering({"/structure/x": lambda request: httpx.Response(200, stream=Drops())})
-    network = Transport(connection("http://registry", timeout_seconds=5.0), patience, drip)
+    network = StructureDownloads(connection("http://registry", timeout_seconds=5.0), patience, drip)
     with pytest.raises(RegistryUnavailableError, match="only drips"):
         network.fetch(ASKED, tmp_path / "into")
 
@@ -131,7 +133,7 @@ def test_an_access_token_that_ended_early_is_asked_for_once_more(tmp_path: Path)
 
     grant = TokenGrant("client_credentials", "http://registry/token", client_id="me", client_secret="s")
     transport = answering({"/structure/x": structures, "/token": token})
-    network = Transport(connection("http://registry", grant=grant), AT_ONCE, transport)
+    network = StructureDownloads(connection("http://registry", grant=grant), AT_ONCE, transport)
     network.fetch(ASKED, tmp_path / "into")
     assert seen == ["Bearer first", "Bearer second"]
 
