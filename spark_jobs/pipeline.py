@@ -13,12 +13,12 @@ from contexture.storage.home import Storage
 from contexture.storage.manifests import LandingManifest, Manifest
 from contexture.storage.orders import StageOrder
 from contexture.storage.publication_store import PublicationFolder
-from contexture.storage.quarantine import land_quarantined
+from contexture.storage.quarantine import write_retry_landing
 from contexture.storage.state import State
 from spark_jobs.entities.history import land_history
 from spark_jobs.entities.judge import judge_outbox
 from spark_jobs.entities.prepare import prepare
-from spark_jobs.entities.read import pull
+from spark_jobs.entities.read import read_entities
 from spark_jobs.session import start_session
 from spark_jobs.shared.outbox import Stopwatch
 
@@ -42,17 +42,21 @@ def land(spark: SparkSession, order: StageOrder, watermark: str | None) -> Landi
     if order.publication.source.kind == "sdmx":
         return _structures(spark, order, watermark)
     if order.retry is not None:
-        return land_quarantined(order, order.retry)
+        return write_retry_landing(order, order.retry)
     connection = BrokerConnection.from_json(os.environ[CONNECTION_VARIABLE])
-    return land_history(order, connection) if order.mode == "backfill" else pull(spark, order, connection, watermark)
+    return (
+        land_history(order, connection)
+        if order.mode == "backfill"
+        else read_entities(spark, order, connection, watermark)
+    )
 
 
 def _structures(spark: SparkSession, order: StageOrder, watermark: str | None) -> LandingManifest:
     # Runs that read a broker need neither the registries' clients nor the splitter.
     from contexture.sources.sdmx.registry import RegistryConnection
-    from spark_jobs.structures.read import pull_structures
+    from spark_jobs.structures.read import read_structures
 
-    return pull_structures(spark, order, RegistryConnection.from_json(os.environ[CONNECTION_VARIABLE]), watermark)
+    return read_structures(spark, order, RegistryConnection.from_json(os.environ[CONNECTION_VARIABLE]), watermark)
 
 
 def pull_and_prepare(order: StageOrder, watch: Stopwatch) -> Manifest:

@@ -28,7 +28,7 @@ _NO_SPACE = ("No space left on device", "ENOSPC", "Disk quota exceeded")
 _OUT_OF_MEMORY = ("OutOfMemoryError", "Java heap space", "MemoryError")
 
 
-def intended(error: BaseException) -> ContextureError:
+def to_contexture_error(error: BaseException) -> ContextureError:
     """The failure as an error with an intent; an error of ours that crossed Spark comes back as what it was."""
     text = str(error)
     if any(sign in text for sign in _NO_SPACE):

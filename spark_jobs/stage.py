@@ -17,7 +17,7 @@ from contexture.storage.orders import StageOrder, StageResult
 from contexture.storage.publication_store import PublicationFolder
 from spark_jobs import quality
 from spark_jobs.backfill import backfill
-from spark_jobs.session import intended
+from spark_jobs.session import to_contexture_error
 from spark_jobs.shared.outbox import Stopwatch
 from spark_jobs.shared.verdict import stored_verdict
 
@@ -64,7 +64,7 @@ def main(arguments: list[str] | None = None) -> int:
     except Exception as error:
         if not isinstance(error, ContextureError):
             traceback.print_exc()
-        failure = error if isinstance(error, ContextureError) else intended(error)
+        failure = error if isinstance(error, ContextureError) else to_contexture_error(error)
         result = StageResult(error=failure.as_dict())
     sys.stdout.write(result.model_dump_json() + "\n")
     return 0 if _laid_down(order, result) and not result.error else 1

@@ -81,13 +81,13 @@ class Receptions:
             ContextureError: the folder of publications or the home can't be used.
         """
         from contexture.reception.application import reception
-        from contexture.reception.targets import Inboxes, is_notified
+        from contexture.reception.targets import Inboxes, receives_notifications
         from contexture_airflow.catalogue import publications
         from contexture_airflow.connections.settings import open_storage
 
         inboxes = self._inboxes = self._inboxes or Inboxes(open_storage())
         targets: dict[str, NotificationTarget] = {}
-        for publication in filter(is_notified, publications()):
+        for publication in filter(receives_notifications, publications()):
             target = _target(publication, inboxes)
             if target is not None:
                 targets[publication.name] = target

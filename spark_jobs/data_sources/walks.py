@@ -17,7 +17,7 @@ from pyspark.sql.datasource import InputPartition
 from contexture.errors import ConfigurationError, RetriableError
 from contexture.sources.http.transport import RetryBudget
 from contexture.sources.ngsi.connect import Dialect, flavour_named
-from contexture.sources.ngsi.paging import cut_places, slice_count, sliced
+from contexture.sources.ngsi.paging import slice_boundaries, slice_count, sliced
 from contexture.sources.ngsi.query import MAX_PAGE_SIZE, EntityQuery
 
 WalkMode = Literal["full", "changes"]
@@ -241,7 +241,9 @@ def _pieces(broker: SourceCounts, walk: Walk, entities: int, fair: int, readers:
     wanted = min(readers, -(-entities // fair)) if fair else 1
     slices = slice_count(entities, walk.query.page_size, wanted)
     queries = (
-        sliced(walk.query, _cuts(broker, walk.query, cut_places(entities, slices))) if slices > 1 else (walk.query,)
+        sliced(walk.query, _cuts(broker, walk.query, slice_boundaries(entities, slices)))
+        if slices > 1
+        else (walk.query,)
     )
     for number, query in enumerate(queries):
         yield replace(walk, query=query, slice=number), entities // len(queries)

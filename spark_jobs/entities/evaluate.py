@@ -25,7 +25,7 @@ from contexture.sources.ngsi.entity import EntityError, ParsedEntity, parse_enti
 from contexture.sources.ngsi.notifications import notified_form
 from contexture.sources.ngsi.notifications.parsing import parse_notified
 from contexture.sources.ngsi.rules import EntityRuleOptions, Violation, check_entity, unreadable
-from contexture.sources.ngsi.rules.values import with_numbers
+from contexture.sources.ngsi.rules.values import coerce_numbers
 from contexture.storage.home import Storage
 from contexture.storage.schemas import QUARANTINE
 from contexture.storage.state import StateLookup, load_lookup
@@ -128,7 +128,7 @@ class EntityEvaluator:
         except EntityError as error:
             self._refuse(rows, row, self._shown_identity(row), unreadable(error, self._options))
             return
-        parsed, read = with_numbers(parsed) if self._coerces_numbers else parsed, parsed
+        parsed, read = coerce_numbers(parsed) if self._coerces_numbers else parsed, parsed
         violations = check_entity(parsed, self._options)
         errors = [violation for violation in violations if violation.severity == "error"]
         if self._by_attribute and len(parsed.attributes) > MAXIMUM_PARTS:

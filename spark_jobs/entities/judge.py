@@ -27,7 +27,7 @@ from spark_jobs.shared.parquet_rows import read_rows
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-from spark_jobs.shared.verdict import judged_once
+from spark_jobs.shared.verdict import judge_once
 
 COLLISIONS_SHOWN = 50
 ENTITY_COLUMNS = ("identity", "service_path", "id", "type", "modified_at", "received_at", "topic")
@@ -44,7 +44,7 @@ def judge_outbox(
     is_judged = judges_attributes(order.publication)
     attributes = AcceptedFrames(lambda: accepted_attributes(spark, order)) if is_judged else None
     summary = partial(_summary, Storage(order.home), order, landing, manifest)
-    return judged_once(order, manifest, frames, summary, attributes)
+    return judge_once(order, manifest, frames, summary, attributes)
 
 
 def accepted_entities(spark: SparkSession, order: StageOrder) -> DataFrame:

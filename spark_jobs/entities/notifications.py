@@ -57,7 +57,9 @@ def nothing_read(order: StageOrder) -> LandingManifest:
     )
 
 
-def with_notified(storage: Storage, order: StageOrder, claim: InboxClaim, read: LandingManifest) -> LandingManifest:
+def land_notifications(
+    storage: Storage, order: StageOrder, claim: InboxClaim, read: LandingManifest
+) -> LandingManifest:
     """Adds the claimed notifications to a landing, and the claim itself; a claim of nothing changes no pull.
 
     Raises:

@@ -22,7 +22,7 @@ from contexture.records.changes import ChangeKind, Comparison, ShrinkGuard, comp
 from contexture.sources.ngsi.rules.catalogue import severities
 from contexture.storage.home import Storage
 from contexture.storage.schemas import QUARANTINE, STATE
-from contexture.storage.shrink_report import SHOWN, keep_vanishing
+from contexture.storage.shrink_report import SHOWN, write_shrink_report
 from contexture.storage.state import State, StatePointer, StateReader
 from spark_jobs.entities.collisions import find_collisions, note_collisions, refusing
 from spark_jobs.entities.rows import narrow_rows, without_outdated
@@ -154,7 +154,7 @@ def quarantine_conflicts(storage: Storage, preparation: StageContext, events: An
         pq.write_table(rows.select(QUARANTINE.names).cast(QUARANTINE), path, filesystem=storage.filesystem)
 
 
-def marked(held: Any, comparison: Comparison, moment: datetime) -> Any:
+def state_only_rows(held: Any, comparison: Comparison, moment: datetime) -> Any:
     """The state's rows whose marks change, once each, with all their new marks.
 
     Args:
@@ -300,7 +300,7 @@ def _guarded(storage: Storage, preparation: StageContext, vanishing: int, held: 
         return 0
     if severities(preparation.publication.quality.rules).get("count-drop") != "error":
         return vanishing
-    keep_vanishing(
+    write_shrink_report(
         storage,
         preparation.publication.name,
         preparation.order.run,
@@ -361,7 +361,7 @@ def _gone(held: Any, comparison: Comparison, turns: Turns | None) -> Any:
 
 
 def _write_marks(storage: Storage, preparation: StageContext, held: Any, comparison: Comparison) -> None:
-    rows = marked(held, comparison, preparation.reference_time)
+    rows = state_only_rows(held, comparison, preparation.reference_time)
     _write(storage, f"{preparation.folder.state_delta(preparation.outbox)}/marks.parquet", rows)
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from contexture.storage.home import Storage
-from contexture.storage.inbox_reader import hand_over
+from contexture.storage.inbox_reader import transfer_claim
 from contexture.storage.manifests import LandingManifest, Manifest
 from contexture.storage.orders import StageOrder
 from contexture.storage.schemas import LANDING
@@ -27,8 +27,8 @@ from spark_jobs.entities.plan import RULE as DUPLICATE
 from spark_jobs.entities.plan import plan, quarantine_conflicts
 from spark_jobs.entities.rows import evaluated_folder, evaluated_schema
 from spark_jobs.entities.snapshot_rules import snapshot_violations
-from spark_jobs.shared.context import StageContext, check_seen
-from spark_jobs.shared.outbox import Stopwatch, made_once, preparation_of
+from spark_jobs.shared.context import StageContext, check_task_results
+from spark_jobs.shared.outbox import Stopwatch, preparation_of, prepare_once
 from spark_jobs.shared.parquet_rows import read_rows
 
 
@@ -49,12 +49,12 @@ def prepare(spark: Any, order: StageOrder, landing: LandingManifest, watch: Stop
         RetriableError: the storage failed.
     """
     preparation = preparation_of(order, landing, landing.digest)
-    return made_once(preparation, lambda: _prepared(spark, preparation, landing, watch))
+    return prepare_once(preparation, lambda: _prepared(spark, preparation, landing, watch))
 
 
 def _prepared(spark: Any, preparation: StageContext, landing: LandingManifest, watch: Stopwatch) -> Manifest:
     storage = Storage(preparation.home)
-    hand_over(storage, preparation.publication.name, preparation.order.run, preparation.outbox)
+    transfer_claim(storage, preparation.publication.name, preparation.order.run, preparation.outbox)
     with watch.step("evaluate"):
         evaluate(spark, preparation)
     with watch.step("plan"):
@@ -69,7 +69,7 @@ def _prepared(spark: Any, preparation: StageContext, landing: LandingManifest, w
         quarantine_conflicts(storage, preparation, planned.conflicting)
     with watch.step("assemble"):
         shards = assemble(spark, preparation)
-        check_seen(sum(shard.pop("upserts") for shard in shards), planned.upserts, "rendered events")
+        check_task_results(sum(shard.pop("upserts") for shard in shards), planned.upserts, "rendered events")
     counts = count(storage, preparation, planned)
     with watch.step("snapshot"):
         broken = snapshot_violations(storage, preparation, landing)

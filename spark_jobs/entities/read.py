@@ -29,8 +29,8 @@ from contexture.storage.schemas import LANDING
 from spark_jobs.data_sources.ngsi import landing_rows, ngsi_rows
 from spark_jobs.data_sources.walks import Selection, Walk, WalkShare, shared
 from spark_jobs.entities.landing import Landed, Stretch
-from spark_jobs.entities.notifications import nothing_read, with_notified
-from spark_jobs.session import intended
+from spark_jobs.entities.notifications import land_notifications, nothing_read
+from spark_jobs.session import to_contexture_error
 from spark_jobs.shared.parquet_rows import write_rows
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ class _Health:
         return self.time + _DATE_RESOLUTION
 
 
-def pull(
+def read_entities(
     spark: SparkSession, order: StageOrder, connection: BrokerConnection, watermark: str | None
 ) -> LandingManifest:
     """Reads the source into the run's landing folder; a run that has its manifest already is not read again.
@@ -168,7 +168,7 @@ def pull(
             _write(ngsi_rows(spark, selection, connection, shares), storage, folder.landing(order.run))
 
         read = read_source(order, connection, watermark, land)
-    manifest = with_notified(storage, order, claim, read)
+    manifest = land_notifications(storage, order, claim, read)
     storage.write(folder.landing_manifest(order.run), manifest.to_json())
     return manifest
 
@@ -186,12 +186,12 @@ def read_source(
     Args:
         order: what to read, and where to put it.
         connection: the context broker.
-        watermark: as `pull` takes it.
+        watermark: as `read_entities` takes it.
         land: reads the shares and writes their rows as Parquet files into the run's landing folder.
         transport: replaces the network for the questions beside the walks of the shares.
 
     Raises:
-        ContextureError: as `pull`, and what `land` raises.
+        ContextureError: as `read_entities`, and what `land` raises.
     """
     started_at = datetime.now(UTC)
     selection = selection_of(order, watermark)
@@ -301,7 +301,7 @@ def _write(rows: DataFrame, storage: Storage, folder: str) -> None:
         raise
     except Exception as error:
         # Spark wraps what a task raised into its own text, several layers deep; only our sentence is of use.
-        raise intended(error) from None
+        raise to_contexture_error(error) from None
 
 
 def _look_again(

@@ -19,7 +19,7 @@ from contexture.storage.schemas import with_headers
 from contexture.storage.state import StateReader
 from spark_jobs.entities.attributes import ATTRIBUTE_ROWS
 from spark_jobs.quality.columns import column_names
-from spark_jobs.shared.context import MAXIMUM_PARTS, RunFiles, StageContext, check_seen
+from spark_jobs.shared.context import MAXIMUM_PARTS, RunFiles, StageContext, check_task_results
 
 RENDERED = pa.schema(
     [
@@ -163,7 +163,7 @@ def outdated(snapshot: Any, reader: StateReader, sequence: int) -> Any:
     return np.flatnonzero(np.asarray(pc.fill_null(is_outdated, False)))
 
 
-def undone(snapshot: Any, reader: StateReader) -> Any:
+def superseded_by_state(snapshot: Any, reader: StateReader) -> Any:
     """Rows of the snapshot that would undo what the target holds: it has something newer, or nothing (any more), or
     nobody knows which of both is newer. Arguments as of `outdated`.
     """
@@ -201,7 +201,7 @@ def narrow_rows(storage: Storage, preparation: StageContext, landed: int) -> Any
     dataset = ds.dataset(path, filesystem=storage.filesystem, format="parquet")
     table = dataset.to_table(columns=NARROW)
     first_parts = (table.column("event").to_numpy() & (MAXIMUM_PARTS - 1)) == 0
-    check_seen(int(first_parts.sum()), landed, "landed objects")
+    check_task_results(int(first_parts.sum()), landed, "landed objects")
     return table.sort_by("event").combine_chunks()
 
 
@@ -215,7 +215,7 @@ def without_outdated(
     if preparation.order.retry is not None:
         rows = outdated(snapshot, reader, _last_sent(storage, preparation, preparation.order.retry))
     elif preparation.skips_outdated:
-        rows = undone(snapshot, reader)
+        rows = superseded_by_state(snapshot, reader)
     else:
         return snapshot, 0
     skipped = int((np.asarray(snapshot.column("verdict"))[rows] <= ChangeKind.UNCHANGED).sum())

@@ -26,7 +26,7 @@ import pyarrow.parquet as pq
 from contexture.errors import RejectedError
 from contexture.events import parse_json
 from contexture.kafka.partitioner import shards_for
-from contexture.records.changes import Deletion, EventSequence, follow, overtaken
+from contexture.records.changes import Deletion, EventSequence, overtaken, replay_sequence
 from contexture.records.messages.envelopes import Envelope
 from contexture.sources.ngsi.entity import broker_time, system_time
 from contexture.sources.ngsi.notifications import Form, NotifiedEntity
@@ -81,7 +81,7 @@ class Turns:
         notified = snapshot.column("entity_hash").filter(snapshot.column("notified"))
         held = reader.of_entities(notified.combine_chunks(), _HELD)
         repeats = not preparation.publication.source.suppress_unchanged
-        succession = follow(
+        succession = replay_sequence(
             snapshot,
             held,
             left_out=left_out,

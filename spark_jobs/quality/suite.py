@@ -107,7 +107,7 @@ SERVICE_PATH = r"^/([A-Za-z0-9_]{1,50}(/[A-Za-z0-9_]{1,50}){0,9})?$"
 _ENTITIES = Columns("entities")
 
 
-def about_entities(publication: Publication) -> Iterator[Expected]:
+def entity_expectations(publication: Publication) -> Iterator[Expected]:
     """What holds of entities whatever their attributes are."""
     yield _ENTITIES.critical("unique-identity", UNIQUE, "identity", "no two rows are the same entity")
     yield _ENTITIES.critical("id-present", NOT_NULL, "id", "every entity has an id")
@@ -177,7 +177,7 @@ DANGLING_SHARE = 0.01
 _SUMMARY = Columns("summary")
 
 
-def about_the_run(publication: Publication) -> Iterator[Expected]:
+def run_expectations(publication: Publication) -> Iterator[Expected]:
     """Volume, shares, rules about all that is held, and age."""
     quality, many = publication.quality, subject_of(publication).frame
     volume = limits(quality.minimum_entities, quality.maximum_entities)
@@ -218,7 +218,7 @@ TOPICS = rf"^(?:{TOPIC_NAME}(?:,{TOPIC_NAME})*)?$"
 _STRUCTURES = Columns("structures")
 
 
-def about_structures(publication: Publication) -> Iterator[Expected]:
+def structure_expectations(publication: Publication) -> Iterator[Expected]:
     """What holds of structures, whatever they are about."""
     yield _STRUCTURES.critical("unique-urn", UNIQUE, "urn", "no two rows are the same structure")
     yield _STRUCTURES.critical("urn-present", NOT_NULL, "urn", "every structure has a URN")
@@ -262,7 +262,7 @@ def suite(publication: Publication, *, of_snapshot: bool = True, in_turn: bool =
     """
     is_told_once = of_snapshot and not in_turn
     return (
-        *(about_the_run(publication) if of_snapshot else ()),
+        *(run_expectations(publication) if of_snapshot else ()),
         *(expected for expected in _about_rows(publication) if is_told_once or expected.kind != UNIQUE),
         *own_expectations(publication),
     )
@@ -270,5 +270,5 @@ def suite(publication: Publication, *, of_snapshot: bool = True, in_turn: bool =
 
 def _about_rows(publication: Publication) -> tuple[Expected, ...]:
     if publication.source.kind == "sdmx":
-        return tuple(about_structures(publication))
-    return (*about_entities(publication), *about_attributes(publication))
+        return tuple(structure_expectations(publication))
+    return (*entity_expectations(publication), *about_attributes(publication))

@@ -163,7 +163,7 @@ def event_number(ordinal: int, part: int) -> int:
     return ordinal << PART_BITS | part
 
 
-def check_seen(found: int, expected: int, what: str) -> None:
+def check_task_results(found: int, expected: int, what: str) -> None:
     """Sees that as much is found as there is.
 
     Args:

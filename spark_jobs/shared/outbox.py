@@ -75,7 +75,7 @@ class Stopwatch:
             self.seconds[name] = round(self.seconds.get(name, 0.0) + time.monotonic() - started, 3)
 
 
-def made_once(preparation: StageContext, make: Callable[[], Manifest]) -> Manifest:
+def prepare_once(preparation: StageContext, make: Callable[[], Manifest]) -> Manifest:
     """The manifest of an outbox that is `prepared`: the one that is there, or else a new one, written last."""
     storage = Storage(preparation.home)
     outboxes = Outboxes(storage, preparation.publication.name)

@@ -9,14 +9,14 @@ from contexture.storage.home import Storage
 from contexture.storage.manifests import ExpectationResult, Manifest, QualityVerdict
 from contexture.storage.orders import StageOrder
 from contexture.storage.publication_store import PublicationFolder
-from contexture.storage.replay import listed
+from contexture.storage.replay import list_missing
 from spark_jobs.quality.checkpoint import judge
 from spark_jobs.quality.frames import AcceptedFrames
 from spark_jobs.quality.report import replay_page
 from spark_jobs.quality.summary import RunSummary
 
 
-def judged_once(
+def judge_once(
     order: StageOrder,
     manifest: Manifest,
     frames: AcceptedFrames,
@@ -72,6 +72,6 @@ def _replayed(manifest: Manifest) -> QualityVerdict:
         success=not manifest.missing,
         on="outboxes",
         description="Nothing of the interval is missing in what is sent again",
-        observed=listed(manifest.missing) if manifest.missing else "nothing is missing",
+        observed=list_missing(manifest.missing) if manifest.missing else "nothing is missing",
     )
     return QualityVerdict(outbox=manifest.outbox, approved=some.success, results=(some, whole))

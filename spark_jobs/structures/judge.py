@@ -20,7 +20,7 @@ from contexture.storage.quarantine import quarantine_samples
 from spark_jobs.quality.frames import ROWS_IN_MEMORY, AcceptedFrames
 from spark_jobs.quality.summary import STRUCTURE, ObservedSample, StructureSummary, TranscodedStructure, warned
 from spark_jobs.shared.parquet_rows import read_rows
-from spark_jobs.shared.verdict import judged_once
+from spark_jobs.shared.verdict import judge_once
 from spark_jobs.structures.plan import samples_file
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def judge_structures(
         lambda: accepted_structures(spark, order),
         (lambda: accepted_rows(order)) if manifest.accepted <= ROWS_IN_MEMORY else None,
     )
-    return judged_once(order, manifest, frames, lambda: _summary(order, landing, manifest))
+    return judge_once(order, manifest, frames, lambda: _summary(order, landing, manifest))
 
 
 def accepted_structures(spark: SparkSession, order: StageOrder) -> DataFrame:

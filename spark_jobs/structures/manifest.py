@@ -25,7 +25,7 @@ _SHOWN = 20
 _log = logging.getLogger(__name__)
 
 
-def tell_transcoded(preparation: StageContext, rows: Any) -> int:
+def write_conversions(preparation: StageContext, rows: Any) -> int:
     """Writes the list of converted structures into the outbox, the first of them into the log; gives their number.
 
     Args:
@@ -78,7 +78,7 @@ def described(preparation: StageContext, landing: LandingManifest, planned: Stru
         baseline=order.baseline,
         headers=backfill_headers(order, envelope.constant if envelope is not None else ()),
         missing=landing.missing,
-        transcoded=tell_transcoded(preparation, planned.rows),
+        transcoded=write_conversions(preparation, planned.rows),
     )
 
 

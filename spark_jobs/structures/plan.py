@@ -38,15 +38,15 @@ from contexture.sources.sdmx.rules import (
     Broken,
     PublishedStructure,
     StructureRuleOptions,
-    check_held,
+    check_consistency,
     severities,
 )
 from contexture.storage.home import Storage
 from contexture.storage.manifests import LandingManifest
 from contexture.storage.schemas import STATE
-from contexture.storage.shrink_report import keep_vanishing
+from contexture.storage.shrink_report import write_shrink_report
 from contexture.storage.state import State, StatePointer
-from spark_jobs.shared.context import StageContext, check_seen
+from spark_jobs.shared.context import StageContext, check_task_results
 from spark_jobs.structures.evaluate import looked_at_folder
 from spark_jobs.structures.rows import LOOKED_AT, PLANNED, judged_rows, quarantined_rows, record_rows
 
@@ -125,7 +125,7 @@ def without(looked_at: Any, transactions: Sequence[int]) -> Any:
     return looked_at.filter(pc.invert(is_out)).combine_chunks()
 
 
-def still_newest(
+def drop_superseded(
     plan: StructurePlan, events: Sequence[StructureEvent], now: Mapping[str, HeldStructure]
 ) -> tuple[StructurePlan, int]:
     """The plan with what undoes nothing on a replica, and how many records are left out.
@@ -155,7 +155,7 @@ def _agrees(record: PlannedRecord, contents: Mapping[int, bytes], held: HeldStru
     return held is not None and is_there and held.content_hash == contents[record.event]
 
 
-def readdressed(records: Any, prefix: str) -> Any:
+def reroute(records: Any, prefix: str) -> Any:
     """Planned records for other topics."""
     if not prefix:
         return records
@@ -196,7 +196,7 @@ def plan_run(storage: Storage, preparation: StageContext, landing: LandingManife
         RetriableError: the storage does not show all that was found out about them.
     """
     seen = _looked_at(storage, preparation)
-    check_seen(seen.num_rows, landing.rows, "landed structures")
+    check_task_results(seen.num_rows, landing.rows, "landed structures")
     looked_at = without(seen, landing.left_out)
     state = State(storage, preparation.publication.name)
     pointer = StatePointer.model_validate_json(preparation.pointer_json)
@@ -228,7 +228,7 @@ def _keep_vanishing(
     """Names what would go, for the person who is asked whether it may."""
     name, limit = preparation.publication.name, run.guard.limit(len(held))
     order = preparation.order
-    keep_vanishing(storage, name, order.run, count=len(gone), held=len(held), limit=limit, identities=gone)
+    write_shrink_report(storage, name, order.run, count=len(gone), held=len(held), limit=limit, identities=gone)
 
 
 def _past_plan(
@@ -243,14 +243,14 @@ def _past_plan(
     before = held_before(storage, preparation, routes)
     plan = plan_structures(events, before, routes, _run(preparation, landing))
     if preparation.skips_outdated:
-        plan, skipped = still_newest(plan, events, now)
+        plan, skipped = drop_superseded(plan, events, now)
     records = record_rows(looked_at, plan, preparation.reference_time)
     return StructureRunPlan(
         plan=plan,
         # Of what there was before, nobody knows the content.
         held={urn: replace(there, content_hash=NO_CONTENT) for urn, there in before.items()},
         rows=judged_rows(looked_at, plan),
-        records=readdressed(records, preparation.order.replay.topic_prefix),
+        records=reroute(records, preparation.order.replay.topic_prefix),
         quarantined=quarantined_rows(looked_at, plan),
         skipped_newer=skipped,
     )
@@ -341,7 +341,7 @@ def _broken(planned: StructureRunPlan, options: StructureRuleOptions, *, in_turn
     final = {urn: held.is_final for urn, held in planned.held.items() if held.is_final is not None}
     gone = {urn for urn, held in planned.plan.changes.items() if held is None}
     shown = [*_shown(planned).to_pylist(), *(urn for urn in planned.held if urn not in gone)]
-    return check_held(told, published, options, final=final, gone=gone, shown=shown, in_turn=in_turn)
+    return check_consistency(told, published, options, final=final, gone=gone, shown=shown, in_turn=in_turn)
 
 
 def samples_file(work: str) -> str:

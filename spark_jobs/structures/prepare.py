@@ -19,7 +19,7 @@ from contexture.storage.home import Storage
 from contexture.storage.manifests import LandingManifest, Manifest
 from contexture.storage.orders import StageOrder
 from spark_jobs.shared.context import StageContext
-from spark_jobs.shared.outbox import Stopwatch, made_once, preparation_of
+from spark_jobs.shared.outbox import Stopwatch, preparation_of, prepare_once
 from spark_jobs.shared.parquet_rows import Unit, units_of
 from spark_jobs.structures.assemble import SUMMARY, assembly, planned_file, quarantined_file
 from spark_jobs.structures.evaluate import EVENTS, evaluation, looked_at_folder
@@ -57,7 +57,7 @@ def prepare_structures(spark: Any, order: StageOrder, landing: LandingManifest, 
     if order.mode == "backfill":
         digest = f"{digest} {order.run} {landing.left_out} {order.replay.to_json().decode()}"
     preparation = preparation_of(order, landing, digest)
-    return made_once(preparation, lambda: _prepared(spark, preparation, landing, watch))
+    return prepare_once(preparation, lambda: _prepared(spark, preparation, landing, watch))
 
 
 def _prepared(spark: Any, preparation: StageContext, landing: LandingManifest, watch: Stopwatch) -> Manifest:

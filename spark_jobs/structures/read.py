@@ -10,7 +10,7 @@ from contexture.errors import DefectError
 from contexture.records.changes.structure_changes import newly_routed
 from contexture.records.topics.structure_routes import Router
 from contexture.sources.sdmx import Format, Selector
-from contexture.sources.sdmx.reading.steps import Moved, nothing_moves, settled, transaction_of
+from contexture.sources.sdmx.reading.steps import Moved, no_version_moves, settled, transaction_of
 from contexture.sources.sdmx.registry import Registry, RegistryConnection, open_registry, splittable
 from contexture.sources.sdmx.transcoding import source_formats, target_format
 from contexture.storage.home import Storage
@@ -20,7 +20,7 @@ from contexture.storage.publication_store import PublicationFolder
 from contexture.storage.quarantine import refused_structures
 from contexture.storage.state import State
 from spark_jobs.structures.read_context import Listed, ReadContext, ReadOutcome
-from spark_jobs.structures.read_log import check_nothing_pends, land_deleted, land_logged, land_refused
+from spark_jobs.structures.read_log import check_no_pending_outbox, land_deleted, land_logged, land_refused
 from spark_jobs.structures.read_past import land_past
 from spark_jobs.structures.read_snapshot import land_snapshot
 from spark_jobs.structures.read_tasks import ReadTask, read_in_tasks
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 DEFAULT_MEDIA_TYPE = Format.SDMX_ML_2_1.media_type
 
 
-def pull_structures(
+def read_structures(
     spark: SparkSession, order: StageOrder, connection: RegistryConnection, watermark: str | None
 ) -> LandingManifest:
     """Reads the registry into the run's landing folder; a run that has its manifest already is not read again.
@@ -107,7 +107,7 @@ def _land(intake: ReadContext, order: StageOrder, watermark: str | None, started
 
 
 def land(
-    intake: ReadContext, order: StageOrder, watermark: str | None, started_at: datetime, moved: Moved = nothing_moves
+    intake: ReadContext, order: StageOrder, watermark: str | None, started_at: datetime, moved: Moved = no_version_moves
 ) -> ReadOutcome:
     """Lands what an order asks for: what the log tells after the watermark, a snapshot, or what was refused before.
 
@@ -125,7 +125,7 @@ def land(
     if registry.has_log and after is not None:
         return land_logged(intake, after, moved)
     if registry.has_log and order.told is not None:
-        check_nothing_pends(registry, intake.selectors, order.told)
+        check_no_pending_outbox(registry, intake.selectors, order.told)
     # What happens while everything is read is told by the next run too.
     newest = registry.transactions(None).newest if registry.has_log else None
     before = intake.listed()
@@ -141,7 +141,7 @@ def land(
 
 def _moved(order: StageOrder) -> Moved:
     routes = order.publication.topics.routes
-    return partial(newly_routed, Router(routes)) if routes else nothing_moves
+    return partial(newly_routed, Router(routes)) if routes else no_version_moves
 
 
 def _is_unchanged(intake: ReadContext, before: Listed, since: str) -> bool:

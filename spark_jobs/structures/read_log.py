@@ -15,21 +15,27 @@ from contexture.sources.sdmx.reading.scope import Names, SelectedStructures, by_
 from contexture.sources.sdmx.reading.steps import (
     LogStep,
     Moved,
-    catch_up,
+    changed_urns,
     held_before,
-    nothing_moves,
+    no_version_moves,
+    plan_gap_recovery,
     reached,
     steps,
-    touched,
     transaction_of,
 )
 from contexture.sources.sdmx.registry import Log, LogResetError, Registry, RegistryTransaction, same_artefact
 from spark_jobs.structures.read_context import Listed, ReadContext, ReadOutcome
-from spark_jobs.structures.read_snapshot import check_silence, confirm_absent, half_answer, land_rest, unlisted
+from spark_jobs.structures.read_snapshot import (
+    check_empty_reply,
+    confirm_absent,
+    contradictory_reply_error,
+    land_rest,
+    missing_from_list,
+)
 from spark_jobs.structures.read_tasks import One
 
 
-def check_nothing_pends(registry: Registry, selectors: Sequence[Selector], told: int) -> None:
+def check_no_pending_outbox(registry: Registry, selectors: Sequence[Selector], told: int) -> None:
     """Returns when the others have told all that the log says about what is selected.
 
     An instance that has only noted what is there would not tell what they still have to; and once it had told something
@@ -63,7 +69,7 @@ def _concerns(transaction: RegistryTransaction, selectors: Sequence[Selector]) -
 _log = logging.getLogger(__name__)
 
 
-def land_logged(intake: ReadContext, after: int, moved: Moved = nothing_moves) -> ReadOutcome:
+def land_logged(intake: ReadContext, after: int, moved: Moved = no_version_moves) -> ReadOutcome:
     """Lands what happened after a transaction.
 
     What the log can no longer tell is landed as one transaction, with the id of the last one of the gap: what is meant
@@ -84,10 +90,10 @@ def land_logged(intake: ReadContext, after: int, moved: Moved = nothing_moves) -
     log = intake.registry.transactions(after)
     intake.queries.append(f"transactions after {after}")
     meaning = SelectedStructures(
-        intake.selectors, (*listed.urns, *touched(log.transactions).values(), *intake.sent.values())
+        intake.selectors, (*listed.urns, *changed_urns(log.transactions).values(), *intake.sent.values())
     )
     _land_steps(intake, _planned(intake, log, meaning, listed, after, moved))
-    check_silence(intake, listed)
+    check_empty_reply(intake, listed)
     intake.registry.probe()
     told = reached(log, after)
     return ReadOutcome(str(told), len(listed.selected), complete=log.gap_until is not None, transaction=told)
@@ -129,11 +135,11 @@ def _planned(
 def _close_gap(intake: ReadContext, log: Log, gap_until: int, meaning: SelectedStructures, listed: Listed) -> Names:
     """Lands what happened in the gap, as far as it can still be seen; gives what was meant at its end."""
     _log.warning("the log of %s does not tell all up to %d: catching up", intake.registry.address, gap_until)
-    found = catch_up(log.transactions, meaning, held=tuple(listed.held), sent=intake.sent)
+    found = plan_gap_recovery(log.transactions, meaning, held=tuple(listed.held), sent=intake.sent)
     intake.read_selected(found.read, gap_until)
     after = intake.listed()
     land_rest(intake, found.read, gap_until)
-    confirm_absent(intake, [*found.absent.values(), *unlisted(intake, listed, after)])
+    confirm_absent(intake, [*found.absent.values(), *missing_from_list(intake, listed, after)])
     return found.selected
 
 
@@ -159,7 +165,7 @@ def _ask_twice(intake: ReadContext, questions: list[One], may_be_gone: set[int])
     missing = intake.ask([One(question.place, question.urn) for question in gone])
     if missing:
         urns = [question.urn for question in missing]
-        raise half_answer(intake.registry.address, "tells a change of, and then does not hold,", urns)
+        raise contradictory_reply_error(intake.registry.address, "tells a change of, and then does not hold,", urns)
 
 
 _RUN_FIRST = "start a run without retry_quarantine: it reads these structures too, under today's rules"
@@ -186,8 +192,8 @@ def land_refused(intake: ReadContext, urns: Sequence[str], watermark: str | None
     gone = intake.read_one_by_one(listed.selected[name] for name in names)
     _check_unchanged(intake, names, after)
     if gone:
-        raise half_answer(intake.registry.address, "lists, and then does not hold,", gone)
-    check_silence(intake, listed)
+        raise contradictory_reply_error(intake.registry.address, "lists, and then does not hold,", gone)
+    check_empty_reply(intake, listed)
     intake.registry.probe()
     return ReadOutcome(None, 0, complete=False, transaction=after)
 
@@ -218,7 +224,7 @@ def _changed_after(intake: ReadContext, after: int | None) -> frozenset[str]:
             f"the registry has made transaction {log.newest}, and its log does not tell it yet",
             next_step="clear the task in a while",
         )
-    return frozenset(touched(log.transactions))
+    return frozenset(changed_urns(log.transactions))
 
 
 def _check_unchanged(intake: ReadContext, names: Iterable[str], after: int | None) -> None:

@@ -16,9 +16,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from contexture.sources.sdmx.reading.past import Past, past
+from contexture.sources.sdmx.reading.past import Past, plan_log_replay
 from contexture.sources.sdmx.reading.scope import SelectedStructures
-from contexture.sources.sdmx.reading.steps import LogStep, Moved, nothing_moves, touched
+from contexture.sources.sdmx.reading.steps import LogStep, Moved, changed_urns, no_version_moves
 from contexture.sources.sdmx.registry import LogPeriod, same_artefact
 from contexture.storage.archive import ArchivedLog, ArchivedRun
 from contexture.storage.home import Storage
@@ -89,7 +89,7 @@ NO_CONTENT_THEN = "whose contents the registry doesn't show as they were then"
 
 
 def land_past(
-    intake: ReadContext, order: StageOrder, interval: tuple[datetime, datetime], moved: Moved = nothing_moves
+    intake: ReadContext, order: StageOrder, interval: tuple[datetime, datetime], moved: Moved = no_version_moves
 ) -> ReadOutcome:
     """Lands what a registry did in an interval, in its order.
 
@@ -116,9 +116,9 @@ def land_past(
     log = registry.transactions(period.before)
     intake.queries.append(f"transactions from {interval[0].isoformat()} to {interval[1].isoformat()}")
     meaning = SelectedStructures(
-        intake.selectors, (*listed.urns, *touched(log.transactions).values(), *intake.sent.values())
+        intake.selectors, (*listed.urns, *changed_urns(log.transactions).values(), *intake.sent.values())
     )
-    found = past(log, period, meaning, held=listed.held, sent=intake.sent, moved=moved)
+    found = plan_log_replay(log, period, meaning, held=listed.held, sent=intake.sent, moved=moved)
     archive = ArchivedLog(Storage(order.home), order.publication.name)
     earlier = _earlier(archive, order, interval, period.before)
     landing = _Landing(intake, order, found, archive)

@@ -14,7 +14,7 @@ from contexture.sources.sdmx.reading.scope import Names
 from spark_jobs.structures.read_context import Listed, ReadContext
 
 
-def half_answer(registry: str, what: str, urns: Sequence[str]) -> RetriableError:
+def contradictory_reply_error(registry: str, what: str, urns: Sequence[str]) -> RetriableError:
     """The error of a registry whose answers contradict each other.
 
     Args:
@@ -56,8 +56,8 @@ def land_snapshot(intake: ReadContext, before: Listed) -> Listed:
     land_rest(intake, after.selected)
     land_unless_gone(intake, {**before.selected, **earlier.selected}, after)
     absent = [urn for name, urn in intake.sent.items() if name not in after.held and name not in intake.tally.landed]
-    confirm_absent(intake, [*absent, *unlisted(intake, before, earlier, after)])
-    check_silence(intake, after)
+    confirm_absent(intake, [*absent, *missing_from_list(intake, before, earlier, after)])
+    check_empty_reply(intake, after)
     intake.registry.probe()
     return after
 
@@ -71,7 +71,7 @@ def land_rest(intake: ReadContext, selected: Names, transaction: int | None = No
     missing = [urn for name, urn in selected.items() if name not in intake.tally.landed]
     gone = intake.read_one_by_one(missing, transaction)
     if gone:
-        raise half_answer(intake.registry.address, "lists, and then does not hold,", gone)
+        raise contradictory_reply_error(intake.registry.address, "lists, and then does not hold,", gone)
 
 
 def land_unless_gone(intake: ReadContext, selected: Names, after: Listed) -> None:
@@ -93,10 +93,10 @@ def confirm_absent(intake: ReadContext, urns: Iterable[str]) -> None:
     """
     there = intake.look_for(urns)
     if there:
-        raise half_answer(intake.registry.address, "does not list, and yet holds,", there)
+        raise contradictory_reply_error(intake.registry.address, "does not list, and yet holds,", there)
 
 
-def check_silence(intake: ReadContext, listed: Listed) -> None:
+def check_empty_reply(intake: ReadContext, listed: Listed) -> None:
     """Makes sure that "there is none" is no word that the registry has for everything.
 
     Where it has said so, in whatever way, it has to give a structure that is surely there when asked for that alone.
@@ -108,7 +108,9 @@ def check_silence(intake: ReadContext, listed: Listed) -> None:
         return
     sure = _surely_there(intake, listed)
     if not any(intake.gives(urn) for urn in sure):
-        raise half_answer(intake.registry.address, "lists, and does not give when asked for it alone,", sure)
+        raise contradictory_reply_error(
+            intake.registry.address, "lists, and does not give when asked for it alone,", sure
+        )
 
 
 def _surely_there(intake: ReadContext, listed: Listed) -> list[str]:
@@ -120,7 +122,7 @@ def _surely_there(intake: ReadContext, listed: Listed) -> list[str]:
     return [*islice(sent, 1), *islice(kinds.values(), _KINDS_TRIED)]
 
 
-def unlisted(intake: ReadContext, *lists: Listed) -> list[str]:
+def missing_from_list(intake: ReadContext, *lists: Listed) -> list[str]:
     """What replies held although no list has it.
 
     A kind that no list has at all is one that the format has another name for; its structures are listed by that.

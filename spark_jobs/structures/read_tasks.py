@@ -23,12 +23,12 @@ from contexture.sources.sdmx.registry import (
     ReplyTooLargeError,
     named_in,
     open_registry,
-    read_in,
+    read_first_supported,
     read_one_in,
     same_artefact,
 )
 from contexture.storage.home import Storage
-from spark_jobs.session import intended
+from spark_jobs.session import to_contexture_error
 from spark_jobs.structures.landing import LandingFile, landing_file
 
 if TYPE_CHECKING:
@@ -210,7 +210,7 @@ class _Reader:
 
     def _many(self, question: Many) -> None:
         try:
-            reply = read_in(self._registry, self._reading.forms, question.query, self._into)
+            reply = read_first_supported(self._registry, self._reading.forms, question.query, self._into)
         except ReplyTooLargeError:
             _log.warning("the reply to %s is too large: its structures are asked for one by one", question.query)
             return
@@ -392,7 +392,7 @@ def read_in_tasks(spark: SparkSession, reading: ReadTask, shares: Sequence[TaskS
         raise
     except Exception as error:
         # Spark wraps what a task raised into its own text, several layers deep; only our sentence is of use.
-        raise intended(error) from None
+        raise to_contexture_error(error) from None
     return [TaskResult(row["what"], row["urn"], row["number"], row["detail"]) for row in rows]
 
 

@@ -13,7 +13,7 @@ from contexture.publications import Publication
 from contexture.sending import LedgerEntry, SenderNames, ShardResult
 from contexture.sending.ledger import LedgerStanding
 from contexture.sending.ledger_copies import LedgerCopies
-from contexture.sending.resume import start_of
+from contexture.sending.resume import find_resume_point
 from contexture.sending.target import SendRequest
 from contexture.storage.manifests import Manifest
 
@@ -118,7 +118,7 @@ class FakeTarget:
         entry = self.ledger.get(reader.shard)
         done = entry.position if entry is not None and entry.outbox == reader.outbox_id else 0
         if reader.registry:
-            start = start_of(reader, entry)
+            start = find_resume_point(reader, entry)
             done = start.position
             sending.skipped(start.transactions)
         for batch in reader.batches(done):

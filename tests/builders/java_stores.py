@@ -10,7 +10,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.serialization import pkcs12
 
-from contexture.kafka.keytool import find
+from contexture.kafka.keytool import observe
 
 
 def keys_in_pkcs12(pem: Path, target: Path, password: str) -> Path:
@@ -39,7 +39,7 @@ def in_jks(source: Path, target: Path, password: str, *, new_password: str = "",
     if key_password:
         passwords += ["-srcalias", "me", "-srckeypass:env", "OLD", "-destkeypass:env", "KEY"]
     stores = ["-srckeystore", str(source), "-srcstoretype", "PKCS12", "-destkeystore", str(target)]
-    command = [str(find()), "-J-Dsun.jnu.encoding=UTF-8", "-importkeystore", "-noprompt", *stores]
+    command = [str(observe()), "-J-Dsun.jnu.encoding=UTF-8", "-importkeystore", "-noprompt", *stores]
     subprocess.run(
         [*command, "-deststoretype", "JKS", *passwords],
         env={**os.environ, **variables},

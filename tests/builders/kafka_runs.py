@@ -19,7 +19,7 @@ from contexture_airflow.run import RunRequest, StagedOutbox
 from contexture_airflow.steps.conclude import conclude_run
 from contexture_airflow.steps.publish import attempts_of, send_shard
 from contexture_airflow.steps.quality_gate import judge
-from contexture_airflow.steps.settle import settle
+from contexture_airflow.steps.settle import finish_open_transaction
 from contexture_sandbox.kafka import EmbeddedKafka
 
 
@@ -57,7 +57,7 @@ class Instance:
 
     def settled(self) -> None:
         """What a run does first."""
-        settle(self.storage, self.owner, RunRequest(run_id=uuid4().hex), self.target, _silent)
+        finish_open_transaction(self.storage, self.owner, RunRequest(run_id=uuid4().hex), self.target, _silent)
 
     def lose_ledger(self) -> None:
         """Removes the ledger's topic."""

@@ -9,7 +9,7 @@ import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from contexture.sources.ngsi.entity_head import sight
+from contexture.sources.ngsi.entity_head import read_entity_head
 from contexture.storage.home import Storage
 from contexture.storage.manifests import LandingManifest
 from contexture.storage.publication_store import PublicationFolder
@@ -77,7 +77,7 @@ def landing(
 def _row(number: int, entity: dict[str, object] | bytes, received: datetime) -> dict[str, object]:
     body = entity if isinstance(entity, bytes) else orjson.dumps(entity)
     shown = {} if isinstance(entity, bytes) else entity
-    seen = sight(orjson.dumps(shown), "/")
+    seen = read_entity_head(orjson.dumps(shown), "/")
     return {
         "ordinal": number,
         "operation": "upsert",

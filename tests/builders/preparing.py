@@ -18,7 +18,7 @@ from contexture.storage.orders import Retry, StageOrder
 from contexture.storage.outbox_reader import OutboxShardReader
 from contexture.storage.outboxes import Outboxes
 from contexture.storage.publication_store import PublicationFolder
-from contexture.storage.quarantine import land_quarantined
+from contexture.storage.quarantine import write_retry_landing
 from contexture.storage.state import State
 from spark_jobs.entities.prepare import prepare
 from spark_jobs.shared.outbox import Stopwatch
@@ -89,7 +89,7 @@ class Preparer:
             sequence=self.runs,
             retry=retry,
         )
-        land_quarantined(order, retry)
+        write_retry_landing(order, retry)
         return self.conclude(self.again(order.run, retry=retry, **asked))
 
     def records(self, manifest: Manifest) -> list[dict[str, Any]]:

@@ -18,7 +18,7 @@ from contexture.kafka import ClientSettings
 from contexture.publications import Publication
 from contexture.records.topics.structure_routes import router
 from contexture.sending import Publisher, SenderNames
-from contexture.sending.resume import start_of
+from contexture.sending.resume import find_resume_point
 from contexture.sources.sdmx import Selector
 from contexture.sources.sdmx.registry import RegistryConnection
 from contexture.storage.conclusion import conclude
@@ -196,7 +196,7 @@ class Instance:
                 publisher.publish(reader)
             finally:
                 self._cluster.script["commit_transaction"] = []
-            if start_of(reader, ledger.read(0)).superseded:
+            if find_resume_point(reader, ledger.read(0)).superseded:
                 # A flush of another instance shows more: the next run begins where state stands.
                 self._outboxes.move(manifest.outbox, "abandoned", reason="something later was sent")
                 return

@@ -27,7 +27,7 @@ from contexture_airflow.run import RunRequest
 from contexture_airflow.steps.conclude import conclude_run
 from contexture_airflow.steps.publish import attempts_of, send_shard
 from contexture_airflow.steps.quality_gate import judge
-from contexture_airflow.steps.settle import settle
+from contexture_airflow.steps.settle import finish_open_transaction
 from contexture_airflow.steps.stage import answer, place_order
 from contexture_sandbox.kafka import EmbeddedKafka
 from spark_jobs import session, stage
@@ -77,7 +77,7 @@ class WholeRuns:
     def ran(self, owner: Publication, **asked: Any) -> Manifest:
         """One run, task by task."""
         request = RunRequest(run_id=uuid4().hex, **asked)
-        plan = settle(self.storage, owner, request, self.target, print)
+        plan = finish_open_transaction(self.storage, owner, request, self.target, print)
         order = place_order(self.storage, owner, request, plan, self.target)
         stage.main(["--order", order.uri])
         staged = answer(self.storage, order, None)

@@ -32,7 +32,7 @@ from contexture_airflow.run import RunRequest, StagedOutbox
 from contexture_airflow.steps.conclude import conclude_run
 from contexture_airflow.steps.publish import attempts_of, send_shard
 from contexture_airflow.steps.quality_gate import judge
-from contexture_airflow.steps.settle import settle
+from contexture_airflow.steps.settle import finish_open_transaction
 from contexture_airflow.steps.stage import answer, place_order
 from contexture_sandbox.context_broker import SeedEntity, TestBroker
 from contexture_sandbox.kafka import EmbeddedKafka
@@ -67,7 +67,7 @@ class Cars:
         """A whole run, task by task."""
         self.runs += 1
         request = RunRequest.model_validate({"run_id": f"run{self.runs}", "mode": mode})
-        plan = settle(self.storage, self.publication, request, self.target, self.log.append)
+        plan = finish_open_transaction(self.storage, self.publication, request, self.target, self.log.append)
         order = place_order(self.storage, self.publication, request, plan, self.target)
         assert stage.main(["--order", order.uri]) == 0, StageResult.model_validate_json(
             self.storage.read(f"{self.name}/runs/{plan.run}/result.json")

@@ -23,7 +23,7 @@ from contexture_airflow.run_events import open_journal
 from contexture_airflow.steps.conclude import conclude_run
 from contexture_airflow.steps.publish import attempts_of, send_shard
 from contexture_airflow.steps.quality_gate import judge
-from contexture_airflow.steps.settle import settle
+from contexture_airflow.steps.settle import finish_open_transaction
 from contexture_airflow.steps.stage import place_order
 from contexture_airflow.steps.stage_operations import stage_operations
 from contexture_sandbox.kafka import EmbeddedKafka
@@ -45,10 +45,10 @@ def test_events_of_a_run_are_read_back_once_as_cloud_events(
         return KafkaTarget(settings, owner, interval, log)
 
     with open_journal(storage, log) as journal:
-        settle(storage, cars, RunRequest(run_id="manual__1", triggered_by="ana"), target, log, journal)
+        finish_open_transaction(storage, cars, RunRequest(run_id="manual__1", triggered_by="ana"), target, log, journal)
     for run_id in ("first", "second"):
         asked = RunRequest(run_id=run_id)
-        plan = settle(storage, audit, asked, target, log)
+        plan = finish_open_transaction(storage, audit, asked, target, log)
         staged = stage_operations(storage, asked, place_order(storage, audit, asked, plan, target), log)
         manifest = Outboxes(storage, name).manifest(staged.outbox)
         for shard in judge(storage, staged, dry_run=False, target_for=target, report=log):

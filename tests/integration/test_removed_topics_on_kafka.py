@@ -27,7 +27,7 @@ from contexture_airflow.run import RunRequest, StagedOutbox
 from contexture_airflow.steps.conclude import conclude_run
 from contexture_airflow.steps.publish import attempts_of, send_shard
 from contexture_airflow.steps.quality_gate import judge
-from contexture_airflow.steps.settle import settle
+from contexture_airflow.steps.settle import finish_open_transaction
 from contexture_airflow.steps.stage import answer, place_order
 from contexture_sandbox.context_broker import SeedEntity, TestBroker
 from contexture_sandbox.kafka import EmbeddedKafka
@@ -85,7 +85,7 @@ class City(WholeRuns):
     def staged(self, **asked: Any) -> StagedOutbox:
         """A run up to its gate."""
         request = RunRequest(run_id=f"run-{time.monotonic_ns()}", **asked)
-        plan = settle(self.storage, self.cars, request, self.target, print)
+        plan = finish_open_transaction(self.storage, self.cars, request, self.target, print)
         order = place_order(self.storage, self.cars, request, plan, self.target)
         stage.main(["--order", order.uri])
         return answer(self.storage, order, None)

@@ -29,7 +29,7 @@ from contexture_airflow.run import RunRequest, StagedOutbox
 from contexture_airflow.run_events import ShardNotes, open_journal
 from contexture_airflow.steps.publish import AttemptsUsedUpError, attempts_of, send_shard
 from contexture_airflow.steps.quality_gate import judge
-from contexture_airflow.steps.settle import settle
+from contexture_airflow.steps.settle import finish_open_transaction
 from contexture_sandbox.kafka import EmbeddedKafka
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
@@ -162,10 +162,14 @@ def test_used_up_leaves_the_outbox_approved_and_the_next_settle_sends_it(
     assert noted is not None
     assert noted.told() == "attempt 2 of 2, used up"
     with pytest.raises(AttemptsUsedUpError, match="used up after 2 attempts"):
-        settle(cars.storage, cars.publication, RunRequest(run_id="early"), cars.target, cars.log.append)
+        finish_open_transaction(
+            cars.storage, cars.publication, RunRequest(run_id="early"), cars.target, cars.log.append
+        )
     own_kafka.start()
     cars.wait_seconds = 60
-    plan = settle(cars.storage, cars.publication, RunRequest(run_id="next"), cars.target, cars.log.append)
+    plan = finish_open_transaction(
+        cars.storage, cars.publication, RunRequest(run_id="next"), cars.target, cars.log.append
+    )
     assert plan.settled == ("outbox1",)
     assert cars.outboxes.status("outbox1").status == "concluded"
     assert cars.keys() == KEYS

@@ -15,7 +15,7 @@ from contexture.kafka import TopicSpec, ensure_topics, read_committed
 from contexture.storage.delivery import dead_letters_of
 from contexture.storage.state import State
 from contexture_airflow.run import RunRequest
-from contexture_airflow.steps.settle import settle
+from contexture_airflow.steps.settle import finish_open_transaction
 from contexture_sandbox.kafka import EmbeddedKafka
 
 pytestmark = pytest.mark.integration
@@ -49,7 +49,9 @@ def test_settle_finishes_what_was_sent_in_part(city: City) -> None:
     manifest = city.prepared(1, "car1 car2", "car3")
     city.judged(manifest)
     city.sent(manifest, 0)
-    plan = settle(city.storage, city.publication, RunRequest(run_id="next"), city.target, city.log.append)
+    plan = finish_open_transaction(
+        city.storage, city.publication, RunRequest(run_id="next"), city.target, city.log.append
+    )
     assert (plan.settled, plan.sequence, plan.mode) == (("outbox1",), 2, "changes")
     assert city.keys() == [b"car1", b"car2", b"car3"]
 
@@ -66,7 +68,7 @@ def test_an_old_publish_task_cleared_after_a_newer_run_sends_nothing(city: City)
 
 def test_a_backfill_has_a_ledger_of_its_own_and_supersedes_nothing(city: City) -> None:
     assert city.ran(city.prepared(1, "car1", ""))
-    plan = settle(
+    plan = finish_open_transaction(
         city.storage,
         city.publication,
         RunRequest(run_id="past", interval=INTERVAL),
@@ -102,7 +104,9 @@ def test_what_no_topic_takes_is_put_aside_and_the_run_is_concluded_by_whoever_co
     city.judged(manifest)
     city.sent(manifest, 0)
     # The task that would conclude it is killed: the next run reads in the ledger what was put aside.
-    plan = settle(city.storage, city.publication, RunRequest(run_id="next"), city.target, city.log.append)
+    plan = finish_open_transaction(
+        city.storage, city.publication, RunRequest(run_id="next"), city.target, city.log.append
+    )
     assert plan.settled == ("outbox1",)
     assert city.keys() == [b"car1"]
     (letter,) = read_committed(city.settings, [f"contexture.dead-letter.{city.publication.name}"])

@@ -22,7 +22,7 @@ from contexture.storage.state import State
 from contexture_airflow.run import RunRequest, StagedOutbox
 from contexture_airflow.steps.conclude import conclude_run
 from contexture_airflow.steps.publish import attempts_of, send_shard
-from contexture_airflow.steps.settle import settle
+from contexture_airflow.steps.settle import finish_open_transaction
 
 INTERVAL = (NOON, NOON + timedelta(minutes=5))
 OLD: Record = ("cars", b"car1", b"old")
@@ -83,7 +83,9 @@ class Beside:
         self.conclude(manifest)
 
     def next_mode(self) -> str:
-        return settle(self.storage, self.owner, RunRequest(run_id="next"), self.live, lambda sentence: None).mode
+        return finish_open_transaction(
+            self.storage, self.owner, RunRequest(run_id="next"), self.live, lambda sentence: None
+        ).mode
 
 
 @pytest.fixture

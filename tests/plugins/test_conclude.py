@@ -14,14 +14,14 @@ from builders.outboxes import NOON, outbox, publication, records, say_whom
 from builders.states import Held, held
 from contexture.errors import ConfigurationError, RetriableError
 from contexture.storage.home import Storage
-from contexture.storage.inbox_reader import InboxClaim, hand_over, keep_claim
+from contexture.storage.inbox_reader import InboxClaim, keep_claim, transfer_claim
 from contexture.storage.manifests import Manifest
 from contexture.storage.outboxes import Outboxes
 from contexture.storage.publication_store import PublicationFolder
 from contexture.storage.state import State
 from contexture_airflow.run import RunRequest, StagedOutbox
 from contexture_airflow.steps.conclude import conclude_run
-from contexture_airflow.steps.settle import settle
+from contexture_airflow.steps.settle import finish_open_transaction
 from fakes.full_disk import FullDisk
 
 VEHICLES = publication()
@@ -103,7 +103,7 @@ def test_a_run_that_was_asked_for_changes_leaves_the_full_run_that_a_changed_fil
     manifest = outbox(storage, renamed, 2, [[]], mode=mode)
     Outboxes(storage, "vehicles").move("outbox2", "approved", reason="test")
     conclude(storage, manifest, kafka)
-    plan = settle(storage, renamed, RunRequest(run_id="scheduled"), kafka, lambda sentence: None)
+    plan = finish_open_transaction(storage, renamed, RunRequest(run_id="scheduled"), kafka, lambda sentence: None)
     assert plan.mode == following
 
 
@@ -156,7 +156,7 @@ def test_a_dry_run_concludes_nothing(storage: Storage) -> None:
 def claimed(storage: Storage, manifest: Manifest) -> None:
     """Makes the outbox one of everything that waits in the inbox."""
     keep_claim(storage, "vehicles", manifest.run, InboxClaim.of_now(storage, "vehicles"))
-    hand_over(storage, "vehicles", manifest.run, manifest.outbox)
+    transfer_claim(storage, "vehicles", manifest.run, manifest.outbox)
 
 
 def waiting(storage: Storage) -> int:

@@ -15,7 +15,7 @@ pytest.importorskip("airflow.sdk")
 from airflow.sdk import Connection  # noqa: E402
 
 from builders.registry import SEX_AND_FLOW  # noqa: E402
-from contexture.operations.actions.connection_check import leads_to  # noqa: E402
+from contexture.operations.actions.connection_check import connection_target  # noqa: E402
 from contexture_airflow.connections.hooks import ContextBrokerHook, KafkaClusterHook, StructureRegistryHook  # noqa: E402
 from contexture_airflow.connections.provider import provider_info  # noqa: E402
 from contexture_airflow.connections.settings import kafka_settings  # noqa: E402
@@ -38,7 +38,7 @@ def address(url: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("declared", provider_info()["connection-types"], ids=lambda each: each["connection-type"])
 def test_a_type_is_told_to_airflow_as_its_hook_and_contexture_know_it(declared):
-    hook = HOOKS[leads_to(declared["connection-type"])]
+    hook = HOOKS[connection_target(declared["connection-type"])]
     assert (declared["hook-class-name"], declared["hook-name"]) == (
         f"{hook.__module__}.{hook.__name__}",
         hook.hook_name,

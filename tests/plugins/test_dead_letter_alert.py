@@ -15,9 +15,9 @@ pytestmark = pytest.mark.airflow
 pytest.importorskip("airflow.sdk")
 
 from builders.outboxes import outbox, publication, records  # noqa: E402
-from contexture.storage.delivery import DeadLetterIndex, keep_dead_letters  # noqa: E402
+from contexture.storage.delivery import DeadLetterIndex, write_dead_letter_index  # noqa: E402
 from contexture.storage.home import Storage  # noqa: E402
-from contexture_airflow.alerts.run_alerts import tell_dead_letters  # noqa: E402
+from contexture_airflow.alerts.run_alerts import alert_dead_letters  # noqa: E402
 from fakes.mail_server import MailServer  # noqa: E402
 
 SetConnection = Callable[..., None]
@@ -44,9 +44,9 @@ def server(set_connection: SetConnection) -> Iterator[MailServer]:
 
 def test_people_hear_how_many_records_lie_where(storage: Storage, server: MailServer) -> None:
     manifest = outbox(storage, VEHICLES, 1, [records("car1", "car2"), records("car3")])
-    keep_dead_letters(storage, manifest, DeadLetterIndex(shards={0: (0,), 1: (0,)}))
+    write_dead_letter_index(storage, manifest, DeadLetterIndex(shards={0: (0,), 1: (0,)}))
     for _ in range(2):
-        tell_dead_letters(storage, VEHICLES, ["outbox1"], CONTEXT, LOG)
+        alert_dead_letters(storage, VEHICLES, ["outbox1"], CONTEXT, LOG)
     # Told twice within the hour, it is one mail.
     (mail,) = server.mails
     assert mail.message["Subject"] == "[Contexture] vehicles: records put aside"
@@ -58,10 +58,10 @@ def test_people_hear_how_many_records_lie_where(storage: Storage, server: MailSe
 
 def test_nobody_hears_of_a_run_without_dead_letters(storage: Storage, server: MailServer) -> None:
     outbox(storage, VEHICLES, 1, [records("car1")])
-    tell_dead_letters(storage, VEHICLES, ["outbox1"], CONTEXT, LOG)
+    alert_dead_letters(storage, VEHICLES, ["outbox1"], CONTEXT, LOG)
     assert server.mails == []
 
 
 def test_a_run_that_can_not_be_looked_at_does_not_fail(storage: Storage, caplog: pytest.LogCaptureFixture) -> None:
-    tell_dead_letters(storage, VEHICLES, ["unknown"], CONTEXT, LOG)
+    alert_dead_letters(storage, VEHICLES, ["unknown"], CONTEXT, LOG)
     assert "could not be told" in caplog.text

@@ -31,7 +31,7 @@ from contexture.storage.outboxes import Outboxes  # noqa: E402
 from contexture_airflow import metrics  # noqa: E402
 from contexture_airflow.metrics import METRICS  # noqa: E402
 from contexture_airflow.run import RunRequest  # noqa: E402
-from contexture_airflow.steps.settle import settle  # noqa: E402
+from contexture_airflow.steps.settle import finish_open_transaction  # noqa: E402
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
 VEHICLES = publication()
@@ -148,7 +148,7 @@ def test_what_the_steps_do_is_counted(received: Received, tmp_path: Path) -> Non
     manifest = outbox(storage, VEHICLES, 1, [records("a", "b", "c")])
     Outboxes(storage, "vehicles").move("outbox1", "approved", reason="good")
 
-    settled = settle(storage, VEHICLES, RunRequest(run_id="later"), target, lambda sentence: None)
+    settled = finish_open_transaction(storage, VEHICLES, RunRequest(run_id="later"), target, lambda sentence: None)
 
     told = {name.removeprefix("airflow.contexture.").split(",")[0]: value for name, value in received().items()}
     assert settled.settled == (manifest.outbox,)

@@ -19,7 +19,7 @@ from contexture.storage.outboxes import Outboxes
 from contexture_airflow.run import RunRequest
 from contexture_airflow.run_events import ShardNotes, open_journal, source_noted
 from contexture_airflow.steps.publish import attempts_of, send_shard
-from contexture_airflow.steps.settle import settle
+from contexture_airflow.steps.settle import finish_open_transaction
 
 VEHICLES = publication()
 CODELISTS = structures()
@@ -59,7 +59,9 @@ def statuses(store: RunTables) -> list[tuple[int, TransactionStatus, int, str | 
 
 def test_a_run_that_begins_is_noted_with_what_its_publication_sends_by(storage: Storage, store: RunTables) -> None:
     with open_journal(storage, pytest.fail) as journal:
-        settle(storage, VEHICLES, RunRequest(run_id="next"), FakeTarget(), lambda sentence: None, journal)  # type: ignore[arg-type]
+        finish_open_transaction(
+            storage, VEHICLES, RunRequest(run_id="next"), FakeTarget(), lambda sentence: None, journal
+        )  # type: ignore[arg-type]
     assert [(run.run_id, run.state) for run in store.runs("vehicles")] == [("next", "running")]
     url = f"sqlite:///{storage.root}/operations.sqlite"
     lines = [line for (line,) in rows(url, "SELECT property FROM kafa_producer_config_properties")]
@@ -95,7 +97,7 @@ def test_used_up_leaves_a_broker_error_and_the_next_run_makes_it_sent(storage: S
     assert message.startswith("batch_ttl is used up after 3 attempts")
     with open_journal(storage, pytest.fail) as journal:
         target = FakeTarget(ledger_topic="ledger-a")
-        settle(storage, VEHICLES, RunRequest(run_id="next"), target, lambda sentence: None, journal)
+        finish_open_transaction(storage, VEHICLES, RunRequest(run_id="next"), target, lambda sentence: None, journal)
     assert statuses(store) == [(0, TransactionStatus.SENT, 2, None)]
     (run,) = store.runs()
     assert (run.run_id, run.mode, run.sequence, run.state) == ("next", "changes", 2, "running")

@@ -38,7 +38,7 @@ from contexture.storage.orders import ReplayOptions, StageOrder, StageResult  # 
 from contexture.storage.outbox_reader import topic_counts  # noqa: E402
 from contexture.storage.outboxes import Outboxes  # noqa: E402
 from contexture.storage.publication_store import PublicationFolder  # noqa: E402
-from contexture.storage.shrink_report import keep_vanishing  # noqa: E402
+from contexture.storage.shrink_report import write_shrink_report  # noqa: E402
 from contexture_airflow.connections import settings as opening  # noqa: E402
 from contexture_airflow.operators.conclude import ConcludeOperator  # noqa: E402
 from contexture_airflow.operators.publish import PublishOutboxOperator  # noqa: E402
@@ -355,7 +355,7 @@ def test_a_shrunk_source_waits_for_an_answer_where_it_is_asked_for(
     storage: Storage, kafka: FakeTarget, submit: Any, asked: list[dict[str, Any]], told: list[dict[str, str]]
 ) -> None:
     submit(StageResult(error=SHRUNK.as_dict()), 1)
-    keep_vanishing(storage, "vehicles", "run1", count=12, held=20, limit=10, identities=['["a"]'])
+    write_shrink_report(storage, "vehicles", "run1", count=12, held=20, limit=10, identities=['["a"]'])
     operator = StagePublicationOperator(task_id="stage", publication=ASKING, plan=PLAN)
     instance = SimpleNamespace(id="ti", dag_id="publish_vehicles", task_id="stage")
     running = {**context(), "task_instance": instance}
@@ -393,7 +393,7 @@ def test_without_that_key_it_fails_at_once(
     storage: Storage, kafka: FakeTarget, submit: Any, asked: list[dict[str, Any]]
 ) -> None:
     submit(StageResult(error=SHRUNK.as_dict()), 1)
-    keep_vanishing(storage, "vehicles", "run1", count=12, held=20, limit=10, identities=['["a"]'])
+    write_shrink_report(storage, "vehicles", "run1", count=12, held=20, limit=10, identities=['["a"]'])
     with pytest.raises(ConfigurationError, match="12 are gone"):
         stage()
     assert asked == []

@@ -25,13 +25,13 @@ from contexture.operations.status.health import OpenQuestion  # noqa: E402
 from contexture.storage.delivery import (  # noqa: E402
     AttemptLog,
     DeadLetterIndex,
-    keep_dead_letters,
+    write_dead_letter_index,
 )
 from contexture.storage.home import Storage  # noqa: E402
 from contexture.storage.incompleteness import Incompleteness  # noqa: E402
 from contexture.storage.outboxes import Outboxes  # noqa: E402
 from contexture.storage.publication_store import run_name  # noqa: E402
-from contexture.storage.shrink_report import keep_vanishing  # noqa: E402
+from contexture.storage.shrink_report import write_shrink_report  # noqa: E402
 from contexture.storage.state import State, StatePointer  # noqa: E402
 
 ATTACK = '"><script>alert(1)</script><img src=x onerror=alert(2)>'
@@ -536,7 +536,7 @@ def put_aside(home: Storage, tables: RunTables, *, file: str = "") -> None:
     path = Path(home.root).parent / "publications" / "vehicles.yaml"
     path.write_text(FILE.format(name="vehicles") + (file or "publish: {on_failure: dead-letter}\n"))
     manifest = outbox(home, publication(), 1, [records("a", "b")])
-    keep_dead_letters(home, manifest, DeadLetterIndex(shards={0: (0, 1)}))
+    write_dead_letter_index(home, manifest, DeadLetterIndex(shards={0: (0, 1)}))
     State(home, "vehicles").point(StatePointer(concluded_at=NOON, outbox="outbox1"))
     tables.transaction_is(transaction(), put_aside=2)
 
@@ -589,7 +589,7 @@ def test_a_publication_whose_file_has_such_records_stop_it_says_so(home, browser
 def test_a_run_that_waits_for_an_answer_is_shown_with_what_it_asks_and_where(home, browser):
     run_id = "manual__2026-03-01T12:00:00+00:00"
     browser.airflow.questions["vehicles"] = OpenQuestion(run_id, "stage", NOON + timedelta(hours=2))
-    keep_vanishing(home, "vehicles", run_name(run_id), count=40, held=50, limit=10, identities=[ATTACK, *"a" * 39])
+    write_shrink_report(home, "vehicles", run_name(run_id), count=40, held=50, limit=10, identities=[ATTACK, *"a" * 39])
     address = (
         'href="/dags/publish_vehicles/runs/manual__2026-03-01T12%3A00%3A00%2B00%3A00/tasks/stage/required_actions"'
     )

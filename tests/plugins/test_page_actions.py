@@ -25,7 +25,7 @@ from contexture.storage.home import Storage  # noqa: E402
 from contexture.storage.outboxes import Outboxes  # noqa: E402
 from contexture.storage.publication_store import PublicationFolder  # noqa: E402
 from contexture.storage.schemas import QUARANTINE  # noqa: E402
-from contexture.storage.shrink_report import keep_vanishing  # noqa: E402
+from contexture.storage.shrink_report import write_shrink_report  # noqa: E402
 from contexture.storage.state import State  # noqa: E402
 from contexture_airflow.web import connection_check  # noqa: E402
 from contexture_airflow.web.actions import ACTIONS  # noqa: E402
@@ -397,7 +397,7 @@ def held_up(home: Storage, count: int, *, run: str = "run1") -> None:
     store.run_started("vehicles", run, run_id=f"manual__{run}", mode="changes", sequence=2)
     store.run_failed("vehicles", f"manual__{run}", task="stage", message=f"{count} identities are gone")
     store.close()
-    keep_vanishing(home, "vehicles", run, count=count, held=4, limit=1, identities=[b'["a"]', f"car{ATTACK}"])
+    write_shrink_report(home, "vehicles", run, count=count, held=4, limit=1, identities=[b'["a"]', f"car{ATTACK}"])
 
 
 def begun(home: Storage, run: str, *, ends: bool, mode: str = "changes") -> None:

@@ -18,7 +18,7 @@ from contexture.storage.publication_store import PublicationFolder
 from contexture.storage.state import State
 from contexture_airflow.run import RunRequest, StagedOutbox
 from contexture_airflow.steps.quality_gate import judge
-from contexture_airflow.steps.settle import settle
+from contexture_airflow.steps.settle import finish_open_transaction
 
 VEHICLES = publication()
 
@@ -99,7 +99,7 @@ def test_the_run_after_a_rejection_sends_none_of_it(storage: Storage) -> None:
     manifest = outbox(storage, VEHICLES, 1, [records("car1")], failed={"volume": "critical"})
     with pytest.raises(RejectedError):
         gate.judge(manifest)
-    settle(storage, VEHICLES, RunRequest(run_id="next"), gate.kafka, gate.log.append)
+    finish_open_transaction(storage, VEHICLES, RunRequest(run_id="next"), gate.kafka, gate.log.append)
     assert gate.kafka.sent == []
     assert gate.status(manifest) == "rejected"
 

@@ -24,7 +24,7 @@ from contexture.storage.state import State
 from contexture_airflow.run import RunPlan, RunRequest, StagedOutbox
 from contexture_airflow.steps.conclude import conclude_run
 from contexture_airflow.steps.quality_gate import judge
-from contexture_airflow.steps.settle import settle
+from contexture_airflow.steps.settle import finish_open_transaction
 
 CODELISTS = structures()
 LOG = (Told(11, ("FREQ", "AREA")), Told(12, ("UNIT",)), Told(12, ("AREA",), deletions=True))
@@ -62,7 +62,7 @@ def status(storage: Storage, manifest: Manifest) -> str:
 
 
 def run_settle(storage: Storage, kafka: FakeTarget) -> RunPlan:
-    return settle(storage, CODELISTS, RunRequest(run_id="next"), kafka, lambda sentence: None)
+    return finish_open_transaction(storage, CODELISTS, RunRequest(run_id="next"), kafka, lambda sentence: None)
 
 
 def test_an_outbox_is_concluded_when_it_is_in_kafka(storage: Storage) -> None:

@@ -23,11 +23,11 @@ from contexture_airflow.steps.resync import (
     RunStart,
     StateOrigin,
     made_of,
-    owe_to_paused,
+    require_full_runs_of_paused,
     starts_by_hand,
     starts_for_event,
 )
-from contexture_airflow.steps.settle import settle
+from contexture_airflow.steps.settle import finish_open_transaction
 
 
 def named(name: str, on_startup: str, on_config_change: str) -> Any:
@@ -58,7 +58,7 @@ def plan_next(storage: Storage, made_for: Publication, start: RunStart | None = 
     """The plan of the run that a request starts, or the schedule, after all runs before it have ended."""
     conf = {} if start is None else start.trigger_arguments("asset__1")["conf"]
     request = RunRequest.model_validate({"run_id": "next", **conf})
-    return settle(storage, made_for, request, FakeTarget(), lambda sentence: None)
+    return finish_open_transaction(storage, made_for, request, FakeTarget(), lambda sentence: None)
 
 
 def change(name: str) -> dict[str, str]:
@@ -187,7 +187,7 @@ def test_the_same_request_gives_the_same_run_id() -> None:
 def test_a_paused_registry_s_publication_owes_what_was_asked_for(tmp_path: Path, mode: str, owed: str | None) -> None:
     storage = Storage(str(tmp_path))
     paused = [RunStart(name, mode, "everything again") for name in ("structures", "vehicles")]
-    owe_to_paused(storage, [structures(), publication()], paused)
+    require_full_runs_of_paused(storage, [structures(), publication()], paused)
     assert State(storage, "structures").pointer().owes_full == owed
     assert State(storage, "vehicles").pointer().owes_full is None
 

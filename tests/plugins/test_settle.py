@@ -17,7 +17,7 @@ from contexture.storage.home import Storage
 from contexture.storage.outboxes import Outboxes
 from contexture.storage.state import State
 from contexture_airflow.run import RunPlan, RunRequest
-from contexture_airflow.steps.settle import settle
+from contexture_airflow.steps.settle import finish_open_transaction
 
 VEHICLES = publication()
 INTERVAL = (NOON, NOON + timedelta(minutes=5))
@@ -35,7 +35,7 @@ def kafka() -> FakeTarget:
 
 def run_settle(storage: Storage, kafka: FakeTarget, **request: object) -> RunPlan:
     asked = RunRequest.model_validate({"run_id": "scheduled__2026-03-01T12:00:00+00:00", **request})
-    return settle(storage, VEHICLES, asked, kafka, lambda sentence: None)
+    return finish_open_transaction(storage, VEHICLES, asked, kafka, lambda sentence: None)
 
 
 def status(storage: Storage, name: str) -> str:

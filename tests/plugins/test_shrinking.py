@@ -17,7 +17,7 @@ from contexture.errors import ConfigurationError
 from contexture.monitoring import RunTables, RunTableWriter
 from contexture.monitoring.alerts import AlertKind, compose, kind_of
 from contexture.storage.home import Storage
-from contexture.storage.shrink_report import Vanishing, keep_vanishing
+from contexture.storage.shrink_report import Vanishing, write_shrink_report
 from contexture_airflow.alerts.run_alerts import question_of, tell_question
 from contexture_airflow.steps.shrink_approval import ShrinkDecision, asked_about, decide, decision_of, question
 
@@ -36,7 +36,7 @@ APPROVED = {
 @pytest.fixture
 def storage(tmp_path: Path) -> Storage:
     made = Storage(str(tmp_path))
-    keep_vanishing(made, "vehicles", "run1", count=12, held=20, limit=10, identities=['["a"]'])
+    write_shrink_report(made, "vehicles", "run1", count=12, held=20, limit=10, identities=['["a"]'])
     return made
 
 

@@ -12,14 +12,14 @@ from builders.fake_target import FakeTarget
 from builders.outboxes import NOON, outbox, publication
 from contexture.errors import ConfigurationError, RejectedError, RetriableError
 from contexture.publications import Publication, fingerprint
-from contexture.storage.conclusion import owe_full
+from contexture.storage.conclusion import require_full_run
 from contexture.storage.home import Storage
 from contexture.storage.orders import ReplayOptions, Retry, StageOrder, StageResult
 from contexture.storage.publication_store import PublicationFolder
 from contexture.storage.schemas import QUARANTINE
 from contexture.storage.state import State, StatePointer
 from contexture_airflow.run import RunPlan, RunRequest
-from contexture_airflow.steps.settle import settle
+from contexture_airflow.steps.settle import finish_open_transaction
 from contexture_airflow.steps.stage import PlacedOrder, answer, place_order
 from fakes.full_disk import FullDisk
 
@@ -52,14 +52,16 @@ def test_the_order_says_what_settle_planned_and_the_form_asked(storage: Storage)
 
 def test_the_order_names_the_cluster_that_settle_decided_for(storage: Storage) -> None:
     request = RunRequest(run_id="a")
-    plan = settle(storage, VEHICLES, request, FakeTarget(cluster_id="cluster-b"), lambda sentence: None)
+    plan = finish_open_transaction(
+        storage, VEHICLES, request, FakeTarget(cluster_id="cluster-b"), lambda sentence: None
+    )
     place_order(storage, VEHICLES, request, plan, FakeTarget(cluster_id="cluster-c"))
     order = StageOrder.model_validate_json(storage.read(FOLDER.order(plan.run)))
     assert order.cluster == "cluster-b"
 
 
 def test_the_order_says_what_the_run_pays(storage: Storage) -> None:
-    owe_full(storage, "vehicles", "an outbox was abandoned")
+    require_full_run(storage, "vehicles", "an outbox was abandoned")
     place(storage)
     assert placed(storage).owed == "an outbox was abandoned"
 

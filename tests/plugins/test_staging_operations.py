@@ -28,7 +28,7 @@ from contexture_airflow.run_events import ShardNotes, note_failure, open_journal
 from contexture_airflow.steps.conclude import conclude_run
 from contexture_airflow.steps.publish import attempts_of, send_shard
 from contexture_airflow.steps.quality_gate import judge
-from contexture_airflow.steps.settle import settle
+from contexture_airflow.steps.settle import finish_open_transaction
 from contexture_airflow.steps.stage import place_order
 from contexture_airflow.steps.stage_operations import stage_operations
 
@@ -59,7 +59,7 @@ class Audit:
 
     def planned(self, run_id: str, **request: Any) -> tuple[RunRequest, RunPlan]:
         asked = RunRequest.model_validate({"run_id": run_id, **request})
-        return asked, settle(self.storage, self.publication, asked, self.kafka, silent)
+        return asked, finish_open_transaction(self.storage, self.publication, asked, self.kafka, silent)
 
     def staged(self, asked: RunRequest, plan: RunPlan) -> StagedOutbox:
         order = place_order(self.storage, self.publication, asked, plan, self.kafka)
@@ -189,7 +189,9 @@ def events(home: Audit) -> list[Any]:
 def test_a_run_notes_who_started_it_and_that_its_configuration_changed(home: Audit) -> None:
     asked = {"run_id": "manual__1", "run_type": "manual", "triggered_by": "ana", "reason": "a try", "mode": "full"}
     with open_journal(home.storage, silent) as journal:
-        settle(home.storage, publication(), RunRequest.model_validate(asked), home.kafka, silent, journal)
+        finish_open_transaction(
+            home.storage, publication(), RunRequest.model_validate(asked), home.kafka, silent, journal
+        )
     assert told(home) == [
         (
             "run.started",
@@ -208,7 +210,9 @@ def test_a_run_notes_who_started_it_and_that_its_configuration_changed(home: Aud
     state = State(home.storage, "vehicles")
     state.point(state.pointer().model_copy(update={"fingerprint": "before", "outbox": "outbox1"}))
     with open_journal(home.storage, silent) as journal:
-        settle(home.storage, publication(), RunRequest(run_id="manual__2"), home.kafka, silent, journal)
+        finish_open_transaction(
+            home.storage, publication(), RunRequest(run_id="manual__2"), home.kafka, silent, journal
+        )
     (_, changed), (kind, _) = told(home)[1:]
     assert (changed["fingerprint_before"], changed["mode"], kind) == ("before", "full", "run.started")
 
@@ -235,7 +239,7 @@ def test_failures_stopped_sends_and_ends_are_noted_without_data(home: Audit) -> 
 
 def test_runs_that_tell_events_give_the_next_one_nothing_to_tell(home: Audit) -> None:
     with open_journal(home.storage, silent) as journal:
-        settle(home.storage, audit(), RunRequest(run_id="manual__1"), home.kafka, silent, journal)
+        finish_open_transaction(home.storage, audit(), RunRequest(run_id="manual__1"), home.kafka, silent, journal)
         tell_end(journal, audit(), "run1", "manual__1", "outbox1", {"records": 1})
     assert events(home) == []
 

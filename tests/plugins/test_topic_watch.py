@@ -25,7 +25,7 @@ from contexture_airflow.run import RunPlan, RunRequest, StagedOutbox
 from contexture_airflow.steps.conclude import conclude_run
 from contexture_airflow.steps.publish import attempts_of, send_shard
 from contexture_airflow.steps.quality_gate import judge
-from contexture_airflow.steps.settle import settle
+from contexture_airflow.steps.settle import finish_open_transaction
 
 VEHICLES = publication()
 INTERVAL = (NOON, NOON + timedelta(minutes=5))
@@ -39,7 +39,7 @@ class City:
 
     def settled(self, **request: object) -> RunPlan:
         asked = RunRequest.model_validate({"run_id": "next", **request})
-        return settle(self.storage, VEHICLES, asked, self.kafka, self.log.append)
+        return finish_open_transaction(self.storage, VEHICLES, asked, self.kafka, self.log.append)
 
     def prepared(self, sequence: int, *cars: Held, mode: str = "changes") -> Manifest:
         rows = [(topic, car.name.encode(), b"{}") for car in cars for topic in car.topics]

@@ -21,7 +21,7 @@ from contexture.storage.manifests import LandingManifest, Manifest, QualityVerdi
 from contexture.storage.orders import StageOrder
 from contexture_sandbox.context_broker import Churn, SeedEntity, TestBroker
 from spark_jobs.entities.judge import judge_outbox
-from spark_jobs.entities.read import pull
+from spark_jobs.entities.read import read_entities
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -54,7 +54,7 @@ class Judged(Preparer):
     def pulled(self, broker: TestBroker, mode: str = "full") -> tuple[Manifest, QualityVerdict]:
         """The outbox of a new run that reads a broker, and the verdict on it."""
         self.runs += 1
-        pull(self.spark, self.order(mode), BrokerConnection(broker.url), self.state.pointer().watermark)
+        read_entities(self.spark, self.order(mode), BrokerConnection(broker.url), self.state.pointer().watermark)
         return self.judged(self.again(f"run{self.runs}", mode=mode), mode)
 
     def judged(self, manifest: Manifest, mode: str = "changes") -> tuple[Manifest, QualityVerdict]:

@@ -19,7 +19,7 @@ from contexture.sources.ngsi import BrokerConnection
 from contexture.storage.manifests import Manifest
 from contexture.storage.orders import StageOrder
 from spark_jobs.entities.prepare import prepare
-from spark_jobs.entities.read import pull
+from spark_jobs.entities.read import read_entities
 from spark_jobs.shared.outbox import Stopwatch
 
 if TYPE_CHECKING:
@@ -195,7 +195,7 @@ def test_notified_deletions_stand_among_events_with_ids_of_their_own(spark: Any,
         mode="notifications",
         sequence=1,
     )
-    landing = pull(spark, order, BrokerConnection("http://127.0.0.1:9", timeout_seconds=1), None)
+    landing = read_entities(spark, order, BrokerConnection("http://127.0.0.1:9", timeout_seconds=1), None)
     manifest = prepare(spark, order, landing, Stopwatch())
 
     told = [decode(headers(manifest, row), row["key"], row["value"]) for row in runs.records(manifest)]

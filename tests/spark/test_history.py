@@ -20,7 +20,7 @@ from contexture.storage.orders import ReplayOptions, StageOrder
 from contexture_sandbox.context_broker import TestBroker
 from contexture_sandbox.context_broker.linked_data import LinkedDataFace
 from spark_jobs.entities.history import land_history
-from spark_jobs.entities.read import pull
+from spark_jobs.entities.read import read_entities
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -58,7 +58,7 @@ class Runs(Preparer):
     def full(self, broker: TestBroker) -> Manifest:
         """The outbox of all that the broker holds, concluded."""
         order = self.order("full")
-        pull(self.spark, order, BrokerConnection(broker.url), None)
+        read_entities(self.spark, order, BrokerConnection(broker.url), None)
         return self.conclude(self.again(order.run, mode="full"))
 
     def backfill(self, broker: TestBroker, **options: str) -> Manifest:

@@ -20,7 +20,7 @@ from contexture.storage.orders import StageOrder
 from contexture.storage.outboxes import Outboxes
 from contexture_sandbox.context_broker import TestBroker
 from contexture_sandbox.context_broker.linked_data import LinkedDataFace
-from spark_jobs.entities.read import pull
+from spark_jobs.entities.read import read_entities
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -56,7 +56,7 @@ class LinkedRuns(Preparer):
                 "sequence": self.runs,
             }
         )
-        return pull(self.spark, order, BrokerConnection(broker.url), self.state.pointer().watermark)
+        return read_entities(self.spark, order, BrokerConnection(broker.url), self.state.pointer().watermark)
 
     def run(self, broker: TestBroker, mode: str = "changes") -> Manifest:
         """The outbox of a new run, sent and concluded."""

@@ -21,12 +21,12 @@ from contexture.storage.orders import Retry, StageOrder
 from contexture.storage.outbox_reader import OutboxShardReader
 from contexture.storage.outboxes import Outboxes
 from contexture.storage.publication_store import PublicationFolder
-from contexture.storage.quarantine import land_quarantined
+from contexture.storage.quarantine import write_retry_landing
 from contexture.storage.state import State
 from contexture_sandbox.context_broker import SeedEntity, TestBroker
 from spark_jobs.entities.judge import judge_outbox
 from spark_jobs.entities.prepare import prepare
-from spark_jobs.entities.read import pull
+from spark_jobs.entities.read import read_entities
 from spark_jobs.shared.outbox import Stopwatch
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ class Runs:
                 **asked,
             }
         )
-        landing = pull(self.spark, order, connection, self.state.pointer().watermark)
+        landing = read_entities(self.spark, order, connection, self.state.pointer().watermark)
         manifest = prepare(self.spark, order, landing, Stopwatch())
         # Great Expectations takes seconds.
         self.approved = not self.judges or judge_outbox(self.spark, order, landing, manifest).approved
@@ -108,7 +108,7 @@ class Runs:
             sequence=self.number,
             retry=retry,
         )
-        manifest = prepare(self.spark, order, land_quarantined(order, retry), Stopwatch())
+        manifest = prepare(self.spark, order, write_retry_landing(order, retry), Stopwatch())
         self.outboxes.move(manifest.outbox, "approved", reason="a test says so")
         conclude(self.storage, manifest, cluster="c", target="t")
         return manifest

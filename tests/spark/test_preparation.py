@@ -18,7 +18,7 @@ from contexture.errors import ConfigurationError, RetriableError
 from contexture.storage.delivery import DeadLetterIndex
 from contexture.storage.manifests import Manifest
 from contexture.storage.outboxes import Outboxes
-from contexture.storage.shrink_report import kept_vanishing
+from contexture.storage.shrink_report import read_shrink_report
 from spark_jobs.entities import prepare
 from spark_jobs.entities.rows import rendered_folder
 from spark_jobs.shared.context import StageContext
@@ -480,7 +480,7 @@ def test_too_many_deletions_stop_the_run_until_they_are_confirmed(preparer: Prep
 
     with pytest.raises(ConfigurationError, match="3 of 4 identities are gone") as stopped:
         runs.prepare([car(0, 10)])
-    held_up = kept_vanishing(runs.storage, "vehicles", "run3")
+    held_up = read_shrink_report(runs.storage, "vehicles", "run3")
     confirmed = runs.again("run3", confirm_shrink=True)
 
     assert "confirm_shrink" in stopped.value.next_step

@@ -22,7 +22,7 @@ from contexture.storage.publication_store import PublicationFolder
 from contexture.storage.schemas import LANDING
 from contexture_sandbox.context_broker import Churn, SeedEntity, TestBroker
 from contexture_sandbox.context_broker.loading import load
-from spark_jobs.entities.read import pull, selection_of
+from spark_jobs.entities.read import read_entities, selection_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -74,7 +74,7 @@ def test_a_full_pull_lands_every_entity_as_the_broker_wrote_it(
 ) -> None:
     broker.load(car(number) for number in range(5))
 
-    manifest = pull(spark, order(tmp_path, mode="full", page_size=2), connection(broker), None)
+    manifest = read_entities(spark, order(tmp_path, mode="full", page_size=2), connection(broker), None)
 
     landed = rows(tmp_path, manifest)
     assert landed["id"].to_pylist() == ["car0", "car1", "car2", "car3", "car4"]
@@ -96,7 +96,7 @@ def test_landing_has_the_types_that_everything_after_it_expects(
 ) -> None:
     broker.load([car(1)])
 
-    manifest = pull(spark, order(tmp_path), connection(broker), None)
+    manifest = read_entities(spark, order(tmp_path), connection(broker), None)
 
     assert {field.name: field.type for field in rows(tmp_path, manifest).schema} == {
         field.name: field.type for field in LANDING
@@ -108,7 +108,7 @@ def test_changes_lands_what_changed_since_the_watermark_and_who_is_there(
 ) -> None:
     broker.load(car(number, second=number * 100) for number in range(4))
 
-    manifest = pull(spark, order(tmp_path, overlap_seconds=60), connection(broker), "2026-01-01T00:05:00.000Z")
+    manifest = read_entities(spark, order(tmp_path, overlap_seconds=60), connection(broker), "2026-01-01T00:05:00.000Z")
 
     landed = rows(tmp_path, manifest)
     told = [(row["operation"], row["id"], row["body"] is None) for row in landed.to_pylist()]
@@ -121,7 +121,7 @@ def test_changes_lands_what_changed_since_the_watermark_and_who_is_there(
 def test_changes_without_a_watermark_is_a_full_walk(spark: SparkSession, broker: TestBroker, tmp_path: Path) -> None:
     broker.load([car(1), car(2)])
 
-    manifest = pull(spark, order(tmp_path, mode="changes"), connection(broker), None)
+    manifest = read_entities(spark, order(tmp_path, mode="changes"), connection(broker), None)
 
     assert (manifest.rows, manifest.present, manifest.complete) == (2, 0, True)
     assert all("orderBy=dateCreated" in query for query in manifest.queries)
@@ -133,7 +133,7 @@ def test_changes_that_detect_no_deletions_never_tell_absence(
     broker.load([car(1), car(2)])
 
     asked = order(tmp_path, detect_deletions=False)
-    manifest = pull(spark, asked, connection(broker), "2026-01-01T00:00:02.000Z")
+    manifest = read_entities(spark, asked, connection(broker), "2026-01-01T00:00:02.000Z")
 
     assert (manifest.present, manifest.complete) == (0, False)
 
@@ -141,7 +141,7 @@ def test_changes_that_detect_no_deletions_never_tell_absence(
 def test_an_empty_answer_of_a_healthy_broker_is_a_landing_without_rows(
     spark: SparkSession, broker: TestBroker, tmp_path: Path
 ) -> None:
-    manifest = pull(spark, order(tmp_path), connection(broker), None)
+    manifest = read_entities(spark, order(tmp_path), connection(broker), None)
 
     assert (manifest.rows, manifest.source_count, manifest.complete, manifest.watermark_to) == (0, 0, True, None)
     assert rows(tmp_path, manifest).schema.names == LANDING.names
@@ -154,7 +154,7 @@ def test_a_broker_without_its_database_leaves_no_manifest(
     broker.faults.database_gone = True
 
     with pytest.raises(RetriableError, match="answered 500"):
-        pull(spark, order(tmp_path), connection(broker), None)
+        read_entities(spark, order(tmp_path), connection(broker), None)
     assert not list(tmp_path.rglob("manifest.json"))
 
 
@@ -168,7 +168,7 @@ def test_a_database_that_goes_away_during_the_walk_fails_the_pull(
 
     broker.faults.after_page = lose_database
     with pytest.raises(RetriableError, match="answered 500"):
-        pull(spark, order(tmp_path, page_size=2), connection(broker), None)
+        read_entities(spark, order(tmp_path, page_size=2), connection(broker), None)
     assert not list(tmp_path.rglob("manifest.json"))
 
 
@@ -179,24 +179,24 @@ def test_a_broker_that_refuses_a_page_is_a_configuration_error_in_spark_too(
     broker.faults.fail(nth=2, status=403, path="/v2/entities")  # the first is the count
 
     with pytest.raises(ConfigurationError, match="refuses our credentials") as raised:
-        pull(spark, order(tmp_path), connection(broker), None)
+        read_entities(spark, order(tmp_path), connection(broker), None)
     assert "headers of the connection" in raised.value.next_step
 
 
 def test_a_pull_with_a_manifest_is_not_read_again(spark: SparkSession, broker: TestBroker, tmp_path: Path) -> None:
     broker.load([car(1)])
-    first = pull(spark, order(tmp_path), connection(broker), None)
+    first = read_entities(spark, order(tmp_path), connection(broker), None)
     broker.stop()
 
-    assert pull(spark, order(tmp_path), connection(broker), None) == first
+    assert read_entities(spark, order(tmp_path), connection(broker), None) == first
 
 
 def test_what_a_killed_pull_left_is_removed_first(spark: SparkSession, broker: TestBroker, tmp_path: Path) -> None:
     broker.load([car(1)])
-    first = pull(spark, order(tmp_path), connection(broker), None)
+    first = read_entities(spark, order(tmp_path), connection(broker), None)
     Storage(str(tmp_path)).remove(PublicationFolder("cars").landing_manifest("r1"))
 
-    again = pull(spark, order(tmp_path), connection(broker), None)
+    again = read_entities(spark, order(tmp_path), connection(broker), None)
 
     assert again.rows == 1
     assert first.files.keys().isdisjoint(again.files)
@@ -210,7 +210,7 @@ def test_nothing_that_stays_is_missed_while_others_write(
     churn = Churn(broker.store, "vehicles", updates=7, deletes=2, inserts=2, service_path="/4wheels")
     broker.faults.after_page = churn
 
-    manifest = pull(spark, order(tmp_path, page_size=20), connection(broker), None)
+    manifest = read_entities(spark, order(tmp_path, page_size=20), connection(broker), None)
 
     stayed = {f"car{number}" for number in range(300)} - churn.deleted
     assert churn.deleted
@@ -223,7 +223,7 @@ def test_answers_that_break_off_are_asked_for_again(spark: SparkSession, broker:
     broker.faults.truncate(nth=5, path="/v2/entities")
     broker.faults.fail(nth=7, status=503, path="/v2/entities")
 
-    manifest = pull(spark, order(tmp_path, page_size=4), connection(broker), None)
+    manifest = read_entities(spark, order(tmp_path, page_size=4), connection(broker), None)
 
     assert rows(tmp_path, manifest)["id"].to_pylist() == [f"car{number}" for number in range(10)]
 
@@ -234,7 +234,7 @@ def test_entities_that_never_had_times_are_landed_by_a_full_pull(
     old = {"id": "old", "type": "car", "speed": {"type": "Number", "value": 1, "metadata": {}}}
     broker.load([car(1), car(2), car(3), SeedEntity("vehicles", "/4wheels", old, None, None)])
 
-    manifest = pull(spark, order(tmp_path, page_size=2), connection(broker), None)
+    manifest = read_entities(spark, order(tmp_path, page_size=2), connection(broker), None)
 
     assert set(rows(tmp_path, manifest)["id"].to_pylist()) == {"old", "car1", "car2", "car3"}
     assert manifest.complete
@@ -273,7 +273,7 @@ def test_what_the_broker_counts_and_the_walk_did_not_meet_is_looked_for_once_mor
 
     broker.faults.after_page = hide
 
-    manifest = pull(spark, order(tmp_path, page_size=4), connection(broker), None)
+    manifest = read_entities(spark, order(tmp_path, page_size=4), connection(broker), None)
 
     landed = rows(tmp_path, manifest)
     assert (manifest.rows, manifest.source_count, manifest.complete) == (rows_landed, 11, complete)
@@ -287,7 +287,7 @@ def test_one_walk_for_each_service_path_and_identities_from_wildcards(
 ) -> None:
     broker.load([car(1, path="/a"), car(1, path="/b/c"), car(1, path="/other")])
 
-    manifest = pull(spark, order(tmp_path, service_path=["/a", "/b/#"]), connection(broker), None)
+    manifest = read_entities(spark, order(tmp_path, service_path=["/a", "/b/#"]), connection(broker), None)
 
     told = [(row["ordinal"] >> 36, row["path"]) for row in rows(tmp_path, manifest).to_pylist()]
     assert told == [(0, "/a"), (1, "/b/c")]
@@ -302,7 +302,7 @@ def test_attributes_that_are_events_land_with_the_times_of_their_own_changes(
     topics = asked.publication.topics.model_copy(update={"data_model": "dm-by-attribute"})
     by_attribute = asked.model_copy(update={"publication": asked.publication.model_copy(update={"topics": topics})})
 
-    manifest = pull(spark, by_attribute, connection(broker), None)
+    manifest = read_entities(spark, by_attribute, connection(broker), None)
 
     body = rows(tmp_path, manifest)["body"][0].as_py()
     assert b'"speed":{"type":"Number","value":100.0,"metadata":{"dateModified":{"type":"DateTime","value":"2' in body
@@ -315,7 +315,7 @@ def test_the_watermark_never_passes_the_start_of_the_pull(
     shadowing = {"id": "x", "type": "car", "dateModified": {"type": "DateTime", "value": "2050-01-01T00:00:00.000Z"}}
     broker.load([SeedEntity("vehicles", "/4wheels", shadowing)])
 
-    manifest = pull(spark, order(tmp_path), connection(broker), None)
+    manifest = read_entities(spark, order(tmp_path), connection(broker), None)
 
     assert manifest.rows == 3
     assert manifest.watermark_to == "2026-01-01T00:00:02.000Z"
@@ -328,7 +328,7 @@ def test_odd_characters_in_the_home_and_in_identities_are_kept(
     odd = {"id": "urn:ünï:\u2028'\";1", "type": "Größe 2", "a": {"type": "Text", "value": "x\n", "metadata": {}}}
     broker.load([SeedEntity("vehicles", "/4wheels", odd)])
 
-    manifest = pull(spark, order(home), connection(broker), None)
+    manifest = read_entities(spark, order(home), connection(broker), None)
 
     landed = rows(home, manifest)
     assert landed["id"].to_pylist() == ["urn:ünï:\u2028'\";1"]
@@ -340,7 +340,7 @@ def test_an_impossible_service_path_is_named_to_the_one_who_configured_it(
     spark: SparkSession, broker: TestBroker, tmp_path: Path
 ) -> None:
     with pytest.raises(ConfigurationError, match="does not take the request") as raised:
-        pull(spark, _with_service_path(order(tmp_path), "/a b"), connection(broker), None)
+        read_entities(spark, _with_service_path(order(tmp_path), "/a b"), connection(broker), None)
     assert "service_path" in raised.value.next_step
 
 
@@ -355,7 +355,7 @@ def test_an_entity_whose_id_is_no_text_lands_and_forbids_telling_absence_only_if
 ) -> None:
     broker.load([car(1), SeedEntity("vehicles", "/4wheels", {"id": entity_id, "type": "car"})])
 
-    manifest = pull(spark, order(tmp_path), connection(broker), None)
+    manifest = read_entities(spark, order(tmp_path), connection(broker), None)
 
     assert rows(tmp_path, manifest)["id"].to_pylist() == ["car1", landed]
     assert (manifest.rows, manifest.complete) == (2, complete)
@@ -374,8 +374,8 @@ def test_several_readers_land_each_entity_once_in_the_order_of_one(
     )
 
     first, second = (order(tmp_path / f"{n}", mode="full", page_size=10, parallel_readers=n) for n in (1, 3))
-    one = pull(spark, first, connection(broker), None)
-    three = pull(spark, second, connection(broker), None)
+    one = read_entities(spark, first, connection(broker), None)
+    three = read_entities(spark, second, connection(broker), None)
 
     expected = ["old0", "old1", "old2", *(f"car{number:03}" for number in range(200))]
     assert rows(tmp_path / "1", one)["id"].to_pylist() == expected
@@ -404,7 +404,7 @@ def test_there_are_never_more_requests_under_way_than_readers(
     with CountedBroker().serving() as broker:
         load(broker.broker.store, (car(number, path=path) for path in paths for number in range(60)))
         asked = order(tmp_path, service_path=paths, page_size=5, parallel_readers=readers)
-        manifest = pull(spark, asked, BrokerConnection(broker.url), None)
+        manifest = read_entities(spark, asked, BrokerConnection(broker.url), None)
 
     assert (manifest.present, manifest.complete) == (0, True)
     assert {row["id"] for row in rows(tmp_path, manifest).to_pylist()} == {f"car{number}" for number in range(60)}
@@ -419,7 +419,7 @@ def test_nothing_that_stays_is_missed_by_three_readers_while_others_write(
     churn = Churn(broker.store, "vehicles", updates=7, deletes=1, inserts=1, seed=seed, service_path="/4wheels")
     broker.faults.after_page = churn
 
-    manifest = pull(spark, order(tmp_path, page_size=20, parallel_readers=3), connection(broker), None)
+    manifest = read_entities(spark, order(tmp_path, page_size=20, parallel_readers=3), connection(broker), None)
 
     stayed = {f"car{number}" for number in range(600)} - churn.deleted
     assert len(churn.deleted) > 25
@@ -429,7 +429,7 @@ def test_nothing_that_stays_is_missed_by_three_readers_while_others_write(
 def test_no_file_holds_the_secret(spark: SparkSession, broker: TestBroker, tmp_path: Path) -> None:
     broker.load([car(1)])
 
-    pull(spark, order(tmp_path), connection(broker), None)
+    read_entities(spark, order(tmp_path), connection(broker), None)
 
     local = Path(str(spark.conf.get("spark.local.dir"))).parent
     files = [path for folder in (tmp_path, local) for path in folder.rglob("*") if path.is_file()]

@@ -27,7 +27,7 @@ from contexture.storage.publication_store import PublicationFolder
 from contexture.storage.schemas import LANDING
 from contexture.storage.state import State
 from contexture_sandbox.registry import TestRegistry, seed_codelist, seed_message
-from spark_jobs.structures.read import pull_structures
+from spark_jobs.structures.read import read_structures
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -64,7 +64,7 @@ def pulled(
     spark: SparkSession, registry: TestRegistry, asked: StageOrder, watermark: str | None = None, *, root: str = ""
 ) -> LandingManifest:
     connection = RegistryConnection(f"{registry.url}{root}", headers={"x-key": SECRET})
-    return pull_structures(spark, asked, connection, watermark)
+    return read_structures(spark, asked, connection, watermark)
 
 
 def rows(home: Path, manifest: LandingManifest) -> list[dict[str, Any]]:

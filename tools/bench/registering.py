@@ -16,7 +16,7 @@ from contexture.storage.orders import StageOrder
 from spark_jobs.shared.outbox import Stopwatch
 from spark_jobs.structures.judge import judge_structures
 from spark_jobs.structures.prepare import prepare_structures
-from spark_jobs.structures.read import pull_structures
+from spark_jobs.structures.read import read_structures
 from tools.bench.measures import Measure
 from tools.bench.outbox_files import PUBLICATION
 from tools.bench.senders import bench_kafka
@@ -54,7 +54,7 @@ class RegistryRun(SourceRun):
     """One full flush of a registry."""
 
     def _pulled(self, spark: SparkSession, order: StageOrder, url: str) -> LandingManifest:
-        return pull_structures(spark, order, RegistryConnection(url), None)
+        return read_structures(spark, order, RegistryConnection(url), None)
 
     def _prepared(self, spark: SparkSession, order: StageOrder, landing: LandingManifest) -> Manifest:
         return prepare_structures(spark, order, landing, Stopwatch())

@@ -24,7 +24,7 @@ from contexture_sandbox.demo.comparison import compare
 from contexture_sandbox.kafka import EmbeddedKafka
 from spark_jobs.entities.judge import judge_outbox
 from spark_jobs.entities.prepare import prepare
-from spark_jobs.entities.read import pull
+from spark_jobs.entities.read import read_entities
 from spark_jobs.shared.outbox import Stopwatch
 from tools.bench.measures import Measure
 from tools.bench.outbox_files import PUBLICATION
@@ -116,7 +116,7 @@ class SourceRun:
         return manifest
 
     def _pulled(self, spark: SparkSession, order: StageOrder, url: str) -> LandingManifest:
-        return pull(spark, order, BrokerConnection(url), None)
+        return read_entities(spark, order, BrokerConnection(url), None)
 
     def _prepared(self, spark: SparkSession, order: StageOrder, landing: LandingManifest) -> Manifest:
         return prepare(spark, order, landing, Stopwatch())

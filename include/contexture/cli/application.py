@@ -87,7 +87,7 @@ def contexture() -> None:
 
 def main() -> None:
     """Runs the command line of this process; what is wrong is told in one sentence and an exit code."""
-    output.show_every_text()
+    output.escape_unencodable()
     try:
         _run()
     except ContextureError as error:

@@ -88,7 +88,7 @@ def _check_sizes(files: list[Path], *, as_json: bool) -> None:
     from contexture.operations.actions import structure_sizes
 
     with progress_on_standard_error() as progress:
-        measured = structure_sizes.measure_each(structure_sizes.publications(files), progress)
+        measured = structure_sizes.measure_publications(structure_sizes.publications(files), progress)
     (print_sizes_json if as_json else print_sizes_text)(measured)
     raise typer.Exit(_exit_code_of_sizes(measured))
 
@@ -180,10 +180,10 @@ def _print_problem(console: Console, problem: Problem) -> None:
 
 def _configuration(publication: Publication) -> Text:
     """Every key as it will be used; what the file doesn't say is dim."""
-    from contexture.publications.resolved import understood
+    from contexture.publications.resolved import resolve_keys
 
     text = Text()
-    for each in understood(publication):
+    for each in resolve_keys(publication):
         line = f"{'  ' * each.depth}{each.key}:" + ("" if each.value is None else f" {each.value}")
         text.append(f"{line}  # default\n" if each.is_default else f"{line}\n", style="dim" if each.is_default else "")
     return text

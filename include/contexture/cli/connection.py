@@ -56,9 +56,9 @@ def try_connection(
 
     Exit codes: 0 it works; 1 a step failed; 2 the connection isn't there or can't be used; 3 it could not be reached.
     """
-    from contexture.operations.actions.connection_check import try_by_kind
+    from contexture.operations.actions.connection_check import check_connection
 
-    outcome = try_by_kind(
+    outcome = check_connection(
         connection_id,
         service=service,
         timeout_seconds=timeout_seconds,

@@ -43,14 +43,14 @@ def examine_installation(
 
     Exit codes: 0 nothing stops runs; 1 something does.
     """
-    from contexture.operations.actions.doctor import Examination, examine, installation_points, machine_points
+    from contexture.operations.actions.doctor import Examination, installation_points, machine_points, run_checks
 
     found: list[Examined] = []
     for point in (
         *machine_points(),
         *installation_points(try_connections=not without_connections, timeout_seconds=timeout_seconds),
     ):
-        found += examine([point])
+        found += run_checks([point])
         if not as_json:
             _show(found[-1])
     examination = Examination(points=tuple(found))

@@ -40,15 +40,15 @@ def rebuild_ledger(
 
     Exit codes: 0 done, or shown; 2 the ledger is not lost, or something isn't there; 3 brokers or storage are away.
     """
-    from contexture.cli.output import say
+    from contexture.cli.output import print_progress
     from contexture.operations.actions import rebuild
 
-    lost = rebuild.lost_ledger(publication, say, assume_sent=assume_sent)
+    lost = rebuild.plan_ledger_rebuild(publication, print_progress, assume_sent=assume_sent)
     if not as_json:
         _print(lost)
     writes = not dry_run and (yes or (not as_json and typer.confirm(f"Write {lost.topic}?")))
     if writes:
-        rebuild.rebuild_ledger(lost, say)
+        rebuild.rebuild_ledger(lost, print_progress)
     if as_json:
         typer.echo(json.dumps(_document(lost, written=writes), indent=2))
     elif writes:

@@ -82,14 +82,16 @@ def _notified(files: list[Path]) -> list[Publication]:
     from contexture.errors import ConfigurationError
     from contexture.operations.environment import DEFAULT_FOLDER, FOLDER_VARIABLE
     from contexture.publications import discover
-    from contexture.reception.targets import is_notified
+    from contexture.reception.targets import receives_notifications
 
     paths = files or [Path(os.environ.get(FOLDER_VARIABLE) or DEFAULT_FOLDER)]
     found = discover(*paths)
     for loaded in found:
         if loaded.error is not None:
             typer.secho(f"left out: {loaded.error}", err=True)
-    notified = [each.publication for each in found if each.publication is not None and is_notified(each.publication)]
+    notified = [
+        each.publication for each in found if each.publication is not None and receives_notifications(each.publication)
+    ]
     if not notified:
         raise ConfigurationError(
             f"no publication in {', '.join(map(str, paths))} takes notifications",

@@ -54,7 +54,7 @@ def show_outbox(outbox: Id, *, as_json: AsJson = False) -> None:
     from contexture.operations import environment
     from contexture.operations.actions import outboxes
 
-    print_story(outboxes.tell(environment.find_outbox(environment.open_home(), outbox)), as_json=as_json)
+    print_story(outboxes.describe_outbox(environment.find_outbox(environment.open_home(), outbox)), as_json=as_json)
 
 
 @app.command("retry")
@@ -65,7 +65,7 @@ def retry_outbox(outbox: Id, *, as_json: AsJson = False) -> None:
     from contexture.storage.outboxes import is_of_backfill
 
     found = environment.find_outbox(environment.open_home(), outbox)
-    failed = interventions.forget_failed_sends(found.outboxes, found.status.outbox)
+    failed = interventions.reset_send_attempts(found.outboxes, found.status.outbox)
     dag = f"publish_{found.publication}"
     then = (
         f"clear the publish task of its backfill in {dag}: no other run sends it"

@@ -17,7 +17,7 @@ from contexture.errors import ConfigurationError
 _ESCAPED: Final = "contexture.escaped"
 
 
-def show_every_text() -> None:
+def escape_unencodable() -> None:
     """From now on a character that an encoding lacks stands as its code, as JSON has it, and raises no error."""
     codecs.register_error(_ESCAPED, _escaped)
     for stream in (sys.stdout, sys.stderr):
@@ -79,6 +79,6 @@ def _in_utc(at: datetime | None) -> datetime | None:
     return None if at is None else at.replace(tzinfo=UTC)
 
 
-def say(sentence: str) -> None:
+def print_progress(sentence: str) -> None:
     """One sentence for who sits before it."""
     typer.echo(sentence, err=True)

@@ -64,11 +64,11 @@ def preview_names(
 
 
 def _asked(publication: Publication, entities: list[str], attributes: list[str], path: str | None) -> list[NameRequest]:
-    from contexture.operations.actions.preview import NameRequest, asked_entity, tells_attributes
+    from contexture.operations.actions.preview import NameRequest, asked_entity, splits_by_attribute
 
     if path is not None:
         path = _path_of_entities(path)
-    by_attribute = tells_attributes(publication)
+    by_attribute = splits_by_attribute(publication)
     if entities and by_attribute and not attributes:
         raise typer.BadParameter("dm-by-attribute names topics of attributes: give --attribute NAME")
     identities = [asked_entity(publication, text, path) for text in entities]

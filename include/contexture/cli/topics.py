@@ -231,10 +231,10 @@ def plan_topics(files: Annotated[list[Path] | None, _FILES] = None, *, as_json: 
 
     Exit codes: 0 none differs; 1 some do; 2 a file or connection can't be used; 3 brokers are away.
     """
-    from contexture.cli.output import say
+    from contexture.cli.output import print_progress
     from contexture.operations.actions import topic_plan
 
-    planned = topic_plan.plans(files or [], say)
+    planned = topic_plan.plans(files or [], print_progress)
     (print_plans_json if as_json else print_plans_text)(planned)
     raise typer.Exit(exit_codes.INVALID if any(each.plan.changes for each in planned) else exit_codes.OK)
 
@@ -254,10 +254,10 @@ def apply_topics(
     Exit codes: 0 all is as it should be now; 1 something is left to do by hand; 2 a file or connection can't be used,
     or keys would move; 3 brokers are away.
     """
-    from contexture.cli.output import say
+    from contexture.cli.output import print_progress
     from contexture.operations.actions import topic_plan
 
-    planned = topic_plan.applied(files or [], say, grow_keyed=grow_keyed)
+    planned = topic_plan.applied(files or [], print_progress, grow_keyed=grow_keyed)
     (print_plans_json if as_json else print_plans_text)(planned)
     left = any(len(each.made or ()) < len(each.plan.changes) for each in planned)
     raise typer.Exit(exit_codes.INVALID if left else exit_codes.OK)

@@ -106,12 +106,12 @@ class RuleFindings:
         self.violations.append(Violation(rule, "error", message))
 
 
-def named(name: str) -> str:
+def violation_subject(name: str) -> str:
     """A name as messages show it: quoted, printable, 50 characters at most."""
     return _quoted(name, _NAME_CHARACTERS)
 
 
-def shown(value: object) -> str:
+def abbreviate(value: object) -> str:
     """A value as messages show it: on one line, printable, 60 characters at most."""
     if isinstance(value, str):
         return _quoted(value, _VALUE_CHARACTERS)

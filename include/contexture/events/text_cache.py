@@ -12,7 +12,7 @@ LONGEST_CHARACTERS = 512
 Found = TypeVar("Found")
 
 
-def remembered(size: int) -> Callable[[Callable[[str], Found]], Callable[[str], Found]]:
+def cache_by_text(size: int) -> Callable[[Callable[[str], Found]], Callable[[str], Found]]:
     """A decorator: the last `size` results for short texts are kept, those for long ones are not."""
 
     def decorated(function: Callable[[str], Found]) -> Callable[[str], Found]:

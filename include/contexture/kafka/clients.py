@@ -28,7 +28,7 @@ _LARGEST_FAST_PIECE: Final = 1
 
 
 @cache
-def merge_freed_pieces_at_once() -> None:
+def tune_malloc() -> None:
     """Lets glibc merge small freed pieces of memory when they are freed, for the rest of this process.
 
     By default it sets pieces of up to 128 bytes aside, and looks through all of them whenever a large one is asked for.
@@ -41,7 +41,7 @@ def merge_freed_pieces_at_once() -> None:
 
 
 @cache
-def leave_clients_to_their_process() -> None:
+def disable_clients_after_fork() -> None:
     """Lets no child of a fork end this process's clients, for the rest of its life.
 
     The threads of a client are its parent's alone. A child whose garbage collector finds a client that its parent no
@@ -117,7 +117,7 @@ def transactional_producer(
     """
     from confluent_kafka import Producer
 
-    merge_freed_pieces_at_once()
+    tune_malloc()
     _prepare(watch, settings)
     callbacks = {"error_cb": watch.on_error, "on_delivery": watch.on_delivery, "logger": _Listening(watch)}
     # Success is reported only to whoever asks: it costs time for every record.
@@ -185,7 +185,7 @@ class _Listening:
 
 def _prepare(watch: ClientCallbacks, settings: ClientSettings) -> None:
     """What every client needs before it is made."""
-    leave_clients_to_their_process()
+    disable_clients_after_fork()
     _explain(watch, settings)
 
 

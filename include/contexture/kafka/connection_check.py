@@ -15,7 +15,7 @@ from contexture.kafka.admin import TopicAdmin
 from contexture.kafka.broker_wait import BrokerWait
 from contexture.kafka.callbacks import ClientCallbacks
 from contexture.kafka.clients import admin, client_error, error_in, reader
-from contexture.kafka.diagnosis import AddressProbe, reach
+from contexture.kafka.diagnosis import AddressProbe, probe_addresses
 from contexture.kafka.error_codes import ErrorClass, meaning, translated
 from contexture.kafka.errors import SendAgainError
 from contexture.kafka.producer import ProducerSession, open_session
@@ -221,7 +221,7 @@ class ConnectionCheck:
     def reach_others(self) -> list[AddressProbe]:
         """Tries the brokers that name themselves otherwise than `bootstrap.servers` does."""
         named = {part.strip() for part in self._settings.bootstrap_servers.split(",")}
-        found = reach([broker for broker in self.brokers if broker not in named], self._timeout_seconds)
+        found = probe_addresses([broker for broker in self.brokers if broker not in named], self._timeout_seconds)
         remedy = "let this machine reach the advertised.listeners of this broker, or correct them at the broker"
         return [
             AddressProbe(each.address, each.problem, remedy if each.problem else "", each.seconds) for each in found
@@ -423,7 +423,7 @@ test_connection.__test__ = False  # type: ignore[attr-defined]
 
 
 def _tried(trial: ConnectionCheck, bootstrap_servers: str, timeout_seconds: float) -> Iterator[Check]:
-    servers = [_of_address("server", found) for found in reach(bootstrap_servers, timeout_seconds)]
+    servers = [_of_address("server", found) for found in probe_addresses(bootstrap_servers, timeout_seconds)]
     yield from servers
     reached = any(check.passed for check in servers)
     login = _checked(AUTHENTICATION, trial.log_in) if reached else _untried(AUTHENTICATION, "no server is reached")

@@ -48,7 +48,7 @@ class Closes(Protocol):
         """Gives back what is held and waits until that is done."""
 
 
-def leave(client: Closes, seconds: float = LEAVE_SECONDS) -> bool:
+def close_within(client: Closes, seconds: float = LEAVE_SECONDS) -> bool:
     """Closes a client, but waits for it no longer than so many seconds; gives whether it is closed.
 
     While partitions move, the client library has been seen never to come back from this call (librdkafka 2.16: some one
@@ -172,7 +172,7 @@ class GroupMember:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._is_leaving = True
-        leave(self._live())
+        close_within(self._live())
 
     def assigned(self) -> list[tuple[str, int]]:
         """The partitions that this member reads now."""

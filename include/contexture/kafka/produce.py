@@ -55,7 +55,7 @@ def produce_rows(
         left = length_hint(iterators[0])
 
 
-def calls(rows: pa.RecordBatch, headers: Headers) -> Iterator[Row]:
+def produce_arguments(rows: pa.RecordBatch, headers: Headers) -> Iterator[Row]:
     """The arguments of `produce` for each row, for whoever sends them one by one."""
     return zip(*_arguments(rows, headers))  # noqa: B905 - what is the same for all rows has no end
 

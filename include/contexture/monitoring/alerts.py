@@ -106,7 +106,7 @@ def kind_of(error: ContextureError | None, task: str, sends: Iterable[SendAttemp
     return AlertKind.RETRIES_USED_UP if "used up" in states else AlertKind.RUN_FAILED
 
 
-def what_is_safe(kind: AlertKind, *, outbox_waits: bool, of_backfill: bool = False) -> str:
+def describe_safety(kind: AlertKind, *, outbox_waits: bool, of_backfill: bool = False) -> str:
     """What the reader of an alert need not fear.
 
     Args:
@@ -224,7 +224,7 @@ def _story(failure: Failure) -> Iterator[tuple[str, str]]:
     where = f"{failure.task}, " if failure.task else ""
     yield "What happened", f"{where}{failure.at:%Y-%m-%d %H:%M:%SZ}: {failure.happened}"
     yield from (("Would be deleted", identity) for identity in failure.samples)
-    yield "What is safe", what_is_safe(failure.kind, outbox_waits=approved, of_backfill=again)
+    yield "What is safe", describe_safety(failure.kind, outbox_waits=approved, of_backfill=again)
     for each in failure.pending:
         yield from (("Pending", line) for line in _told(each))
     yield "What to do next", failure.next_step

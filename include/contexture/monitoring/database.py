@@ -88,7 +88,7 @@ def migrate(engine: Engine) -> None:
     while current_revision(engine) != HEAD:
         try:
             with engine.begin() as connection:
-                bring_up(connection)
+                upgrade_schema(connection)
         except OperationalError as error:
             # Somebody else brings them up just now: that may take longer than a lock is waited for.
             if "lock" not in str(error.orig) or time.monotonic() > patient_until:
@@ -278,7 +278,7 @@ class SchemaVersion:
         return self.found in {None, HEAD}
 
 
-def look(url: URL) -> SchemaVersion:
+def inspect_schema(url: URL) -> SchemaVersion:
     """Looks into a database.
 
     Raises:
@@ -324,7 +324,7 @@ LOCK_OF_POSTGRESQL: Final = 7_402_001
 _ONE_AT_A_TIME: Final = Lock()
 
 
-def bring_up(connection: Connection) -> None:
+def upgrade_schema(connection: Connection) -> None:
     """Brings the tables of a database to this version, within the connection's transaction.
 
     Two processes at once do it once: on SQLite by the lock of a transaction that writes, on PostgreSQL by an advisory

@@ -35,7 +35,7 @@ from contexture.monitoring.tables import (
     VERIFICATIONS,
 )
 from contexture.publications import Publication
-from contexture.publications.resolved import understood
+from contexture.publications.resolved import resolve_keys
 from contexture.sources.sdmx.formats import Format
 from contexture.storage.delivery import SendAttempts
 from contexture.storage.manifests import RegistryPart
@@ -142,7 +142,7 @@ def properties_of(publication: Publication) -> list[str]:
 
 def _properties(publication: Publication) -> Iterator[str]:
     path: list[str] = []
-    for each in understood(publication):
+    for each in resolve_keys(publication):
         path = [*path[: each.depth], each.key]
         if each.value is not None:
             yield f"{'.'.join(path)}={each.value}"

@@ -100,7 +100,7 @@ def is_wildcard(service_path: str) -> bool:
     return service_path.endswith("#")
 
 
-def merged(service_paths: tuple[str, ...]) -> tuple[str, ...]:
+def merge_service_paths(service_paths: tuple[str, ...]) -> tuple[str, ...]:
     """The paths in their order, each once, without those that another one covers: nothing is read twice."""
     once = tuple(dict.fromkeys(service_paths))
     return tuple(path for path in once if not any(other != path and covers(other, path) for other in once))
@@ -171,7 +171,7 @@ Schedule = Annotated[StrictStr, BeforeValidator(schedule.check)]
 Service = Annotated[StrictStr, BeforeValidator(_as_service)]
 ServicePath = Annotated[StrictStr, BeforeValidator(_as_service_path)]
 
-ServicePaths = Annotated[tuple[ServicePath, ...], OneOrMany, Field(min_length=1), AfterValidator(merged)]
+ServicePaths = Annotated[tuple[ServicePath, ...], OneOrMany, Field(min_length=1), AfterValidator(merge_service_paths)]
 
 SelectorText = Annotated[Text, AfterValidator(_check_selector)]
 Texts = Annotated[tuple[Text, ...], OneOrMany]

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from contexture.errors import ConfigurationError
 from contexture.publications import validation_messages, yaml_document
-from contexture.publications.checks.warnings import notes
+from contexture.publications.checks.warnings import find_warnings
 from contexture.publications.cygnus_names import GroupingRules, NameMappings, files, grouping, mappings
 from contexture.publications.problems import (
     FindingsError,
@@ -107,7 +107,7 @@ def _findings(details: list[ErrorDetails]) -> Iterator[ModelProblem]:
         if isinstance(cause, FindingsError):
             yield from _once_for_each_place(cause.findings)
         else:
-            yield validation_messages.explain(detail)
+            yield validation_messages.describe_validation_error(detail)
 
 
 def _once_for_each_place(findings: tuple[ModelProblem, ...]) -> Iterator[ModelProblem]:
@@ -177,7 +177,7 @@ def read(path: Path) -> tuple[Publication | None, tuple[Problem, ...]]:
     errors += [_placed(path, lines, document, finding) for finding in findings]
     if errors or publication is None:
         return None, tuple(sorted(errors, key=lambda problem: (problem.line, problem.column)))
-    told = notes(document.value, publication)
+    told = find_warnings(document.value, publication)
     return publication, tuple(_placed(path, lines, document, note, severity="note") for note in told)
 
 

@@ -14,7 +14,7 @@ from pydantic import (
     model_validator,
 )
 
-from contexture.publications.checks import impossible, not_yet_supported
+from contexture.publications.checks import check_combinations, not_yet_supported
 from contexture.publications.defaults import mark_as_defaults, with_defaults
 from contexture.publications.delivery import Batches, Message, Publish
 from contexture.publications.fields import OneOrMany, Positive, Schedule, Section
@@ -121,7 +121,7 @@ class Publication(Section):
 
     @model_validator(mode="after")
     def _check_together(self) -> Self:
-        findings = [*impossible(self), *not_yet_supported(self)]
+        findings = [*check_combinations(self), *not_yet_supported(self)]
         if findings:
             raise FindingsError(findings)
         return self

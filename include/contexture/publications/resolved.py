@@ -36,7 +36,7 @@ class UnderstoodKey:
     is_default: bool
 
 
-def understood(publication: Publication) -> Iterator[UnderstoodKey]:
+def resolve_keys(publication: Publication) -> Iterator[UnderstoodKey]:
     """The keys that mean something for the publication's kind of source, in the order of the model, sections opened."""
     return _keys(publication, 0, "", publication.source.kind)
 

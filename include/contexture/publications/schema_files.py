@@ -62,7 +62,7 @@ def search_folder(schema: Path) -> Path:
     return next((folder for folder in schema.parents if (folder / INDEX_FILE).is_file()), schema.parent)
 
 
-def closure(roots: list[Path], files: SchemaFiles) -> dict[Path, bytes]:
+def collect_references(roots: list[Path], files: SchemaFiles) -> dict[Path, bytes]:
     """These schemas and all that they refer to, as they are on disk.
 
     Raises:
@@ -84,12 +84,12 @@ def documents(models: Mapping[str, str], folder: Path) -> dict[str, str]:
     """The texts of all schemas that a publication's models need, by their path from its folder.
 
     Raises:
-        ModelFileError: as `closure`.
+        ModelFileError: as `collect_references`.
     """
     texts: dict[str, str] = {}
     for relative in sorted(set(models.values())):
         path = folder / relative
-        for file, content in closure([path], SchemaFiles(search_folder(path.resolve()))).items():
+        for file, content in collect_references([path], SchemaFiles(search_folder(path.resolve()))).items():
             texts[document_name(file, folder)] = content.decode("utf-8-sig")
     return texts
 

@@ -102,7 +102,7 @@ _LIMITS = {
 }
 
 
-def explain(detail: ErrorDetails) -> ModelProblem:
+def describe_validation_error(detail: ErrorDetails) -> ModelProblem:
     """One pydantic error as a finding with the nearest valid key or value."""
     location = tuple(detail["loc"])
     kind, value = detail["type"], detail["input"]

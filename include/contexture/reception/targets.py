@@ -111,7 +111,7 @@ def _foreign(message: str, next_step: str) -> NotificationError:
     return NotificationError(message, next_step=next_step, status=400)
 
 
-def is_notified(publication: Publication) -> bool:
+def receives_notifications(publication: Publication) -> bool:
     """Whether a publication takes notifications."""
     return publication.source.kind == "ngsi" and publication.source.mode == "notifications"
 

@@ -26,7 +26,7 @@ import pyarrow.compute as pc
 from contexture.errors import ContextureError, RejectedError
 from contexture.kafka.admin import TopicAdmin
 from contexture.kafka.interfaces import Headers
-from contexture.kafka.produce import Row, calls
+from contexture.kafka.produce import Row, produce_arguments
 from contexture.kafka.producer import record_name
 from contexture.kafka.reader import TopicRecord
 from contexture.kafka.settings import ClientSettings, Option
@@ -102,7 +102,7 @@ def dead_letter(topic: str, row: Row, refused: RejectedError, place: RefusedPlac
     return topic, kept_value, kept_key, _ANY_PARTITION, None, None, _NOW, headers
 
 
-def left_of(key: bytes | None, value: bytes | None) -> tuple[tuple[bytes | None, bytes | None], ...]:
+def split_dead_letters(key: bytes | None, value: bytes | None) -> tuple[tuple[bytes | None, bytes | None], ...]:
     """Key and value of a record's dead letter: as they were, or as a bare one has them."""
     return (key, value), (None if _is_long(key) else key, None)
 
@@ -359,7 +359,7 @@ class DeadLetterSearch:
         Raises:
             RejectedError: records can't be sent; `learns` tells whether they were found.
         """
-        for index, row in enumerate(calls(piece.rows, self._reader.headers)):
+        for index, row in enumerate(produce_arguments(piece.rows, self._reader.headers)):
             position = piece.first_position + index
             if position in self._known:
                 self._produce_letter(session, position, row)

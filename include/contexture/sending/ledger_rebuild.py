@@ -237,7 +237,7 @@ class _InKafka:
     aside: dict[int, frozenset[int]]
 
 
-def by_records(
+def ledger_from_records(
     settings: ClientSettings, known: SentAccordingToHome, pending: Manifest, *, assume_sent: bool
 ) -> Iterator[RebuiltShard]:
     """What the ledger should say of each shard, while an outbox is under way.
@@ -352,7 +352,7 @@ def planned_rebuild(
         return tuple(_concluded(known, shard) for shard in range(known.shards))
     if is_numbered(known.pending) and not known.pending.flush:
         return (_by_registry(settings, known, known.pending),)
-    return tuple(by_records(settings, known, known.pending, assume_sent=assume_sent))
+    return tuple(ledger_from_records(settings, known, known.pending, assume_sent=assume_sent))
 
 
 def _concluded(known: SentAccordingToHome, shard: int) -> RebuiltShard:

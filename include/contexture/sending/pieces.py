@@ -60,7 +60,7 @@ def topics_until(batches: Iterable[pa.RecordBatch], position: int) -> set[str]:
     return found
 
 
-def pieces(batches: Iterable[pa.RecordBatch]) -> Iterator[TransactionChunk]:
+def split_by_transaction(batches: Iterable[pa.RecordBatch]) -> Iterator[TransactionChunk]:
     """The batches cut where the transaction number changes; one transaction may come in several pieces."""
     for batch in batches:
         if not batch.num_rows:

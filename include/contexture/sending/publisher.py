@@ -15,7 +15,7 @@ from contexture.sending.interfaces import HiddenPort, LedgerPort, ShardReader
 from contexture.sending.ledger import Ledger, LedgerEntry, SenderNames
 from contexture.sending.open_transactions import OpenTransactions
 from contexture.sending.resume import ExpectedRow
-from contexture.sending.shard_sender import AfterFailure, ShardSender, taken_from
+from contexture.sending.shard_sender import AfterFailure, ShardSender, attempts_from_delays
 from contexture.sending.transactions import ShardResult
 
 
@@ -101,7 +101,7 @@ class Publisher:
                 `dead_letters`: more such records than may be left out.
             KafkaConfigurationError: a person must change the connection, a topic or a permission.
         """
-        after_failure = attempts if callable(attempts) else taken_from(attempts)
+        after_failure = attempts if callable(attempts) else attempts_from_delays(attempts)
         self._sending = ShardSender(self._equipment, reader, after_failure, committed, skipped, row)
         self._equipment.patience.relieve()
         return self._sending.run()

@@ -25,7 +25,7 @@ from contexture.sending.dead_letters import position_of
 from contexture.sending.interfaces import HiddenPort
 from contexture.sending.ledger import LedgerEntry
 from contexture.sending.open_transactions import LOOK_AGAIN_SECONDS, held_back, places_until
-from contexture.sending.pieces import pieces, topics_until
+from contexture.sending.pieces import split_by_transaction, topics_until
 from contexture.sending.shard_records import Fingerprint, ShardRecords, fingerprint
 
 _LOG: Final = logging.getLogger(__name__)
@@ -208,7 +208,7 @@ class Restoration:
     def _send(self, session: ProducerSession, positions: Collection[int], letters: Collection[TopicRecord]) -> None:
         wanted = frozenset(positions)
         session.begin()
-        for piece in pieces(self._reader.batches(min(wanted))) if wanted else ():
+        for piece in split_by_transaction(self._reader.batches(min(wanted))) if wanted else ():
             rows = self._records.encoded(piece).rows
             mask = pa.array([position in wanted for position in rows.column("position").to_pylist()], pa.bool_())
             chosen = rows.filter(mask)

@@ -51,7 +51,7 @@ class ResumePoint:
     place: Place | None = None
 
 
-def start_of(reader: ShardReader, entry: LedgerEntry | None, *, alone: bool = False) -> ResumePoint:
+def find_resume_point(reader: ShardReader, entry: LedgerEntry | None, *, alone: bool = False) -> ResumePoint:
     """Where the sending of a shard begins.
 
     Args:

@@ -9,9 +9,9 @@ from typing import Final
 
 from contexture.kafka.producer import ABORTED_KEY
 from contexture.kafka.reader import Place
-from contexture.sending.dead_letters import DeadLetters, left_of
+from contexture.sending.dead_letters import DeadLetters, split_dead_letters
 from contexture.sending.interfaces import ShardReader
-from contexture.sending.pieces import TransactionChunk, pieces
+from contexture.sending.pieces import TransactionChunk, split_by_transaction
 
 Fingerprint = tuple[bytes | None, bytes | None]
 """A record's key, and a digest of its value."""
@@ -47,7 +47,7 @@ class ShardRecords:
 
     def before(self, position: int) -> Iterator[TransactionChunk]:
         """The pieces that begin before a position; the last may go beyond it."""
-        for piece in pieces(self.reader.batches(0)):
+        for piece in split_by_transaction(self.reader.batches(0)):
             if piece.first_position >= position:
                 return
             yield piece
@@ -55,7 +55,7 @@ class ShardRecords:
     def transaction(self, position: int) -> Iterator[TransactionChunk]:
         """The pieces of the transaction that begins at a position; none at the shard's end."""
         first: int | None = None
-        for piece in pieces(self.reader.batches(position)) if position < self.reader.records else ():
+        for piece in split_by_transaction(self.reader.batches(position)) if position < self.reader.records else ():
             first = piece.transaction if first is None else first
             if piece.transaction != first:
                 return
@@ -95,7 +95,7 @@ class ShardRecords:
             if topic in topics:
                 yield topic, fingerprint(key, value)
             if aside is not None:
-                yield from ((aside, fingerprint(*left)) for left in left_of(key, value))
+                yield from ((aside, fingerprint(*left)) for left in split_dead_letters(key, value))
 
     def _columns(
         self, among: Iterable[TransactionChunk], topics: Collection[str] | None

@@ -19,7 +19,7 @@ from contexture.sending.interfaces import ShardReader
 from contexture.sending.ledger import LedgerEntry
 from contexture.sending.pieces import topics_until
 from contexture.sending.restoration import Restoration
-from contexture.sending.resume import ExpectedRow, Fencings, OwnCommits, ResumePoint, RowExpectation, start_of
+from contexture.sending.resume import ExpectedRow, Fencings, OwnCommits, ResumePoint, RowExpectation, find_resume_point
 from contexture.sending.shard_records import ShardRecords
 from contexture.sending.transactions import SendCounter, ShardResult, TransactionSender, check_end
 from contexture.sending.unfinished import CLEANUP_SECONDS, TransactionRecovery
@@ -85,7 +85,7 @@ class Attempts:
         self._sleep(delay_ms / 1000)
 
 
-def taken_from(delays: Iterable[int]) -> AfterFailure:
+def attempts_from_delays(delays: Iterable[int]) -> AfterFailure:
     """Attempts after these delays (milliseconds), one after the other, whatever the failure."""
     waits = iter(delays)
     return lambda error: next(waits, None)
@@ -262,7 +262,7 @@ class ShardSender:
 
     def _start(self, entry: LedgerEntry | None) -> ResumePoint:
         # Backfills do not supersede each other: each interval has a ledger key of its own.
-        return start_of(self._reader, entry, alone=self._equipment.names.backfill is not None)
+        return find_resume_point(self._reader, entry, alone=self._equipment.names.backfill is not None)
 
     def _begin(self, start: ResumePoint, entry: LedgerEntry | None) -> None:
         self._own.found(entry)

@@ -13,7 +13,7 @@ from contexture.sending.context import SendContext
 from contexture.sending.dead_letters import DeadLetterSearch
 from contexture.sending.interfaces import ShardReader
 from contexture.sending.ledger import LedgerEntry
-from contexture.sending.pieces import TransactionChunk, pieces
+from contexture.sending.pieces import TransactionChunk, split_by_transaction
 from contexture.sending.resume import OwnCommits, Place, ResumePoint
 from contexture.storage.topic_order import TOPICS_OF_A_CLIENT
 
@@ -224,7 +224,7 @@ class TransactionSender:
         topics: set[str] = set()
         size: TransactionSize | None = None
         expected = self._tally.position
-        for piece in pieces(self._reader.batches(expected)) if expected < self._reader.records else ():
+        for piece in split_by_transaction(self._reader.batches(expected)) if expected < self._reader.records else ():
             check_position(piece.first_position, expected)
             piece = self._equipment.encoded(piece)
             if size is None or size.transaction != piece.transaction:

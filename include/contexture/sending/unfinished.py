@@ -22,7 +22,7 @@ from contexture.kafka.reader import Place
 from contexture.sending.interfaces import HiddenPort, LedgerPort
 from contexture.sending.ledger import LedgerEntry
 from contexture.sending.open_transactions import LOOK_AGAIN_SECONDS, held_back, places_until
-from contexture.sending.pieces import pieces
+from contexture.sending.pieces import split_by_transaction
 from contexture.sending.resume import ResumePoint
 from contexture.sending.shard_records import Fingerprint, ShardRecords
 
@@ -188,7 +188,9 @@ class TransactionRecovery:
             spans = places_until(self._hidden, ends)
             if spans and waited >= GRACE_SECONDS:
                 if sought is None:
-                    sought = self._records.traces(pieces(self._records.reader.batches(begun)), _topics(spans))
+                    sought = self._records.traces(
+                        split_by_transaction(self._records.reader.batches(begun)), _topics(spans)
+                    )
                     spans = {place: spans[place] for place in self._hidden.matching(spans, sought)}
                 self._check_firsts(spans, sought)
             if spans and waited >= self._longest_open_seconds:

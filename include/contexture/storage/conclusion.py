@@ -17,9 +17,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from contexture.records.changes.attribute_types import AttributeTypes
-from contexture.storage.delivery import DeadLetterIndex, keep_dead_letters
+from contexture.storage.delivery import DeadLetterIndex, write_dead_letter_index
 from contexture.storage.home import Storage
-from contexture.storage.inbox_reader import release
+from contexture.storage.inbox_reader import release_claim
 from contexture.storage.incompleteness import incompleteness_after
 from contexture.storage.known_topics import LostTopics, lost_topics
 from contexture.storage.manifests import Manifest
@@ -27,7 +27,7 @@ from contexture.storage.outboxes import Outboxes
 from contexture.storage.publication_store import PublicationFolder
 from contexture.storage.quarantine import mark_retried
 from contexture.storage.state import FORMAT, State, StatePointer
-from contexture.storage.state_updates import advance, withhold
+from contexture.storage.state_updates import advance, mark_undelivered
 
 NONE_DEAD = DeadLetterIndex()
 """For outboxes whose records are all where they belong."""
@@ -61,9 +61,9 @@ def conclude(
     outboxes.movable(manifest.outbox, "concluded")
     state = State(storage, manifest.publication)
     pointer = state.pointer()
-    keep_dead_letters(storage, manifest, dead_letters)
+    write_dead_letter_index(storage, manifest, dead_letters)
     if manifest.mode != "backfill" and pointer.sequence < manifest.sequence:
-        withhold(state, pointer, manifest, dead_letters.shards)
+        mark_undelivered(state, pointer, manifest, dead_letters.shards)
         # One that did not read everything tells nothing of the whole: what changed since the last full one stays owed.
         owes = manifest.retried is not None or (changes_owe_full and manifest.mode != "full")
         made_by = _MadeBy(manifest.fingerprint, cluster, target)
@@ -78,7 +78,7 @@ def conclude(
         _remove_unused(state, {*before.files, *pointer.files, before.types, pointer.types})
     mark_retried(storage, manifest)
     # After the state, which knows what was told; before the status, for once that stands nobody comes back here.
-    release(storage, manifest.publication, manifest.outbox)
+    release_claim(storage, manifest.publication, manifest.outbox)
     outboxes.move(manifest.outbox, "concluded", reason=_told(manifest, dead_letters))
     return pointer
 
@@ -88,7 +88,7 @@ def _told(manifest: Manifest, dead_letters: DeadLetterIndex) -> str:
     return f"{manifest.records} records committed{aside}"
 
 
-def owe_full(storage: Storage, publication: str, reason: str) -> None:
+def require_full_run(storage: Storage, publication: str, reason: str) -> None:
     """Makes the next run of a publication send everything."""
     state = State(storage, publication)
     state.point(state.pointer().model_copy(update={"owes_full": reason}))
@@ -197,7 +197,7 @@ Place = tuple[str, bytes | None]
 """A topic and a key."""
 
 
-def was_overtaken(storage: Storage, backfill: Manifest) -> bool:
+def was_superseded(storage: Storage, backfill: Manifest) -> bool:
     """Whether a normal run that was not concluded when a backfill was prepared has records for a key of it.
 
     Where the archive has lost such a run, it is taken for one that has.

@@ -107,7 +107,7 @@ class DeadLetterIndex(Versioned):
         return sum(map(len, self.shards.values()))
 
 
-def keep_dead_letters(storage: Storage, manifest: Manifest, found: DeadLetterIndex) -> None:
+def write_dead_letter_index(storage: Storage, manifest: Manifest, found: DeadLetterIndex) -> None:
     """Keeps them; nothing is written where there are none."""
     if found.count:
         storage.write(PublicationFolder(manifest.publication).dead_letters(manifest.outbox), found.to_json())
@@ -163,7 +163,7 @@ def ledger_seen(storage: Storage, publication: str) -> KnownLedger | None:
         return None
 
 
-def note_ledger(storage: Storage, publication: str, seen: KnownLedger) -> None:
+def write_known_ledger(storage: Storage, publication: str, seen: KnownLedger) -> None:
     """Keeps it."""
     storage.write(PublicationFolder(publication).ledger_seen(), seen.to_json())
 

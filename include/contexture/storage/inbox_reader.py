@@ -123,7 +123,7 @@ def keep_claim(storage: Storage, publication: str, run: str, claim: InboxClaim) 
     _put(storage, PublicationFolder(publication).landing_claim(run), claim)
 
 
-def hand_over(storage: Storage, publication: str, run: str, outbox: str) -> None:
+def transfer_claim(storage: Storage, publication: str, run: str, outbox: str) -> None:
     """Gives what a run has claimed to the outbox that is made of it; nothing happens when it claimed nothing.
 
     Raises:
@@ -135,7 +135,7 @@ def hand_over(storage: Storage, publication: str, run: str, outbox: str) -> None
         _put(storage, folder.outbox_claim(outbox), claim)
 
 
-def release(storage: Storage, publication: str, outbox: str) -> None:
+def release_claim(storage: Storage, publication: str, outbox: str) -> None:
     """Removes from the inbox what is in Kafka by way of an outbox.
 
     Harmless when it was done before, and when it was not done to its end.

@@ -98,11 +98,11 @@ def resolve(storage: Storage, publication: str, text: str, rules: Sequence[str] 
         )
     retry = Retry(outbox=found[0], rules=tuple(rules))
     if not len(Quarantine(storage, outboxes.folder, retry.outbox).chosen(rules)):
-        raise nothing_held_back(publication, retry)
+        raise empty_quarantine_error(publication, retry)
     return retry
 
 
-def land_quarantined(order: StageOrder, retry: Retry) -> LandingManifest:
+def write_retry_landing(order: StageOrder, retry: Retry) -> LandingManifest:
     """The landing of a run that tries quarantined events again; one that is there already is left as it is.
 
     Raises:
@@ -117,7 +117,7 @@ def land_quarantined(order: StageOrder, retry: Retry) -> LandingManifest:
     quarantine = Quarantine(storage, folder, retry.outbox)
     ordinals = quarantine.chosen(retry.rules)
     if not len(ordinals):
-        raise nothing_held_back(order.publication.name, retry)
+        raise empty_quarantine_error(order.publication.name, retry)
     write_marks(storage, folder.chosen(order.run), ordinals)
     landed = _land(quarantine, f"{folder.landing(order.run)}/{_FILE}", ordinals)
     manifest = _manifest(order, retry, landed)
@@ -146,7 +146,7 @@ def _of_rules(table: Any, rules: Sequence[str]) -> Any:
     return table.filter(pc.is_in(table.column("rule"), value_set=pa.array(rules))) if rules else table
 
 
-def nothing_held_back(publication: str, retry: Retry) -> ConfigurationError:
+def empty_quarantine_error(publication: str, retry: Retry) -> ConfigurationError:
     """The error for a quarantine in which nothing is left to be tried."""
     of_rules = f" by {', '.join(retry.rules)}" if retry.rules else ""
     return ConfigurationError(
@@ -235,7 +235,7 @@ def refused_structures(order: StageOrder, retry: Retry) -> tuple[str, ...]:
     quarantine = Quarantine(storage, folder, retry.outbox)
     ordinals = quarantine.chosen(retry.rules)
     if not len(ordinals):
-        raise nothing_held_back(order.publication.name, retry)
+        raise empty_quarantine_error(order.publication.name, retry)
     rows = pa.concat_tables([quarantine.table(path, ["ordinal", "id"]) for path in quarantine.files])
     is_chosen = pc.is_in(rows.column("ordinal"), value_set=pa.array(ordinals))
     named = rows.filter(pc.and_(is_chosen, pc.is_valid(rows.column("id"))))

@@ -28,7 +28,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from contexture.errors import ConfigurationError
-from contexture.records.topics.collisions import as_brokers_compare
+from contexture.records.topics.collisions import metric_name
 from contexture.records.topics.encodings import TopicNameError, check_legal
 from contexture.storage.archive import ArchiveCoverage, archive_of
 from contexture.storage.home import Storage
@@ -66,7 +66,7 @@ def check_topics(storage: Storage, publication: str, prefix: str, topics: Iterab
         if topic.startswith(_OWN_TOPICS):
             raise _unusable(prefix, f"{topic} is the name of a ledger")
         live = _live(storage, publication) if live is None else live
-        owner = live.get(as_brokers_compare(topic))
+        owner = live.get(metric_name(topic))
         if owner is not None:
             raise _unusable(prefix, f"live runs of {owner} fill {topic}")
 
@@ -74,7 +74,7 @@ def check_topics(storage: Storage, publication: str, prefix: str, topics: Iterab
 def _live(storage: Storage, publication: str) -> dict[str, str]:
     """Whose each topic is; the publication itself where it shares one with others."""
     others = [name for name in storage.folders("") if name != publication]
-    return {as_brokers_compare(topic): name for name in (*others, publication) for topic in _filled(storage, name)}
+    return {metric_name(topic): name for name in (*others, publication) for topic in _filled(storage, name)}
 
 
 def _filled(storage: Storage, publication: str) -> list[str]:
@@ -325,13 +325,13 @@ def check_missing(order: StageOrder, missing: tuple[str, ...]) -> None:
     if missing and order.replay.incomplete == "refuse":
         start, end = _interval(order)
         raise PartlyArchivedError(
-            f"between {start.isoformat()} and {end.isoformat()} {order.publication.name} lacks {listed(missing)}",
+            f"between {start.isoformat()} and {end.isoformat()} {order.publication.name} lacks {list_missing(missing)}",
             next_step="leave this interval out, or send what there is: backfill again with replay_incomplete: send",
             publication=order.publication.name,
         )
 
 
-def listed(missing: Iterable[str]) -> str:
+def list_missing(missing: Iterable[str]) -> str:
     """What is missing, in one line that stays readable."""
     every = list(missing)
     rest = f"; and {len(every) - _SHOWN} more" if len(every) > _SHOWN else ""
@@ -382,7 +382,7 @@ def _interval(order: StageOrder) -> tuple[datetime, datetime]:
 
 def _nothing_archived(order: StageOrder, missing: tuple[str, ...]) -> NothingArchivedError:
     start, end = _interval(order)
-    lacking = f" (missing: {listed(missing)})" if missing else ""
+    lacking = f" (missing: {list_missing(missing)})" if missing else ""
     return NothingArchivedError(
         f"nothing of {order.publication.name} is archived between {start.isoformat()} and {end.isoformat()}{lacking}",
         next_step=(

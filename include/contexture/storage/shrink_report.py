@@ -30,7 +30,7 @@ class Vanishing(StoredDocument):
     identities: tuple[str, ...]
 
 
-def keep_vanishing(
+def write_shrink_report(
     storage: Storage,
     publication: str,
     run: str,
@@ -50,7 +50,7 @@ def keep_vanishing(
     storage.write(PublicationFolder(publication).vanishing(run), kept.to_json())
 
 
-def kept_vanishing(storage: Storage, publication: str, run: str) -> Vanishing | None:
+def read_shrink_report(storage: Storage, publication: str, run: str) -> Vanishing | None:
     """What a run would have deleted; None where the guard stopped nothing, or its file is gone."""
     try:
         return Vanishing.model_validate_json(storage.read(PublicationFolder(publication).vanishing(run)))

@@ -181,7 +181,9 @@ class _Fates:
         return {identity for (identity, _), refused in self.last_refused.items() if refused}
 
 
-def withhold(state: State, pointer: StatePointer, manifest: Manifest, refused: Mapping[int, Sequence[int]]) -> None:
+def mark_undelivered(
+    state: State, pointer: StatePointer, manifest: Manifest, refused: Mapping[int, Sequence[int]]
+) -> None:
     """Adds to what concluding an outbox changes in state: the identities of refused records are withheld.
 
     Doing it again writes the same, as long as `pointer` is the state that the outbox was compared with.

@@ -50,7 +50,7 @@ class Audience:
         return self.mail or tuple(part.strip() for part in given.split(",") if part.strip())
 
 
-def tell(failure: Failure, audience: Audience, storage: Storage, context: Any, log: Any) -> None:
+def send_alert(failure: Failure, audience: Audience, storage: Storage, context: Any, log: Any) -> None:
     """Tells an alert once, by every way there is; a way that fails is logged and hinders no other."""
     from contexture.monitoring.alerts import AlertMemory, compose
 

@@ -11,7 +11,7 @@ from airflow.sdk import AsyncCallback, BaseNotifier, DeadlineAlert, DeadlineRefe
 from asgiref.sync import sync_to_async
 
 from contexture.errors import ContextureError
-from contexture_airflow.alerts.delivery import Audience, airflow_address, tell
+from contexture_airflow.alerts.delivery import Audience, airflow_address, send_alert
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -54,7 +54,7 @@ class FailureNotifier(BaseNotifier):
             failure = failure_of(self.publication, context, storage)
             with open_journal(storage, self.log.warning) as journal:
                 note_failure(journal, failure)
-            tell(failure, self.audience, storage, context, self.log)
+            send_alert(failure, self.audience, storage, context, self.log)
         except Exception:
             # The run has failed already, and what is said about it must not hide why.
             self.log.exception("The failure could not be told to anybody")
@@ -187,7 +187,7 @@ class LateNotifier(BaseNotifier):
             self.log.info("Nobody is alerted: the run is %s (%s)", run["state"], run["run_type"])
             return
         storage = open_storage()
-        tell(self._failure(run, storage), self.audience, storage, context, self.log)
+        send_alert(self._failure(run, storage), self.audience, storage, context, self.log)
 
     def _failure(self, run: Mapping[str, Any], storage: Storage) -> Failure:
         from contexture.monitoring.alerts import AlertKind, Failure, pending_sends
@@ -216,7 +216,7 @@ class VerificationNotifier(BaseNotifier):
 
     def notify(self, context: Context) -> None:
         """Tells about the failed task of this context."""
-        from contexture_airflow.alerts.delivery import Audience, tell
+        from contexture_airflow.alerts.delivery import Audience, send_alert
         from contexture_airflow.connections.settings import open_storage
         from contexture_airflow.steps.verify import chosen
 
@@ -224,7 +224,7 @@ class VerificationNotifier(BaseNotifier):
         try:
             publication, storage = chosen(given["task"].publication), open_storage()
             failure = failure_of(publication.name, context, storage)
-            tell(failure, Audience.of(publication), storage, context, self.log)
+            send_alert(failure, Audience.of(publication), storage, context, self.log)
         except Exception:
             # The task has failed already, and what is said about it must not hide why.
             self.log.exception("The failure could not be told to anybody")

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
-from contexture_airflow.alerts.delivery import Audience, airflow_address, tell
+from contexture_airflow.alerts.delivery import Audience, airflow_address, send_alert
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -27,7 +27,7 @@ _DEAD_LETTERS_NEXT: Final = (
 )
 
 
-def tell_dead_letters(
+def alert_dead_letters(
     storage: Storage, publication: Publication, outboxes: Sequence[str], context: Context, log: Any
 ) -> None:
     """Alerts the people of a publication where records of concluded outboxes are dead letters; never raises."""
@@ -63,7 +63,7 @@ def _tell(storage: Storage, publication: Publication, count: int, context: Conte
         log_url=str(getattr(instance, "log_url", "") or ""),
         kind=AlertKind.DEAD_LETTERS,
     )
-    tell(found, Audience.of(publication), storage, context, log)
+    send_alert(found, Audience.of(publication), storage, context, log)
 
 
 _SHOWN: Final = 10
@@ -73,7 +73,7 @@ def tell_question(storage: Storage, publication: Publication, vanishing: Vanishi
     """Alerts the people of a publication that its run asks whether so much may be deleted; never raises."""
     try:
         asked = question_of(publication, vanishing, context, datetime.now(UTC))
-        tell(asked, Audience.of(publication), storage, context, log)
+        send_alert(asked, Audience.of(publication), storage, context, log)
     except Exception:
         # Airflow shows the question, and must go on showing it where nobody could be told.
         log.exception("The question could not be told to anybody")
@@ -82,7 +82,7 @@ def tell_question(storage: Storage, publication: Publication, vanishing: Vanishi
 def question_of(publication: Publication, vanishing: Vanishing, context: Context, now: datetime) -> Failure:
     """What there is to tell of the question of a task."""
     from contexture.monitoring.alerts import AlertKind, Failure
-    from contexture_airflow.steps.shrink_approval import harmless
+    from contexture_airflow.steps.shrink_approval import describe_safe_state
 
     given: Any = context
     instance, run_id = given["task_instance"], given["dag_run"].run_id
@@ -99,7 +99,7 @@ def question_of(publication: Publication, vanishing: Vanishing, context: Context
         log_url=str(getattr(instance, "log_url", "") or ""),
         kind=AlertKind.QUESTION,
         answer_url=f"{run_url}/tasks/{quote(instance.task_id, safe='')}/required_actions",
-        samples=(*(harmless(each) for each in vanishing.identities[:_SHOWN]), *_more(vanishing)),
+        samples=(*(describe_safe_state(each) for each in vanishing.identities[:_SHOWN]), *_more(vanishing)),
         about=str(instance.id),
     )
 
@@ -151,7 +151,7 @@ def _alert_incompleteness(
         log_url=str(getattr(instance, "log_url", "") or ""),
         kind=AlertKind.INCOMPLETE,
     )
-    tell(failure, Audience.of(publication), storage, context, log)
+    send_alert(failure, Audience.of(publication), storage, context, log)
 
 
 _LOST_TOPICS_NEXT: Final = (
@@ -202,7 +202,7 @@ def _alert_lost_topics(
             log_url=str(getattr(instance, "log_url", "") or ""),
             kind=AlertKind.TOPIC_REMOVED,
         )
-        tell(failure, Audience.of(publication), storage, context, log)
+        send_alert(failure, Audience.of(publication), storage, context, log)
     except Exception:
         # The task has done its work, and must not fail because an alert could not be sent.
         log.exception("Could not send the alert about removed topics")

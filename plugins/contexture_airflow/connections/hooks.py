@@ -47,13 +47,13 @@ class _TriedHook(BaseHook):
         return outcome.passed, outcome.text()
 
     def _outcome(self) -> CheckOutcome:
-        from contexture.operations.actions.connection_check import try_fields
+        from contexture.operations.actions.connection_check import check_connection_fields
         from contexture_airflow.connections.settings import fields
 
         # Covers its secrets in logs, and tells first what makes it unusable.
         self.get_conn()
         found = fields(self.connection_id)
-        return try_fields(self.connection_id, found, service="", timeout_seconds=_TIMEOUT_SECONDS)
+        return check_connection_fields(self.connection_id, found, service="", timeout_seconds=_TIMEOUT_SECONDS)
 
 
 class KafkaClusterHook(_TriedHook):

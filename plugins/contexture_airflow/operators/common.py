@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 
 
-def attempted(operator: BaseOperator, send: Callable[[], Result]) -> Result:
+def defer_send_errors(operator: BaseOperator, send: Callable[[], Result]) -> Result:
     """The result of `send`.
 
     A late attempt ends the process: the triggerer waits, no worker slot is held, and the operator's `go_on` is called

@@ -37,7 +37,7 @@ class ConcludeOperator(BaseOperator):
     def execute(self, context: Context) -> dict[str, Any]:
         """Returns the run's counts, which are also the extra of the asset event."""
         from contexture.storage.orders import staged_publication
-        from contexture_airflow.alerts.run_alerts import alert_incompleteness, alerting_lost_topics, tell_dead_letters
+        from contexture_airflow.alerts.run_alerts import alert_dead_letters, alert_incompleteness, alerting_lost_topics
         from contexture_airflow.connections.settings import open_storage, targets
         from contexture_airflow.run import StagedOutbox
         from contexture_airflow.run_events import note_end, open_journal, tell_end
@@ -57,7 +57,7 @@ class ConcludeOperator(BaseOperator):
                 concluded=counts is not None,
             )
             tell_end(journal, publication, staged.run, context["dag_run"].run_id, staged.outbox, counts)
-        tell_dead_letters(storage, publication, [staged.outbox], context, self.log)
+        alert_dead_letters(storage, publication, [staged.outbox], context, self.log)
         if counts is not None and counts["mode"] != "backfill":
             alert_incompleteness(storage, publication, context, self.log)
         if counts is None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import BaseOperator
 
-from contexture_airflow.operators.common import attempted
+from contexture_airflow.operators.common import defer_send_errors
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -37,11 +37,11 @@ class PublishOutboxOperator(BaseOperator):
 
     def execute(self, context: Context) -> dict[str, Any]:
         """Returns counts of what was sent."""
-        return attempted(self, self._send)
+        return defer_send_errors(self, self._send)
 
     def go_on(self, context: Context, event: Any = None) -> dict[str, Any]:
         """The same, when the time of a late attempt has come."""
-        return attempted(self, self._send)
+        return defer_send_errors(self, self._send)
 
     def _send(self) -> dict[str, Any]:
         from contexture.storage.orders import staged_publication

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import BaseOperator
 
-from contexture_airflow.operators.common import attempted
+from contexture_airflow.operators.common import defer_send_errors
 from contexture_airflow.task_context import run_request
 
 if TYPE_CHECKING:
@@ -33,24 +33,24 @@ class SettleOperator(BaseOperator):
 
     def execute(self, context: Context) -> dict[str, Any]:
         """Returns the plan of the run."""
-        return attempted(self, lambda: self._settle(context))
+        return defer_send_errors(self, lambda: self._settle(context))
 
     def go_on(self, context: Context, event: Any = None) -> dict[str, Any]:
         """The same, when the time of a late attempt has come."""
-        return attempted(self, lambda: self._settle(context))
+        return defer_send_errors(self, lambda: self._settle(context))
 
     def _settle(self, context: Context) -> dict[str, Any]:
-        from contexture_airflow.alerts.run_alerts import alert_incompleteness, alerting_lost_topics, tell_dead_letters
+        from contexture_airflow.alerts.run_alerts import alert_dead_letters, alert_incompleteness, alerting_lost_topics
         from contexture_airflow.connections.settings import open_storage, targets
         from contexture_airflow.run_events import open_journal
-        from contexture_airflow.steps.settle import settle
+        from contexture_airflow.steps.settle import finish_open_transaction
 
         storage, request, report = open_storage(), run_request(context), self.log.info
         alerting = alerting_lost_topics(storage, self.publication, context, self.log)
         with alerting, open_journal(storage, self.log.warning) as journal:
-            plan = settle(storage, self.publication, request, targets(report), report, journal)
+            plan = finish_open_transaction(storage, self.publication, request, targets(report), report, journal)
         self._settled = plan.settled
-        tell_dead_letters(storage, self.publication, plan.settled, context, self.log)
+        alert_dead_letters(storage, self.publication, plan.settled, context, self.log)
         if plan.settled:
             alert_incompleteness(storage, self.publication, context, self.log)
         return dict(plan.handed())

@@ -9,9 +9,9 @@ from pydantic import JsonValue
 from contexture.errors import ConfigurationError
 from contexture.publications import Publication
 from contexture.sending import LedgerEntry
-from contexture.sending.resume import start_of
+from contexture.sending.resume import find_resume_point
 from contexture.sending.target import Report, Target, TargetFor
-from contexture.storage.conclusion import conclude, owe_full, was_overtaken
+from contexture.storage.conclusion import conclude, require_full_run, was_superseded
 from contexture.storage.delivery import DeadLetterIndex, dead_letters_of
 from contexture.storage.home import Storage
 from contexture.storage.manifests import Manifest
@@ -80,7 +80,7 @@ def conclude_outbox(
         reason = (
             f"backfill {manifest.outbox} was sent beside other runs, and may have put earlier values on top of theirs"
         )
-        owe_full(storage, manifest.publication, reason)
+        require_full_run(storage, manifest.publication, reason)
     before = State(storage, manifest.publication).pointer().concluded_at
     conclude(
         storage,
@@ -126,7 +126,7 @@ def counts(manifest: Manifest, dead_letters: DeadLetterIndex) -> dict[str, JsonV
 def _may_have_undone(storage: Storage, manifest: Manifest, publication: Publication) -> bool:
     """Whether a backfill was to leave newer values of a replica alone, and other runs sent some meanwhile."""
     leaves_newer = manifest.mode == "backfill" and not (manifest.sends_outdated or manifest.topic_prefix)
-    return leaves_newer and publication.topics.keep == "latest" and was_overtaken(storage, manifest)
+    return leaves_newer and publication.topics.keep == "latest" and was_superseded(storage, manifest)
 
 
 def _committed(storage: Storage, manifest: Manifest, target: Target) -> DeadLetterIndex | None:
@@ -160,6 +160,6 @@ def _position(reader: OutboxShardReader, entry: LedgerEntry | None) -> int | Non
     if entry is None or entry.outbox == reader.outbox_id:
         return entry.position if entry else 0
     if reader.registry and entry.source_place is not None:
-        start = start_of(reader, entry)
+        start = find_resume_point(reader, entry)
         return None if start.superseded else start.position
     return None if entry.sequence > reader.sequence else 0

@@ -19,7 +19,7 @@ from contexture.storage.state import State, StatePointer
 from contexture_airflow.run import RunPlan, RunRequest
 
 
-def first_run(publication: Publication, request: RunRequest) -> tuple[Mode, str]:
+def plan_first_run(publication: Publication, request: RunRequest) -> tuple[Mode, str]:
     """The mode of the first run, and why: a registry is idle until its next change unless someone wants everything."""
     if publication.source.kind != "sdmx":
         return "full", "the first run"
@@ -38,7 +38,9 @@ def is_baseline(publication: Publication, pointer: StatePointer, mode: Mode) -> 
     return publication.source.kind == "sdmx" and pointer.outbox is None and mode == "changes"
 
 
-def told_by_others(publication: Publication, pointer: StatePointer, request: RunRequest, target: Target) -> int | None:
+def sent_by_other_instances(
+    publication: Publication, pointer: StatePointer, request: RunRequest, target: Target
+) -> int | None:
     """The registry transaction up to which the ledger says that the log is told, for a first run; None for all others.
 
     What another instance has not told yet would be lost if this one told something later first. A person who asks for
@@ -101,7 +103,7 @@ def plan_run(
         why=why,
         baseline=is_baseline(publication, pointer, mode),
         cluster=target.cluster(),
-        told=told_by_others(publication, pointer, request, target),
+        told=sent_by_other_instances(publication, pointer, request, target),
     )
 
 
@@ -128,7 +130,7 @@ def decide(
     if pointer.owes_full:
         return "full", f"a full run is owed: {pointer.owes_full}"
     if pointer.outbox is None:
-        return first_run(publication, request)
+        return plan_first_run(publication, request)
     if elsewhere and publication.source.kind == "sdmx":
         # A registry's log says nothing of what the other Kafka lacks.
         return "full", elsewhere

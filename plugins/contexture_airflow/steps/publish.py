@@ -31,8 +31,8 @@ from contexture.storage.delivery import (
     ShardBegun,
     committed_shards,
     ledger_seen,
-    note_ledger,
     shard_begun,
+    write_known_ledger,
 )
 from contexture.storage.home import Storage
 from contexture.storage.manifests import Manifest
@@ -340,7 +340,7 @@ def _note_first(storage: Storage, manifest: Manifest, target: Target) -> None:
     target.prepare_ledger(len(manifest.shards))
     topic_id = target.ledger_id()
     if topic_id is not None:
-        note_ledger(storage, manifest.publication, KnownLedger(cluster=target.cluster(), topic_id=topic_id))
+        write_known_ledger(storage, manifest.publication, KnownLedger(cluster=target.cluster(), topic_id=topic_id))
 
 
 def _seen_on(storage: Storage, publication: str, target: Target) -> KnownLedger | None:
@@ -426,7 +426,7 @@ def _expect_ledger(
         raise
 
 
-def belongs_elsewhere(storage: Storage, manifest: Manifest, target: Target) -> bool:
+def was_made_for_other_cluster(storage: Storage, manifest: Manifest, target: Target) -> bool:
     """Whether an outbox tells changes to what another Kafka cluster holds: a backfill does not go by what one holds."""
     if manifest.mode == "backfill":
         return False
@@ -441,7 +441,7 @@ def check_cluster(storage: Storage, manifest: Manifest, target: Target) -> None:
     Raises:
         ConfigurationError: the connection names another Kafka cluster now.
     """
-    if belongs_elsewhere(storage, manifest, target):
+    if was_made_for_other_cluster(storage, manifest, target):
         raise ConfigurationError(
             f"outbox {manifest.outbox} was made for another Kafka cluster than the connection names now, which may "
             "lack all that it does not tell",

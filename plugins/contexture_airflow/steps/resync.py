@@ -185,7 +185,7 @@ def _payloads(context: Context) -> Iterable[Mapping[str, Any]]:
 def _owe(paused: list[RunStart]) -> None:
     from contexture_airflow.connections.settings import open_storage
 
-    owe_to_paused(open_storage(), publications(), paused)
+    require_full_runs_of_paused(open_storage(), publications(), paused)
 
 
 def _is_paused(context: Context, start: RunStart) -> bool:
@@ -208,18 +208,20 @@ def _made_of(publication: str) -> StateOrigin:
     return made_of(open_storage(), publication)
 
 
-def owe_to_paused(storage: Storage, publications: Iterable[Publication], paused: Iterable[RunStart]) -> None:
+def require_full_runs_of_paused(
+    storage: Storage, publications: Iterable[Publication], paused: Iterable[RunStart]
+) -> None:
     """Makes the next run of a registry's publication full, where a full one could not start because it is paused.
 
     Nothing is queued: however often it was asked for, one run sends everything. A broker's publication needs no note,
     for each of its runs compares the source with state.
     """
-    from contexture.storage.conclusion import owe_full
+    from contexture.storage.conclusion import require_full_run
 
     wanted = {start.publication: start.reason for start in paused if start.mode == "full"}
     for publication in publications if wanted else ():
         if publication.source.kind == "sdmx" and publication.name in wanted:
-            owe_full(storage, publication.name, f"{wanted[publication.name]} (while it was paused)")
+            require_full_run(storage, publication.name, f"{wanted[publication.name]} (while it was paused)")
 
 
 def made_of(storage: Storage, publication: str) -> StateOrigin:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from contexture.monitoring import RunTableWriter
 from contexture.publications import Publication
 from contexture.sending.target import Report, TargetFor
-from contexture.storage.conclusion import owe_full
+from contexture.storage.conclusion import require_full_run
 from contexture.storage.home import Storage
 from contexture.storage.manifests import Manifest
 from contexture.storage.orders import staged_publication
@@ -19,11 +19,11 @@ from contexture_airflow.run import RunPlan, RunRequest
 from contexture_airflow.run_events import NOWHERE, ShardNotes, note_plan, tell_started
 from contexture_airflow.steps.conclude import conclude_outbox
 from contexture_airflow.steps.plan_run import plan_run
-from contexture_airflow.steps.publish import attempts_of, belongs_elsewhere, check_ledger, send_shard
+from contexture_airflow.steps.publish import attempts_of, check_ledger, send_shard, was_made_for_other_cluster
 from contexture_airflow.steps.topic_watch import check_topics
 
 
-def settle(
+def finish_open_transaction(
     storage: Storage,
     publication: Publication,
     request: RunRequest,
@@ -92,7 +92,7 @@ def _finish(
     # Brokers that are away are noticed here first: it counts as an attempt of the first shard.
     first = attempts[min(attempts)]
     first.wait_rest()
-    if first.until_answered(lambda: belongs_elsewhere(storage, manifest, target)):
+    if first.until_answered(lambda: was_made_for_other_cluster(storage, manifest, target)):
         _abandon(storage, manifest, report)
         return
     if manifest.interval is None:
@@ -106,6 +106,6 @@ def _finish(
 def _abandon(storage: Storage, manifest: Manifest, report: Report) -> None:
     # What it was compared with is the content of the other cluster; on this one it would look complete and not be.
     reason = "the connection names another Kafka cluster now"
-    owe_full(storage, manifest.publication, f"outbox {manifest.outbox} was abandoned: {reason}")
+    require_full_run(storage, manifest.publication, f"outbox {manifest.outbox} was abandoned: {reason}")
     Outboxes(storage, manifest.publication).move(manifest.outbox, "abandoned", reason=reason)
     report(f"outbox {manifest.outbox} is abandoned, and this run is full: {reason}")

@@ -15,7 +15,7 @@ from contexture.publications import Publication
 from contexture.storage.documents import StoredDocument
 from contexture.storage.home import Storage
 from contexture.storage.publication_store import PublicationFolder
-from contexture.storage.shrink_report import Vanishing, kept_vanishing
+from contexture.storage.shrink_report import Vanishing, read_shrink_report
 
 APPROVE: Final = "Approve"
 REJECT: Final = "Reject"
@@ -55,7 +55,7 @@ def asked_about(storage: Storage, publication: Publication, run: str, error: Con
     """What a person is asked about when a run has failed so; None where nobody is to be asked."""
     if publication.source.shrink_limit.beyond != "ask" or "vanishing" not in error.context:
         return None
-    return kept_vanishing(storage, publication.name, run)
+    return read_shrink_report(storage, publication.name, run)
 
 
 def question(publication: Publication, vanishing: Vanishing) -> str:
@@ -65,7 +65,7 @@ def question(publication: Publication, vanishing: Vanishing) -> str:
         f"**{vanishing.count}** of the {vanishing.held} identities that publication `{publication.name}` has sent are "
         f"gone from the source, and {vanishing.limit} may go in one run. The first of them:",
         "",
-        *(f"    {harmless(each)}" for each in shown),
+        *(f"    {describe_safe_state(each)}" for each in shown),
         "",
         f"*{APPROVE}*: tombstones are sent for all {vanishing.count}, and the run goes on with what it has read. "
         f"*{REJECT}*, or no answer within {publication.source.shrink_limit.answer_hours} hours: nothing is sent, and "
@@ -117,7 +117,7 @@ def _row(publication: str, run_id: str, decision: ShrinkDecision) -> Interventio
     )
 
 
-def harmless(identity: str) -> str:
+def describe_safe_state(identity: str) -> str:
     """An identity on one line, and not too long: it comes from anybody."""
     text = identity if len(identity) <= _LONGEST else f"{identity[:_LONGEST]}…"
     return "".join(each if each.isprintable() else f"\\u{ord(each):04x}" for each in text)

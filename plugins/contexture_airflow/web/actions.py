@@ -21,7 +21,7 @@ from contexture.operations.status.sources import Sources
 from contexture.storage.delivery import AttemptLog
 from contexture.storage.home import Storage
 from contexture.storage.outboxes import Outboxes, is_of_backfill
-from contexture.storage.shrink_report import Vanishing, kept_vanishing
+from contexture.storage.shrink_report import Vanishing, read_shrink_report
 from contexture_airflow.settings import VERIFY_DAG
 from contexture_airflow.web.airflow_api import AirflowApi, AlreadyStartedError, RefusedError
 from contexture_airflow.web.forms import (
@@ -135,7 +135,7 @@ def _resume(asked: ActionRequest) -> ActionResult:
 
 
 def _retry_outbox(asked: ActionRequest) -> ActionResult:
-    failed = interventions.forget_failed_sends(asked.outboxes, asked.subject)
+    failed = interventions.reset_send_attempts(asked.outboxes, asked.subject)
     forgotten = "1 failed send is forgotten" if failed == 1 else f"{failed} failed sends are forgotten"
     if is_of_backfill(asked.outboxes, asked.subject):
         then = "clear the publish task of its backfill, which alone sends it"
@@ -298,7 +298,7 @@ def vanishing_of_latest(sources: Sources, name: str) -> Vanishing | None:
     runs: Sequence[RunRow] = sources.tables.ask(lambda history: history.runs(name, limit=_LOOKED_AT), ())
     ended = (each for each in runs if each.state != "running" and not each.is_backfill)
     latest = next(ended, None)
-    return kept_vanishing(sources.storage, name, latest.run) if latest else None
+    return read_shrink_report(sources.storage, name, latest.run) if latest else None
 
 
 def _one_step(outbox: str) -> str:

@@ -12,7 +12,7 @@ from fastapi import APIRouter, HTTPException, Request
 from fastapi.responses import HTMLResponse, Response, StreamingResponse
 
 from contexture.errors import ContextureError
-from contexture.operations.actions.connection_check import try_fields
+from contexture.operations.actions.connection_check import check_connection_fields
 from contexture.operations.actions.source_check import CheckOutcome, CheckStep
 from contexture.operations.status.detail import connections
 from contexture.publications import Publication
@@ -105,7 +105,7 @@ class ConnectionCheckStream:
         source = self._publication.source
         of_source = self._connection == source.connection
         of_registry = source.kind == "sdmx" and of_source
-        return try_fields(
+        return check_connection_fields(
             self._connection,
             fields(self._connection),
             service=source.service if source.kind == "ngsi" else "",

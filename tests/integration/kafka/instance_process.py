@@ -35,7 +35,7 @@ from contexture_airflow.run_events import ShardNotes, open_journal
 from contexture_airflow.steps.conclude import conclude_run
 from contexture_airflow.steps.publish import attempts_of, send_shard
 from contexture_airflow.steps.quality_gate import judge
-from contexture_airflow.steps.settle import settle
+from contexture_airflow.steps.settle import finish_open_transaction
 
 _spec = importlib.util.spec_from_file_location("sender_process", Path(__file__).with_name("sender_process.py"))
 assert _spec is not None
@@ -90,7 +90,9 @@ class Instance:
         """Settle, stage, quality_gate, publish, conclude."""
         run_id = uuid4().hex
         with open_journal(self.storage, sys.stderr.write) as journal:
-            plan = settle(self.storage, self.publication, RunRequest(run_id=run_id), self.target, _silent, journal)
+            plan = finish_open_transaction(
+                self.storage, self.publication, RunRequest(run_id=run_id), self.target, _silent, journal
+            )
             if self.watermark == self.last:
                 return
             manifest = self.staged(plan.sequence, run_id)

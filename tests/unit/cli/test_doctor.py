@@ -11,7 +11,7 @@ import pytest
 
 from contexture.errors import ConfigurationError
 from contexture.operations.actions import doctor
-from contexture.operations.actions.doctor import Point, PointFound, examine
+from contexture.operations.actions.doctor import Point, PointFound, run_checks
 from contexture.operations.airflow_client import AirflowClient
 
 FILE = "name: vehicles\nsource: {kind: ngsi, connection: city, service: a, service_path: /b}\n"
@@ -94,7 +94,7 @@ def test_few_open_files_and_no_byte_code_are_doubtful(contexture, monkeypatch):
 def test_missing_and_unfitting_packages_are_named(monkeypatch):
     needed = ["no-such-package>=1", "pytest<1", "never; python_version < '3'", "extra-only; extra == 'java'"]
     monkeypatch.setattr(doctor.metadata, "requires", lambda name: needed)
-    (found,) = examine([point for point in doctor.machine_points() if point.name == "packages"])
+    (found,) = run_checks([point for point in doctor.machine_points() if point.name == "packages"])
     assert found.verdict == "bad"
     assert found.detail.startswith("no-such-package is missing; pytest is ")
     assert "never" not in found.detail
@@ -105,7 +105,7 @@ def test_an_error_of_ours_is_a_bad_point_with_its_next_step():
     def look() -> PointFound:
         raise ConfigurationError("it is not there", next_step="put it there")
 
-    (found,) = examine([Point("thing", look)])
+    (found,) = run_checks([Point("thing", look)])
     assert (found.verdict, found.detail, found.remedy) == ("bad", "it is not there", "put it there")
 
 
@@ -129,7 +129,7 @@ def test_airflow_is_asked_for_its_pools_and_the_first_dag(monkeypatch, pools, pa
         doctor, "AirflowClient", lambda access: AirflowClient(access, transport=httpx.MockTransport(answer))
     )
     points = doctor.installation_points(try_connections=False, timeout_seconds=1)
-    (found,) = examine([point for point in points if point.name == "Airflow"])
+    (found,) = run_checks([point for point in points if point.name == "Airflow"])
     assert found.verdict == verdict
     assert words in found.detail
 

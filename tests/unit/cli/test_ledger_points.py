@@ -6,7 +6,7 @@ import pytest
 
 from builders.outboxes import publication
 from contexture.errors import RetriableError
-from contexture.operations.actions.doctor import examine, ledger_points
+from contexture.operations.actions.doctor import ledger_points, run_checks
 from contexture.sending.ledger_copies import LedgerCopies
 
 CONNECTION = publication().publish.connection
@@ -18,7 +18,7 @@ def connection(monkeypatch):
 
 
 def point(copies_of):
-    (found,) = examine(ledger_points([publication()], timeout_seconds=1.0, copies_of=copies_of))
+    (found,) = run_checks(ledger_points([publication()], timeout_seconds=1.0, copies_of=copies_of))
     return found
 
 

@@ -11,7 +11,7 @@ import pytest
 from contexture.errors import ConfigurationError, RetriableError
 from contexture.operations.actions import rebuild
 from contexture.sending.ledger_rebuild import RebuiltShard, settled_entry
-from contexture.storage.delivery import KnownLedger, committed_shards, ledger_seen, note_ledger, note_rows
+from contexture.storage.delivery import KnownLedger, committed_shards, ledger_seen, note_rows, write_known_ledger
 from contexture.storage.home import Storage
 
 VEHICLES = """
@@ -46,7 +46,7 @@ def ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> OneTopic:
     found = OneTopic()
     monkeypatch.setattr(rebuild, "_ledger", lambda publication, progress: found)
     monkeypatch.setattr(rebuild, "planned_rebuild", lambda *args, **options: shards)
-    note_ledger(Storage(str(tmp_path / "home")), "vehicles", KnownLedger(cluster="c", topic_id="id1"))
+    write_known_ledger(Storage(str(tmp_path / "home")), "vehicles", KnownLedger(cluster="c", topic_id="id1"))
     return found
 
 
@@ -59,7 +59,7 @@ def written(ledger: OneTopic, monkeypatch: pytest.MonkeyPatch, rows: int) -> Non
             raise RetriableError("the brokers are silent", next_step="start it again")
 
     monkeypatch.setattr(rebuild, "write_rows", write)
-    rebuild.rebuild_ledger(rebuild.lost_ledger("vehicles", print, assume_sent=False), print)
+    rebuild.rebuild_ledger(rebuild.plan_ledger_rebuild("vehicles", print, assume_sent=False), print)
 
 
 def test_it_is_rebuilt_again_after_it_was_cut_short(
@@ -78,11 +78,11 @@ def test_it_is_rebuilt_again_after_it_was_cut_short(
     assert ledger_seen(home, "vehicles") == KnownLedger(cluster="c", topic_id="id1")
     assert committed_shards(home, "vehicles", "id1") == {0, 1}
     with pytest.raises(ConfigurationError, match="is not lost"):
-        rebuild.lost_ledger("vehicles", print, assume_sent=False)
+        rebuild.plan_ledger_rebuild("vehicles", print, assume_sent=False)
 
 
 def test_a_ledger_that_lost_the_row_of_one_shard_is_rebuilt(ledger: OneTopic, tmp_path: Path) -> None:
     note_rows(Storage(str(tmp_path / "home")), "vehicles", "id1", [0, 1])
     ledger.rows = 1
 
-    assert rebuild.lost_ledger("vehicles", print, assume_sent=False).how == "holds nothing of shards 1"
+    assert rebuild.plan_ledger_rebuild("vehicles", print, assume_sent=False).how == "holds nothing of shards 1"

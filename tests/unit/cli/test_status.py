@@ -10,7 +10,7 @@ from builders.attempts import failed_send
 from builders.outboxes import NOON, outbox, publication, records
 from contexture.monitoring import RunTables, TransactionRow, TransactionStatus
 from contexture.storage.conclusion import conclude
-from contexture.storage.delivery import AttemptLog, DeadLetterIndex, keep_dead_letters
+from contexture.storage.delivery import AttemptLog, DeadLetterIndex, write_dead_letter_index
 from contexture.storage.home import Storage
 from contexture.storage.inbox_files import open_shelf
 from contexture.storage.inbox_writer import InboxWriter
@@ -18,7 +18,7 @@ from contexture.storage.incompleteness import Incompleteness
 from contexture.storage.known_topics import LostTopics
 from contexture.storage.outboxes import Outboxes
 from contexture.storage.publication_store import PublicationFolder
-from contexture.storage.shrink_report import keep_vanishing
+from contexture.storage.shrink_report import write_shrink_report
 from contexture.storage.state import State, StatePointer
 
 FILE = "name: {name}\nsource: {{kind: ngsi, connection: context_broker, service: a, service_path: /b}}\n"
@@ -135,7 +135,7 @@ def test_a_run_that_waits_for_an_answer_is_told_and_needs_a_person(storage, cont
     store = RunTables.of_home(storage.root)
     assert store is not None
     store.run_started("vehicles", "run2", run_id="manual__2", mode="full", sequence=2)
-    keep_vanishing(storage, "vehicles", "run2", count=90, held=100, limit=20, identities=["car1"])
+    write_shrink_report(storage, "vehicles", "run2", count=90, held=100, limit=20, identities=["car1"])
     done = contexture("status", "vehicles")
     assert done.code == 1
     told = "  waiting for an answer: 90 of 100 identities would be deleted, if somebody says so"
@@ -291,7 +291,7 @@ def test_records_that_can_never_be_sent_are_told(storage, contexture, tmp_path):
     concluded(storage)
     assert "dead letters" not in contexture("status").out
     manifest = Outboxes(storage, "vehicles").manifest("first000")
-    keep_dead_letters(storage, manifest, DeadLetterIndex(shards={0: (1,)}))
+    write_dead_letter_index(storage, manifest, DeadLetterIndex(shards={0: (1,)}))
     assert "  dead letters in a topic that the publication no longer names: 1 of the last concluded run" in (
         contexture("status").out.splitlines()
     )

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from contexture.errors import ConfigurationError
-from contexture.importers.cygnus import DIFFERENCES, Draft, ImportResult, RuleFiles, migrate
+from contexture.importers.cygnus import DIFFERENCES, Draft, ImportResult, RuleFiles, import_agent
 from contexture.publications import Publication
 
 HEAD = """\
@@ -27,7 +27,7 @@ a.channels.c.type = memory
 
 
 def migrated(*parameters: str, **options: Any) -> ImportResult:
-    return migrate(HEAD + "".join(f"a.sinks.kafka.{each}\n" for each in parameters), **options)
+    return import_agent(HEAD + "".join(f"a.sinks.kafka.{each}\n" for each in parameters), **options)
 
 
 def content(draft: Draft) -> Any:
@@ -169,7 +169,7 @@ def test_each_service_is_a_publication_of_its_own():
 
 def test_without_any_service_it_is_the_one_cygnus_assumed_and_must_be_looked_at():
     text = HEAD.replace("a.sources.http.handler.default_service = vehicles\n", "")
-    (draft,) = migrate(text).drafts
+    (draft,) = import_agent(text).drafts
 
     assert content(draft)["source"]["service"] == "default"
     assert "CHANGE IT if your subscriptions use another" in draft.text
@@ -177,7 +177,7 @@ def test_without_any_service_it_is_the_one_cygnus_assumed_and_must_be_looked_at(
 
 def test_sinks_of_several_agents_and_clusters():
     other = re.sub("^a", "b", HEAD, flags=re.MULTILINE) + "b.sinks.kafka.broker_list = other:9092\n"
-    migration = migrate(HEAD + other)
+    migration = import_agent(HEAD + other)
 
     assert [(draft.name, draft.origin) for draft in migration.drafts] == [
         ("a-kafka", "a.sinks.kafka"),
@@ -193,7 +193,7 @@ def test_sinks_of_several_agents_and_clusters():
 
 
 def test_other_components_are_left_out_and_their_secrets_not_shown():
-    migration = migrate(
+    migration = import_agent(
         HEAD.replace("a.sinks = kafka", "a.sinks = kafka mongo")
         + "a.sinks.mongo.type = com.telefonica.iot.cygnus.sinks.NGSIMongoSink\n"
         + "a.sinks.mongo.mongo_password = s3cret\n"
@@ -213,7 +213,7 @@ def test_other_components_are_left_out_and_their_secrets_not_shown():
 
 
 def test_the_sink_of_the_first_releases_keeps_its_names():
-    (draft,) = migrate(HEAD.replace("cygnus.sinks.NGSIKafkaSink", "cygnus.sinks.OrionKafkaSink")).drafts
+    (draft,) = import_agent(HEAD.replace("cygnus.sinks.NGSIKafkaSink", "cygnus.sinks.OrionKafkaSink")).drafts
 
     assert content(draft)["topics"]["naming"] == "cygnus-legacy"
 
@@ -240,7 +240,7 @@ def test_a_file_that_is_missing_is_asked_for():
         "a.sources.http.interceptors.gi.grouping_rules_conf_file = /conf/grouping_rules.conf\n"
         "a.sinks.kafka.enable_grouping = true\n"
     )
-    migration = migrate(text)
+    migration = import_agent(text)
 
     assert outcome(migration, "a.sinks.kafka.enable_grouping") == (
         "wrong",
@@ -252,7 +252,7 @@ def test_a_file_that_is_missing_is_asked_for():
 @pytest.mark.parametrize("text", ["", "a.sinks = x\na.sinks.x.type = logger", HEAD.replace("a.sinks = kafka\n", "")])
 def test_a_file_without_a_kafka_sink_is_refused(text: str):
     with pytest.raises(ConfigurationError, match="lists no sink of the class NGSIKafkaSink"):
-        migrate(text)
+        import_agent(text)
 
 
 def test_the_how_to_page_tells_every_difference():
@@ -327,7 +327,7 @@ def test_each_parameter_of_the_sink_is_explained(parameter: str, outcome_: str, 
     ],
 )
 def test_each_parameter_of_the_source_is_explained(parameter: str, outcome_: str):
-    migration = migrate(f"{HEAD}a.sources.http.{parameter}\n")
+    migration = import_agent(f"{HEAD}a.sources.http.{parameter}\n")
 
     told = [each.outcome for each in migration.explained if each.key == f"a.sources.http.{parameter.split()[0]}"]
     assert told[-1] == outcome_
@@ -337,7 +337,7 @@ def test_each_parameter_of_the_source_is_explained(parameter: str, outcome_: str
 def test_the_first_releases_named_data_models_by_topic_type():
     text = HEAD.replace("cygnus.sinks.NGSIKafkaSink", "cygnus.sinks.OrionKafkaSink")
     models = [
-        content(migrate(f"{text}a.sinks.kafka.topic_type = {name}\n").drafts[0])["topics"]["data_model"]
+        content(import_agent(f"{text}a.sinks.kafka.topic_type = {name}\n").drafts[0])["topics"]["data_model"]
         for name in ("topic-by-service", "topic-by-service-path", "topic-by-destination")
     ]
 
@@ -360,7 +360,7 @@ def test_two_sinks_never_become_one_file():
     for name in ("kafka", "Kafka"):
         text += f"a.sinks.{name}.type = com.telefonica.iot.cygnus.sinks.NGSIKafkaSink\n"
 
-    drafts = migrate(text).drafts
+    drafts = import_agent(text).drafts
 
     assert [(draft.origin, draft.name) for draft in drafts] == [
         ("a.sinks.kafka_", "kafka"),
@@ -391,7 +391,7 @@ GROUPED = HEAD + "a.sources.http.interceptors = ts gi\na.sinks.kafka.enable_grou
 
 def test_names_that_no_rule_matches_are_for_a_person_to_decide():
     def decisions(text: str) -> list[str]:
-        migration = migrate(text, files=RuleFiles("grouping.json"))
+        migration = import_agent(text, files=RuleFiles("grouping.json"))
         return [each for each in migration.decisions if "compat: cygnus-2.19" in each]
 
     assert len(decisions(GROUPED)) == 1
@@ -406,7 +406,7 @@ def test_files_that_no_sink_uses_are_told_and_left_out():
         "whether --grouping is meant: no Kafka sink says enable_grouping = true, so its file is left out",
         "whether --mappings is meant: no Kafka sink says enable_name_mappings = true, so its file is left out",
     ]
-    assert migrate(GROUPED, files=RuleFiles("grouping.json")).drafts[0].files == ("grouping.json",)
+    assert import_agent(GROUPED, files=RuleFiles("grouping.json")).drafts[0].files == ("grouping.json",)
 
 
 DIFFERENT_ON_PURPOSE = {

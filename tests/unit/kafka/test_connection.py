@@ -8,7 +8,7 @@ import pytest
 
 from contexture.kafka import ClientSettings, test_connection
 from contexture.kafka.connection_check import ReadBack, SentTestRecord, clock_verdict
-from contexture.kafka.diagnosis import reach
+from contexture.kafka.diagnosis import probe_addresses
 
 
 @pytest.fixture
@@ -18,7 +18,7 @@ def listening():
 
 
 def test_every_server_is_tried_and_named(listening):
-    found = reach(f"SASL_SSL://{listening}, 127.0.0.1:9", 2.0)
+    found = probe_addresses(f"SASL_SSL://{listening}, 127.0.0.1:9", 2.0)
     assert [(each.address, each.problem) for each in found] == [
         (listening, ""),
         ("127.0.0.1:9", "nobody listens there"),

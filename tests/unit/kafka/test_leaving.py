@@ -8,7 +8,7 @@ import threading
 import pytest
 from confluent_kafka import KafkaError
 
-from contexture.kafka.consumer_group import leave
+from contexture.kafka.consumer_group import close_within
 
 
 class Client:
@@ -34,7 +34,7 @@ def allowed():
 def test_a_client_that_closes_is_waited_for(allowed, caplog):
     client = Client(allowed)
 
-    assert leave(client)
+    assert close_within(client)
     assert client.closed.is_set()
     assert not caplog.records
 
@@ -43,7 +43,7 @@ def test_a_client_that_never_closes_is_left_to_itself_and_that_is_told(caplog):
     client = Client(threading.Event())
 
     with caplog.at_level(logging.WARNING):
-        assert not leave(client, seconds=0.01)
+        assert not close_within(client, seconds=0.01)
 
     assert not client.closed.is_set()
     assert [record.getMessage() for record in caplog.records] == [
@@ -59,7 +59,7 @@ def test_a_client_that_never_closes_is_left_to_itself_and_that_is_told(caplog):
 )
 def test_an_error_of_the_close_stands_in_the_log_by_its_kind_alone(allowed, caplog, error, kind):
     with caplog.at_level(logging.WARNING):
-        assert leave(Client(allowed, error))
+        assert close_within(Client(allowed, error))
 
     (record,) = caplog.records
     assert record.getMessage() == f"the Kafka client left its group with {kind}"

@@ -10,7 +10,7 @@ import pytest
 from confluent_kafka import KafkaException
 
 from contexture.kafka.produce import produce_rows
-from contexture.sending.pieces import pieces
+from contexture.sending.pieces import split_by_transaction
 from contexture.sending.testing import OutboxRow, record_batch
 from fakes.kafka_cluster import FakeCluster, Sent, failure
 
@@ -154,15 +154,15 @@ def test_batches_are_cut_at_transactions_only():
         record_batch([OutboxRow("a", b"k", b"v", transaction=t) for t in numbers], first)
         for numbers, first in (([0, 0, 1], 0), ([], 3), ([1, 1, 5], 3))
     ]
-    found = [(piece.transaction, piece.first_position, piece.rows.num_rows) for piece in pieces(batches)]
+    found = [(piece.transaction, piece.first_position, piece.rows.num_rows) for piece in split_by_transaction(batches)]
     assert found == [(0, 0, 2), (1, 2, 1), (1, 3, 2), (5, 5, 1)]
 
 
 def test_a_piece_knows_its_topics_bytes_and_source_transaction():
     rows = record_batch([OutboxRow("a", b"12", b"345"), OutboxRow("b", None, b"6"), OutboxRow("a", b"7", None)], 0)
-    (piece,) = pieces([rows.append_column("source_transaction", pa.array([8, 9, None]))])
+    (piece,) = split_by_transaction([rows.append_column("source_transaction", pa.array([8, 9, None]))])
     assert piece.topics() == {"a", "b"}
     assert piece.byte_size() == 7
     assert piece.source_transaction is None
-    (piece,) = pieces([rows.append_column("source_transaction", pa.array([8, 9, 9]))])
+    (piece,) = split_by_transaction([rows.append_column("source_transaction", pa.array([8, 9, 9]))])
     assert piece.source_transaction == 9

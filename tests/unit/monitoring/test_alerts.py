@@ -11,7 +11,7 @@ from builders.attempts import failed_send
 from builders.outboxes import NOON
 from contexture.errors import ConfigurationError, ContextureError, RetriableError, from_dict
 from contexture.kafka.error_codes import fenced
-from contexture.monitoring.alerts import AlertKind, AlertMemory, Failure, kind_of, what_is_safe
+from contexture.monitoring.alerts import AlertKind, AlertMemory, Failure, describe_safety, kind_of
 from contexture.records.changes import ShrinkGuard
 from contexture.storage.home import Storage
 
@@ -74,14 +74,14 @@ def test_of_a_send_storage_says_what_became_of_it(task: str, state: str, expecte
 
 def test_every_kind_says_what_is_safe() -> None:
     for kind in AlertKind:
-        assert what_is_safe(kind, outbox_waits=True).endswith(".")
-    assert what_is_safe(AlertKind.RUN_FAILED, outbox_waits=True).startswith("Nothing is lost")
-    assert what_is_safe(AlertKind.RUN_FAILED, outbox_waits=False).startswith("Nothing waits")
+        assert describe_safety(kind, outbox_waits=True).endswith(".")
+    assert describe_safety(AlertKind.RUN_FAILED, outbox_waits=True).startswith("Nothing is lost")
+    assert describe_safety(AlertKind.RUN_FAILED, outbox_waits=False).startswith("Nothing waits")
 
 
 @pytest.mark.parametrize("kind", [AlertKind.FORCED_STOP, AlertKind.RETRIES_USED_UP, AlertKind.RUN_FAILED])
 def test_of_a_backfill_nobody_is_told_that_the_next_run_sends_it(kind: AlertKind) -> None:
-    told = what_is_safe(kind, outbox_waits=True, of_backfill=True)
+    told = describe_safety(kind, outbox_waits=True, of_backfill=True)
     assert "The next run sends it" not in told
     assert "The backfill's own run alone sends it" in told
 

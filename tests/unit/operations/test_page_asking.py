@@ -15,7 +15,7 @@ from contexture.operations.status.sources import Sources, Tables
 from contexture.operations.status.status import StatusReport, statuses
 from contexture.storage.home import Storage
 from contexture.storage.publication_store import PublicationFolder, run_name
-from contexture.storage.shrink_report import keep_vanishing
+from contexture.storage.shrink_report import write_shrink_report
 
 RUN_ID = "scheduled__2026-03-01T12:00:00+00:00"
 RUN = run_name(RUN_ID)
@@ -28,7 +28,7 @@ BUSY = DagFacts(False, True, None)
 @pytest.fixture
 def storage(tmp_path: Path) -> Storage:
     made = Storage(str(tmp_path))
-    keep_vanishing(made, "vehicles", RUN, count=12, held=20, limit=10, identities=['["a"]'])
+    write_shrink_report(made, "vehicles", RUN, count=12, held=20, limit=10, identities=['["a"]'])
     store = RunTables.of_home(made.root)
     assert store is not None
     store.run_started("vehicles", RUN, run_id=RUN_ID, mode="full", sequence=2)

@@ -13,8 +13,8 @@ from builders.attempts import failed_send
 from builders.outboxes import NOON
 from contexture.monitoring import RunRow
 from contexture.monitoring.alerts import PendingSend
-from contexture.operations.status.health import DagFacts, HealthAssessment, PublicationHealth, judge
-from contexture.operations.status.overview import BARS, HEIGHT, bars
+from contexture.operations.status.health import DagFacts, HealthAssessment, PublicationHealth, assess_health
+from contexture.operations.status.overview import BARS, HEIGHT, run_bars
 from contexture.operations.status.sources import Paging
 from contexture.storage.incompleteness import Incompleteness
 from contexture.storage.state import StatePointer
@@ -111,11 +111,11 @@ USED_UP = failed_send("outbox2", attempt=11, state="used up", next_at=None)
     ],
 )
 def test_where_a_publication_stands(pointer, latest, pending, dag, expected):
-    assert judge(pointer, latest, pending, dag) == expected
+    assert assess_health(pointer, latest, pending, dag) == expected
 
 
 def test_a_run_that_airflow_ended_without_a_word_is_one_that_stopped():
-    judged = judge(CONCLUDED, run("running", ended_at=None), [], RESTING)
+    judged = assess_health(CONCLUDED, run("running", ended_at=None), [], RESTING)
     assert judged.standing == "stopped"
     assert "see its tasks" in judged.reason
 
@@ -142,7 +142,7 @@ STANDS_STILL = HealthAssessment(
     ],
 )
 def test_a_run_of_a_suspended_publication_stands_still_and_hides_nothing(latest, pending, expected):
-    assert judge(CONCLUDED, latest, pending, HELD) == expected
+    assert assess_health(CONCLUDED, latest, pending, HELD) == expected
 
 
 @given(asked=st.integers(), total=st.integers(0, 10**9), size=st.integers(1, 1000))
@@ -159,7 +159,7 @@ def test_the_last_page_holds_the_rest():
 
 
 def test_no_run_gives_no_bar():
-    assert bars([], NOON) == ()
+    assert run_bars([], NOON) == ()
 
 
 def test_the_latest_run_is_at_the_right_and_the_longest_is_highest():
@@ -168,7 +168,7 @@ def test_the_latest_run_is_at_the_right_and_the_longest_is_highest():
         run(run_id="second", ended_at=NOON + timedelta(hours=1)),
         run("running", run_id="first", ended_at=None),
     ]
-    drawn = bars(runs, NOON + timedelta(seconds=10))
+    drawn = run_bars(runs, NOON + timedelta(seconds=10))
     assert [bar.x for bar in drawn] == [BARS - 3, BARS - 2, BARS - 1]
     assert [bar.label for bar in drawn] == ["first: running, 10 s", "second: succeeded, 3600 s", "third: failed, 3 s"]
     assert drawn[1].height == HEIGHT
@@ -176,10 +176,12 @@ def test_the_latest_run_is_at_the_right_and_the_longest_is_highest():
 
 
 def test_only_the_last_runs_are_drawn():
-    assert len(bars([run()] * 100, NOON)) == BARS
+    assert len(run_bars([run()] * 100, NOON)) == BARS
 
 
 @pytest.mark.parametrize("dag", [ACTIVE, RESTING, None])
 def test_a_question_comes_before_what_else_is_going_on(dag: DagFacts | None) -> None:
-    assert judge(OWING, run("running"), waiting(USED_UP), dag, ASKS) == HealthAssessment(PublicationHealth.ASKING, ASKS)
+    assert assess_health(OWING, run("running"), waiting(USED_UP), dag, ASKS) == HealthAssessment(
+        PublicationHealth.ASKING, ASKS
+    )
     assert list(PublicationHealth)[:2] == ["stopped", "waiting for an answer"]

@@ -15,7 +15,7 @@ from contexture.operations.status.health import DagFacts
 from contexture.operations.status.sources import Sources, Tables
 from contexture.operations.status.status import StatusReport, statuses
 from contexture.storage.conclusion import conclude
-from contexture.storage.delivery import AttemptLog, DeadLetterIndex, keep_dead_letters
+from contexture.storage.delivery import AttemptLog, DeadLetterIndex, write_dead_letter_index
 from contexture.storage.home import Storage
 from contexture.storage.inbox_files import open_shelf
 from contexture.storage.inbox_writer import InboxWriter
@@ -158,7 +158,7 @@ def test_what_can_never_be_sent_is_told_of_the_last_run_and_of_all(storage: Stor
     manifest = outbox(storage, publication(), 1, [records("car1", "car2")], name="first000")
     Outboxes(storage, "vehicles").move("first000", "approved", reason="good")
     conclude(storage, manifest, cluster="c", target="t")
-    keep_dead_letters(storage, manifest, DeadLetterIndex(shards={0: (1,)}))
+    write_dead_letter_index(storage, manifest, DeadLetterIndex(shards={0: (1,)}))
     store = RunTables.of_home(storage.root)
     assert store is not None
     for number in range(2):

@@ -22,7 +22,7 @@ from contexture.operations.reports.model import QualityReport, ReportPeriod
 from contexture.operations.status.quality import COLUMNS
 from contexture.operations.status.sources import Tables
 from contexture.records.changes.attribute_types import AttributeTypes, Seen
-from contexture.storage.delivery import DeadLetterIndex, keep_dead_letters
+from contexture.storage.delivery import DeadLetterIndex, write_dead_letter_index
 from contexture.storage.home import Storage
 from contexture.storage.manifests import LandingManifest
 from contexture.storage.outboxes import Outboxes, OutboxStatus
@@ -360,7 +360,7 @@ def test_records_that_can_never_be_sent_are_told_of_their_run(storage):
     ran(storage, 2)
     assert "can never be sent" not in page(told(storage)).decode()
     manifest = Outboxes(storage, "vehicles").manifest("outbox2")
-    keep_dead_letters(storage, manifest, DeadLetterIndex(shards={0: (1,)}))
+    write_dead_letter_index(storage, manifest, DeadLetterIndex(shards={0: (1,)}))
     found = told(storage)
     assert [run.dead_letters for run in found.runs] == [0, 1]
     assert found.totals["dead_letters"] == 1

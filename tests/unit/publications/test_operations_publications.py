@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from contexture.publications import Publication
 from contexture.publications.loading import validate
-from contexture.publications.resolved import understood
+from contexture.publications.resolved import resolve_keys
 
 
 def given(**changes: Any) -> dict[str, Any]:
@@ -29,7 +29,7 @@ def test_what_was_written_out_is_read_back() -> None:
 
 
 def test_what_is_shown_of_it_is_what_means_something() -> None:
-    shown = [line.key for line in understood(Publication.model_validate(given())) if line.depth and line.value]
+    shown = [line.key for line in resolve_keys(Publication.model_validate(given())) if line.depth and line.value]
     assert shown == [
         "kind",
         "naming",

@@ -10,7 +10,7 @@ import pytest
 from builders.notifying import HEADERS, LEGACY, body, entity
 from builders.outboxes import publication
 from contexture.reception import Credentials
-from contexture.reception.targets import Inboxes, is_notified, target_of
+from contexture.reception.targets import Inboxes, receives_notifications, target_of
 from contexture.sources.ngsi.notifications import NotificationError, read_notification
 from contexture.storage.home import Storage
 
@@ -72,4 +72,4 @@ def test_everything_else_is_refused_with_the_reason(tmp_path: Path, headers, con
 
 @pytest.mark.parametrize(("mode", "expected"), [("notifications", True), ("changes", False), ("full", False)])
 def test_only_the_mode_makes_a_publication_one_that_is_notified(mode: str, expected: bool) -> None:
-    assert is_notified(publication(source=SOURCE | {"mode": mode})) is expected
+    assert receives_notifications(publication(source=SOURCE | {"mode": mode})) is expected

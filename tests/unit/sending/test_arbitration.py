@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from contexture.errors import DefectError
 from contexture.kafka import SequenceTakenError
 from contexture.sending import LedgerEntry
-from contexture.sending.resume import ResumePoint, start_of
+from contexture.sending.resume import ResumePoint, find_resume_point
 from contexture.sending.testing import MemoryShard, OutboxRow
 from contexture.storage.manifests import RegistryPart
 
@@ -38,7 +38,7 @@ def told(
 
 
 def test_nothing_told_yet_begins_at_the_beginning() -> None:
-    assert start_of(CHANGES, None) == ResumePoint()
+    assert find_resume_point(CHANGES, None) == ResumePoint()
 
 
 @pytest.mark.parametrize(
@@ -55,38 +55,42 @@ def test_nothing_told_yet_begins_at_the_beginning() -> None:
 def test_what_the_registry_did_and_another_outbox_told_is_left_out(
     source: int, deletions: bool, position: int, transactions: int
 ) -> None:
-    start = start_of(CHANGES, told(source, deletions=deletions))
+    start = find_resume_point(CHANGES, told(source, deletions=deletions))
     assert start == ResumePoint(position, transactions, place=(source, deletions))
 
 
 @pytest.mark.parametrize("sequence", [1, 5, 9])
 def test_sequences_decide_nothing_where_the_registry_numbers_its_transactions(sequence: int) -> None:
-    assert start_of(CHANGES, told(11, sequence=sequence)).position == 3
+    assert find_resume_point(CHANGES, told(11, sequence=sequence)).position == 3
 
 
 def test_its_own_outbox_goes_on_by_position() -> None:
     entry = told(11, outbox="own", sequence=5, position=3)
-    assert start_of(CHANGES, entry) == ResumePoint(3, 2, own=True, place=(11, False))
+    assert find_resume_point(CHANGES, entry) == ResumePoint(3, 2, own=True, place=(11, False))
 
 
 @pytest.mark.parametrize(("source", "superseded"), [(10, False), (11, False), (12, True)])
 def test_a_flush_is_sent_whole_unless_something_later_was_told(source: int, superseded: bool) -> None:
-    assert start_of(FLUSH, told(source, deletions=True)) == ResumePoint(superseded=superseded, place=(source, True))
+    assert find_resume_point(FLUSH, told(source, deletions=True)) == ResumePoint(
+        superseded=superseded, place=(source, True)
+    )
 
 
 @pytest.mark.parametrize(("sequence", "superseded"), [(4, False), (6, True)])
 def test_a_ledger_without_registry_transactions_is_compared_by_sequence(sequence: int, superseded: bool) -> None:
-    assert start_of(CHANGES, told(None, sequence=sequence)) == ResumePoint(superseded=superseded)
-    assert start_of(MemoryShard(ROWS, sequence=5), told(12, sequence=sequence)) == ResumePoint(superseded=superseded)
+    assert find_resume_point(CHANGES, told(None, sequence=sequence)) == ResumePoint(superseded=superseded)
+    assert find_resume_point(MemoryShard(ROWS, sequence=5), told(12, sequence=sequence)) == ResumePoint(
+        superseded=superseded
+    )
 
 
 def test_another_outbox_of_the_same_sequence_stops_one_without_registry_transactions() -> None:
     with pytest.raises(SequenceTakenError, match="same sequence 5"):
-        start_of(MemoryShard(ROWS, outbox_id="own", sequence=5), told(None, sequence=5))
+        find_resume_point(MemoryShard(ROWS, outbox_id="own", sequence=5), told(None, sequence=5))
 
 
 def test_a_backfill_is_alone() -> None:
-    assert start_of(CHANGES, told(40), alone=True) == ResumePoint()
+    assert find_resume_point(CHANGES, told(40), alone=True) == ResumePoint()
 
 
 @pytest.mark.parametrize(
@@ -102,7 +106,7 @@ def test_a_backfill_is_alone() -> None:
 )
 def test_parts_out_of_the_registrys_order_are_never_sent(parts: tuple[RegistryPart, ...]) -> None:
     with pytest.raises(DefectError, match="not in the registry's order"):
-        start_of(MemoryShard(ROWS, registry=parts), None)
+        find_resume_point(MemoryShard(ROWS, registry=parts), None)
 
 
 @given(st.lists(st.tuples(st.integers(1, 30), st.booleans()), unique=True, min_size=1), st.data())
@@ -116,5 +120,5 @@ def test_two_outboxes_together_tell_each_transaction_once(places: list[tuple[int
         parts = tuple(part(number, id, deletions=gone) for number, (id, gone) in enumerate(log[first:last]))
         shard = MemoryShard(ROWS[:1] * 3 * len(parts), outbox_id=outbox, registry=parts)
         entry = told(sent[-1][0], deletions=sent[-1][1]) if sent else None
-        sent += log[first:last][start_of(shard, entry).transactions :]
+        sent += log[first:last][find_resume_point(shard, entry).transactions :]
     assert sent == log[: len(sent)]

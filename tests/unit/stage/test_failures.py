@@ -8,7 +8,7 @@ from contexture.errors import ConfigurationError, ContextureError, DefectError, 
 from contexture.records.messages import MessageError
 from contexture.records.topics import TopicNameError
 from contexture.sources.ngsi.entity import EntityError
-from spark_jobs.session import intended
+from spark_jobs.session import to_contexture_error
 
 WRAPPED = """An exception was thrown from the Python worker. Please see the stack trace below.
 Traceback (most recent call last):
@@ -38,7 +38,7 @@ def test_an_error_of_ours_comes_back_through_spark_as_what_it_was(
     raised = kind("the storage failed. Twice", next_step="make room, then retry")
     name = f"{kind.__module__}.{kind.__qualname__}"
 
-    found = intended(RuntimeError(WRAPPED.format(name=name, text=raised)))
+    found = to_contexture_error(RuntimeError(WRAPPED.format(name=name, text=raised)))
 
     assert type(found) is intent
     assert (found.message, found.next_step) == ("the storage failed. Twice", "make room, then retry")
@@ -46,7 +46,7 @@ def test_an_error_of_ours_comes_back_through_spark_as_what_it_was(
 
 @pytest.mark.parametrize("text", ["java.io.IOException: No space left on device", "OSError: [Errno 28] ENOSPC"])
 def test_a_full_disk_is_retriable(text: str) -> None:
-    found = intended(RuntimeError(text))
+    found = to_contexture_error(RuntimeError(text))
 
     assert type(found) is RetriableError
     assert "make room below CONTEXTURE_HOME" in found.next_step
@@ -54,14 +54,14 @@ def test_a_full_disk_is_retriable(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["java.lang.OutOfMemoryError: Java heap space", "MemoryError"])
 def test_too_little_memory_is_a_setting(text: str) -> None:
-    found = intended(RuntimeError(text))
+    found = to_contexture_error(RuntimeError(text))
 
     assert type(found) is ConfigurationError
     assert "spark.driver.memory" in found.next_step
 
 
 def test_anything_else_is_a_bug_with_its_first_line() -> None:
-    found = intended(KeyError("\n  \nspeed is unknown\nand more"))
+    found = to_contexture_error(KeyError("\n  \nspeed is unknown\nand more"))
 
     assert type(found) is DefectError
     assert found.message.startswith("the stage job failed unexpectedly: KeyError: ")

@@ -20,7 +20,7 @@ from contexture.storage.inbox_writer import InboxWriter
 from contexture.storage.manifests import LandingManifest
 from contexture.storage.orders import StageOrder
 from fakes.failing_storage import FailingStorage, KilledError
-from spark_jobs.entities.notifications import nothing_read, with_notified
+from spark_jobs.entities.notifications import land_notifications, nothing_read
 
 FIRST = -(1 << 36)
 CARS = publication()
@@ -39,7 +39,7 @@ def order(storage: Storage, run: str = "run1") -> StageOrder:
 
 def landed(storage: Storage, run: str = "run1", claim: InboxClaim | None = None) -> LandingManifest:
     asked = order(storage, run)
-    return with_notified(storage, asked, claim or InboxClaim.of_now(storage, "vehicles"), nothing_read(asked))
+    return land_notifications(storage, asked, claim or InboxClaim.of_now(storage, "vehicles"), nothing_read(asked))
 
 
 def rows(storage: Storage, run: str = "run1") -> list[dict[str, Any]]:
@@ -106,7 +106,7 @@ def test_what_can_no_longer_be_read_lands_for_the_row_rules_to_refuse(storage: S
 def test_a_pull_without_notifications_stays_as_it_is(storage: Storage) -> None:
     asked = order(storage).model_copy(update={"mode": "full"})
     read = nothing_read(asked)
-    assert with_notified(storage, asked, InboxClaim(), read) is read
+    assert land_notifications(storage, asked, InboxClaim(), read) is read
     assert not storage.exists("vehicles/landing/run1")
 
 

@@ -19,7 +19,7 @@ from contexture.sources.ngsi.notifications import NotifiedEntity
 from contexture.storage.home import Storage
 from contexture.storage.inbox_reader import InboxClaim
 from contexture.storage.orders import StageOrder
-from spark_jobs.entities.notifications import nothing_read, with_notified
+from spark_jobs.entities.notifications import land_notifications, nothing_read
 from spark_jobs.entities.sequence import NotifiedOrder
 
 CARS = publication()
@@ -113,7 +113,7 @@ def test_swapped_notifications_land_in_order(tmp_path: Path, first: str | None) 
     created = orjson.loads(entity(1, 1).body)
     notify(storage, *([first.encode()] if first else []), body(deleted), body(created))
 
-    with_notified(storage, asked, InboxClaim.of_now(storage, "vehicles"), nothing_read(asked))
+    land_notifications(storage, asked, InboxClaim.of_now(storage, "vehicles"), nothing_read(asked))
 
     rows = pq.read_table(storage.path("vehicles/landing/r/part-notified.parquet")).sort_by("ordinal").to_pylist()
     assert [(row["operation"], row["id"]) for row in rows if row["id"]] == [("upsert", "car1"), ("delete", "car1")]

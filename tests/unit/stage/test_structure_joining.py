@@ -8,7 +8,7 @@ from builders.registry import urn
 from contexture.errors import RetriableError
 from contexture.sources.sdmx import Selector
 from fakes.structure_registry import FakeRegistry
-from spark_jobs.structures.read_log import check_nothing_pends
+from spark_jobs.structures.read_log import check_no_pending_outbox
 
 A, B, C = (urn(name) for name in "ABC")
 
@@ -25,23 +25,23 @@ def registry() -> FakeRegistry:
 @pytest.mark.parametrize("told", [1, 2])
 def test_it_waits_while_something_is_not_told(registry: FakeRegistry, told: int) -> None:
     with pytest.raises(RetriableError, match=f"up to transaction {told} of 3"):
-        check_nothing_pends(registry, [], told)
+        check_no_pending_outbox(registry, [], told)
 
 
 def test_it_goes_on_when_all_is_told(registry: FakeRegistry) -> None:
-    check_nothing_pends(registry, [], 3)
+    check_no_pending_outbox(registry, [], 3)
 
 
 def test_what_is_not_selected_need_not_be_told(registry: FakeRegistry) -> None:
-    check_nothing_pends(registry, [Selector.parse(f"*=*:{B.rpartition(':')[2].split('(')[0]}(*)")], 2)
+    check_no_pending_outbox(registry, [Selector.parse(f"*=*:{B.rpartition(':')[2].split('(')[0]}(*)")], 2)
 
 
 def test_a_deletion_counts(registry: FakeRegistry) -> None:
     with pytest.raises(RetriableError):
-        check_nothing_pends(registry, [Selector.parse(f"*=*:{A.rpartition(':')[2].split('(')[0]}(*)")], 2)
+        check_no_pending_outbox(registry, [Selector.parse(f"*=*:{A.rpartition(':')[2].split('(')[0]}(*)")], 2)
 
 
 def test_what_the_log_has_forgotten_is_not_taken_for_nothing(registry: FakeRegistry) -> None:
     registry.forgotten = 3
     with pytest.raises(RetriableError):
-        check_nothing_pends(registry, [], 1)
+        check_no_pending_outbox(registry, [], 1)

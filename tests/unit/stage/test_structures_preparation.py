@@ -28,7 +28,7 @@ from contexture.sources.sdmx import split
 from contexture.storage.home import Storage
 from contexture.storage.manifests import RegistryPart
 from contexture.storage.outboxes import Outboxes
-from contexture.storage.shrink_report import kept_vanishing
+from contexture.storage.shrink_report import read_shrink_report
 from spark_jobs.shared.context import StageContext
 from spark_jobs.structures import prepare
 from spark_jobs.structures.evaluate import looked_at_folder
@@ -174,7 +174,7 @@ def test_more_than_may_vanish_leaves_no_outbox(preparer: Prepare) -> None:
 
     with pytest.raises(ConfigurationError, match="2 are gone of the 3 structures"):
         runs.prepare(told(lists(a="x")), complete=True)
-    held_up = [kept_vanishing(runs.storage, "structures", run) for run in runs.storage.folders("structures/runs")]
+    held_up = [read_shrink_report(runs.storage, "structures", run) for run in runs.storage.folders("structures/runs")]
     confirmed = runs.concluded(told(lists(a="x")), complete=True, confirm_shrink=True)
 
     assert [found and (found.count, found.held, found.limit, len(found.identities)) for found in held_up] == [

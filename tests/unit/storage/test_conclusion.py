@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from builders.outboxes import NOON, publication, records
 from builders.states import Held, approved, held
 from contexture.errors import ConfigurationError, RetriableError
-from contexture.storage.conclusion import conclude, owe_full
+from contexture.storage.conclusion import conclude, require_full_run
 from contexture.storage.home import Storage
 from contexture.storage.manifests import Manifest
 from contexture.storage.outboxes import Outboxes
@@ -148,7 +148,7 @@ def test_a_debt_that_is_noted_while_a_run_is_concluded_stays(storage: Storage):
     first = approved(storage, VEHICLES, 1, [Held("car1")])
 
     with pytest.raises(RetriableError):
-        concluded(StoodStill(storage.root, lambda: owe_full(storage, "vehicles", "it was paused")), first)
+        concluded(StoodStill(storage.root, lambda: require_full_run(storage, "vehicles", "it was paused")), first)
 
     assert concluded(storage, first).owes_full == "it was paused"
 
@@ -181,7 +181,7 @@ def test_a_backfill_touches_neither_state_nor_watermark(storage: Storage):
 
 
 def test_a_debt_of_a_full_run_is_paid_by_a_full_run_only(storage: Storage):
-    owe_full(storage, "vehicles", "outbox7 was abandoned")
+    require_full_run(storage, "vehicles", "outbox7 was abandoned")
 
     changes = concluded(storage, approved(storage, VEHICLES, 1, [Held("car1")]))
     manifest = approved(storage, VEHICLES, 2, [Held("car1")], mode="full")
@@ -191,9 +191,9 @@ def test_a_debt_of_a_full_run_is_paid_by_a_full_run_only(storage: Storage):
 
 
 def test_a_full_run_does_not_pay_what_came_after_it_had_read(storage: Storage):
-    owe_full(storage, "vehicles", "outbox7 was abandoned")
+    require_full_run(storage, "vehicles", "outbox7 was abandoned")
     manifest = approved(storage, VEHICLES, 1, [Held("car1")], mode="full")
-    owe_full(storage, "vehicles", "backfill outbox8 was sent beside other runs")
+    require_full_run(storage, "vehicles", "backfill outbox8 was sent beside other runs")
 
     full = conclude(storage, manifest, cluster="cluster1", target="kafka1", owed="outbox7 was abandoned")
 

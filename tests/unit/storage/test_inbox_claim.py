@@ -11,7 +11,7 @@ from builders.outboxes import publication as cars
 from contexture.storage.conclusion import conclude
 from contexture.storage.home import Storage
 from contexture.storage.inbox_files import open_shelf
-from contexture.storage.inbox_reader import InboxClaim, InboxReader, hand_over, keep_claim
+from contexture.storage.inbox_reader import InboxClaim, InboxReader, keep_claim, transfer_claim
 from contexture.storage.inbox_writer import InboxWriter
 from contexture.storage.manifests import Manifest
 from contexture.storage.outboxes import Outboxes
@@ -43,7 +43,7 @@ def claimed(storage: Storage, sequence: int = 1) -> Manifest:
     """An approved outbox of a run that has claimed all that waits."""
     manifest = outbox(storage, cars(), sequence, [records("car1")])
     keep_claim(storage, CARS, manifest.run, InboxClaim.of_now(storage, CARS))
-    hand_over(storage, CARS, manifest.run, manifest.outbox)
+    transfer_claim(storage, CARS, manifest.run, manifest.outbox)
     Outboxes(storage, CARS).move(manifest.outbox, "approved", reason="a test says so")
     return manifest
 
@@ -66,7 +66,7 @@ def test_what_was_claimed_is_there_again_when_its_outbox_is_given_up(storage: St
     notify(storage, b"one")
     manifest = outbox(storage, cars(), 1, [records("car1")])
     keep_claim(storage, CARS, manifest.run, InboxClaim.of_now(storage, CARS))
-    hand_over(storage, CARS, manifest.run, manifest.outbox)
+    transfer_claim(storage, CARS, manifest.run, manifest.outbox)
     Outboxes(storage, CARS).move(manifest.outbox, end, reason="a test says so")
     assert len(InboxClaim.of_now(storage, CARS).files) == 1
     assert waiting(storage) == [b"one"]

@@ -11,13 +11,13 @@ import pytest
 
 from builders.outboxes import outbox, publication
 from contexture.errors import ConfigurationError
-from contexture.storage.conclusion import conclude, owe_full
+from contexture.storage.conclusion import conclude, require_full_run
 from contexture.storage.home import Storage
 from contexture.storage.manifests import LandingManifest, Manifest
 from contexture.storage.orders import Retry, StageOrder
 from contexture.storage.outboxes import Outboxes
 from contexture.storage.publication_store import PublicationFolder, run_name
-from contexture.storage.quarantine import Quarantine, land_quarantined, mark_retried, resolve
+from contexture.storage.quarantine import Quarantine, mark_retried, resolve, write_retry_landing
 from contexture.storage.schemas import QUARANTINE
 from contexture.storage.state import State
 
@@ -68,7 +68,7 @@ def order(storage: Storage, retry: Retry, run: str = "again") -> StageOrder:
 
 
 def landed(storage: Storage, retry: Retry) -> tuple[LandingManifest, list[tuple[int, bytes]]]:
-    manifest = land_quarantined(order(storage, retry), retry)
+    manifest = write_retry_landing(order(storage, retry), retry)
     rows = pq.read_table(storage.path(f"{FOLDER.landing('again')}/part-retried.parquet"), partitioning=None).to_pylist()
     return manifest, [(row["ordinal"], row["body"]) for row in rows]
 
@@ -140,7 +140,7 @@ def test_what_was_tried_leaves_the_listing_when_its_outbox_has_concluded(storage
     with pytest.raises(ConfigurationError, match="holds nothing back by stale that was not tried again already"):
         resolve(storage, "vehicles", "outbox1", ["stale"])
     with pytest.raises(ConfigurationError, match="holds nothing back by stale"):
-        land_quarantined(order(storage, retry, "later"), retry)
+        write_retry_landing(order(storage, retry, "later"), retry)
 
 
 def test_a_quarantine_that_retention_has_removed_is_not_made_again(storage: Storage) -> None:
@@ -159,7 +159,7 @@ def test_after_a_retry_state_is_made_by_what_it_was_before_and_by_what_the_retry
     first = outbox(storage, publication(), 1, [()])
     Outboxes(storage, "vehicles").move("outbox1", "approved", reason="good")
     before = conclude(storage, first, cluster="c", target="t")
-    owe_full(storage, "vehicles", "an outbox was abandoned")
+    require_full_run(storage, "vehicles", "an outbox was abandoned")
     refuse(storage, "outbox1", (1, "stale"))
     landed(storage, Retry(outbox="outbox1"))
 

@@ -10,7 +10,7 @@ from contexture.events import content_hash
 from contexture.publications import Publication
 from contexture.records.messages.rendering import Renderer, renderer
 from contexture.sources.ngsi.entity import ParsedEntity, parse_entity
-from contexture.sources.ngsi.entity_head import sight, sight_linked_data
+from contexture.sources.ngsi.entity_head import read_entity_head, sight_linked_data
 from contexture.sources.ngsi.history import parse_evolution, told
 from contexture.sources.ngsi.notifications import NotificationError, parse_notification, read_notification
 from contexture.sources.ngsi.notifications.headers import read_headers
@@ -85,7 +85,7 @@ def _judged(parsed: ParsedEntity, api: str) -> object:
 
 
 def _ngsiv2(body: bytes) -> object:
-    sight(body, None)
+    read_entity_head(body, None)
     return _judged(parse_entity(body, service="vehicles", attribute_times=True), "ngsiv2")
 
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 
 from contexture.errors import ConfigurationError
-from contexture.importers.cygnus import migrate
+from contexture.importers.cygnus import import_agent
 from contexture.kafka.jaas import login_options
 from contexture.kafka.settings import ClientSettings
 from tools.fuzz.target import Target
@@ -41,7 +41,7 @@ _LOGIN_WORDS = (b"/*", b"*/", b"//", b"required", b"OAuthBearerLoginModule", b"K
 
 
 def _agent(data: bytes) -> object:
-    migration = migrate(data.decode("utf-8", "replace"))
+    migration = import_agent(data.decode("utf-8", "replace"))
     return migration.is_clean, min(len(migration.drafts), 2)
 
 

@@ -15,7 +15,7 @@ from contexture.sources.http.content_encoding import unpacked
 from contexture.sources.http.errors import retry_after_seconds
 from contexture.sources.sdmx import Artefact, StructureMessageError, split
 from contexture.sources.sdmx.registry.connection import product_in
-from contexture.sources.sdmx.registry.log import rows_in, told, urns_in
+from contexture.sources.sdmx.registry.log import parse_feed, rows_in, urns_in
 from contexture.sources.sdmx.registry.transport import Fetched, is_error_message
 from contexture.sources.sdmx.rules import check
 from contexture.sources.sdmx.rules.catalogue import StructureRuleOptions
@@ -121,7 +121,7 @@ def _log(body: bytes) -> object:
 
 
 def _feed(body: bytes) -> object:
-    return min(len(told(body)), 2)
+    return min(len(parse_feed(body)), 2)
 
 
 def _packed(data: bytes) -> object:

@@ -20,7 +20,7 @@ from contexture.sending.ledger import LedgerEntry
 from contexture.storage.delivery import AttemptLog, ledger_seen
 from contexture.storage.home import Storage
 from contexture.storage.inbox_files import InboxEntry, decode_file, encode_entry, encode_file
-from contexture.storage.inbox_reader import release
+from contexture.storage.inbox_reader import release_claim
 from contexture.storage.known_topics import known_topics
 from contexture.storage.manifests import Manifest, ShardManifest
 from contexture.storage.outbox_reader import OutboxShardReader
@@ -193,7 +193,7 @@ TARGETS = (
         "claims",
         "claims of the inbox",
         _FOLDER.outbox_claim(_OUTBOX),
-        lambda storage: release(storage, _NAME, _OUTBOX),
+        lambda storage: release_claim(storage, _NAME, _OUTBOX),
         _CLAIM,
     ),
     _one(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contexture.importers.cygnus.differences import DIFFERENCES, Difference
 from contexture.importers.cygnus.flume import JavaProperty, parse_properties, read_agents
 from contexture.importers.cygnus.parameters import ParameterResult
-from contexture.importers.cygnus.publications import Draft, ImportResult, RuleFiles, migrate
+from contexture.importers.cygnus.publications import Draft, ImportResult, RuleFiles, import_agent
 
 __all__ = [
     "DIFFERENCES",
@@ -15,7 +15,7 @@ __all__ = [
     "JavaProperty",
     "ParameterResult",
     "RuleFiles",
-    "migrate",
+    "import_agent",
     "parse_properties",
     "read_agents",
 ]

@@ -7,7 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from contexture.errors import ConfigurationError
-from contexture.importers.cygnus import ImportResult, RuleFiles, migrate
+from contexture.importers.cygnus import ImportResult, RuleFiles, import_agent
 from contexture.publications import Problem, discover
 
 _OF_PUBLICATIONS = (".yaml", ".yml")
@@ -52,7 +52,7 @@ def from_cygnus(agent: Path, asked: ImportRequest) -> Imported:
     given = _given(asked.grouping, asked.mappings)
     names = (path.name if path else None for path in (asked.grouping, asked.mappings))
     text = _text(_read(agent))
-    migration = migrate(text, files=RuleFiles(*names), services=asked.services, release=asked.release)
+    migration = import_agent(text, files=RuleFiles(*names), services=asked.services, release=asked.release)
     used = {name for draft in migration.drafts for name in draft.files}
     beside = {name: content for name, content in given.items() if name in used}
     with TemporaryDirectory() as folder:

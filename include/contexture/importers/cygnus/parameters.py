@@ -82,7 +82,7 @@ class ParameterResult:
     why: str
 
 
-def explain(agents: Agents, kafka_sinks: list[Component], wrong: dict[str, str]) -> list[ParameterResult]:
+def explain_parameter(agents: Agents, kafka_sinks: list[Component], wrong: dict[str, str]) -> list[ParameterResult]:
     """Every property of the file, by line.
 
     Args:

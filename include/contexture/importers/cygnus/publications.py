@@ -11,7 +11,7 @@ from itertools import chain, count
 
 from contexture.errors import ConfigurationError
 from contexture.importers.cygnus.flume import Agents, Component, Parameter, parse_properties, read_agents
-from contexture.importers.cygnus.parameters import ParameterResult, SinkParameters, explain, read_parameters
+from contexture.importers.cygnus.parameters import ParameterResult, SinkParameters, explain_parameter, read_parameters
 
 SOURCE_CONNECTION = "context_broker"
 
@@ -215,7 +215,7 @@ class ImportResult:
         return not any(each.outcome == "wrong" for each in self.explained)
 
 
-def migrate(
+def import_agent(
     text: str, *, files: RuleFiles | None = None, services: Sequence[str] = (), release: str | None = None
 ) -> ImportResult:
     """The publications that do what the Kafka sinks of a Flume configuration did.
@@ -272,7 +272,7 @@ class _Plan:
         if self._release is None:
             self._decide("the release: up to 1.9 Cygnus had other names; tell an older one by `--cygnus-version`")
         self._decide(*decisions(self._agents, self._sinks, self._files, drafts))
-        explained = explain(self._agents, self._sinks, self._wrong)
+        explained = explain_parameter(self._agents, self._sinks, self._wrong)
         connections = (_add_broker(), *(_add_kafka(name, brokers) for brokers, name in self._connections.items()))
         return ImportResult(drafts, tuple(explained), connections, tuple(self._decisions))
 

@@ -55,13 +55,13 @@ _TARGETS: Final[Mapping[str, Target]] = MappingProxyType(
 TYPES: Final = tuple(_TARGETS)
 
 
-def leads_to(connection_type: str) -> Target | None:
+def connection_target(connection_type: str) -> Target | None:
     """What a connection of that type leads to; None where it is nothing that Contexture uses."""
     # A URI has hyphens where the type has underscores.
     return _TARGETS.get(connection_type.replace("-", "_"))
 
 
-def try_by_kind(
+def check_connection(
     connection_id: str,
     *,
     service: str,
@@ -93,7 +93,7 @@ def try_by_kind(
             next_step=f"set {environment.variable_of(connection_id)} as Airflow has it; one that is kept in Airflow's "
             "database or a secrets backend can be tested on the page Contexture in Airflow",
         )
-    return try_fields(
+    return check_connection_fields(
         connection_id,
         fields,
         service=service,
@@ -105,7 +105,7 @@ def try_by_kind(
     )
 
 
-def try_fields(
+def check_connection_fields(
     connection_id: str,
     fields: ConnectionFields,
     *,
@@ -119,7 +119,7 @@ def try_fields(
 ) -> CheckOutcome:
     """Tests a connection by its fields, wherever they were kept; `told` gets each step as soon as it is done.
 
-    Args and errors are those of `try_by_kind`.
+    Args and errors are those of `check_connection`.
     """
     target = _target(connection_id, fields)
     if target == "kafka":
@@ -134,11 +134,11 @@ def try_fields(
             return registry.outcome()
         case "ngsi":
             return _telling(broker.outcome(), told)
-    return _whatever_answers(registry, broker, told)
+    return _check_unknown_source(registry, broker, told)
 
 
 def _target(connection_id: str, fields: ConnectionFields) -> Target:
-    target = leads_to(fields.kind)
+    target = connection_target(fields.kind)
     if target is None:
         raise ConfigurationError(
             f"connection {connection_id!r} has the type {fields.kind!r}",
@@ -147,7 +147,7 @@ def _target(connection_id: str, fields: ConnectionFields) -> Target:
     return target
 
 
-def _whatever_answers(registry: RegistryCheck, broker: BrokerCheck, told: Told) -> CheckOutcome:
+def _check_unknown_source(registry: RegistryCheck, broker: BrokerCheck, told: Told) -> CheckOutcome:
     """The test of a source of which nobody has said what it is."""
     if registry.is_fusion():
         return registry.outcome()
@@ -187,7 +187,7 @@ def settings_of(connection_id: str) -> ClientSettings:
         ConfigurationError: it isn't there, is of another type, or holds what can't be used.
     """
     fields = environment.read(connection_id)
-    if fields is None or leads_to(fields.kind) != "kafka":
+    if fields is None or connection_target(fields.kind) != "kafka":
         raise ConfigurationError(
             f"there is no Kafka connection {connection_id!r} in the environment",
             next_step=f"set {environment.variable_of(connection_id)} as Airflow has it, its conn_type kafka (what is "

@@ -21,7 +21,7 @@ from uuid import uuid4
 from packaging.requirements import Requirement
 
 from contexture.errors import ConfigurationError, ContextureError
-from contexture.monitoring.database import DATABASE_VARIABLE, NO_TABLES, database_url, look, unknown_tables
+from contexture.monitoring.database import DATABASE_VARIABLE, NO_TABLES, database_url, inspect_schema, unknown_tables
 from contexture.operations import environment
 from contexture.operations.actions.source_check import CheckOutcome
 from contexture.operations.airflow_client import URL_VARIABLE, AirflowClient, AirflowCredentials
@@ -83,7 +83,7 @@ class Examination(StoredDocument):
         return not any(point.verdict == "bad" for point in self.points)
 
 
-def examine(points: Iterable[Point]) -> Iterator[Examined]:
+def run_checks(points: Iterable[Point]) -> Iterator[Examined]:
     """Looks at one point after the other; an error of ours is a bad one, with its next step as the remedy."""
     for point in points:
         started = time.monotonic()
@@ -258,7 +258,7 @@ def _tables() -> PointFound:
             f"there are none, and never will be: {DATABASE_VARIABLE} is not set, and an object store has no place",
             f"set {DATABASE_VARIABLE} to the URL of a PostgreSQL, as the services of Airflow have it",
         )
-    found = look(url)
+    found = inspect_schema(url)
     if not found.is_known:
         raise unknown_tables(str(found.found))
     return PointFound("good", tables.address or "not there yet: the first run makes them")
@@ -289,9 +289,9 @@ def _connection(connection_id: str, service: str, timeout_seconds: float | None)
             )
         if timeout_seconds is None:
             return PointFound("not looked at", "it is there, and was not tried")
-        from contexture.operations.actions.connection_check import try_by_kind
+        from contexture.operations.actions.connection_check import check_connection
 
-        return _told(try_by_kind(connection_id, service=service, timeout_seconds=timeout_seconds))
+        return _told(check_connection(connection_id, service=service, timeout_seconds=timeout_seconds))
 
     return look
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 from contexture.errors import ConfigurationError
-from contexture.storage.conclusion import owe_full
+from contexture.storage.conclusion import require_full_run
 from contexture.storage.delivery import AttemptLog
 from contexture.storage.home import Storage
 from contexture.storage.outboxes import ALLOWED, Outboxes, OutboxStatus, is_known_of_backfill
@@ -63,7 +63,7 @@ def run_now(dags: DagControl, publication: str, reason: str, **params: object) -
         reason: why; kept with the run.
         params: of the run's form, where they are not the default.
     """
-    return dags.trigger(dag_of(publication), {**params, "reason": _said(reason)})
+    return dags.trigger(dag_of(publication), {**params, "reason": _require_reason(reason)})
 
 
 def resynchronise(dags: DagControl, publications: Sequence[str], *, mode: str, reason: str) -> Resynchronised:
@@ -72,7 +72,7 @@ def resynchronise(dags: DagControl, publications: Sequence[str], *, mode: str, r
     Raises:
         ConfigurationError: no reason is given, that DAG is paused, or Airflow does not know a publication.
     """
-    _said(reason)
+    _require_reason(reason)
     refuse_paused(dags, RESYNCHRONISE)
     wanted = tuple(dict.fromkeys(publications))
     paused = tuple(name for name in wanted if dags.is_paused(dag_of(name)))
@@ -90,7 +90,7 @@ def refuse_paused(dags: DagControl, dag: str) -> None:
         raise ConfigurationError(f"the DAG {dag} is paused", next_step=f"resume it: airflow dags unpause {dag}")
 
 
-def forget_failed_sends(outboxes: Outboxes, outbox: str) -> int:
+def reset_send_attempts(outboxes: Outboxes, outbox: str) -> int:
     """Lets an approved outbox be sent at once, with all attempts; gives how many failed sends are forgotten.
 
     Raises:
@@ -117,12 +117,12 @@ def abandon(outboxes: Outboxes, outbox: str, reason: str) -> tuple[OutboxStatus,
     Raises:
         ConfigurationError: no reason is given, there is no such outbox, or it has ended otherwise.
     """
-    _said(reason)
+    _require_reason(reason)
     status = outboxes.status(outbox)
     # A backfill's outbox has no part in state, so nothing is owed after it.
     owes = not is_known_of_backfill(outboxes, outbox)
     if owes and "abandoned" in ALLOWED[status.status]:
-        owe_full(outboxes.storage, outboxes.folder.publication, f"outbox {outbox} was abandoned: {reason}")
+        require_full_run(outboxes.storage, outboxes.folder.publication, f"outbox {outbox} was abandoned: {reason}")
     return outboxes.move(outbox, "abandoned", reason=reason), owes
 
 
@@ -144,7 +144,7 @@ def retry_order(
     return RetryOrder(dag_of(publication), retry.outbox, events, conf)
 
 
-def _said(reason: str) -> str:
+def _require_reason(reason: str) -> str:
     if not reason.strip():
         raise ConfigurationError("no reason is given", next_step="say why: it is kept for whoever asks later")
     return reason

@@ -46,7 +46,7 @@ class OutboxReport(StoredDocument):
     next_step: str
 
 
-def tell(found: FoundOutbox) -> OutboxReport:
+def describe_outbox(found: FoundOutbox) -> OutboxReport:
     """The story of an outbox, read from its files."""
     owner, status = found.outboxes, found.status
     storage, folder = owner.storage, owner.folder

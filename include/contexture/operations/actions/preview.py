@@ -21,7 +21,7 @@ from contexture.records.messages import ngsi_bodies
 from contexture.records.messages.envelopes import envelope
 from contexture.records.messages.rendering import Rendered, renderer
 from contexture.records.topics import TopicNameError, TopicNamer
-from contexture.records.topics.collisions import as_brokers_compare, colliding, numbered
+from contexture.records.topics.collisions import colliding, metric_name, numbered
 from contexture.sources.http.transport import RetryBudget
 from contexture.sources.ngsi import (
     Broker,
@@ -35,7 +35,7 @@ from contexture.sources.ngsi import (
 )
 from contexture.sources.ngsi.entity_head import listed
 from contexture.sources.ngsi.rules import EntityRuleOptions, check_entity, unreadable
-from contexture.sources.ngsi.rules.values import with_numbers
+from contexture.sources.ngsi.rules.values import coerce_numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,11 +86,11 @@ def asked_of_sample(publication: Publication, samples: SampleEntities) -> tuple[
         except EntityError as error:
             refused.append(str(error))
             continue
-        asked.extend(_names_of(parsed) if tells_attributes(publication) else [NameRequest(parsed.identity)])
+        asked.extend(_names_of(parsed) if splits_by_attribute(publication) else [NameRequest(parsed.identity)])
     return asked, refused
 
 
-def tells_attributes(publication: Publication) -> bool:
+def splits_by_attribute(publication: Publication) -> bool:
     """Whether topics are those of attributes."""
     return publication.topics.data_model == "dm-by-attribute" and publication.topics.naming != "fixed"
 
@@ -116,7 +116,7 @@ def _with_collisions(namer: TopicNamer, publication: Publication, shown: list[Na
     if publication.topics.naming == "fixed":
         return shown
     named = [each for each in shown if not each.error]
-    topics = numbered([as_brokers_compare(each.topics[0]) for each in named])
+    topics = numbered([metric_name(each.topics[0]) for each in named])
     asked = [(each.asked.identity, each.asked.attribute, each.asked.attribute_type) for each in named]
     found = iter(colliding(topics, numbered([namer.parts(*each) for each in asked])).tolist())
     return [each if each.error else replace(each, collides=next(found)) for each in shown]
@@ -335,7 +335,7 @@ def _accepted(
         outcome.refused.extend(RefusedSample("", each.rule, each.message) for each in unreadable(error, options))
         return None
     if publication.quality.coerce_numbers:
-        parsed = with_numbers(parsed)
+        parsed = coerce_numbers(parsed)
     violations = check_entity(parsed, options)
     errors = [
         RefusedSample(parsed.identity.id, each.rule, each.message) for each in violations if each.severity == "error"

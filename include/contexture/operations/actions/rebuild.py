@@ -25,7 +25,14 @@ from contexture.publications import Publication, discover, load_publications
 from contexture.sending import Ledger, LedgerEntry, SenderNames
 from contexture.sending.ledger import ledger_history
 from contexture.sending.ledger_rebuild import RebuiltShard, planned_rebuild, write_rows
-from contexture.storage.delivery import AttemptLog, KnownLedger, committed_shards, ledger_seen, note_ledger, note_rows
+from contexture.storage.delivery import (
+    AttemptLog,
+    KnownLedger,
+    committed_shards,
+    ledger_seen,
+    note_rows,
+    write_known_ledger,
+)
 from contexture.storage.home import Storage
 from contexture.storage.manifests import ShardManifest
 from contexture.storage.outboxes import Outboxes
@@ -56,7 +63,7 @@ class LedgerRebuildPlan:
         return _names(self.publication).ledger_topic
 
 
-def lost_ledger(name: str, progress: Callable[[str], None], *, assume_sent: bool) -> LedgerRebuildPlan:
+def plan_ledger_rebuild(name: str, progress: Callable[[str], None], *, assume_sent: bool) -> LedgerRebuildPlan:
     """Looks at a publication's ledger, and finds what it should say.
 
     Raises:
@@ -79,12 +86,12 @@ def rebuild_ledger(lost: LedgerRebuildPlan, progress: Callable[[str], None]) -> 
     seen = ledger_seen(lost.storage, publication.name)
     if seen is not None:
         # Until every row is there it stays lost, for runs and for this command: a shard without one would be sent anew.
-        note_ledger(lost.storage, publication.name, seen.model_copy(update={"topic_id": _HALF}))
+        write_known_ledger(lost.storage, publication.name, seen.model_copy(update={"topic_id": _HALF}))
     write_rows(settings, _names(publication), ledger, rows, shards=len(lost.shards), patience=patience)
     topic_id = ledger.topic_id()
     if seen is not None and topic_id is not None:
         note_rows(lost.storage, publication.name, topic_id, rows)
-        note_ledger(lost.storage, publication.name, KnownLedger(cluster=seen.cluster, topic_id=topic_id))
+        write_known_ledger(lost.storage, publication.name, KnownLedger(cluster=seen.cluster, topic_id=topic_id))
 
 
 def _how_lost(ledger: Ledger, storage: Storage, publication: str) -> str:

@@ -26,7 +26,7 @@ from contexture.sources.sdmx.registry import (
     registry_connection,
 )
 from contexture.sources.sdmx.registry.connection import PRODUCT, product_in
-from contexture.sources.sdmx.registry.transport import StructureDownloads, tried
+from contexture.sources.sdmx.registry.transport import StructureDownloads, probe_address
 from contexture.storage.documents import StoredDocument
 
 if TYPE_CHECKING:
@@ -205,7 +205,7 @@ class RegistryCheck:
         try:
             network = StructureDownloads(self._connection(), _ONCE)
             try:
-                return product_in(tried(network, PRODUCT).body) is not None
+                return product_in(probe_address(network, PRODUCT).body) is not None
             finally:
                 network.close()
         except ContextureError:

@@ -92,9 +92,9 @@ def preview_of_registry(publication: Publication, connection: RegistryConnection
 def preview(publication: Publication, origin: str, held: list[str]) -> StructurePreview:
     """Where these structures would go."""
     from contexture.records.topics.structure_routes import router
-    from contexture.sources.sdmx import Selector, choose
+    from contexture.sources.sdmx import Selector, select_structures
 
-    selected = choose([Selector.parse(text) for text in publication.source.select], held)
+    selected = select_structures([Selector.parse(text) for text in publication.source.select], held)
     routing = router(publication.topics).route(selected, held=held)
     counted = Counter(topic for topics in routing.topics.values() for topic in topics)
     return StructurePreview(

@@ -20,7 +20,7 @@ from contexture.sources.sdmx.registry import (
     NotExpressible,
     Registry,
     Reply,
-    read_in,
+    read_first_supported,
     read_one_in,
     same_artefact,
     splittable,
@@ -106,7 +106,7 @@ def publications(files: Sequence[Path]) -> list[LoadedPublication]:
     return found
 
 
-def measure_each(loaded: Sequence[LoadedPublication], progress: Callable[[str], Progress]) -> list[SizeReport]:
+def measure_publications(loaded: Sequence[LoadedPublication], progress: Callable[[str], Progress]) -> list[SizeReport]:
     """What every publication selects, measured.
 
     Args:
@@ -136,12 +136,12 @@ def _measured(loaded: LoadedPublication, progress: Callable[[str], Progress]) ->
 def _of_registry(loaded: LoadedPublication, publication: Publication, progress: Progress) -> SizeReport:
     from contexture.records.messages.envelopes import structure_envelope
     from contexture.records.topics.structure_routes import router
-    from contexture.sources.sdmx import Selector, choose
+    from contexture.sources.sdmx import Selector, select_structures
 
     media_type = str(publication.source.media_type)
     with _registry(publication) as registry:
         held = registry.held(media_type).urns
-        chosen = choose([Selector.parse(text) for text in publication.source.select], held)
+        chosen = select_structures([Selector.parse(text) for text in publication.source.select], held)
         topics = router(publication.topics).route(chosen, held=held).topics
         names = sorted({name for each in topics.values() for name in each})
         limits = _limits(publication, names)
@@ -316,7 +316,7 @@ def measure(
         into = Path(folder) / "reply"
         if splittable(forms.media_type):
             for query in registry.queries(tuple(topics)):
-                reply = read_in(registry, forms.asked_for, query, into)
+                reply = read_first_supported(registry, forms.asked_for, query, into)
                 if reply is not None:
                     _note_all(tally, reply, forms)
                 progress(len(topics) - len(tally.waiting), len(topics))

@@ -14,7 +14,7 @@ from contexture.publications.schema_files import (
     MissingSchemaError,
     ModelFileError,
     SchemaFiles,
-    closure,
+    collect_references,
     declared_address,
     read_schema,
 )
@@ -52,7 +52,7 @@ def vendor(chosen: Sequence[str], source: Path, target: Path) -> Vendored:
     """
     roots = [path for name in chosen for path in _chosen(name, source)]
     try:
-        files = closure(roots, SchemaFiles(source))
+        files = collect_references(roots, SchemaFiles(source))
         entries = [_copy(path, content, source.resolve(), target) for path, content in sorted(files.items())]
     except MissingSchemaError as error:
         raise ConfigurationError(

@@ -19,7 +19,7 @@ import orjson
 from contexture.errors import ContextureError
 from contexture.events import AttributeName, ContextIdentity, identity_hash, identity_key, parse_json
 from contexture.kafka import TopicRecord
-from contexture.operations.verification.contents import content_reader, place_of, told_structure
+from contexture.operations.verification.contents import content_reader, place_of, structure_in_value
 from contexture.publications import Publication
 from contexture.publications.delivery import KEY_IDENTITY
 from contexture.publications.fields import covers
@@ -53,7 +53,7 @@ def value_reader(publication: Publication) -> ValueReader:
     if publication.message.format == "sdmx":
 
         def read(value: bytes) -> ValueContent:
-            content, references = told_structure(value, structured=structured)
+            content, references = structure_in_value(value, structured=structured)
             return ValueContent(content or None, references)
 
         return read

@@ -23,7 +23,7 @@ from contexture.operations.reports.model import (
     RunReport,
     StoppedRun,
 )
-from contexture.operations.reports.selection import KeptOutbox, KeptRun, chosen, kept_outboxes, last_runs
+from contexture.operations.reports.selection import KeptOutbox, KeptRun, kept_outboxes, last_runs, select_runs
 from contexture.operations.status.dead_letters import of_outbox
 from contexture.operations.status.sources import Tables
 from contexture.publications import Publication
@@ -234,7 +234,7 @@ def quality_report(sources: ReportSources, publication: str, period: ReportPerio
     """
     outboxes = Outboxes(sources.storage, publication)
     kept = kept_outboxes(outboxes)
-    wanted = chosen(outboxes, kept, period)
+    wanted = select_runs(outboxes, kept, period)
     names = {run.manifest.run for run in wanted}
     rows = sources.tables.ask(lambda history: history.runs_named(publication, names), ())
     runs = _told(outboxes, kept, wanted, {row.run: row.run_id for row in rows})

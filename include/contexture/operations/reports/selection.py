@@ -58,7 +58,7 @@ def kept_outboxes(outboxes: Outboxes) -> list[KeptOutbox]:
     return sorted(_read(lambda name: _kept(outboxes.storage, outboxes.folder.publication, name), names))
 
 
-def chosen(outboxes: Outboxes, kept: Sequence[KeptOutbox], period: ReportPeriod) -> list[KeptRun]:
+def select_runs(outboxes: Outboxes, kept: Sequence[KeptOutbox], period: ReportPeriod) -> list[KeptRun]:
     """Those of the outboxes, which are given oldest first, that a report is about.
 
     Raises:

@@ -59,7 +59,7 @@ def dead_letter_topic(sources: Sources, name: str) -> str | None:
     return configured.dead_letter_topic if configured else None
 
 
-def put_aside(sources: Sources, name: str) -> DeadLetterTotals | None:
+def count_dead_letters(sources: Sources, name: str) -> DeadLetterTotals | None:
     """What the tables tell; None where they tell nothing."""
     return sources.tables.ask(lambda history: history.put_aside(name), None)
 
@@ -70,7 +70,7 @@ def dead_letter_status(sources: Sources, name: str, last: Manifest | None) -> De
     Raises:
         RetriableError: the storage did not answer.
     """
-    told = put_aside(sources, name)
+    told = count_dead_letters(sources, name)
     return DeadLetterStatus(
         topic=dead_letter_topic(sources, name),
         last_run=of_outbox(sources.storage, last) if last else None,
@@ -95,7 +95,7 @@ def of_outbox(storage: Storage, manifest: Manifest) -> int | None:
 def dead_letter_page(sources: Sources, name: str, *, page: int) -> DeadLetterPage:
     """The transactions of a publication that put records aside."""
     configured = sources.publications.get(name)
-    told = put_aside(sources, name) or NOTHING_PUT_ASIDE
+    told = count_dead_letters(sources, name) or NOTHING_PUT_ASIDE
     paging = Paging.of(page, told.transactions)
     rows = sources.tables.ask(
         lambda history: history.transactions(name, with_dead_letters=True, limit=paging.size, offset=paging.offset), ()

@@ -12,14 +12,14 @@ from contexture.monitoring.history import ALL_TRANSACTIONS, TransactionFilter
 from contexture.monitoring.rows import InterventionRow, RunRow, TransactionRow, TransactionStatus
 from contexture.operations.status.dead_letters import of_outbox
 from contexture.operations.status.overview import PublicationLine, duration_seconds, line, sums_of
-from contexture.operations.status.sources import Paging, Sources, manifest, survey
+from contexture.operations.status.sources import Paging, Sources, collect_facts, manifest
 from contexture.publications.problems import without_secrets
-from contexture.publications.resolved import UnderstoodKey, understood
+from contexture.publications.resolved import UnderstoodKey, resolve_keys
 from contexture.storage.home import Storage
 from contexture.storage.manifests import Manifest
 from contexture.storage.outboxes import Outboxes, Status
 from contexture.storage.publication_store import PublicationFolder
-from contexture.storage.shrink_report import Vanishing, kept_vanishing
+from contexture.storage.shrink_report import Vanishing, read_shrink_report
 
 _INTERVENTIONS = 20
 
@@ -152,7 +152,7 @@ def detail(sources: Sources, name: str) -> Detail:
     Raises:
         RetriableError: the storage did not answer.
     """
-    [found] = survey(sources, [name])
+    [found] = collect_facts(sources, [name])
     waiting = [each.outbox for each in reversed(found.stored.pending)]
     failed = found.latest if found.latest and found.latest.state == "failed" else None
     outboxes = dict.fromkeys([*waiting, failed.outbox if failed else None, found.stored.pointer.outbox])
@@ -163,7 +163,7 @@ def detail(sources: Sources, name: str) -> Detail:
         statuses=_statuses(sources, name),
         qualities=tuple(_quality(sources.storage, each) for each in found_manifests.values() if each),
         interventions=tuple(sources.tables.ask(lambda history: history.interventions(name, limit=_INTERVENTIONS), ())),
-        vanishing=kept_vanishing(sources.storage, name, failed.run) if failed else None,
+        vanishing=read_shrink_report(sources.storage, name, failed.run) if failed else None,
         connections=connections(sources, name),
         tables_problem=sources.tables.problem,
     )
@@ -182,7 +182,7 @@ def connections(sources: Sources, name: str) -> tuple[str, ...]:
 def configuration(sources: Sources, name: str) -> tuple[UnderstoodKey, ...]:
     """The keys of a publication with their defaults; what looks like a secret is covered."""
     publication = sources.publications.get(name)
-    return tuple(_covered(key) for key in understood(publication)) if publication else ()
+    return tuple(_covered(key) for key in resolve_keys(publication)) if publication else ()
 
 
 def transactions(sources: Sources, name: str, which: TransactionFilter, *, page: int) -> TransactionTable:
@@ -215,7 +215,7 @@ def topics(sources: Sources, name: str, *, page: int) -> TopicTable:
     Raises:
         RetriableError: the storage did not answer.
     """
-    [found] = survey(sources, [name])
+    [found] = collect_facts(sources, [name])
     sent = sources.tables.ask(lambda history: history.last_sent(name), None)
     for outbox in (sent.outbox if sent else None, found.stored.pointer.outbox):
         path = PublicationFolder(name).topics(outbox) if outbox else ""

@@ -13,7 +13,7 @@ from contexture.publications import Publication
 from contexture.storage.delivery import SendAttempts, most_urgent
 from contexture.storage.home import Storage
 from contexture.storage.publication_store import PublicationFolder, run_name
-from contexture.storage.shrink_report import Vanishing, kept_vanishing
+from contexture.storage.shrink_report import Vanishing, read_shrink_report
 from contexture.storage.state import StatePointer
 
 _NO_END = "the latest run is over in Airflow, but said neither that it concluded nor why not: see its tasks"
@@ -81,7 +81,7 @@ class HealthAssessment:
     reason: str = ""
 
 
-def judge(
+def assess_health(
     pointer: StatePointer,
     latest: RunRow | None,
     pending: Sequence[PendingSend],
@@ -151,7 +151,7 @@ class AnsweredQuestion:
         return f"{what} would be deleted, if somebody says so{when}"
 
 
-def asked(
+def find_open_question(
     storage: Storage, name: str, publication: Publication | None, dag: DagFacts | None, latest: RunRow | None
 ) -> AnsweredQuestion | None:
     """What a run of a publication asks; None when none does.
@@ -170,7 +170,7 @@ def asked(
         return _by_files(storage, name, publication, latest)
     if dag.question is None:
         return None
-    return AnsweredQuestion(dag.question, kept_vanishing(storage, name, run_name(dag.question.run_id)))
+    return AnsweredQuestion(dag.question, read_shrink_report(storage, name, run_name(dag.question.run_id)))
 
 
 def _by_files(
@@ -180,7 +180,7 @@ def _by_files(
         return None
     if latest is None or latest.state != "running":
         return None
-    found = kept_vanishing(storage, name, latest.run)
+    found = read_shrink_report(storage, name, latest.run)
     if found is None or storage.exists(PublicationFolder(name).shrink_decision(latest.run)):
         return None
     return AnsweredQuestion(OpenQuestion(latest.run_id, _TASK), found)

@@ -12,7 +12,7 @@ from contexture.monitoring.history import NOTHING_PUT_ASIDE, DeadLetterTotals, H
 from contexture.monitoring.rows import RunRow, TransactionRow, VerificationRow
 from contexture.operations.status.dead_letters import dead_letter_topic
 from contexture.operations.status.health import URGENCY, AnsweredQuestion, PublicationHealth
-from contexture.operations.status.sources import Paging, PublicationFacts, Sources, manifests, survey
+from contexture.operations.status.sources import Paging, PublicationFacts, Sources, collect_facts, manifests
 from contexture.storage.delivery import most_urgent
 from contexture.storage.manifests import Manifest
 
@@ -38,7 +38,7 @@ class Bar:
     label: str
 
 
-def bars(runs: Sequence[RunRow], now: datetime) -> tuple[Bar, ...]:
+def run_bars(runs: Sequence[RunRow], now: datetime) -> tuple[Bar, ...]:
     """The bars of runs that are given latest first; the latest is at the right.
 
     Heights grow with the logarithm of the time, so that a long run does not hide the others.
@@ -164,7 +164,7 @@ def overview(
     Raises:
         RetriableError: the storage did not answer.
     """
-    found = sorted(survey(sources, sources.dags), key=lambda each: (URGENCY[each.judged.standing], each.name))
+    found = sorted(collect_facts(sources, sources.dags), key=lambda each: (URGENCY[each.judged.standing], each.name))
     wanted = [each for each in found if standing in {None, each.judged.standing}]
     shown = [each for each in wanted if not suspended or _is_suspended(each)]
     paging = Paging.of(page, len(shown))
@@ -213,7 +213,7 @@ def line(sources: Sources, found: PublicationFacts, last: Manifest | None, sums:
         identities=pointer.identities,
         watermark=pointer.watermark,
         today=None if sources.tables.problem else sums.today.get(name, Volume()),
-        picture=bars(runs, sources.now),
+        picture=run_bars(runs, sources.now),
         last_verification=sums.verified.get(name),
         dead_letters=sums.aside.get(name, NOTHING_PUT_ASIDE),
         dead_letter_topic=dead_letter_topic(sources, name),

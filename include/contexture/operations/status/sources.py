@@ -20,8 +20,8 @@ from contexture.operations.status.health import (
     DagFacts,
     HealthAssessment,
     PublicationHealth,
-    asked,
-    judge,
+    assess_health,
+    find_open_question,
 )
 from contexture.publications import Publication
 from contexture.storage.home import Storage
@@ -155,7 +155,7 @@ class PublicationFacts:
     asked: AnsweredQuestion | None = None
 
 
-def survey(sources: Sources, names: Iterable[str]) -> list[PublicationFacts]:
+def collect_facts(sources: Sources, names: Iterable[str]) -> list[PublicationFacts]:
     """Looks at each of the publications, several at a time.
 
     Raises:
@@ -198,8 +198,8 @@ def _surveyed(sources: Sources, name: str, found: Stored, latest: RunRow | None)
     dag = sources.dags.get(name)
     if found.damage:
         return PublicationFacts(name, found, latest, dag, HealthAssessment(PublicationHealth.STOPPED, found.damage))
-    question = asked(sources.storage, name, sources.publications.get(name), dag, latest)
-    judged = judge(found.pointer, latest, found.pending, dag, question.told if question else None)
+    question = find_open_question(sources.storage, name, sources.publications.get(name), dag, latest)
+    judged = assess_health(found.pointer, latest, found.pending, dag, question.told if question else None)
     return PublicationFacts(name, found, latest, dag, _as_far_as_known(judged, sources.tables.problem), question)
 
 

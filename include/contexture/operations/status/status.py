@@ -20,7 +20,7 @@ from contexture.operations import environment
 from contexture.operations.environment import DEFAULT_FOLDER, FOLDER_VARIABLE
 from contexture.operations.status.dead_letters import DeadLetterStatus, dead_letter_status
 from contexture.operations.status.health import PublicationHealth
-from contexture.operations.status.sources import PublicationFacts, Sources, Tables, manifest, stored, survey
+from contexture.operations.status.sources import PublicationFacts, Sources, Tables, collect_facts, manifest, stored
 from contexture.publications import Publication, discover
 from contexture.storage.delivery import AttemptLog, SendAttempts, most_urgent
 from contexture.storage.documents import StoredDocument
@@ -243,7 +243,7 @@ def statuses(sources: Sources, names: Iterable[str]) -> list[StatusReport]:
     Raises:
         RetriableError: the storage did not answer.
     """
-    found = survey(sources, sorted(names))
+    found = collect_facts(sources, sorted(names))
     with ThreadPoolExecutor(_READERS) as readers:
         return list(readers.map(lambda each: _status(sources, each), found))
 

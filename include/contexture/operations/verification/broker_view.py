@@ -49,7 +49,7 @@ from contexture.sources.ngsi import (
 from contexture.sources.ngsi.broker import EntityPage
 from contexture.sources.ngsi.entity_head import moment
 from contexture.sources.ngsi.rules import EntityRuleOptions, check_entity, unreadable
-from contexture.sources.ngsi.rules.values import with_numbers
+from contexture.sources.ngsi.rules.values import coerce_numbers
 
 
 def queries_of(publication: Publication) -> Iterator[EntityQuery]:
@@ -207,7 +207,7 @@ class BrokerView:
             yield QuarantinedEntity(shown, None, unreadable(error, self._options)[0].rule)
             return
         if self._publication.quality.coerce_numbers:
-            parsed = with_numbers(parsed)
+            parsed = coerce_numbers(parsed)
         modified = _microseconds(parsed.modified_at)
         refused = [each.rule for each in check_entity(parsed, self._options) if each.severity == "error"]
         entity = identity_key(parsed.identity)

@@ -74,7 +74,7 @@ def _entity(value: bytes, *, by_attribute: bool, structured: bool) -> bytes:
     return content_hash(read)
 
 
-def told_structure(value: bytes, *, structured: bool = False) -> tuple[bytes, tuple[str, ...]]:
+def structure_in_value(value: bytes, *, structured: bool = False) -> tuple[bytes, tuple[str, ...]]:
     """The content hash of the one structure in a value, and the URNs that it refers to.
 
     Args:
@@ -97,11 +97,11 @@ def told_structure(value: bytes, *, structured: bool = False) -> tuple[bytes, tu
 
 
 def _structure_in_event(value: bytes) -> bytes:
-    return told_structure(value, structured=True)[0]
+    return structure_in_value(value, structured=True)[0]
 
 
 def _structure(value: bytes) -> bytes:
-    return told_structure(value)[0]
+    return structure_in_value(value)[0]
 
 
 OWN_HEADERS: Final = ("contexture-", "contexture_")

@@ -12,7 +12,7 @@ from typing import Final
 
 from contexture.errors import RejectedError, RetriableError
 from contexture.kafka import TopicRecord
-from contexture.operations.verification.contents import OWN_HEADERS, foreign_headers, parse_time, told_structure
+from contexture.operations.verification.contents import OWN_HEADERS, foreign_headers, parse_time, structure_in_value
 from contexture.operations.verification.source_view import (
     Difference,
     ExpectedRecord,
@@ -125,7 +125,7 @@ class RegistryView:
 
     def difference(self, expected: ExpectedRecord, record: TopicRecord) -> Difference | None:
         """As `SourceView.difference`: the hash of the content, then headers."""
-        content, _ = told_structure(record.value or b"", structured=self._structured)
+        content, _ = structure_in_value(record.value or b"", structured=self._structured)
         if content != expected.content:
             return "body"
         if self._envelope is None:

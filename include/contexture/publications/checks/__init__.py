@@ -25,7 +25,7 @@ _REGISTRIES, _BROKERS = frozenset(("fmr",)), frozenset(("orion", "orion-ld", "sc
 _LEGACY_RELEASE = re.compile(r"0\.|1\.0*[0-2](\.|$)")
 
 
-def impossible(publication: Publication) -> Findings:
+def check_combinations(publication: Publication) -> Findings:
     """A finding for every combination of values that could never do what each of them says."""
     checks = _OF_OPERATIONS if publication.source.kind == "operations" else _CHECKS
     for check in checks:

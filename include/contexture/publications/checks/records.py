@@ -35,12 +35,12 @@ def attribute_of_key(publication: Publication) -> str | None:
     return None if known else key
 
 
-def not_told_apart(publication: Publication) -> frozenset[str]:
+def indistinguishable_parts(publication: Publication) -> frozenset[str]:
     """The parts of the identity in which two events of one topic and one key may still differ."""
     return _identity(publication) - _of_topic(publication) - _of_selection(publication) - _of_key(publication)
 
 
-def same_for_all_of_a_topic(publication: Publication) -> bool:
+def is_constant_per_topic(publication: Publication) -> bool:
     """Whether all events of one topic have the same key."""
     key = publication.message.key
     if key in {KEY_NONE, KEY_TOPIC}:
@@ -138,7 +138,7 @@ def _joined_lines(publication: Publication) -> Findings:
         message = f"`keep: latest` with cygnus-lines of up to {size} events in one record: no key is that of them all"
         hint = "use `batch_size: 1`, or `topics: {keep: history}`"
         yield ModelProblem(("batches", "batch_size"), message, hint, involved)
-    elif not same_for_all_of_a_topic(publication):
+    elif not is_constant_per_topic(publication):
         message = f"cygnus-lines of up to {size} events in one record have no common `key: {publication.message.key}`"
         hint = "use `key: topic`, `key: none` (with detect_deletions: false), or `batch_size: 1`"
         yield ModelProblem(("batches", "batch_size"), message, hint, involved)
@@ -162,7 +162,7 @@ def _replica_key(publication: Publication) -> Findings:
     if key != KEY_TOPIC and key not in IDENTITY_FIELDS:
         message = f"`keep: latest` needs one identity for each key; the attribute {key!r} is not part of the identity"
         yield ModelProblem(("message", "key"), message, "use `key: identity`, or `topics: {keep: history}`", involved)
-    elif missing := not_told_apart(publication):
+    elif missing := indistinguishable_parts(publication):
         message = (
             f"`keep: latest` needs one identity for each key; with `key: {key}` several could share one: they differ"
         )

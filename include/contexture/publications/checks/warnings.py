@@ -22,7 +22,7 @@ _REPLACED = {
 }
 
 
-def notes(data: object, publication: Publication) -> Iterator[ModelProblem]:
+def find_warnings(data: object, publication: Publication) -> Iterator[ModelProblem]:
     """What the reader of the file should know, as findings that are no errors."""
     yield from _cygnus_parameters(publication)
     yield from _service_in_lower_case(data, publication)
@@ -60,7 +60,7 @@ def _covered_paths(data: object, publication: Publication) -> Iterator[ModelProb
 
 
 def _vague_deletions(publication: Publication) -> Iterator[ModelProblem]:
-    missing = records.not_told_apart(publication)
+    missing = records.indistinguishable_parts(publication)
     if publication.source.detect_deletions and publication.message.key != KEY_NONE and missing:
         message = f"a tombstone with `key: {publication.message.key}` doesn't tell which identity is gone"
         hint = f"they may differ in {', '.join(sorted(missing))}: use `key: identity`, or `detect_deletions: false`"

@@ -70,7 +70,7 @@ class GroupingRules:
         return "null" if self.compat and field == "type" and not value else value
 
 
-def validity(rule: Mapping[str, object]) -> int:
+def check_grouping_rule(rule: Mapping[str, object]) -> int:
     """Cygnus' code: 0 valid, 1 a member is missing, 2 one is empty, 3 there are others, 4 the path has no slash."""
     if any(name not in rule for name in _REQUIRED):
         return MISSING
@@ -84,7 +84,7 @@ def validity(rule: Mapping[str, object]) -> int:
 def _rule(number: int, item: object, compat: bool) -> GroupingRule | None:
     if not isinstance(item, dict):
         raise _wrong(number, "is no object")
-    code = validity(item)
+    code = check_grouping_rule(item)
     # Only the REST interface of Cygnus refuses members that it doesn't know.
     if code not in {VALID, EXTRA}:
         if compat:

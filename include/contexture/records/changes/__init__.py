@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contexture.records.changes.comparison import ChangeKind, Comparison, ShrinkGuard, compare
-from contexture.records.changes.sequence import Deletion, EventSequence, SequencePosition, follow, overtaken
+from contexture.records.changes.sequence import Deletion, EventSequence, SequencePosition, overtaken, replay_sequence
 from contexture.records.changes.superseded import superseded_rows
 
 __all__ = [
@@ -14,7 +14,7 @@ __all__ = [
     "SequencePosition",
     "ShrinkGuard",
     "compare",
-    "follow",
     "overtaken",
+    "replay_sequence",
     "superseded_rows",
 ]

@@ -39,7 +39,7 @@ class ChangeKind(IntEnum):
 _NEVER = -(1 << 62)
 
 
-def expired(state: Any, as_of: datetime | None) -> Any:
+def find_expired(state: Any, as_of: datetime | None) -> Any:
     """Which of the state's rows had ended at a moment of the source's clock, by what was last read of them."""
     ends = state.column("expires_at")
     if as_of is None or ends.null_count == state.num_rows:
@@ -47,7 +47,7 @@ def expired(state: Any, as_of: datetime | None) -> Any:
     return pc.fill_null(pc.less_equal(ends, pa.scalar(as_of.astimezone(UTC), ends.type)), False)
 
 
-def rescheduled(told: Any, state: Any) -> tuple[Any, Any]:
+def find_rescheduled(told: Any, state: Any) -> tuple[Any, Any]:
     """Rows of state whose entity ends at another time than they say while its content stays; and that time of each.
 
     What is sent brings its time along.
@@ -95,7 +95,7 @@ class Comparison:
         withheld: held identities whose newest content was refused; the target keeps what it has.
         released: held identities whose newest content is accepted again and equals what the target has.
         rescheduled: held identities whose entity ends at another time than state says, with the same content.
-        ends: the times that `rescheduled` end at now.
+        ends: the times that `find_rescheduled` end at now.
         contradictions: how many events contradict another one, whoever wins.
         expired: how many of the vanished have said that they would.
     """
@@ -136,8 +136,8 @@ def compare(
     marked, withheld = state.column("missing_since").is_valid(), state.column("withheld")
     removed, refused = _removed(_read_whole(told), state, untold), _refused(told, state)
     accepted = _in(state, _accepted(told), among=withheld)
-    ended = pc.and_(gone, expired(state, as_of))
-    moved, ends = rescheduled(_read_whole(told), state)
+    ended = pc.and_(gone, find_expired(state, as_of))
+    moved, ends = find_rescheduled(_read_whole(told), state)
     return Comparison(
         superseded=superseded,
         conflicting=conflicting,

@@ -56,7 +56,7 @@ class EventSequence:
 
 
 def overtaken(snapshot: Any) -> Any:
-    """The notified rows behind which the snapshot tells the same identity again; the columns are those of `follow`."""
+    """The notified rows behind which the snapshot has the same identity again; columns as in `replay_sequence`."""
     telling = np.asarray(pc.not_equal(snapshot.column("verdict"), ChangeKind.PRESENT))
     notified = np.asarray(snapshot.column("notified"))
     identities = snapshot.column("identity_hash")
@@ -68,7 +68,7 @@ def overtaken(snapshot: Any) -> Any:
     return np.flatnonzero(notified & ~is_last)
 
 
-def follow(
+def replay_sequence(
     snapshot: Any,
     state: Any,
     *,

@@ -20,7 +20,7 @@ from contexture.records.changes.structure_changes import (
     StructureEvent,
     Telling,
 )
-from contexture.records.topics.collisions import as_brokers_compare
+from contexture.records.topics.collisions import metric_name
 from contexture.records.topics.structure_routes import Routing
 from contexture.sources.sdmx.ordering import reference_order
 
@@ -377,7 +377,7 @@ def _check_topics(
     topics |= {record.topic for transaction in transactions for record in transaction.records}
     alike: dict[str, list[str]] = {}
     for topic in sorted(topics):
-        alike.setdefault(as_brokers_compare(topic), []).append(topic)
+        alike.setdefault(metric_name(topic), []).append(topic)
     clashes = [names for names in alike.values() if len(names) > 1]
     if clashes:
         raise ConfigurationError(

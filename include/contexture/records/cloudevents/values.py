@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 import orjson
 
-from contexture.events.text_cache import remembered
+from contexture.events.text_cache import cache_by_text
 from contexture.records.cloudevents.record import FAMILY, SPEC_VERSION, refused
 
 _WORD = r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"
@@ -63,7 +63,7 @@ class MediaType(NamedTuple):
         return codec(self.charset or UTF_8)
 
 
-@remembered(512)
+@cache_by_text(512)
 def media_type(text: str) -> MediaType | None:
     """A media type; None where the text is none by RFC 2046.
 
@@ -259,7 +259,7 @@ def _matching(name: str, is_right: Callable[[str], bool], problem: str) -> Text:
     string = _string(name)
 
     # Sources and media types repeat from event to event.
-    @remembered(_CACHED)
+    @cache_by_text(_CACHED)
     def cached(text: str) -> str:
         if not is_right(text):
             raise refused(name, problem)

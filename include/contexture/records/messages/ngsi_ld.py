@@ -152,7 +152,7 @@ _OWN_KINDS = {
 Converted = dict[str, object]
 
 
-def converted(name: str, attribute: object) -> Converted:
+def to_ngsi_ld(name: str, attribute: object) -> Converted:
     """The NGSI-LD attribute of an attribute in NGSIv2's normalized form.
 
     Raises:
@@ -300,11 +300,11 @@ def _converted(entity: Mapping[str, object], attribute: AttributeName | None) ->
         raise MessageError("an NGSI-LD entity needs an id and a type", next_step="name both in the source")
     head = {"id": entity_uri(entity_id, entity_type), "type": entity_type}
     if attribute is None:
-        return {**head, **{name: converted(name, entity[name]) for name in entity if name not in ("id", "type")}}
+        return {**head, **{name: to_ngsi_ld(name, entity[name]) for name in entity if name not in ("id", "type")}}
     member = instance_key(attribute.name, attribute.dataset_id)
     if member not in entity:
         raise _lacks(attribute)
-    return {**head, attribute.name: converted(attribute.name, entity[member])}
+    return {**head, attribute.name: to_ngsi_ld(attribute.name, entity[member])}
 
 
 def _received(linked_data: Mapping[str, object], attribute: AttributeName | None) -> dict[str, object]:

@@ -76,7 +76,7 @@ def numbered(values: Sequence[Hashable]) -> Integers:
     return np.array([known.setdefault(value, len(known)) for value in values], dtype=np.int64)
 
 
-def as_brokers_compare(topic: str) -> str:
+def metric_name(topic: str) -> str:
     """What is equal for topics that can't both exist: Kafka's metrics don't tell `.` from `_`."""
     return topic.replace(".", "_")
 
@@ -85,7 +85,7 @@ def colliding(topics: Integers, meanings: Integers) -> npt.NDArray[np.bool_]:
     """Whether each event's topic is that of another meaning too.
 
     Args:
-        topics: a number for each event's topic; number `as_brokers_compare`, so that creatable topics remain.
+        topics: a number for each event's topic; number `metric_name`, so that creatable topics remain.
         meanings: a number for what each name is made of (`TopicNamer.parts`).
     """
     if not len(topics):

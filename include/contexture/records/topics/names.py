@@ -21,7 +21,7 @@ from typing import Protocol
 
 from contexture.errors import ConfigurationError, DefectError
 from contexture.events import ContextIdentity
-from contexture.events.text_cache import remembered
+from contexture.events.text_cache import cache_by_text
 from contexture.publications.cygnus_names import GroupingRules, MappedNames, NameMappings
 from contexture.publications.topics import CYGNUS_2_19
 from contexture.records.topics import encodings
@@ -277,7 +277,7 @@ def _by_type_alone(identity: ContextIdentity) -> str:
 
 
 # Services, paths, types and attribute names come back all the time; ids don't, so only those are encoded each time.
-_part = remembered(_CACHED_PARTS)(encode_cygnus)
+_part = cache_by_text(_CACHED_PARTS)(encode_cygnus)
 
 
 @lru_cache(_CACHED_PARTS)
@@ -285,7 +285,7 @@ def _service_and_path(service: str, service_path: str) -> str:
     return f"{encode_cygnus(service)}{CONCATENATOR}{encode_cygnus(service_path)}"
 
 
-@remembered(_CACHED_PARTS)
+@cache_by_text(_CACHED_PARTS)
 def _type_suffix(entity_type: str) -> str:
     return f"{CONCATENATOR}{encode_cygnus(entity_type)}" if entity_type else ""
 

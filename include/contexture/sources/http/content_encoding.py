@@ -114,7 +114,7 @@ def unpacked(pieces: Iterable[bytes], encoding: str, who: str) -> Iterator[bytes
         raise IncompleteReplyError(error.message, next_step=error.next_step) from None
 
 
-def bounded(pieces: Iterable[bytes], limit_bytes: int, connection: HttpConnection) -> Iterator[bytes]:
+def limit_size(pieces: Iterable[bytes], limit_bytes: int, connection: HttpConnection) -> Iterator[bytes]:
     """The pieces, as long as they are not too many.
 
     Raises:

@@ -154,7 +154,7 @@ def _is_ours_wanted(error: BaseException | None) -> bool:
     return False
 
 
-def refusal(
+def refusal_error(
     address: str, response: httpx.Response, parameters: Mapping[str, str], *, path: str = "/v2", problem: str = ""
 ) -> ContextureError:
     """What an answer other than 200 means.

@@ -21,7 +21,7 @@ from contexture.sources.http.errors import (
     TokenRefusedError,
     page_timeout,
     problem_named,
-    refusal,
+    refusal_error,
     translated,
 )
 from contexture.sources.http.tokens import Tokens
@@ -184,7 +184,9 @@ class HttpTransport:
                 if response.status_code != httpx.codes.OK and not is_part:
                     # Only NGSI-LD's problems have names that are worth reading the answer for.
                     problem = problem_named(response) if question.path.startswith("/ngsi-ld") else ""
-                    raise refusal(self._address, response, question.parameters, path=question.path, problem=problem)
+                    raise refusal_error(
+                        self._address, response, question.parameters, path=question.path, problem=problem
+                    )
                 return self._read(response)
 
     def _read(self, response: httpx.Response) -> Answer:

@@ -33,7 +33,7 @@ def largest_page(flavour: Flavour) -> int:
     return _PAGE_SIZES.get(flavour, _SAFE_PAGE_SIZE)
 
 
-def held_itself(flavour: Flavour) -> Mapping[str, str]:
+def excludes_federated(flavour: Flavour) -> Mapping[str, str]:
     """The parameter that asks for what the broker itself holds, and not for what it would ask others."""
     return _LOCAL.get(flavour, {})
 

@@ -336,7 +336,7 @@ def type_name(given: object) -> str | None:
     return None
 
 
-def narrowed(linked_data: dict[str, object], attribute: AttributeName) -> dict[str, object]:
+def select_attributes(linked_data: dict[str, object], attribute: AttributeName) -> dict[str, object]:
     """The entity as received with one instance of one attribute only."""
     value = linked_data.get(attribute.name)
     for dataset_id, instance in instances(attribute.name, value):

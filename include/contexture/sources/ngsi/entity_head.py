@@ -51,7 +51,7 @@ class EntityHead:
         return self.path, self.id, self.type
 
 
-def sight(body: bytes, known_path: str | None) -> EntityHead:
+def read_entity_head(body: bytes, known_path: str | None) -> EntityHead:
     """Reads an entity's head, whatever else is wrong with it.
 
     A user's attribute that hides a builtin is never taken for it: the member is None then.

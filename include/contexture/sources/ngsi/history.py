@@ -32,10 +32,10 @@ from contexture.events import parse_json
 from contexture.sources.http.errors import NotOfferedError, PageTimeoutError, PageTooLargeError
 from contexture.sources.http.transport import Answer, HttpRequest
 from contexture.sources.ngsi.attributes import instances, is_plain, is_removed
-from contexture.sources.ngsi.broker import WALK_DEADLINE_SECONDS, EntityPage, Flavour, held_itself
+from contexture.sources.ngsi.broker import WALK_DEADLINE_SECONDS, EntityPage, Flavour, excludes_federated
 from contexture.sources.ngsi.entity import EntityError, broker_time, system_time
 from contexture.sources.ngsi.entity_head import sight_linked_data
-from contexture.sources.ngsi.ngsi_ld import NgsiLdClient, TypeQuestion, packed
+from contexture.sources.ngsi.ngsi_ld import NgsiLdClient, TypeQuestion, combine_type_queries
 from contexture.sources.ngsi.paging import broker_text
 from contexture.sources.ngsi.query import EntityQuery
 
@@ -354,7 +354,7 @@ class HistoryBroker(NgsiLdClient):
         """
         deadline = self._patience.clock() + deadline_seconds
         names = query.types or self._types_twice(query.type_pattern, deadline)
-        questions = tuple(TypeQuestion(query, types) for types in packed(names))
+        questions = tuple(TypeQuestion(query, types) for types in combine_type_queries(names))
         waiting = [interval]
         while waiting:
             stretch = waiting.pop()
@@ -400,7 +400,7 @@ class HistoryBroker(NgsiLdClient):
     ) -> dict[str, Evolution]:
         """What was known of the changed entities before a time."""
         known: dict[str, Evolution] = {}
-        for ids in packed(changed):
+        for ids in combine_type_queries(changed):
             parameters = last_known_parameters(types, ids, time)
             for _, evolutions in self._pages(parameters, deadline, takes_parts=True):
                 known |= {evolution.id: evolution.until(time) for evolution in evolutions}
@@ -410,7 +410,7 @@ class HistoryBroker(NgsiLdClient):
         self, parameters: dict[str, str], deadline: float, *, takes_parts: bool
     ) -> Iterator[tuple[Answer, list[Evolution]]]:
         """All pages of a question; one that was answered in part is too much, unless parts are what was asked for."""
-        paging, asked = TemporalPaging(self.flavour), {**parameters, **held_itself(self.flavour)}
+        paging, asked = TemporalPaging(self.flavour), {**parameters, **excludes_federated(self.flavour)}
         while not paging.over:
             answer = self._asked(asked | paging.parameters(), deadline)
             if answer.is_partial and not takes_parts:

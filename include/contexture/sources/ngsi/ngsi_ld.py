@@ -36,7 +36,14 @@ from contexture.errors import ConfigurationError, RetriableError
 from contexture.sources.http.connection import BrokerConnection
 from contexture.sources.http.errors import PageTimeoutError, PageTooLargeError, TokenRefusedError
 from contexture.sources.http.transport import Answer, RetryBudget
-from contexture.sources.ngsi.broker import WALK_DEADLINE_SECONDS, Broker, EntityPage, Flavour, held_itself, largest_page
+from contexture.sources.ngsi.broker import (
+    WALK_DEADLINE_SECONDS,
+    Broker,
+    EntityPage,
+    Flavour,
+    excludes_federated,
+    largest_page,
+)
 from contexture.sources.ngsi.entity_head import EntityHead, moment, sight_linked_data
 from contexture.sources.ngsi.query import EntityQuery
 
@@ -262,7 +269,7 @@ class TypeQuestion:
         return {name: value for name, value in given.items() if value}
 
 
-def packed(names: Iterable[str]) -> Iterator[str]:
+def combine_type_queries(names: Iterable[str]) -> Iterator[str]:
     """Types joined by commas, as many at once as an address has room for."""
     held, length = list[str](), 0
     for name in names:
@@ -415,7 +422,7 @@ class NgsiLdClient(Broker):
 
     def _questions(self, query: EntityQuery, deadline: float | None) -> Iterator[TypeQuestion]:
         since = query.since if query.field == "dateModified" else None
-        for names in packed(query.types or self._types_like(query.type_pattern, deadline)):
+        for names in combine_type_queries(query.types or self._types_like(query.type_pattern, deadline)):
             whole = TypeQuestion(query, names)
             yield replace(whole, since=since) if since and self._finds_changes(whole, deadline) else whole
 
@@ -435,7 +442,7 @@ class NgsiLdClient(Broker):
         return found > 0 or self._counted(whole, deadline) == 0
 
     def _counted(self, question: TypeQuestion, deadline: float | None) -> int:
-        parameters = {**question.count(), **held_itself(self.flavour)}
+        parameters = {**question.count(), **excludes_federated(self.flavour)}
         return self._total_of(self._transport.get(ENTITIES, self._headers, parameters, deadline))
 
     def _walk_types(self, question: TypeQuestion, deadline: float) -> Iterator[EntityPage]:
@@ -465,7 +472,7 @@ class NgsiLdClient(Broker):
         offers = self.flavour in {"scorpio", "unknown"} and not walk.offset
         while True:
             parameters = question.page(offset=walk.offset, limit=walk.limit, entity_map=offers)
-            parameters |= held_itself(self.flavour)
+            parameters |= excludes_federated(self.flavour)
             try:
                 return self._transport.get(ENTITIES, self._headers | named, parameters, deadline)
             except (PageTimeoutError, PageTooLargeError):

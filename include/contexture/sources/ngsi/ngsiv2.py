@@ -10,9 +10,9 @@ from typing import ClassVar
 from contexture.sources.http.errors import PageTimeoutError, PageTooLargeError
 from contexture.sources.http.transport import Answer
 from contexture.sources.ngsi.broker import WALK_DEADLINE_SECONDS, Broker, EntityPage
-from contexture.sources.ngsi.entity_head import sight
+from contexture.sources.ngsi.entity_head import read_entity_head
 from contexture.sources.ngsi.paging import KeysetCursor
-from contexture.sources.ngsi.query import EntityQuery, entities_question
+from contexture.sources.ngsi.query import EntityQuery, build_entities_request
 
 _EMPTY_PAGES_AT_END = 2
 
@@ -44,7 +44,7 @@ class NgsiV2Client(Broker):
         Raises:
             ContextureError: as `walk`.
         """
-        question = entities_question(self._scope(query.service_path), query.count_parameters())
+        question = build_entities_request(self._scope(query.service_path), query.count_parameters())
         return self._total_of(self._transport.ask(question))
 
     def time_at(self, query: EntityQuery, place: int) -> str | None:
@@ -54,7 +54,7 @@ class NgsiV2Client(Broker):
             ContextureError: as `walk`.
         """
         parameters = replace(query, identities_only=True).page_parameters(since=None, offset=place, limit=1)
-        answer = self._transport.ask(entities_question(self._scope(query.service_path), parameters))
+        answer = self._transport.ask(build_entities_request(self._scope(query.service_path), parameters))
         shown = [sighting.time(query.field) for sighting in self._parsed(answer, query).sightings]
         return shown[0] if shown else None
 
@@ -110,7 +110,7 @@ class NgsiV2Client(Broker):
         """The page at the cursor, in smaller pieces if it is too much at once."""
         while True:
             try:
-                question = entities_question(self._scope(query.service_path), cursor.parameters(query))
+                question = build_entities_request(self._scope(query.service_path), cursor.parameters(query))
                 return cursor, self._parsed(self._transport.ask(question, deadline), query)
             except (PageTimeoutError, PageTooLargeError):
                 smaller = cursor.halved()
@@ -119,7 +119,7 @@ class NgsiV2Client(Broker):
                 cursor = smaller
 
     def _parsed(self, answer: Answer, query: EntityQuery) -> EntityPage:
-        return self._page_of(answer, lambda entity: sight(entity, query.known_path))
+        return self._page_of(answer, lambda entity: read_entity_head(entity, query.known_path))
 
     def _scope(self, service_path: str) -> dict[str, str]:
         scope = {"accept": "application/json", "fiware-servicepath": service_path}

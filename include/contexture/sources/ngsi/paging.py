@@ -214,7 +214,7 @@ def slice_count(entities: int, page_size: int, most: int) -> int:
     return max(1, min(most, entities // (PAGES_WORTH_A_SLICE * page_size)))
 
 
-def cut_places(entities: int, slices: int) -> tuple[int, ...]:
+def slice_boundaries(entities: int, slices: int) -> tuple[int, ...]:
     """The places in a walk's order at which slices of one size begin; the first needs none."""
     return tuple(entities * number // slices for number in range(1, slices))
 

@@ -28,7 +28,7 @@ _EXPRESSION = ("q", "mq", "georel", "geometry", "coords")
 _ANY_ID = ".*"
 
 
-def entities_question(headers: Mapping[str, str], parameters: Mapping[str, str]) -> HttpRequest:
+def build_entities_request(headers: Mapping[str, str], parameters: Mapping[str, str]) -> HttpRequest:
     """The request for entities that these URL parameters select; both ways give the same rows in the same order.
 
     Args:

@@ -15,7 +15,7 @@ from contexture.sources.sdmx.errors import (
 )
 from contexture.sources.sdmx.formats import Format
 from contexture.sources.sdmx.ordering import ReferenceOrder, reference_order
-from contexture.sources.sdmx.selectors import Selector, SelectorError, choose
+from contexture.sources.sdmx.selectors import Selector, SelectorError, select_structures
 from contexture.sources.sdmx.splitting import Split, split
 from contexture.sources.sdmx.splitting.artefact import Artefact
 from contexture.sources.sdmx.urn import Urn
@@ -46,8 +46,8 @@ __all__ = [
     "Urn",
     "Version",
     "VersionPattern",
-    "choose",
     "reference_order",
+    "select_structures",
     "split",
 ]
 

@@ -196,7 +196,7 @@ class Selector:
     def matches(self, urn: str | Urn) -> bool:
         """Whether it is about this structure; an item is taken for the artefact that holds it.
 
-        Of the versions that `~` and `+` are about only one is meant: `choose` tells which.
+        Of the versions that `~` and `+` are about only one is meant: `select_structures` tells which.
         """
         try:
             named = (Urn.parse(urn) if isinstance(urn, str) else urn).maintainable()
@@ -236,7 +236,7 @@ class Selector:
         return any(f"{'.'.join(parts[:length])}.*" in self.agencies for length in range(1, len(parts)))
 
 
-def choose(selectors: Sequence[Selector], urns: Sequence[str]) -> tuple[str, ...]:
+def select_structures(selectors: Sequence[Selector], urns: Sequence[str]) -> tuple[str, ...]:
     """Those of the structures that any of the selectors means, in their order; without selectors all of them.
 
     Args:

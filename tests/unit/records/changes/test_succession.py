@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders.comparing import Held, Told, snapshot, state
-from contexture.records.changes import ChangeKind, compare, follow, overtaken
+from contexture.records.changes import ChangeKind, compare, overtaken, replay_sequence
 
 
 def notified(identity: str, content: str = "new", verdict: ChangeKind = ChangeKind.SEND) -> Told:
@@ -31,7 +31,7 @@ def read(identity: str, content: str = "new", verdict: ChangeKind = ChangeKind.S
 
 def found(told: list[Told], held: list[Held], **options: Any) -> dict[str, list[Any]]:
     """Row numbers by what becomes of them; a deletion as the row that tells it, and what it ends."""
-    judged = follow(snapshot(told), state(held), **options)
+    judged = replay_sequence(snapshot(told), state(held), **options)
     deletions = [
         (each.row, told[each.before.row].identity if each.before.held is None else held[each.before.held].identity)
         for each in judged.deletions
@@ -124,7 +124,7 @@ def test_a_full_run_sends_what_was_read_again() -> None:
 
 def test_entities_that_were_not_notified_are_not_looked_at() -> None:
     told = [read("car1", "old"), notified("car2"), read("car3")]
-    assert follow(snapshot(told), state([Held("car1")])).looked_at.tolist() == [1]
+    assert replay_sequence(snapshot(told), state([Held("car1")])).looked_at.tolist() == [1]
 
 
 def test_an_attribute_that_was_notified_and_then_not_read_is_gone_in_the_end() -> None:
@@ -158,7 +158,7 @@ CONTENTS = st.sampled_from(["a", "b", None])
 def test_telling_what_is_sent_leaves_what_was_notified_last(events, before) -> None:
     told = [gone(name) if content is None else notified(name, content) for name, content in events]
     held = [Held(name, content=content) for name, content in before.items()]
-    judged = follow(snapshot(told), state(held))
+    judged = replay_sequence(snapshot(told), state(held))
     steps = [(row, events[row]) for row in judged.sent.tolist()]
     steps += [(each.row, (told[each.row].identity, None)) for each in judged.deletions]
     target: dict[str, str | None] = dict(before)

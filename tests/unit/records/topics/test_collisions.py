@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contexture.records.topics.collisions import as_brokers_compare, colliding, numbered
+from contexture.records.topics.collisions import colliding, metric_name, numbered
 
 
 def test_equal_values_have_equal_numbers() -> None:
@@ -20,7 +20,7 @@ def test_only_topics_of_several_meanings_collide() -> None:
 
 
 def test_brokers_do_not_tell_a_dot_from_an_underscore() -> None:
-    assert as_brokers_compare("a.b_c") == "a_b_c"
+    assert metric_name("a.b_c") == "a_b_c"
 
 
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 3))))

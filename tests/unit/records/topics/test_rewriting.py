@@ -9,7 +9,7 @@ import pytest
 
 from contexture.errors import ConfigurationError
 from contexture.events import ContextIdentity
-from contexture.publications.cygnus_names import GroupingRules, NameMappings, validity
+from contexture.publications.cygnus_names import GroupingRules, NameMappings, check_grouping_rule
 from contexture.records.topics import TopicNamer
 
 
@@ -137,7 +137,7 @@ def test_an_absent_type_is_the_text_null_in_cygnus_only() -> None:
     ],
 )
 def test_the_validity_codes_are_those_of_cygnus(rule: dict[str, object], code: int) -> None:
-    assert validity(rule) == code
+    assert check_grouping_rule(rule) == code
     if code in {1, 2, 4}:
         with pytest.raises(ConfigurationError, match=rf"grouping rule 2 .*\(code {code}\)"):
             GroupingRules.from_json(grouping(RULE, rule))

@@ -10,7 +10,7 @@ import pytest
 
 from contexture.sources.http.transport import HttpRequest
 from contexture.sources.ngsi import BrokerConnection, EntityQuery, NgsiV2Client
-from contexture.sources.ngsi.query import LONGEST_ADDRESS, entities_question
+from contexture.sources.ngsi.query import LONGEST_ADDRESS, build_entities_request
 from contexture_sandbox.context_broker import SeedEntity, api
 from contexture_sandbox.context_broker.broker import Broker, Call
 from contexture_sandbox.context_broker.loading import load
@@ -19,7 +19,7 @@ SCOPE = {"fiware-servicepath": "/a"}
 
 
 def asked(query: EntityQuery, since: str | None = None) -> HttpRequest:
-    return entities_question(SCOPE, query.page_parameters(since=since, offset=3, limit=50))
+    return build_entities_request(SCOPE, query.page_parameters(since=since, offset=3, limit=50))
 
 
 def test_a_short_question_is_an_address() -> None:
@@ -94,10 +94,10 @@ def test_what_is_not_selected_by_is_any(query: EntityQuery, selectors: list[dict
 def test_the_length_counts_as_it_is_sent() -> None:
     parameters = EntityQuery("/a", id_pattern="x").page_parameters(since=None, offset=0, limit=1000)
     spare = LONGEST_ADDRESS - len(f"/v2/entities?{urlencode(parameters)}")
-    assert entities_question({}, parameters | {"idPattern": "x" * (1 + spare)}).method == "GET"
-    assert entities_question({}, parameters | {"idPattern": "x" * (2 + spare)}).method == "POST"
+    assert build_entities_request({}, parameters | {"idPattern": "x" * (1 + spare)}).method == "GET"
+    assert build_entities_request({}, parameters | {"idPattern": "x" * (2 + spare)}).method == "POST"
     # An accented letter takes six characters of an address.
-    assert entities_question({}, parameters | {"idPattern": "é" * (2 + spare // 6)}).method == "POST"
+    assert build_entities_request({}, parameters | {"idPattern": "é" * (2 + spare // 6)}).method == "POST"
 
 
 def test_a_long_selection_is_counted_and_walked_as_a_short_one() -> None:

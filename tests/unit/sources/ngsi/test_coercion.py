@@ -6,7 +6,7 @@ import orjson
 import pytest
 
 from contexture.sources.ngsi.entity import ParsedEntity, parse_entity
-from contexture.sources.ngsi.rules.values import with_numbers
+from contexture.sources.ngsi.rules.values import coerce_numbers
 
 
 def entity(kind: str, value: object) -> ParsedEntity:
@@ -20,7 +20,7 @@ def entity(kind: str, value: object) -> ParsedEntity:
     "literal", ["0", "-0", "12", "1.50", "-1.5e3", "1E5", "12345678901234567890123", "0.10", "1E400"]
 )
 def test_a_text_that_is_a_number_is_written_as_that_number(kind: str, literal: str) -> None:
-    read = with_numbers(entity(kind, literal))
+    read = coerce_numbers(entity(kind, literal))
 
     assert orjson.dumps(read.entity) == (
         b'{"id":"car1","type":"car","a":{"type":"Text","value":"1"},"speed":{"type":"%s","value":%s,"metadata":{}},'
@@ -49,10 +49,10 @@ def test_a_text_that_is_a_number_is_written_as_that_number(kind: str, literal: s
 def test_everything_else_stays_as_it_is(kind: str, value: object) -> None:
     parsed = entity(kind, value)
 
-    assert with_numbers(parsed) is parsed
+    assert coerce_numbers(parsed) is parsed
 
 
 def test_attributes_of_another_shape_stay_as_they_are() -> None:
     parsed = parse_entity(b'{"id":"car1","type":"car","a":"1","b":{"type":["Number"],"value":"1"}}', service="v")
 
-    assert with_numbers(parsed) is parsed
+    assert coerce_numbers(parsed) is parsed

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from contexture.events import ContextIdentity
 from contexture.sources.ngsi.entity import EntityError, parse_entity
-from contexture.sources.ngsi.entity_head import sight
+from contexture.sources.ngsi.entity_head import read_entity_head
 from tests.samples_location import samples_or_skip
 
 CAR = (
@@ -64,7 +64,7 @@ def test_the_builtin_that_says_the_known_path_is_no_attribute() -> None:
 @pytest.mark.parametrize("attribute", ['"/liar"', '{"type":"Text","value":"/liar"}', '{"type":"Number","value":"/b"}'])
 def test_an_entity_is_prepared_under_the_path_that_it_landed_with(known: str | None, attribute: str) -> None:
     body = f'{{"id":"i","type":"t","servicePath":{attribute}}}'.encode()
-    landed = sight(body, known).path
+    landed = read_entity_head(body, known).path
     assert parse_entity(body, service="s", service_path_hint=landed).identity.service_path == (landed or "/")
 
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from contexture.sources.ngsi.entity_head import EntityHead, moment, sight
+from contexture.sources.ngsi.entity_head import EntityHead, moment, read_entity_head
 
 SHOWN = "2026-11-21T05:38:57.863Z"
 TIME = b'{"type":"DateTime","value":"2026-11-21T05:38:57.863Z","metadata":{}}'
@@ -14,7 +14,7 @@ TIME = b'{"type":"DateTime","value":"2026-11-21T05:38:57.863Z","metadata":{}}'
 
 def test_a_whole_entity() -> None:
     body = b'{"id":"car1","type":"car","servicePath":{"type":"Text","value":"/a","metadata":{}},"dateCreated":' + TIME
-    assert sight(body + b',"dateModified":' + TIME + b',"x":1E400}', None) == EntityHead(
+    assert read_entity_head(body + b',"dateModified":' + TIME + b',"x":1E400}', None) == EntityHead(
         "/a", "car1", "car", SHOWN, SHOWN
     )
 
@@ -38,7 +38,7 @@ def test_a_whole_entity() -> None:
     ],
 )
 def test_what_is_not_as_it_should_be_is_unknown(body: bytes, expected: EntityHead) -> None:
-    assert sight(body, None) == expected
+    assert read_entity_head(body, None) == expected
 
 
 @pytest.mark.parametrize(
@@ -46,12 +46,12 @@ def test_what_is_not_as_it_should_be_is_unknown(body: bytes, expected: EntityHea
     [(b"5", "5"), (b"-1.5", "-1.5"), (b"true", "true"), (b"12345678901234567890123", "12345678901234567890123")],
 )
 def test_an_id_or_type_that_is_no_text_stands_in_its_text_form(scalar: bytes, name: str) -> None:
-    sighting = sight(b'{"id":%s,"type":%s}' % (scalar, scalar), "/a")
+    sighting = read_entity_head(b'{"id":%s,"type":%s}' % (scalar, scalar), "/a")
     assert sighting.identity == ("/a", name, name)
 
 
 def test_the_path_that_was_asked_for_wins_over_an_attribute_of_that_name() -> None:
-    assert sight(b'{"id":"a","servicePath":{"type":"Text","value":"/liar"}}', "/a").path == "/a"
+    assert read_entity_head(b'{"id":"a","servicePath":{"type":"Text","value":"/liar"}}', "/a").path == "/a"
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,9 @@ import httpx
 import pytest
 
 from contexture.errors import ConfigurationError, RetriableError
-from contexture.sources.http.errors import refusal
+from contexture.sources.http.errors import refusal_error
 from contexture.sources.ngsi import EntityQuery, parse_entity
-from contexture.sources.ngsi.entity_head import sight
+from contexture.sources.ngsi.entity_head import read_entity_head
 from contexture.sources.ngsi.rules import EntityRuleOptions, check_entity
 
 SAMPLES = Path(__file__).parents[3] / "samples" / "orion"
@@ -134,7 +134,7 @@ def test_every_recorded_entity_is_taken_apart(number: int) -> None:
 
 @pytest.mark.parametrize("number", ENTITIES)
 def test_the_pull_sees_the_same_of_every_recorded_entity(number: int) -> None:
-    sightings = [sight(body, path) for body, path in answered(number)]
+    sightings = [read_entity_head(body, path) for body, path in answered(number)]
     told = [path if path != "/" else None for path, *_ in ENTITIES[number]]
     assert [each.path for each in sightings] == told
     assert [(each.id, each.type) for each in sightings] == [(id_, type_) for _, id_, type_, *_ in ENTITIES[number]]
@@ -194,7 +194,7 @@ def test_recorded_refusals_are_told_by_what_to_do(status: int, numbers: list[int
         recorded = RECORDED[number]["response"]
         assert recorded["status"] == status
         answer = httpx.Response(status, headers=recorded["headers"], json=recorded["body"])
-        error = refusal("http://broker:1026", answer, {"q": ""})
+        error = refusal_error("http://broker:1026", answer, {"q": ""})
         assert isinstance(error, RetriableError if status == 500 else ConfigurationError)
         assert error.context["correlator"] == recorded["headers"]["fiware-correlator"]
         # Descriptions are free text with what a client sent: they are never repeated.

@@ -11,7 +11,7 @@ import pytest
 
 from builders.context_broker import Client
 from contexture.sources.ngsi import EntityQuery, parse_entity
-from contexture.sources.ngsi.entity_head import sight
+from contexture.sources.ngsi.entity_head import read_entity_head
 from contexture.sources.ngsi.notifications.parsing import parse_notified
 from contexture.sources.ngsi.rules import EntityRuleOptions, check_entity
 from contexture_sandbox.context_broker.loading import SeedEntity, load
@@ -40,7 +40,7 @@ def test_a_users_time_is_an_attribute_and_never_a_time_of_the_walk(
 ) -> None:
     body = page({"id": "p", "type": "Park", name: USERS, "n": {"type": "Number", "value": 1, "metadata": {}}})
 
-    seen = sight(body, "/parks")
+    seen = read_entity_head(body, "/parks")
     parsed = parse_entity(body, service="city", service_path_hint="/parks", attribute_times=True)
 
     assert (seen.created, seen.modified) == (created, modified)
@@ -69,7 +69,7 @@ def test_a_users_service_path_is_never_the_path_of_the_identity() -> None:
 
     parsed = parse_entity(body, service="city", attribute_times=True)
 
-    assert sight(body, None).path is None
+    assert read_entity_head(body, None).path is None
     assert [violation.rule for violation in check_entity(parsed, EntityRuleOptions())] == ["shadowed-builtin"]
     assert "/liar" not in parsed.identity.service_path
 

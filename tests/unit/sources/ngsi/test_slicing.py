@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from contexture.sources.ngsi.paging import cut_places, slice_count, sliced
+from contexture.sources.ngsi.paging import slice_boundaries, slice_count, sliced
 from contexture.sources.ngsi.query import EntityQuery
 
 FIRST, SECOND = "2026-01-01T00:00:01.000Z", "2026-01-01T00:00:02.000Z"
@@ -26,8 +26,8 @@ def test_a_slice_is_worth_four_pages(entities: int, page_size: int, most: int, s
 
 
 def test_the_places_of_cuts_part_the_entities_evenly() -> None:
-    assert cut_places(1000, 1) == ()
-    assert cut_places(1000, 3) == (333, 666)
+    assert slice_boundaries(1000, 1) == ()
+    assert slice_boundaries(1000, 3) == (333, 666)
 
 
 def test_slices_share_their_bounds_and_cover_all_times() -> None:

@@ -12,7 +12,7 @@ import pytest
 from builders.comparing import Held, Told, snapshot, state
 from contexture.records.changes import ChangeKind, compare
 from contexture.sources.ngsi import BrokerConnection, EntityPage, EntityQuery, NgsiV2Client
-from contexture.sources.ngsi.paging import cut_places, slice_count, sliced
+from contexture.sources.ngsi.paging import slice_boundaries, slice_count, sliced
 from contexture_sandbox.context_broker import Churn, SeedEntity, api
 from contexture_sandbox.context_broker.broker import Broker, Call
 from contexture_sandbox.context_broker.loading import load
@@ -55,7 +55,7 @@ class City:
         """The ids that so many readers meet, one page after the other from any of them; repeats and all."""
         with self._client() as broker:
             slices = slice_count(broker.count(QUERY), QUERY.page_size, readers)
-            cuts = [broker.time_at(QUERY, place) for place in cut_places(broker.count(QUERY), slices)]
+            cuts = [broker.time_at(QUERY, place) for place in slice_boundaries(broker.count(QUERY), slices)]
             walks = [broker.walk(query) for query in sliced(QUERY, cuts)]
             assert len(walks) == readers
             return [str(sighting.id) for page in self._mixed(walks) for sighting in page.sightings]

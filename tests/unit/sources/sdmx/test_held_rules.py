@@ -12,7 +12,7 @@ from contexture.sources.sdmx.rules import (
     PublishedStructure,
     StructureRuleOptions,
     Violation,
-    check_held,
+    check_consistency,
     severities,
 )
 
@@ -49,20 +49,20 @@ def flow(*references: str) -> PublishedStructure:
 )
 def test_a_reference_dangles_if_nothing_that_is_held_fits(reference: str, held: str, dangles: bool) -> None:
     expected = [warned(FLOW, "dangling-reference", f"'{reference}' isn't held")] if dangles else []
-    assert check_held([flow(reference)], {held: b"x"}) == expected
-    assert check_held([flow(reference), PublishedStructure(held, b"x")], {}) == expected
+    assert check_consistency([flow(reference)], {held: b"x"}) == expected
+    assert check_consistency([flow(reference), PublishedStructure(held, b"x")], {}) == expected
 
 
 def test_what_this_run_deletes_is_held_no_more() -> None:
     told = [flow(structure("2.0"))]
-    assert check_held(told, {structure("2.0"): b"x"}, gone=[structure("2.0")]) == [
+    assert check_consistency(told, {structure("2.0"): b"x"}, gone=[structure("2.0")]) == [
         warned(FLOW, "dangling-reference", f"'{structure('2.0')}' isn't held")
     ]
-    assert check_held(told, {structure("2.0"): b"x"}, gone=[structure("1.0")]) == []
+    assert check_consistency(told, {structure("2.0"): b"x"}, gone=[structure("1.0")]) == []
 
 
 def test_what_the_registry_shows_is_held_though_nobody_publishes_it() -> None:
-    assert check_held([flow(structure("2.0+.0"))], {}, shown=[structure("2.0.0")]) == []
+    assert check_consistency([flow(structure("2.0+.0"))], {}, shown=[structure("2.0.0")]) == []
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_what_the_registry_shows_is_held_though_nobody_publishes_it() -> None:
 )
 def test_a_reference_to_what_nobody_selected_is_not_judged(select: list[str], dangles: bool) -> None:
     options = StructureRuleOptions(selectors=tuple(map(Selector.parse, select)))
-    assert bool(check_held([flow(structure("2.0"))], {}, options)) is dangles
+    assert bool(check_consistency([flow(structure("2.0"))], {}, options)) is dangles
 
 
 @pytest.mark.parametrize(
@@ -99,20 +99,22 @@ def test_a_new_version_comes_after_those_that_were_published(
 ) -> None:
     state = {structure(version): b"x" for version in published} | {structure("9.0", agency="BIS"): b"y"}
     expected = [] if message is None else [warned(structure(new), "version-order", message)]
-    assert check_held([PublishedStructure(structure(new), b"n")], state) == expected
+    assert check_consistency([PublishedStructure(structure(new), b"n")], state) == expected
 
 
 def test_versions_that_come_together_are_in_no_order() -> None:
     told = [PublishedStructure(structure("2.0"), b"2"), PublishedStructure(structure("1.0"), b"1")]
-    assert check_held(told, {}) == []
-    assert check_held(told, {}, in_turn=True) == [
+    assert check_consistency(told, {}) == []
+    assert check_consistency(told, {}, in_turn=True) == [
         warned(structure("1.0"), "version-order", "version 1.0 is new, and 2.0 was published before it")
     ]
 
 
 def test_a_version_that_was_published_before_may_be_told_again() -> None:
     assert (
-        check_held([PublishedStructure(structure("1.0"), b"other")], {structure("1.0"): b"x", structure("2.0"): b"y"})
+        check_consistency(
+            [PublishedStructure(structure("1.0"), b"other")], {structure("1.0"): b"x", structure("2.0"): b"y"}
+        )
         == []
     )
 
@@ -132,7 +134,7 @@ def test_what_is_final_keeps_its_content(told: PublishedStructure, is_told: bool
     version = told.urn.rpartition("(")[2].rstrip(")")
     message = f"version {version} is final, and its content isn't the one that was published"
     expected = [warned(told.urn, "final-content", message)] if is_told else []
-    assert check_held([told], {told.urn: b"same"}) == expected
+    assert check_consistency([told], {told.urn: b"same"}) == expected
 
 
 @pytest.mark.parametrize(
@@ -143,7 +145,7 @@ def test_what_was_published_as_final_keeps_its_content_and_a_draft_may_be_made_f
 ) -> None:
     told = PublishedStructure(structure("2.3"), b"other", is_final=now)
     final = {} if before is None else {told.urn: before}
-    assert bool(check_held([told], {told.urn: b"same"}, final=final)) is is_told
+    assert bool(check_consistency([told], {told.urn: b"same"}, final=final)) is is_told
 
 
 def test_what_was_made_final_in_this_run_is_final_from_then_on() -> None:
@@ -153,7 +155,7 @@ def test_what_was_made_final_in_this_run_is_final_from_then_on() -> None:
         PublishedStructure(urn, b"b", is_final=True),
         PublishedStructure(urn, b"c", is_final=True),
     ]
-    broken = check_held(told, {urn: b"0"}, final={urn: False}, in_turn=True)
+    broken = check_consistency(told, {urn: b"0"}, final={urn: False}, in_turn=True)
     assert [each.violation.rule for each in broken] == ["final-content"]
 
 
@@ -163,21 +165,21 @@ def test_changes_told_in_turn_are_each_compared_with_the_one_before() -> None:
         PublishedStructure(structure("2.3.1"), b"b"),
         PublishedStructure(structure("2.3.1"), b"b"),
     ]
-    assert [broken.violation.rule for broken in check_held(told, {}, in_turn=True)] == ["final-content"]
+    assert [broken.violation.rule for broken in check_consistency(told, {}, in_turn=True)] == ["final-content"]
 
 
 def test_a_publication_says_how_grave_it_is() -> None:
     told = [flow(structure("2.0"), CONCEPTS)]
     errors = StructureRuleOptions(severities=severities({"dangling-reference": "error"}))
-    assert check_held(told, {}, errors) == [
+    assert check_consistency(told, {}, errors) == [
         Broken(FLOW, Violation("dangling-reference", "error", f"'{structure('2.0')}' isn't held (and 1 more)"))
     ]
     off = StructureRuleOptions(severities=severities({"dangling-reference": "off"}))
-    assert check_held(told, {}, off) == []
+    assert check_consistency(told, {}, off) == []
 
 
 def test_a_name_that_is_no_urn_is_compared_with_nothing() -> None:
-    assert check_held([PublishedStructure("T", b"1", ("U",))], {"T": b"2"}) == [
+    assert check_consistency([PublishedStructure("T", b"1", ("U",))], {"T": b"2"}) == [
         warned("T", "dangling-reference", "'U' isn't held")
     ]
 
@@ -193,4 +195,4 @@ def test_telling_what_was_published_as_it_was_breaks_nothing(versions: list[str]
         for version in again
         if version in versions
     ]
-    assert check_held(told, state, in_turn=True) == []
+    assert check_consistency(told, state, in_turn=True) == []

@@ -8,7 +8,7 @@ from functools import cache
 import pytest
 
 from contexture.sources.sdmx import Artefact, split
-from contexture.sources.sdmx.rules import PublishedStructure, check, check_held
+from contexture.sources.sdmx.rules import PublishedStructure, check, check_consistency
 from contexture.sources.sdmx.rules.consistency import is_final
 from samples_location import samples, samples_or_skip
 
@@ -138,7 +138,7 @@ def test_each_sample_taken_for_a_registry_lacks_these_structures(name: str) -> N
         broken.urn.removeprefix("urn:sdmx:org.sdmx.infomodel."): broken.violation.message.replace(
             "urn:sdmx:org.sdmx.infomodel.", ""
         )
-        for broken in check_held(told(name), {})
+        for broken in check_consistency(told(name), {})
         if broken.violation.rule == "dangling-reference"
     }
     assert found == DANGLING.get(name, {})
@@ -147,12 +147,12 @@ def test_each_sample_taken_for_a_registry_lacks_these_structures(name: str) -> N
 @pytest.mark.parametrize("name", NAMES)
 def test_a_sample_that_was_published_is_told_again_without_a_word(name: str) -> None:
     published = {each.urn: each.content_hash for each in told(name)}
-    broken = {each.violation.rule for each in check_held(told(name), published, in_turn=True)}
+    broken = {each.violation.rule for each in check_consistency(told(name), published, in_turn=True)}
     assert broken <= {"dangling-reference"}
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_final_structure_that_changed_is_told(name: str) -> None:
     published = {each.urn: b"other" for each in told(name)}
-    broken = [each for each in check_held(told(name), published) if each.violation.rule == "final-content"]
+    broken = [each for each in check_consistency(told(name), published) if each.violation.rule == "final-content"]
     assert len(broken) == FINAL.get(name, 0)

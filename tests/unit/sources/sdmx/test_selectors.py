@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contexture.sources.sdmx import Selector, SelectorError, Urn, choose
+from contexture.sources.sdmx import Selector, SelectorError, Urn, select_structures
 
 MODEL = "urn:sdmx:org.sdmx.infomodel."
 FREQ_1 = MODEL + "codelist.Codelist=SDMX:CL_FREQ(1.0)"
@@ -71,8 +71,8 @@ def test_what_is_no_urn_is_never_meant():
 
 def test_several_selectors_mean_what_any_of_them_means():
     selectors = [Selector.parse("Dataflow=*:*(*)"), Selector.parse("*=SDMX:*(~)"), Selector.parse("*=SDMX:*(*)")]
-    assert choose(selectors, HELD) == (FREQ_1, FREQ_2, FLOW)
-    assert choose([], HELD) == HELD
+    assert select_structures(selectors, HELD) == (FREQ_1, FREQ_2, FLOW)
+    assert select_structures([], HELD) == HELD
 
 
 @pytest.mark.parametrize(

@@ -30,12 +30,12 @@ from contexture.sources.ngsi import BrokerConnection, EntityQuery, NgsiLdClient,
 from contexture.sources.ngsi.history import TemporalPaging, range_end
 from contexture.sources.ngsi.json_schema import compiled
 from contexture.sources.sdmx.formats import json_format
-from contexture.sources.sdmx.registry.log import rows_in, told
+from contexture.sources.sdmx.registry.log import parse_feed, rows_in
 from contexture.sources.sdmx.registry.transport import Fetched, is_error_message
 from contexture.storage.delivery import AttemptLog, ledger_seen
 from contexture.storage.format_versions import check_document
 from contexture.storage.home import Storage
-from contexture.storage.inbox_reader import release
+from contexture.storage.inbox_reader import release_claim
 from contexture.storage.known_topics import known_topics
 from contexture.storage.outbox_reader import OutboxShardReader
 from contexture.storage.outboxes import Outboxes, OutboxStatus
@@ -139,7 +139,7 @@ def test_a_transaction_of_thousands_of_digits_is_not_told() -> None:
     item = b"<item><title>Transaction " + b"9" * 5_000 + b"</title><added/></item>"
     added = item.replace(b"<added/>", b"<added>urn:sdmx:org.sdmx.infomodel.codelist.Codelist=X:A(1.0)</added>")
 
-    assert told(b"<rss><channel>" + added + b"</channel></rss>") == {}
+    assert parse_feed(b"<rss><channel>" + added + b"</channel></rss>") == {}
 
 
 def test_a_long_name_of_a_schema_is_read_at_its_beginning() -> None:
@@ -195,7 +195,7 @@ def test_a_strangers_record_is_no_row_of_the_ledger(row: bytes) -> None:
         (FOLDER.current_state(), lambda storage: State(storage, "vehicles").pointer()),
         (FOLDER.ledger_seen(), lambda storage: ledger_seen(storage, "vehicles")),
         (FOLDER.known_topics(), lambda storage: known_topics(storage, "vehicles")),
-        (FOLDER.outbox_claim("a"), lambda storage: release(storage, "vehicles", "a")),
+        (FOLDER.outbox_claim("a"), lambda storage: release_claim(storage, "vehicles", "a")),
         (FOLDER.shard_attempts("a", 0), lambda storage: AttemptLog(storage, "vehicles").of_shard("a", 0)),
         (FOLDER.shard_attempts("a", 0), lambda storage: AttemptLog(storage, "vehicles").of_outbox("a")),
     ],

@@ -32,7 +32,7 @@ DELETED_AT = "deletedAt"
 _ALTERATIONS = frozenset({"entityCreate", "entityUpdate", "entityChange", "entityDelete"})
 
 
-def take_operation(entity: dict[str, object]) -> Operation:
+def pop_operation(entity: dict[str, object]) -> Operation:
     """What happened to an NGSIv2 entity; the builtin that says it is taken out, a user's attribute is not."""
     told = entity.get(ALTERATION)
     value = told.get("value") if isinstance(told, dict) else None
@@ -358,7 +358,7 @@ def _entity(entity: Entity, form: Form, service_path: str, context: object) -> N
         normalized(entity)  # what can't be told in the one form that all rules know is refused now
         operation = "upsert"
     else:
-        operation = take_operation(entity)
+        operation = pop_operation(entity)
     return NotifiedEntity(
         operation=operation,
         service_path=LINKED_DATA_PATH if form == "ngsi-ld" else service_path,

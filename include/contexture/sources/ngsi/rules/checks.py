@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 
 from contexture.events import ContextIdentity, Event
-from contexture.events.rules import RuleFindings, Violation, named, shown
+from contexture.events.rules import RuleFindings, Violation, abbreviate, violation_subject
 from contexture.sources.ngsi.attributes import value_member
 from contexture.sources.ngsi.entity import EntityError, ParsedEntity, parse_entity
 from contexture.sources.ngsi.rules.catalogue import Bounds, EntityRuleOptions
@@ -41,7 +41,7 @@ def check_attributes(
     name_problem_of = linked_data_name_problem if linked_data else name_problem
     for name, attribute in attributes.items():
         if name_problem_of(name) is not None:
-            found.add("attr-syntax", f"the attribute name {named(name)} {name_problem_of(name)}")
+            found.add("attr-syntax", f"the attribute name {violation_subject(name)} {name_problem_of(name)}")
         if type(attribute) is not dict or "value" not in attribute:
             _tell_about_shape(name, attribute, found, linked_data=linked_data)
             continue
@@ -70,40 +70,51 @@ def _tell_about_shape(name: str, attribute: object, found: RuleFindings, *, link
     if linked_data and isinstance(attribute, dict):
         # A relationship written with a value has one, as its author sees it.
         kind = str(attribute.get("type"))
-        found.add("attr-shape", f"{named(name)} is a {named(kind)} without the member {named(value_member(kind))}")
+        found.add(
+            "attr-shape",
+            f"{violation_subject(name)} is a {violation_subject(kind)} without the member "
+            f"{violation_subject(value_member(kind))}",
+        )
     else:
-        found.add("attr-shape", f"{named(name)} isn't an object with a value")
+        found.add("attr-shape", f"{violation_subject(name)} isn't an object with a value")
 
 
 def _tell_about_null(name: str, kind: object, found: RuleFindings) -> None:
-    found.add("null-value", f"{named(name)} is null, but its type {kind} needs a value")
+    found.add("null-value", f"{violation_subject(name)} is null, but its type {kind} needs a value")
 
 
 def _check_other_type(name: str, kind: object, found: RuleFindings) -> None:
     if not isinstance(kind, str):
         # NGSIv2 lets a broker choose a type that isn't given.
         if kind is not None:
-            found.add("attr-syntax", f"the type of {named(name)} isn't a text")
+            found.add("attr-syntax", f"the type of {violation_subject(name)} isn't a text")
         return
     problem = type_problem(kind)
     if problem is not None:
-        found.add("attr-syntax", f"the type {named(kind)} of {named(name)} {problem}")
+        found.add("attr-syntax", f"the type {violation_subject(kind)} of {violation_subject(name)} {problem}")
 
 
 def _check_metadata(name: str, metadata: object, found: RuleFindings, *, named_here: bool) -> None:
     if not isinstance(metadata, dict):
-        found.add("attr-shape", f"the metadata of {named(name)} isn't an object")
+        found.add("attr-shape", f"the metadata of {violation_subject(name)} isn't an object")
         return
     for metadata_name, member in metadata.items():
         if not isinstance(member, dict) or "value" not in member:
-            found.add("attr-shape", f"the metadata {named(metadata_name)} of {named(name)} has no value")
+            found.add(
+                "attr-shape",
+                f"the metadata {violation_subject(metadata_name)} of {violation_subject(name)} has no value",
+            )
             continue
         if not named_here:
             continue
         kind = member.get("type")
         problem = type_problem(metadata_name) or (type_problem(kind) if isinstance(kind, str) else None)
         if problem is not None:
-            found.add("attr-syntax", f"name or type of the metadata {named(metadata_name)} of {named(name)} {problem}")
+            found.add(
+                "attr-syntax",
+                f"name or type of the metadata {violation_subject(metadata_name)} of "
+                f"{violation_subject(name)} {problem}",
+            )
 
 
 def _is_ignored(metadata: object) -> bool:
@@ -156,7 +167,9 @@ def _check_texts(parsed: ParsedEntity, found: RuleFindings) -> None:
         if isinstance(attribute, dict) and attribute.get("type") != _UNRESTRICTED:
             character = _first_forbidden(attribute.get("value"))
             if character is not None:
-                found.add("forbidden-char", f"{named(name)} holds {character!a}, which NGSIv2 forbids in values")
+                found.add(
+                    "forbidden-char", f"{violation_subject(name)} holds {character!a}, which NGSIv2 forbids in values"
+                )
 
 
 def _first_forbidden(value: object) -> str | None:
@@ -177,7 +190,7 @@ def _first_forbidden(value: object) -> str | None:
 def check_declared(parsed: ParsedEntity, options: EntityRuleOptions, found: RuleFindings) -> None:
     """Finds what breaks a declaration; a publication that declares nothing pays nothing."""
     if options.entity_types and not _is_declared(parsed, options):
-        found.add("unknown-type", f"the type {named(parsed.identity.type)} is none of source.types")
+        found.add("unknown-type", f"the type {violation_subject(parsed.identity.type)} is none of source.types")
     if options.required_attributes:
         _check_required(parsed, options, found)
     if options.attribute_types:
@@ -201,16 +214,20 @@ def _is_declared(parsed: ParsedEntity, options: EntityRuleOptions) -> bool:
 def _check_required(parsed: ParsedEntity, options: EntityRuleOptions, found: RuleFindings) -> None:
     for name in options.required_attributes:
         if name not in parsed.attributes:
-            found.add("required-attr", f"the attribute {named(name)} is absent")
+            found.add("required-attr", f"the attribute {violation_subject(name)} is absent")
 
 
 def _check_types(parsed: ParsedEntity, options: EntityRuleOptions, found: RuleFindings) -> None:
     for name, attribute in parsed.attributes.items():
         declared = options.attribute_types.get(name)
         if declared is None:
-            found.add("unknown-attr", f"{named(name)} is none of quality.attribute_types")
+            found.add("unknown-attr", f"{violation_subject(name)} is none of quality.attribute_types")
         elif isinstance(attribute, dict) and attribute.get("type") != declared:
-            found.add("attr-type", f"{named(name)} has the type {shown(attribute.get('type'))}, not {named(declared)}")
+            found.add(
+                "attr-type",
+                f"{violation_subject(name)} has the type {abbreviate(attribute.get('type'))}, "
+                f"not {violation_subject(declared)}",
+            )
 
 
 def _check_ranges(parsed: ParsedEntity, options: EntityRuleOptions, found: RuleFindings) -> None:
@@ -218,14 +235,16 @@ def _check_ranges(parsed: ParsedEntity, options: EntityRuleOptions, found: RuleF
         attribute = parsed.attributes.get(name)
         magnitude = number(attribute.get("value")) if isinstance(attribute, dict) else None
         if magnitude is not None and not _within(magnitude, bounds):
-            found.add("range", f"{named(name)} is out of its range: {magnitude!r}")
+            found.add("range", f"{violation_subject(name)} is out of its range: {magnitude!r}")
 
 
 def _check_values(parsed: ParsedEntity, options: EntityRuleOptions, found: RuleFindings) -> None:
     for name, allowed in options.allowed_values.items():
         attribute = parsed.attributes.get(name)
         if isinstance(attribute, dict) and not _is_among(attribute.get("value"), allowed):
-            found.add("enum", f"{named(name)} is none of its allowed values: {shown(attribute.get('value'))}")
+            found.add(
+                "enum", f"{violation_subject(name)} is none of its allowed values: {abbreviate(attribute.get('value'))}"
+            )
 
 
 def _is_among(value: object, allowed: tuple[object, ...]) -> bool:
@@ -244,10 +263,12 @@ def _check_model(parsed: ParsedEntity, options: EntityRuleOptions, found: RuleFi
     if found.wants("unknown-attr"):
         for name in parsed.attributes:
             if not schemas.knows(kind, name):
-                found.add("unknown-attr", f"the model of {named(kind)} has no attribute {named(name)}")
+                found.add(
+                    "unknown-attr", f"the model of {violation_subject(kind)} has no attribute {violation_subject(name)}"
+                )
     if found.wants("model"):
         for problem in schemas.problems(kind, key_values(parsed.entity)):
-            found.add("model", f"{named(problem.place or 'the entity')} {problem.message}")
+            found.add("model", f"{violation_subject(problem.place or 'the entity')} {problem.message}")
 
 
 def _within(magnitude: float, bounds: Bounds) -> bool:
@@ -323,7 +344,7 @@ def _check_identity(parsed: ParsedEntity, linked_data: bool, found: RuleFindings
     if not identity.type:
         found.add("type-missing", "the entity has no type that is a text")
     elif (problem := type_problem_of(identity.type)) is not None:
-        found.add("type-syntax", f"the type {named(identity.type)} {problem}")
+        found.add("type-syntax", f"the type {violation_subject(identity.type)} {problem}")
 
 
 def _tell_about_id(parsed: ParsedEntity, linked_data: bool, found: RuleFindings) -> None:
@@ -333,7 +354,7 @@ def _tell_about_id(parsed: ParsedEntity, linked_data: bool, found: RuleFindings)
     elif not isinstance(entity_id, str):
         found.add("id-type", "the entity's id isn't a text")
     elif (problem := uri_problem(entity_id) if linked_data else syntax_problem(entity_id)) is not None:
-        found.add("id-syntax", f"the id {named(entity_id)} {problem}")
+        found.add("id-syntax", f"the id {violation_subject(entity_id)} {problem}")
 
 
 def _check_shadowed(parsed: ParsedEntity, found: RuleFindings) -> None:

@@ -11,15 +11,15 @@ import msgspec
 import orjson
 
 from contexture.events import parse_json
-from contexture.events.rules import RuleFindings, named, shown
-from contexture.events.text_cache import remembered
+from contexture.events.rules import RuleFindings, abbreviate, violation_subject
+from contexture.events.text_cache import cache_by_text
 from contexture.sources.ngsi.entity import ParsedEntity
 
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 _TYPES = ("Number", "Integer", "Float")
 
 
-def with_numbers(parsed: ParsedEntity) -> ParsedEntity:
+def coerce_numbers(parsed: ParsedEntity) -> ParsedEntity:
     """The entity with every text that is a JSON number, in an attribute whose type is a number's, as that number.
 
     Digits stay as they were written. What is no number as JSON writes it (`1,5`, `012`, `12 km`) stays a text. Where
@@ -61,11 +61,11 @@ Problem = str | None
 def geometry_problem(value: object) -> Problem:
     """What keeps a value from being a geometry with coordinates on Earth, or None."""
     if not isinstance(value, dict):
-        return f"should be a GeoJSON geometry, but is {shown(value)}"
+        return f"should be a GeoJSON geometry, but is {abbreviate(value)}"
     kind = value.get("type")
     check = _CHECKS.get(kind) if isinstance(kind, str) else None
     if check is None:
-        return f"has the geometry type {shown(kind)}, which is none of {', '.join(_CHECKS)}"
+        return f"has the geometry type {abbreviate(kind)}, which is none of {', '.join(_CHECKS)}"
     return check(value.get("coordinates"))
 
 
@@ -158,7 +158,7 @@ def uri_problem(text: str) -> str | None:
     return "is no URI, which NGSI-LD asks for"
 
 
-@remembered(_CACHED_NAMES)
+@cache_by_text(_CACHED_NAMES)
 def linked_data_name_problem(name: str) -> str | None:
     """What keeps a text from being a type or an attribute in NGSI-LD (a term, or an IRI), or None."""
     if name in _LINKED_DATA_RESERVED:
@@ -167,7 +167,7 @@ def linked_data_name_problem(name: str) -> str | None:
     return None if is_name else "is neither a term nor an IRI"
 
 
-@remembered(_CACHED_NAMES)
+@cache_by_text(_CACHED_NAMES)
 def linked_data_type_problem(name: str) -> str | None:
     """What keeps a text from being the type of an NGSI-LD entity, or several joined by commas; None if nothing does."""
     problem = linked_data_name_problem(name)
@@ -176,13 +176,13 @@ def linked_data_type_problem(name: str) -> str | None:
     return problem
 
 
-@remembered(_CACHED_NAMES)
+@cache_by_text(_CACHED_NAMES)
 def name_problem(name: str) -> str | None:
     """What keeps a name from being an attribute's, or None."""
     return "is reserved" if name in RESERVED_ATTRIBUTE_NAMES else syntax_problem(name)
 
 
-@remembered(_CACHED_NAMES)
+@cache_by_text(_CACHED_NAMES)
 def type_problem(name: str) -> str | None:
     """What keeps a text from being a type or the name of a metadata, or None."""
     return syntax_problem(name)
@@ -234,19 +234,19 @@ def is_interval(kind: str, value: object) -> bool:
 def _check_number(name: str, value: object, _now: datetime | None, found: RuleFindings) -> None:
     magnitude = number(value)
     if magnitude is None:
-        found.add("number-string", f"{named(name)} should be a JSON number, but is {shown(value)}")
+        found.add("number-string", f"{violation_subject(name)} should be a JSON number, but is {abbreviate(value)}")
     elif not -LARGEST_EXACT <= magnitude <= LARGEST_EXACT:
-        found.add("number-precision", f"{named(name)} is beyond 2^53: {shown(value)}")
+        found.add("number-precision", f"{violation_subject(name)} is beyond 2^53: {abbreviate(value)}")
 
 
 def _check_boolean(name: str, value: object, _now: datetime | None, found: RuleFindings) -> None:
     if value is not True and value is not False:
-        found.add("bool-string", f"{named(name)} should be true or false, but is {shown(value)}")
+        found.add("bool-string", f"{violation_subject(name)} should be true or false, but is {abbreviate(value)}")
 
 
 def _check_moment(name: str, value: object, now: datetime | None, found: RuleFindings) -> None:
     if not isinstance(value, str):
-        found.add("datetime", f"{named(name)} should be an ISO 8601 text, but is {shown(value)}")
+        found.add("datetime", f"{violation_subject(name)} should be an ISO 8601 text, but is {abbreviate(value)}")
         return
     try:
         moment = _iso8601(value)
@@ -254,23 +254,27 @@ def _check_moment(name: str, value: object, now: datetime | None, found: RuleFin
         _tell_unreadable(name, value, found)
         return
     if moment.tzinfo is None:
-        found.add("datetime", f"{named(name)} names no zone, which a broker reads as UTC: {shown(value)}")
+        found.add(
+            "datetime", f"{violation_subject(name)} names no zone, which a broker reads as UTC: {abbreviate(value)}"
+        )
         moment = moment.replace(tzinfo=UTC)
     if moment.year < EARLIEST_PLAUSIBLE_YEAR:
-        found.add("datetime-range", f"{named(name)} is before {EARLIEST_PLAUSIBLE_YEAR}: {shown(value)}")
+        found.add(
+            "datetime-range", f"{violation_subject(name)} is before {EARLIEST_PLAUSIBLE_YEAR}: {abbreviate(value)}"
+        )
     # Most moments are past, so the sum is rarely worked out. Two moments differ by less than a datetime can hold.
     elif now is not None and moment > now and moment - now > PLAUSIBLY_AHEAD:
-        found.add("datetime-range", f"{named(name)} is more than a day ahead: {shown(value)}")
+        found.add("datetime-range", f"{violation_subject(name)} is more than a day ahead: {abbreviate(value)}")
 
 
 def _check_geometry(name: str, value: object, _now: datetime | None, found: RuleFindings) -> None:
     problem = geometry_problem(value)
     if problem is not None:
-        found.add("geojson", f"{named(name)} {problem}")
+        found.add("geojson", f"{violation_subject(name)} {problem}")
 
 
 def _check_legacy_place(name: str, _value: object, _now: datetime | None, found: RuleFindings) -> None:
-    found.add("geo-legacy", f"{named(name)} is a place in a form older than geo:json")
+    found.add("geo-legacy", f"{violation_subject(name)} is a place in a form older than geo:json")
 
 
 def _check_nothing(_name: str, _value: object, _now: datetime | None, _found: RuleFindings) -> None:
@@ -286,9 +290,9 @@ def _iso8601(text: str) -> datetime:
 
 def _tell_unreadable(name: str, value: str, found: RuleFindings) -> None:
     if is_interval("DateTime", value):
-        found.add("datetime", f"{named(name)} is an interval, not a moment: {shown(value)}")
+        found.add("datetime", f"{violation_subject(name)} is an interval, not a moment: {abbreviate(value)}")
     else:
-        found.add("datetime", f"{named(name)} can't be read as ISO 8601: {shown(value)}")
+        found.add("datetime", f"{violation_subject(name)} can't be read as ISO 8601: {abbreviate(value)}")
 
 
 TYPE_MEANINGS: dict[str, TypeMeaning] = {

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from contexture.sources.sdmx.reading.scope import Names, SelectedStructures
-from contexture.sources.sdmx.reading.steps import LogStep, Moved, named, nothing_moves, steps
+from contexture.sources.sdmx.reading.steps import LogStep, Moved, named, no_version_moves, steps
 from contexture.sources.sdmx.registry import Log, LogPeriod, RegistryTransaction
 
 
@@ -31,14 +31,14 @@ class Past:
     unreadable: frozenset[int]
 
 
-def past(
+def plan_log_replay(
     log: Log,
     period: LogPeriod,
     meaning: SelectedStructures,
     *,
     held: Iterable[str],
     sent: Names,
-    moved: Moved = nothing_moves,
+    moved: Moved = no_version_moves,
 ) -> Past:
     """What a stretch of time asks for.
 
@@ -50,7 +50,7 @@ def past(
         sent: URNs that the target holds, by name: what was sent of a structure had that one.
         moved: says what a transaction brings to further topics.
     """
-    before = held_then(log.transactions, held)
+    before = structures_at(log.transactions, held)
     meant = {name: sent.get(name) or meaning.urn(name) for name in meaning.among(before)}
     every = steps(log.transactions, meaning, held=before, selected=meant, more_to_come=True, moved=moved)
     inside = frozenset(period.ids)
@@ -62,7 +62,7 @@ def past(
     )
 
 
-def held_then(log: Sequence[RegistryTransaction], held: Iterable[str]) -> tuple[str, ...]:
+def structures_at(log: Sequence[RegistryTransaction], held: Iterable[str]) -> tuple[str, ...]:
     """Names of what the registry held before the first of these transactions.
 
     Args:

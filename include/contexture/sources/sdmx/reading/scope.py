@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from contexture.sources.sdmx.registry import same_artefact
-from contexture.sources.sdmx.selectors import Selector, choose
+from contexture.sources.sdmx.selectors import Selector, select_structures
 from contexture.sources.sdmx.urn import Urn
 
 Names = Mapping[str, str]
@@ -53,7 +53,7 @@ class SelectedStructures:
         held = tuple(names)
         if not self._selectors:
             return held
-        chosen = choose(self._selectors, [urn for name in held for urn in self._written[name]])
+        chosen = select_structures(self._selectors, [urn for name in held for urn in self._written[name]])
         meant = {same_artefact(urn) for urn in chosen}
         return tuple(name for name in held if name in meant)
 

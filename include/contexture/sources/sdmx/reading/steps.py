@@ -23,7 +23,7 @@ Moved = Callable[[Sequence[str], Sequence[str]], Sequence[str]]
 """Of URNs that are meant before and after a transaction: those that it leaves alone and brings to further topics."""
 
 
-def nothing_moves(before: Sequence[str], after: Sequence[str]) -> Sequence[str]:
+def no_version_moves(before: Sequence[str], after: Sequence[str]) -> Sequence[str]:
     """Where topics don't depend on which version is the latest."""
     return ()
 
@@ -57,7 +57,7 @@ class LogStep:
     delete: tuple[str, ...]
 
 
-def touched(log: Iterable[RegistryTransaction]) -> dict[str, str]:
+def changed_urns(log: Iterable[RegistryTransaction]) -> dict[str, str]:
     """The URNs of all structures that transactions changed or deleted, by name."""
     return by_name(urn for each in log for urn in (*each.changed, *each.deleted))
 
@@ -91,7 +91,7 @@ def steps(
     held: Iterable[str],
     selected: Names,
     more_to_come: bool = False,
-    moved: Moved = nothing_moves,
+    moved: Moved = no_version_moves,
 ) -> tuple[LogStep, ...]:
     """What each transaction asks for, in their order; those that ask for nothing are left out.
 
@@ -192,7 +192,7 @@ class CatchUp:
     selected: Names
 
 
-def catch_up(
+def plan_gap_recovery(
     later: Sequence[RegistryTransaction], meaning: SelectedStructures, *, held: Sequence[str], sent: Names
 ) -> CatchUp:
     """What the gap before these transactions asks for.
@@ -204,7 +204,7 @@ def catch_up(
         sent: what the target holds.
     """
     then = held_before(later, held, sent)
-    known, changed = set(then), touched(later)
+    known, changed = set(then), changed_urns(later)
     meant = meaning.among(then)
     absent = {name: urn for name, urn in sent.items() if name not in known}
     return CatchUp(

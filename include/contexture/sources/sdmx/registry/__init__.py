@@ -20,7 +20,7 @@ from contexture.sources.sdmx.registry.interface import (
     Reply,
     StructureEntry,
 )
-from contexture.sources.sdmx.registry.negotiation import read_in, read_one_in
+from contexture.sources.sdmx.registry.negotiation import read_first_supported, read_one_in
 from contexture.sources.sdmx.registry.rest import SdmxRegistry
 
 __all__ = [
@@ -43,7 +43,7 @@ __all__ = [
     "StructureEntry",
     "named_in",
     "open_registry",
-    "read_in",
+    "read_first_supported",
     "read_one_in",
     "registry_connection",
     "same_artefact",

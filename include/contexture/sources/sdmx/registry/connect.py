@@ -15,7 +15,7 @@ from contexture.sources.sdmx.registry.fusion import SEARCH, FusionRegistry
 from contexture.sources.sdmx.registry.interface import Query
 from contexture.sources.sdmx.registry.rest import SdmxRegistry
 from contexture.sources.sdmx.registry.structures import Api, StructurePaths
-from contexture.sources.sdmx.registry.transport import NOT_FOUND, OK, SMALL, Attempt, StructureDownloads, tried
+from contexture.sources.sdmx.registry.transport import NOT_FOUND, OK, SMALL, Attempt, StructureDownloads, probe_address
 
 FMR_PATHS: dict[Api, StructurePaths] = {
     "v2": StructurePaths("/sdmx/v2", "v2"),
@@ -144,7 +144,7 @@ def _speaks(attempt: Attempt) -> bool:
 def _answer(network: StructureDownloads, path: str) -> Attempt:
     """What comes of a question that may have no answer here."""
     try:
-        return network.patiently(lambda: tried(network, path))
+        return network.patiently(lambda: probe_address(network, path))
     except TokenRefusedError:
         raise
     except ConfigurationError:

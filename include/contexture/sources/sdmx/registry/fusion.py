@@ -109,7 +109,7 @@ class FusionRegistry(RestRegistry):
         newest = log.newest(rows, after, self.address)
         if after is None or newest == after:
             return Log(newest)
-        told = log.told(self._fetched(_FEED, "application/rss+xml, application/xml;q=0.9")[0])
+        told = log.parse_feed(self._fetched(_FEED, "application/rss+xml, application/xml;q=0.9")[0])
         return log.joined(rows, told, after, now=fetched.registry_time, is_whole=is_whole)
 
     def _searched(self, is_known: Callable[[LogRow], bool]) -> tuple[tuple[LogRow, ...], Fetched, bool]:

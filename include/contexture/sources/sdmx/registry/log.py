@@ -33,7 +33,7 @@ class FeedEntry:
     added: tuple[str, ...] = ()
 
 
-def told(body: bytes) -> Mapping[int, FeedEntry]:
+def parse_feed(body: bytes) -> Mapping[int, FeedEntry]:
     """What a feed contains, by the id of the transaction.
 
     The items of one transaction are taken together. A transaction of which an item cannot be read is left out as a

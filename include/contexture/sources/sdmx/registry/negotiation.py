@@ -45,7 +45,7 @@ def read_one_in(
             return
 
 
-def read_in(registry: Registry, forms: Sequence[str], query: Query, into: Path) -> Reply | None:
+def read_first_supported(registry: Registry, forms: Sequence[str], query: Query, into: Path) -> Reply | None:
     """The answer to a question in the first of these forms that it comes in; None where it comes in none.
 
     Raises:

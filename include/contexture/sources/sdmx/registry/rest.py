@@ -28,7 +28,7 @@ from contexture.sources.sdmx.registry.interface import (
 )
 from contexture.sources.sdmx.registry.listings import Listings, exactly, planned
 from contexture.sources.sdmx.registry.structures import Api, Contents, StructurePaths
-from contexture.sources.sdmx.registry.transport import NOT_FOUND, OK, SMALL, StructureDownloads, tried
+from contexture.sources.sdmx.registry.transport import NOT_FOUND, OK, SMALL, StructureDownloads, probe_address
 
 
 class Experience:
@@ -278,7 +278,7 @@ class SdmxRegistry(RestRegistry):
         )
 
     def _probe(self) -> None:
-        attempt = tried(self._transport, self._sign_of_life)
+        attempt = probe_address(self._transport, self._sign_of_life)
         if attempt.status != OK and not (attempt.status == NOT_FOUND and attempt.is_registrys):
             raise RegistryUnavailableError(
                 f"{self._connection.WHO} at {self.address} no longer answers structure queries ({attempt.status})",

@@ -20,8 +20,8 @@ from contexture.sources.http.content_encoding import (
     ACCEPTED,
     BrokenBodyError,
     CodingRefusedError,
-    bounded,
     decoded_pieces,
+    limit_size,
     unpacked,
 )
 from contexture.sources.http.errors import (
@@ -249,7 +249,7 @@ class StructureDownloads:
         size = 0
         try:
             with into.open("wb") as stream:
-                for piece in bounded(pieces, self._connection.reply_bytes, self._connection):
+                for piece in limit_size(pieces, self._connection.reply_bytes, self._connection):
                     size += stream.write(piece)
         except BaseException:
             into.unlink(missing_ok=True)
@@ -317,7 +317,7 @@ class Attempt:
         return self.status == OK and not is_page and any(mark in body for mark in _STRUCTURES)
 
 
-def tried(transport: StructureDownloads, path: str, accept: str = f"{ANY}/{ANY}") -> Attempt:
+def probe_address(transport: StructureDownloads, path: str, accept: str = f"{ANY}/{ANY}") -> Attempt:
     """The answer to a small question; tried once.
 
     Raises:

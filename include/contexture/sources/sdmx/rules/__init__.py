@@ -5,7 +5,7 @@ from __future__ import annotations
 from contexture.events.rules import Rule, Severity, Violation
 from contexture.sources.sdmx.rules.catalogue import REJECTING, RULES, StructureRuleOptions, severities, unknown_rules
 from contexture.sources.sdmx.rules.checks import check, check_alone, unreadable
-from contexture.sources.sdmx.rules.consistency import Broken, PublishedStructure, check_held
+from contexture.sources.sdmx.rules.consistency import Broken, PublishedStructure, check_consistency
 
 __all__ = [
     "REJECTING",
@@ -18,7 +18,7 @@ __all__ = [
     "Violation",
     "check",
     "check_alone",
-    "check_held",
+    "check_consistency",
     "severities",
     "unknown_rules",
     "unreadable",

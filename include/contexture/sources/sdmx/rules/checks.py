@@ -11,7 +11,7 @@ from xml.parsers import expat
 import orjson
 
 from contexture.events import parse_json
-from contexture.events.rules import RuleFindings, Violation, named, named_urn
+from contexture.events.rules import RuleFindings, Violation, named_urn, violation_subject
 from contexture.sources.sdmx.errors import SplitWarning, StructureMessageError
 from contexture.sources.sdmx.formats import Format
 from contexture.sources.sdmx.rules.catalogue import StructureRuleOptions
@@ -36,9 +36,9 @@ _ANY_VERSION = re.compile(r"[A-Za-z0-9._\-]+")
 def check_identity(artefact: Artefact, found: RuleFindings) -> None:
     """Finds what is wrong with an artefact's names."""
     if artefact.kind not in PACKAGES and artefact.kind not in NOT_MAINTAINABLE:
-        found.add("unknown-kind", f"SDMX's information model has no kind {named(artefact.kind)}")
+        found.add("unknown-kind", f"SDMX's information model has no kind {violation_subject(artefact.kind)}")
     if artefact.urn is None:
-        found.refuse("urn-missing", f"{named(artefact.kind)} {_why_without_urn(artefact)}")
+        found.refuse("urn-missing", f"{violation_subject(artefact.kind)} {_why_without_urn(artefact)}")
     for problem in _problems(artefact):
         found.add("identity", problem)
     if artefact.urn and artefact.declared_urn and artefact.declared_urn != artefact.urn:
@@ -47,9 +47,9 @@ def check_identity(artefact: Artefact, found: RuleFindings) -> None:
 
 def _why_without_urn(artefact: Artefact) -> str:
     if artefact.kind in NOT_MAINTAINABLE:
-        return f"{named(artefact.id or '')} isn't maintainable, so that it has no URN"
+        return f"{violation_subject(artefact.id or '')} isn't maintainable, so that it has no URN"
     if artefact.kind not in PACKAGES:
-        return f"{named(artefact.id or '')} is of an unknown kind and declares no URN"
+        return f"{violation_subject(artefact.id or '')} is of an unknown kind and declares no URN"
     lacking = [name for name, text in (("agency", artefact.agency), ("id", artefact.id)) if not text]
     return f"has no {' and no '.join(lacking)}, so that it has no URN"
 
@@ -57,11 +57,13 @@ def _why_without_urn(artefact: Artefact) -> str:
 def _problems(artefact: Artefact) -> list[str]:
     problems = []
     if artefact.agency and not _AGENCY.fullmatch(artefact.agency):
-        problems.append(f"the agency {named(artefact.agency)} has more than {_CHARACTERS} with dots between them")
+        problems.append(
+            f"the agency {violation_subject(artefact.agency)} has more than {_CHARACTERS} with dots between them"
+        )
     if artefact.id and not _ID.fullmatch(artefact.id):
-        problems.append(f"the id {named(artefact.id)} has more than {_CHARACTERS}")
+        problems.append(f"the id {violation_subject(artefact.id)} has more than {_CHARACTERS}")
     if not _is_version(artefact):
-        problems.append(f"the version {named(artefact.version)} is none such as 1.0, 2.3.1 or 2.3.1-draft")
+        problems.append(f"the version {violation_subject(artefact.version)} is none such as 1.0, 2.3.1 or 2.3.1-draft")
     return problems
 
 
@@ -219,7 +221,7 @@ def _first_of(invalid: Sequence[SplitWarning]) -> str:
 def _check_items(artefact: Artefact, found: RuleFindings) -> None:
     repeated = list(dict.fromkeys(repeated_ids(artefact)))
     if repeated:
-        names = ", ".join(map(named, repeated[:_NAMES_SHOWN]))
+        names = ", ".join(map(violation_subject, repeated[:_NAMES_SHOWN]))
         more = f" and {len(repeated) - _NAMES_SHOWN} more" if len(repeated) > _NAMES_SHOWN else ""
         found.add("duplicate-item", f"more than one item in one place has the id {names}{more}")
 

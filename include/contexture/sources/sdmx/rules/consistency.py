@@ -69,7 +69,7 @@ class Broken:
     violation: Violation
 
 
-def check_held(
+def check_consistency(
     told: Sequence[PublishedStructure],
     published: Mapping[str, bytes],
     options: StructureRuleOptions = _DEFAULTS,

@@ -154,7 +154,9 @@ def end_tag(tag: bytes) -> bytes:
     return b"</%s>" % (found[1] if found else b"")
 
 
-def around(root: Root, prolog: bytes, header: bytes, levels: Sequence[Level], encoding: Encoding) -> MessageFrame:
+def unchanged_routes(
+    root: Root, prolog: bytes, header: bytes, levels: Sequence[Level], encoding: Encoding
+) -> MessageFrame:
     """The message around what stands inside `levels`.
 
     A structure message is kept as it is: prolog, start tags and header are its own bytes. Of a registry interface

@@ -24,11 +24,11 @@ from contexture.sources.sdmx.splitting.xml_content import (
     parted,
     shortened,
 )
-from contexture.sources.sdmx.splitting.xml_envelope import START_TAG, Level, Role, Root, around
+from contexture.sources.sdmx.splitting.xml_envelope import START_TAG, Level, Role, Root, unchanged_routes
 from contexture.sources.sdmx.urn import kind_of_element
 
 
-def pass_element(install: Install, limits: Limits, done: Callable[[bool], None]) -> None:
+def skip_element(install: Install, limits: Limits, done: Callable[[bool], None]) -> None:
     """Passes the element that just began; `done` is called at its end, and told whether it is empty.
 
     Raises:
@@ -291,7 +291,7 @@ class XmlReader:
     def _around(self) -> MessageFrame:
         encoding = self._source.encoding
         if self._envelope is None:
-            self._envelope = around(self._root, self._prolog, self._header, self._levels, encoding)
+            self._envelope = unchanged_routes(self._root, self._prolog, self._header, self._levels, encoding)
         if not self._comments:
             return self._envelope
         return MessageFrame(self._envelope.before + encoding.encoded(self._comments), self._envelope.after)
@@ -315,7 +315,7 @@ class XmlReader:
             self._go_on()
 
         self._window.keep(position, artefact=False)
-        pass_element(self._install, self._limits, done)
+        skip_element(self._install, self._limits, done)
 
     def _go_on(self) -> None:
         self._window.release()

@@ -30,7 +30,7 @@ Languages = Mapping[str, frozenset[str]]
 """The languages that each text is in, in the structure as it was."""
 
 
-def finished_xml(message: bytes, languages: Languages) -> bytes:
+def correct_xml(message: bytes, languages: Languages) -> bytes:
     """SDMX-ML whose texts say which language they are in."""
     root = tree(message)
     for element in root.iter():
@@ -39,7 +39,7 @@ def finished_xml(message: bytes, languages: Languages) -> bytes:
     return text_of(root)
 
 
-def finished_json(message: bytes, languages: Languages) -> bytes:
+def correct_json(message: bytes, languages: Languages) -> bytes:
     """SDMX-JSON whose texts say which language they are in, and whose references are URNs."""
     document = orjson.loads(message)
     document["meta"]["test"] = False
@@ -103,7 +103,7 @@ class MessageHeader:
     sender: str
 
 
-def readable(artefact: Artefact, moment: datetime) -> tuple[str, MessageHeader]:
+def prepare_for_pysdmx(artefact: Artefact, moment: datetime) -> tuple[str, MessageHeader]:
     """A message of this structure alone, and what its header says.
 
     Args:

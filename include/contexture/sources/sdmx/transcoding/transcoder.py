@@ -19,9 +19,9 @@ from contexture.sources.sdmx.transcoding.losses import Fact, Losses, facts, loss
 from contexture.sources.sdmx.transcoding.pysdmx_messages import (
     Languages,
     MessageHeader,
-    finished_json,
-    finished_xml,
-    readable,
+    correct_json,
+    correct_xml,
+    prepare_for_pysdmx,
 )
 
 TARGETS: Mapping[Format, str] = MappingProxyType(
@@ -152,10 +152,10 @@ def transcode(
 
 
 def _converted(artefact: Artefact, target: Format, moment: datetime) -> bytes:
-    message, header = readable(artefact, moment)
+    message, header = prepare_for_pysdmx(artefact, moment)
     languages = _languages(artefact)
     written = _written(_structures(message, artefact.format), artefact, target, header)
-    return (finished_json if target.is_json else finished_xml)(written, languages)
+    return (correct_json if target.is_json else correct_xml)(written, languages)
 
 
 def _structures(message: str, source: Format) -> list[Any]:

@@ -10,7 +10,7 @@ import pytest
 
 from contexture.events import AttributeName, ContextIdentity, content_hash
 from contexture.sources.ngsi import EntityError, ParsedEntity, parse_entity
-from contexture.sources.ngsi.entity import narrowed
+from contexture.sources.ngsi.entity import select_attributes
 from contexture.sources.ngsi.rules import EntityRuleOptions, check_entity
 from samples_location import samples_or_skip
 
@@ -91,7 +91,7 @@ def test_instances_of_one_attribute_are_told_apart_by_their_dataset() -> None:
     assert entity.attribute_name("speed") == AttributeName("speed")
     assert entity.attribute_name("speed:urn:gps") == AttributeName("speed", "urn:gps")
     assert entity.linked_data is not None
-    assert narrowed(entity.linked_data, AttributeName("speed", "urn:gps")) == {
+    assert select_attributes(entity.linked_data, AttributeName("speed", "urn:gps")) == {
         "id": "urn:ngsi-ld:Car:1",
         "type": "Car",
         "speed": {"type": "Property", "value": 2, "datasetId": "urn:gps"},

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 from builders.registry import urn
-from contexture.sources.sdmx.reading.past import held_then, past
+from contexture.sources.sdmx.reading.past import plan_log_replay, structures_at
 from contexture.sources.sdmx.reading.scope import SelectedStructures
 from contexture.sources.sdmx.reading.steps import FetchRequest, LogStep
 from contexture.sources.sdmx.registry import Log, LogPeriod, RegistryTransaction
@@ -24,17 +24,17 @@ def did(
 
 def test_what_was_there_then_is_what_is_there_without_what_came_and_with_what_went() -> None:
     log = [did(2, A, B, added=(A,)), did(3, deleted=(C,)), did(4, deleted=(A,))]
-    assert held_then(log, (B,)) == (B, C)
+    assert structures_at(log, (B,)) == (B, C)
 
 
 def test_what_was_deleted_and_added_again_was_there() -> None:
     log = [did(2, deleted=(A,)), did(3, A, added=(A,))]
-    assert held_then(log, (A,)) == (A,)
+    assert structures_at(log, (A,)) == (A,)
 
 
 def test_only_transactions_of_the_period_ask_and_those_that_ask_nothing_are_told() -> None:
     log = Log(5, (did(2, A), did(3), did(4, deleted=(B,)), did(5, A)))
-    found = past(log, LogPeriod(1, (2, 3, 4)), SelectedStructures([], EVERY), held=(A, C), sent={})
+    found = plan_log_replay(log, LogPeriod(1, (2, 3, 4)), SelectedStructures([], EVERY), held=(A, C), sent={})
     assert found.steps == {
         2: LogStep(log.transactions[0], (FetchRequest(A),), ()),
         4: LogStep(log.transactions[2], (), (B,)),
@@ -45,17 +45,19 @@ def test_only_transactions_of_the_period_ask_and_those_that_ask_nothing_are_told
 
 def test_what_the_log_does_not_tell_is_not_told() -> None:
     log = Log(3, (did(3, A),), gap_until=2)
-    assert past(log, LogPeriod(0, (1, 2, 3)), SelectedStructures([], EVERY), held=(A,), sent={}).told == {3}
+    assert plan_log_replay(log, LogPeriod(0, (1, 2, 3)), SelectedStructures([], EVERY), held=(A,), sent={}).told == {3}
 
 
 def test_of_two_transactions_at_one_moment_the_earlier_one_can_not_be_read_if_they_touch_the_same() -> None:
     log = Log(5, (did(2, A, minutes=9), did(3, B, minutes=9), did(4, deleted=(A,), minutes=9), did(5, B)))
-    assert past(log, LogPeriod(1, (2, 3, 4)), SelectedStructures([], EVERY), held=(B, C), sent={}).unreadable == {2}
+    assert plan_log_replay(
+        log, LogPeriod(1, (2, 3, 4)), SelectedStructures([], EVERY), held=(B, C), sent={}
+    ).unreadable == {2}
 
 
 def test_structures_go_by_the_urns_that_were_sent() -> None:
     sent = "urn:sdmx:org.sdmx.infomodel.registry.ContentConstraint=X:K(1.0)"
     name = "urn:sdmx:org.sdmx.infomodel.registry.DataConstraint=X:K(1.0)"
     log = Log(2, (did(2, deleted=(name,)),))
-    found = past(log, LogPeriod(1, (2,)), SelectedStructures([], (name,)), held=(), sent={name: sent})
+    found = plan_log_replay(log, LogPeriod(1, (2,)), SelectedStructures([], (name,)), held=(), sent={name: sent})
     assert found.steps[2].delete == (sent,)

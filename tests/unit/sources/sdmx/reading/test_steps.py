@@ -9,9 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders.registry import urn
-from contexture.sources.sdmx import Selector, choose
+from contexture.sources.sdmx import Selector, select_structures
 from contexture.sources.sdmx.reading.scope import SelectedStructures, by_name
-from contexture.sources.sdmx.reading.steps import FetchRequest, LogStep, catch_up, held_before, steps, touched
+from contexture.sources.sdmx.reading.steps import (
+    FetchRequest,
+    LogStep,
+    changed_urns,
+    held_before,
+    plan_gap_recovery,
+    steps,
+)
 from contexture.sources.sdmx.registry import RegistryTransaction
 
 NOON = datetime(2026, 11, 1, 12, tzinfo=UTC)
@@ -34,7 +41,7 @@ def planned(
 ) -> tuple[LogStep, ...]:
     """`held`: after the last transaction."""
     held, names = tuple(held), by_name(sent)
-    meaning = SelectedStructures(selectors, (*held, *touched(log).values(), *names.values()))
+    meaning = SelectedStructures(selectors, (*held, *changed_urns(log).values(), *names.values()))
     before = held_before(log, by_name(held), names)
     return steps(log, meaning, held=before, selected=names, more_to_come=more_to_come)
 
@@ -115,7 +122,7 @@ def test_a_gap_reads_what_was_not_changed_since() -> None:
     log = [change(9, B1)]
     meaning = SelectedStructures((), [A1, A2, B1])
 
-    found = catch_up(log, meaning, held=[A1, B1], sent={A2: A2, B1: B1})
+    found = plan_gap_recovery(log, meaning, held=[A1, B1], sent={A2: A2, B1: B1})
 
     assert found.read == {A1: A1}
     assert found.absent == {A2: A2}
@@ -123,7 +130,7 @@ def test_a_gap_reads_what_was_not_changed_since() -> None:
 
 
 def test_what_a_gap_took_out_of_the_selection_is_neither_read_nor_absent() -> None:
-    found = catch_up([], SelectedStructures(LATEST, [A1, A2]), held=[A1, A2], sent={A1: A1})
+    found = plan_gap_recovery([], SelectedStructures(LATEST, [A1, A2]), held=[A1, A2], sent={A1: A1})
 
     assert (found.read, found.absent) == ({A2: A2}, {})
 
@@ -175,11 +182,11 @@ def test_whoever_follows_the_steps_holds_what_is_meant(
 ) -> None:
     selectors = (Selector.parse(text),)
     log, moments = course(start, transactions)
-    sent = set(choose(selectors, sorted(start)))
+    sent = set(select_structures(selectors, sorted(start)))
 
     found = planned(log, held=sorted(moments[-1]), sent=sorted(sent), selectors=selectors)
 
-    assert replayed(sent, found) == set(choose(selectors, sorted(moments[-1])))
+    assert replayed(sent, found) == set(select_structures(selectors, sorted(moments[-1])))
 
 
 @given(st.sets(st.sampled_from(URNS)), st.lists(ACTIONS, min_size=1, max_size=6), SELECTORS, st.integers(0, 6))
@@ -189,12 +196,12 @@ def test_whoever_catches_up_and_follows_the_steps_after_it_holds_what_is_meant(
     selectors = (Selector.parse(text),)
     log, moments = course(start, transactions)
     log, held = log[lost:], sorted(moments[-1])
-    sent = {each: each for each in choose(selectors, sorted(start))}
-    meaning = SelectedStructures(selectors, (*held, *touched(log).values(), *sent))
+    sent = {each: each for each in select_structures(selectors, sorted(start))}
+    meaning = SelectedStructures(selectors, (*held, *changed_urns(log).values(), *sent))
 
-    gap = catch_up(log, meaning, held=held, sent=sent)
+    gap = plan_gap_recovery(log, meaning, held=held, sent=sent)
     found = steps(log, meaning, held=gap.held, selected=gap.selected)
 
     # What no row names, but for deletions, is gone.
     named = set(gap.read) | {each.urn for step in found for each in step.read}
-    assert replayed((set(sent) & named) | set(gap.read), found) == set(choose(selectors, held))
+    assert replayed((set(sent) & named) | set(gap.read), found) == set(select_structures(selectors, held))

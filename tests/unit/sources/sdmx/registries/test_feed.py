@@ -6,7 +6,7 @@ import pytest
 
 from builders.registry import urn
 from contexture.sources.sdmx.registry import IncompleteReplyError
-from contexture.sources.sdmx.registry.log import FeedEntry, told
+from contexture.sources.sdmx.registry.log import FeedEntry, parse_feed
 
 ITEM = (
     "<item><title>Transaction 12: Structures</title><{p}transactionsAdded>{added}</{p}transactionsAdded>"
@@ -24,12 +24,12 @@ def feed(added: str = "", modified: str = "", deleted: str = "", prefix: str = "
 def test_lists_are_read_in_any_namespace(prefix: str):
     body = feed(f"{urn('CL_A')};{urn('CL_B')}", f" {urn('CL_C')} ;", urn("CL_D"), prefix)
     added = (urn("CL_A"), urn("CL_B"))
-    assert told(body) == {12: FeedEntry((*added, urn("CL_C")), (urn("CL_D"),), added)}
+    assert parse_feed(body) == {12: FeedEntry((*added, urn("CL_C")), (urn("CL_D"),), added)}
 
 
 def test_an_item_is_told_by_the_artefact_that_holds_it():
     code = "urn:sdmx:org.sdmx.infomodel.codelist.Code=X:CL_A(1.0).M"
-    assert told(feed(modified=f"{code};{urn('CL_A')}")) == {12: FeedEntry((urn("CL_A"),), ())}
+    assert parse_feed(feed(modified=f"{code};{urn('CL_A')}")) == {12: FeedEntry((urn("CL_A"),), ())}
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def test_an_item_is_told_by_the_artefact_that_holds_it():
     ],
 )
 def test_an_item_that_can_not_be_read_counts_as_not_told(body: bytes):
-    assert told(body) == {}
+    assert parse_feed(body) == {}
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_an_item_that_can_not_be_read_counts_as_not_told(body: bytes):
 )
 def test_what_is_no_whole_feed_is_incomplete(body: bytes):
     with pytest.raises(IncompleteReplyError):
-        told(body)
+        parse_feed(body)
 
 
 def items(*titled: tuple[str, str]) -> bytes:
@@ -69,19 +69,19 @@ def test_the_items_of_one_transaction_are_taken_together():
         ("Transaction 13", f"<added>{urn('CL_A')}</added><deleted>{urn('CL_B')}</deleted>"),
         ("Transaction 13", f"<modified>{urn('CL_C')}</modified><deleted>{urn('CL_D')}</deleted>"),
     )
-    assert told(body) == {13: FeedEntry((urn("CL_A"), urn("CL_C")), (urn("CL_B"), urn("CL_D")), (urn("CL_A"),))}
+    assert parse_feed(body) == {13: FeedEntry((urn("CL_A"), urn("CL_C")), (urn("CL_B"), urn("CL_D")), (urn("CL_A"),))}
 
 
 def test_two_lists_of_one_name_in_an_item_are_taken_together():
     body = items(("Transaction 13", f"<added>{urn('CL_A')}</added><added>{urn('CL_B')}</added>"))
-    assert told(body)[13].added == (urn("CL_A"), urn("CL_B"))
+    assert parse_feed(body)[13].added == (urn("CL_A"), urn("CL_B"))
 
 
 @pytest.mark.parametrize("broken", ["<added>what is this</added>", ""])
 def test_a_transaction_with_an_item_that_can_not_be_read_counts_as_not_told(broken: str):
     whole = f"<added>{urn('CL_A')}</added>"
     for order in (whole, broken), (broken, whole):
-        assert told(items(*(("Transaction 13", lists) for lists in order))) == {}
+        assert parse_feed(items(*(("Transaction 13", lists) for lists in order))) == {}
 
 
 @pytest.mark.parametrize(
@@ -95,4 +95,4 @@ def test_a_transaction_with_an_item_that_can_not_be_read_counts_as_not_told(brok
     ],
 )
 def test_a_title_names_its_transaction_and_no_year(title: str, numbers: list[int]):
-    assert list(told(items((title, f"<added>{urn('CL_A')}</added>")))) == numbers
+    assert list(parse_feed(items((title, f"<added>{urn('CL_A')}</added>")))) == numbers
