@@ -67,7 +67,7 @@ class SentTopics:
 
 
 def as_compared(topics: Any) -> Any:
-    """Topics in the form that brokers compare (`contexture.records.topics.collisions.as_brokers_compare`)."""
+    """Topics in the form that brokers compare (`contexture.records.topics.collisions.metric_name`)."""
     compared = pc.replace_substring(topics, ".", "_")
     return compared.combine_chunks() if isinstance(compared, pa.ChunkedArray) else compared
 

@@ -77,7 +77,7 @@ class Turns:
 
     @classmethod
     def of(cls, preparation: StageContext, reader: StateReader, snapshot: Any, left_out: Any) -> Turns:
-        """Judges the notified entities of a snapshot; `left_out` as in `contexture.records.changes.follow`."""
+        """Judges the notified entities of a snapshot; `left_out` as in `contexture.records.changes.replay_sequence`."""
         notified = snapshot.column("entity_hash").filter(snapshot.column("notified"))
         held = reader.of_entities(notified.combine_chunks(), _HELD)
         repeats = not preparation.publication.source.suppress_unchanged

@@ -15,6 +15,7 @@ PROJECT = Path(__file__).resolve().parents[2]
 ROOTS = {
     "contexture": "include",
     "contexture_airflow": "plugins",
+    "contexture_sandbox": "tools/sandbox",
     "spark_jobs": ".",
     "tools": ".",
 }
@@ -29,6 +30,7 @@ NO_MODULES = re.compile(
     r"|contexture\.(run_lag_seconds|runs_concluded|send_duration|send_failures|transactions_sent|upserts)"
     r"|contexture\.verification_duration|contexture\.sdmx\.structure|tools\.faults\.reading\.client"
 )
+IMPORT = re.compile(r"^\s*from ((?:" + "|".join(ROOTS) + r")[\w.]*) import (\([^)]*\)|[^\n(]+)$", re.MULTILINE)
 NAME = re.compile(r"(?<![\w.\-/@])(" + "|".join(ROOTS) + r")((?:\.[A-Za-z_]\w*)+)(?![\w\-])")
 
 
@@ -89,6 +91,18 @@ def test_every_name_of_a_module_in_a_text_leads_to_it() -> None:
     names = {name: where for name, where in found.items() if not NO_MODULES.fullmatch(name)}
     assert len(names) > 100
     assert {name: where for name, where in names.items() if not leads_somewhere(name)} == {}
+
+
+def test_every_name_that_code_in_a_text_imports_is_there() -> None:
+    """Programs in strings and in the documentation: no type checker reads them."""
+    found = {
+        f"{match[1]}.{imported}": name
+        for name, text in texts()
+        for match in IMPORT.finditer(text)
+        for imported in re.findall(r"[A-Za-z_]\w*", re.sub(r" as \w+", "", match[2]))
+    }
+    assert len(found) > 20
+    assert {name: where for name, where in found.items() if not leads_somewhere(name)} == {}
 
 
 def test_a_name_that_leads_nowhere_is_found() -> None:

@@ -11,7 +11,7 @@ import pytest
 # In a process of its own: what is asked for here holds for the rest of it.
 _PIECES_ASIDE = """
 import ctypes
-from contexture.kafka.clients import merge_freed_pieces_at_once
+from contexture.kafka.clients import tune_malloc
 
 class Numbers(ctypes.Structure):
     _fields_ = [(name, ctypes.c_size_t) for name in
@@ -30,7 +30,7 @@ def pieces_aside():
     return library.mallinfo2().smblks
 
 before = pieces_aside()
-merge_freed_pieces_at_once()
+tune_malloc()
 print(before > 500, pieces_aside())
 """
 

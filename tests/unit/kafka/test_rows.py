@@ -96,7 +96,7 @@ _SENDS_TO_NOBODY = """
 import sys
 import pyarrow as pa
 from contexture.kafka.produce import produce_rows
-from contexture.sending.pieces import pieces
+from contexture.sending.pieces import split_by_transaction
 
 class Nobody:
     sent = []
@@ -104,7 +104,7 @@ class Nobody:
     def poll(self, seconds): return 0
 
 with pa.ipc.open_stream(sys.argv[1]) as stream:
-    for piece in pieces(stream):
+    for piece in split_by_transaction(stream):
         piece.topics(), piece.byte_size()
         produce_rows(Nobody(), piece.rows, [("service", b"x")], None)
 print(len(Nobody.sent), "pandas" in sys.modules)
