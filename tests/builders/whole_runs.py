@@ -54,10 +54,11 @@ def spark_session(folder: Path) -> Iterator[Any]:
             patch.setenv(name, value)
         patch.setenv("PYSPARK_PYTHON", sys.executable)
         patch.setenv("PYSPARK_DRIVER_PYTHON", sys.executable)
+        # Spark's process keeps this folder as its own; the tests go on where they were.
         patch.chdir(folder)
         started = session.start_session("whole runs")
-        yield started
-        started.stop()
+    yield started
+    started.stop()
 
 
 class WholeRuns:

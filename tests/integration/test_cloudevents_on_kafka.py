@@ -13,7 +13,7 @@ import pytest
 
 from builders.outboxes import publication
 from builders.plain_kafka import consumed, made_topic, produce
-from builders.whole_runs import Lasting, WholeRuns, spark_session
+from builders.whole_runs import Lasting, WholeRuns
 from contexture.kafka import TopicRecord, read_committed
 from contexture.publications import Publication
 from contexture.records.cloudevents import Record, decode, encode
@@ -106,12 +106,6 @@ def test_compaction_deletes_a_key_by_a_binary_event_without_data_and_by_no_other
     left = {each.key(): each for each in consumed(eager, topic)}
     assert orjson.loads(left[b"K2"].value() or b"") == EVENT
     assert left[b"K3"].value() == b""
-
-
-@pytest.fixture(scope="module")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    with spark_session(tmp_path_factory.mktemp("spark")) as started:
-        yield started
 
 
 class Cars(WholeRuns):

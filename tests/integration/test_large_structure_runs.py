@@ -17,7 +17,7 @@ import pytest
 
 from builders import structures
 from builders.structure_runs import registry_publication
-from builders.whole_runs import Lasting, WholeRuns, spark_session
+from builders.whole_runs import Lasting, WholeRuns
 from contexture.kafka import read_committed
 from contexture.sources.sdmx.registry import RegistryConnection
 from contexture.storage.orders import StageResult
@@ -95,12 +95,6 @@ class Peaks:
         except (psutil.NoSuchProcess, psutil.AccessDenied):
             return
         self.megabytes[name] = max(share, self.megabytes.get(name, 0))
-
-
-@pytest.fixture(scope="module")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    with spark_session(tmp_path_factory.mktemp("spark")) as started:
-        yield started
 
 
 def test_one_structure_of_190_megabytes_goes_from_a_registry_to_kafka(

@@ -10,7 +10,7 @@ import orjson
 import pytest
 
 from builders.outboxes import publication
-from builders.whole_runs import Lasting, WholeRuns, spark_session
+from builders.whole_runs import Lasting, WholeRuns
 from contexture.kafka import read_committed
 from contexture.publications import Publication
 from contexture.sources.ngsi import BrokerConnection
@@ -54,12 +54,6 @@ class City(WholeRuns):
         """The newest value of each key that a read-committed reader sees, by key."""
         newest = {record.key: record.value for record in read_committed(self.settings, [self.topic])}
         return [orjson.loads(value) for _, value in sorted(newest.items()) if value is not None]
-
-
-@pytest.fixture(scope="module")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    with spark_session(tmp_path_factory.mktemp("spark")) as started:
-        yield started
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from builders.outboxes import publication
 from builders.plain_kafka import remove_topics
-from builders.whole_runs import Lasting, WholeRuns, spark_session
+from builders.whole_runs import Lasting, WholeRuns
 from contexture.cli import state
 from contexture.kafka import read_committed
 from contexture.operations.verification.topics import KafkaTopics
@@ -72,12 +72,6 @@ class City(WholeRuns):
         return {
             name for name in ("car0", "car1", "car2", "car3") for key in newest if name.encode() in key and newest[key]
         }
-
-
-@pytest.fixture(scope="module")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    with spark_session(tmp_path_factory.mktemp("spark")) as started:
-        yield started
 
 
 @pytest.fixture

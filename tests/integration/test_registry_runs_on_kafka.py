@@ -12,7 +12,7 @@ import pytest
 
 from builders.registry import codelist, codelists
 from builders.structure_publications import structures
-from builders.whole_runs import Lasting, WholeRuns, spark_session
+from builders.whole_runs import Lasting, WholeRuns
 from contexture.kafka import TopicRecord, read_committed
 from contexture.publications import Publication
 from contexture.records.cloudevents import decode
@@ -65,12 +65,6 @@ class Office(WholeRuns):
 def contents(message: bytes) -> dict[str, bytes]:
     """The structures of a message: content by URN."""
     return {str(artefact.urn): artefact.content_hash for artefact in split(io.BytesIO(message))}
-
-
-@pytest.fixture(scope="module")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    with spark_session(tmp_path_factory.mktemp("spark")) as started:
-        yield started
 
 
 @pytest.fixture(params=["fmr", "plain"])

@@ -15,7 +15,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from builders.outboxes import publication
 from builders.plain_kafka import consumed, remove_topics
-from builders.whole_runs import Lasting, WholeRuns, spark_session
+from builders.whole_runs import Lasting, WholeRuns
 from contexture.kafka import ClientSettings
 from contexture.kafka.errors import KafkaConfigurationError
 from contexture.publications import Publication
@@ -102,12 +102,6 @@ class City(WholeRuns):
 
     def concluded(self, staged: StagedOutbox) -> None:
         assert conclude_run(self.storage, staged, self.target, print, now=datetime.now(UTC)) is not None
-
-
-@pytest.fixture(scope="module")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    with spark_session(tmp_path_factory.mktemp("spark")) as started:
-        yield started
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import orjson
 import pytest
 
 from builders.outboxes import publication
-from builders.whole_runs import Lasting, WholeRuns, spark_session
+from builders.whole_runs import Lasting, WholeRuns
 from contexture.kafka import read_committed
 from contexture.publications import Publication
 from contexture.sources.ngsi import BrokerConnection
@@ -23,12 +23,6 @@ from contexture_sandbox.kafka import EmbeddedKafka
 from spark_jobs import pipeline
 
 pytestmark = pytest.mark.integration
-
-
-@pytest.fixture(scope="module")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    with spark_session(tmp_path_factory.mktemp("spark")) as started:
-        yield started
 
 
 class City(WholeRuns):

@@ -12,7 +12,7 @@ import pytest
 
 from builders.registry import codelist, codelists, urn
 from builders.structure_runs import registry_publication
-from builders.whole_runs import Lasting, WholeRuns, spark_session
+from builders.whole_runs import Lasting, WholeRuns
 from contexture.kafka import read_committed
 from contexture.kafka.producer import ProducerSession
 from contexture.publications import Publication
@@ -59,12 +59,6 @@ class Structures(WholeRuns):
     def contents(self) -> dict[str, bytes]:
         """The content of each structure that the registry holds."""
         return {name: structure.first.content for name, structure in self.registry.store.current().items()}
-
-
-@pytest.fixture(scope="module")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    with spark_session(tmp_path_factory.mktemp("spark")) as started:
-        yield started
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from confluent_kafka import Producer
 
 from builders.registry import codelist, codelists, urn
 from builders.structure_runs import registry_publication
-from builders.whole_runs import Lasting, WholeRuns, spark_session
+from builders.whole_runs import Lasting, WholeRuns
 from contexture.errors import ConfigurationError, RetriableError
 from contexture.kafka import TopicRecord, read_committed
 from contexture.operations.verification.against_source import verify_against_source
@@ -77,12 +77,6 @@ class Hooked:
         """As the view's."""
         yield from self._view.walk()
         self._happening()
-
-
-@pytest.fixture(scope="module")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    with spark_session(tmp_path_factory.mktemp("spark")) as started:
-        yield started
 
 
 @pytest.fixture(params=["fmr", "plain"])

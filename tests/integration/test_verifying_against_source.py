@@ -14,7 +14,7 @@ import yaml
 from confluent_kafka import Producer
 
 from builders.outboxes import publication
-from builders.whole_runs import Lasting, WholeRuns, spark_session
+from builders.whole_runs import Lasting, WholeRuns
 from contexture.cli import main
 from contexture.errors import ConfigurationError, RetriableError
 from contexture.kafka import TopicRecord, read_committed
@@ -105,12 +105,6 @@ class City(WholeRuns):
         producer = Producer(self.brokers)
         producer.produce(self.topic, **{**sent, **changed})
         assert producer.flush(60) == 0
-
-
-@pytest.fixture(scope="module")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    with spark_session(tmp_path_factory.mktemp("spark")) as started:
-        yield started
 
 
 @pytest.fixture
