@@ -77,6 +77,12 @@ def test_a_suspended_publication_has_no_next_run(storage):
     assert (line.paused, line.next_run_at) == (True, None)
 
 
+def test_the_schedule_is_shown_in_words(storage):
+    by_the_hour = publication(schedule="@hourly")
+    [line] = overview(Sources(storage, Tables(None), {"vehicles": by_the_hour}, {"vehicles": RESTING}, NOON)).lines
+    assert line.schedule == "Every hour"
+
+
 def test_without_a_good_file_no_next_run_is_promised(storage):
     [line] = overview(Sources(storage, Tables(None), {}, {"vehicles": RESTING}, NOON)).lines
     assert (line.is_configured, line.next_run_at) == (False, None)

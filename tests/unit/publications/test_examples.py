@@ -84,7 +84,6 @@ def test_importing_publications_loads_nothing_heavy():
         "httpx",
         "typer",
         "rich",
-        "croniter",
         "confluent_kafka",
     }
     assert heavy & set(loaded) == set()

@@ -32,6 +32,10 @@ def with_value(section: str, key: str, value: object) -> object:
         ("", "schedule", "0 6 * * mon-fri", "0 6 * * mon-fri"),
         ("", "schedule", "*/5 0-12/2 1,15 jan,jul 0", "*/5 0-12/2 1,15 jan,jul 0"),
         ("", "schedule", "0 0 29 2 *", "0 0 29 2 *"),
+        ("", "schedule", "50-10 * * * *", "50-10 * * * *"),
+        ("", "schedule", "0 6 L * *", "0 6 L * *"),
+        ("", "schedule", "0 6 * * 5#2", "0 6 * * 5#2"),
+        ("", "schedule", "@midnight", "@midnight"),
         ("source", "service", "SmartCity_1", "smartcity_1"),
         ("source", "service_path", "/", ("/",)),
         ("source", "service_path", "/#", ("/#",)),
@@ -64,9 +68,11 @@ def test_values_are_read_as(section, key, written, read):
         ("", "schedule", "@once"),
         ("", "schedule", "* * * * * *"),
         ("", "schedule", "60 * * * *"),
-        ("", "schedule", "5-1 * * * *"),
         ("", "schedule", "*/0 * * * *"),
         ("", "schedule", "0 0 31 feb,apr *"),
+        ("", "schedule", "R 6 * * *"),
+        ("", "schedule", "H(0-29) 6 * * *"),
+        ("", "schedule", "0 6 * * mon,R(1-3)"),
         ("", "schedule", "\u0661 * * * *"),
         ("source", "service", "a-b"),
         ("source", "service", "a" * 51),
@@ -127,6 +133,21 @@ def test_whatever_schedule_is_accepted_airflows_reader_accepts_too(expression):
     except ValueError:
         return
     assert expression in schedule.PRESETS or croniter.is_valid(expression)
+    assert schedule.describe_schedule(expression)
+
+
+@pytest.mark.parametrize(
+    ("expression", "words"),
+    [
+        ("@midnight", "At 00:00"),
+        ("0 6 * * mon-fri", "At 06:00, Monday through Friday"),
+        ("*/20 * * * *", "Every 20 minutes"),
+        ("0 6 L * *", "At 06:00, on the last day of the month"),
+        ("0 6 1,15 * 1", "At 06:00, on day 1 and 15 of the month, or at 06:00, only on Monday"),
+    ],
+)
+def test_a_schedule_is_described_in_words(expression: str, words: str) -> None:
+    assert schedule.describe_schedule(expression) == words
 
 
 @pytest.mark.parametrize(

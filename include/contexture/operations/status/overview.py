@@ -13,6 +13,7 @@ from contexture.monitoring.rows import RunRow, TransactionRow, VerificationRow
 from contexture.operations.status.dead_letters import dead_letter_topic
 from contexture.operations.status.health import URGENCY, AnsweredQuestion, PublicationHealth
 from contexture.operations.status.sources import Paging, PublicationFacts, Sources, collect_facts, manifests
+from contexture.publications.schedule import describe_schedule
 from contexture.storage.delivery import most_urgent
 from contexture.storage.manifests import Manifest
 
@@ -94,6 +95,7 @@ class PublicationLine:
         asked: what its run waits to be told.
         dead_letters: what can never be sent and was put aside, in all runs that are kept.
         dead_letter_topic: where it is put; None where it would stop the sending.
+        schedule: when it runs, in words (UTC); empty where only people and events start it.
     """
 
     name: str
@@ -119,6 +121,7 @@ class PublicationLine:
     dead_letter_topic: str | None = None
     asked: AnsweredQuestion | None = None
     incomplete: str = ""
+    schedule: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,6 +222,7 @@ def line(sources: Sources, found: PublicationFacts, last: Manifest | None, sums:
         dead_letter_topic=dead_letter_topic(sources, name),
         asked=found.asked,
         incomplete=pointer.incomplete.sentence if pointer.incomplete and pointer.incomplete.is_lasting else "",
+        schedule=describe_schedule(configured.schedule) if configured and configured.schedule else "",
     )
 
 
