@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, StrictStr
 
+from contexture.publications.bounded_patterns import BoundedPattern
 from contexture.publications.fields import (
     ConnectionId,
     Count,
@@ -113,8 +114,8 @@ _NAME = re.compile(r"\s*+!?\s*+'?([A-Za-z_]+)")
 def _check_pattern(pattern: str) -> str:
     # A broker answers a wrong pattern with an empty list (measured), which looks like an empty city.
     try:
-        re.compile(pattern)
-    except re.error as error:
+        BoundedPattern.compiled(pattern)
+    except ValueError as error:
         raise ValueError(f"{pattern!r} is no regular expression: {error}") from None
     if "(?" in pattern:
         raise ValueError(f"{pattern!r}: brokers take POSIX extended expressions, which have no (?...) groups")

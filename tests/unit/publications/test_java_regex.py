@@ -31,6 +31,12 @@ from contexture.publications.cygnus_names.java_regex import compile_java, replac
         (r"(?s).", "\r", True),
         (r"(?is)CAR.", "car\n", True),
         (r"(?i:c)ar", "Car", True),
+        (r".*(?<=a{1,2})b", "aab", True),
+        (r"((?<=a)b+|a)+", "abb", True),
+        (r"(?i)é", "É", False),
+        (r".*(é\b.*)", "café au lait", True),
+        (r".*f\b.*", "café", False),
+        (r".*f\B.*", "café", True),
         (r"(?i:c)ar", "CAR", False),
         (r"a$\r\n", "a\r\n", True),
         (r"^car$", "car", True),
@@ -80,7 +86,9 @@ def test_a_translated_expression_matches_as_in_java(pattern: str, text: str, mat
         (r"\y", r"'\y' at position 1"),
         ("*a", "nothing to repeat"),
         ("(a", "missing )"),
-        ("(?<=a+)b", "look-behind requires fixed-width pattern"),
+        ("(?<=a+)b", "'+' at position 6 gives a look-behind no largest length"),
+        ("(?<!(?:a|b)*)c", "'*' at position 12 gives a look-behind no largest length"),
+        ("(?<=a{2,})b", "'{' at position 6 gives a look-behind no largest length"),
     ],
 )
 def test_what_is_not_translated_is_shown_with_its_place(pattern: str, construct: str) -> None:
@@ -130,3 +138,8 @@ def test_every_match_is_replaced_as_in_java(pattern: str, name: str, replaced: s
 def test_a_replacement_that_fails_in_java_is_refused(text: str) -> None:
     with pytest.raises(ConfigurationError, match="the replacement"):
         replacement(text, compile_java("a"))
+
+
+def test_an_expression_that_does_not_end_is_given_up_with_the_way_out() -> None:
+    with pytest.raises(ConfigurationError, match=r"'\(a\|aa\)\+b' did not end within 1 s on a text of 60 characters"):
+        compile_java("(a|aa)+b").fullmatch("a" * 60)

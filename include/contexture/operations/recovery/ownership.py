@@ -7,7 +7,6 @@ tells an identity that the publication selects, and if the publication would sen
 from __future__ import annotations
 
 import json
-import re
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
@@ -21,6 +20,7 @@ from contexture.events import AttributeName, ContextIdentity, identity_hash, ide
 from contexture.kafka import TopicRecord
 from contexture.operations.verification.contents import content_reader, place_of, structure_in_value
 from contexture.publications import Publication
+from contexture.publications.bounded_patterns import BoundedPattern
 from contexture.publications.delivery import KEY_IDENTITY
 from contexture.publications.fields import covers
 from contexture.records.topics import TopicNamer
@@ -226,8 +226,8 @@ def _selection(publication: Publication) -> Callable[[ContextIdentity], bool]:
     """Whether an identity is one that the publication asks its broker for, as far as identities tell."""
     source = publication.source
     is_linked_data = source.api == "ngsi-ld"
-    id_pattern = re.compile(source.id_pattern) if source.id_pattern else None
-    type_pattern = re.compile(source.type_pattern) if source.type_pattern else None
+    id_pattern = BoundedPattern.compiled(source.id_pattern) if source.id_pattern else None
+    type_pattern = BoundedPattern.compiled(source.type_pattern) if source.type_pattern else None
 
     def selects(identity: ContextIdentity) -> bool:
         # NGSI-LD joins several types; its scopes are no part of an identity.

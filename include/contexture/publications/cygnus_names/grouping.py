@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from contexture.errors import ConfigurationError
 from contexture.events import ContextIdentity
+from contexture.publications.bounded_patterns import BoundedPattern
 from contexture.publications.cygnus_names import files
 from contexture.publications.cygnus_names.java_regex import compile_java
 
@@ -24,7 +24,7 @@ class GroupingRule:
 
     id: int
     fields: tuple[str, ...]
-    regex: re.Pattern[str]
+    regex: BoundedPattern
     destination: str
     service_path: str
 

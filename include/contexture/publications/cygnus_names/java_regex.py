@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
+from itertools import groupby
 from typing import NamedTuple
 
 from contexture.errors import ConfigurationError
+from contexture.publications.bounded_patterns import BoundedPattern, Match
 
 REFERENCE = re.compile(r"\\(?:k<([A-Za-z][A-Za-z0-9]*)>|([1-9][0-9]*))")
 
@@ -38,9 +40,6 @@ _SETS = {
 }
 _SAME = frozenset("dDwWsS")
 _ANCHORS = {
-    # Up to Java 18, under which Cygnus runs, boundaries know the letters of all languages, as \w does not.
-    "b": r"(?u:\b)",
-    "B": r"(?!(?u:\b))",
     "A": r"\A",
     "z": r"\Z",
     "Z": r"(?=(?:\r\n|[\n\r\x85\u2028\u2029])?\Z)",
@@ -68,11 +67,24 @@ def read(pattern: str, at: int) -> Escape | None:
     if letter in _SAME:
         return Escape(f"\\{letter}", f"\\{letter}", at + 2)
     if letter in _ANCHORS:
-        is_boundary_of_clusters = letter == "b" and pattern.startswith("{", at + 2)
-        return None if is_boundary_of_clusters else Escape(_ANCHORS[letter], None, at + 2)
+        return Escape(_ANCHORS[letter], None, at + 2)
+    if letter in "bB":
+        is_boundary_of_clusters = pattern.startswith("{", at + 2)
+        return None if is_boundary_of_clusters else Escape(_boundary(negated=letter == "B"), None, at + 2)
     if letter.lower() in _SETS:
         return _set(_SETS[letter.lower()], letter.isupper(), at + 2)
     return _property(pattern, at) if letter in "pP" else _literal(pattern, at, letter)
+
+
+@cache
+def _boundary(*, negated: bool) -> str:
+    """Up to Java 18, under which Cygnus runs, boundaries know the letters of all languages, as `\\w` does not."""
+    in_word = [point for point in range(_LARGEST + 1) if chr(point).isalnum() or chr(point) == "_"]
+    # Neighbours differ from their places by the same number.
+    runs = (list(run) for _, run in groupby(enumerate(in_word), lambda each: each[1] - each[0]))
+    word = "".join(f"\\U{run[0][1]:08x}-\\U{run[-1][1]:08x}" for run in runs)
+    after_word, after_other = ("=", "!") if negated else ("!", "=")
+    return f"(?:(?<=[{word}])(?{after_word}[{word}])|(?<![{word}])(?{after_other}[{word}]))"
 
 
 def _set(members: str, negated: bool, end: int) -> Escape:
@@ -123,20 +135,18 @@ def refused(pattern: str, position: int, construct: str, why: str = "isn't trans
 
 
 @lru_cache(1024)
-def compile_java(pattern: str) -> re.Pattern[str]:
-    """The Python expression that matches what Java's would.
+def compile_java(pattern: str) -> BoundedPattern:
+    """The pattern that matches what Java's would.
 
     Raises:
         ConfigurationError: the pattern holds what can't be translated, or is wrong in Java too.
     """
     translated = _Translation(pattern).run()
     try:
-        return re.compile(translated, re.ASCII)
-    except (re.error, OverflowError, RecursionError) as error:
-        # Its position is that in the translation, which nobody has seen.
-        reason = error.msg if isinstance(error, re.error) else str(error)
+        return BoundedPattern.compiled(translated, pattern, ascii_only=True)
+    except ValueError as error:
         raise ConfigurationError(
-            f"the regular expression {pattern!r} can't be used: {reason}", next_step=_NEXT_STEP
+            f"the regular expression {pattern!r} can't be used: {error}", next_step=_NEXT_STEP
         ) from None
 
 
@@ -153,6 +163,8 @@ class _Translation:
         self._at = 0
         self._groups = 0
         self._any = _ANY
+        # Of each open group: whether it looks behind, or stands in one that does.
+        self._looks_behind = [False]
 
     def run(self) -> str:
         out = [self._leading_flags()]
@@ -179,6 +191,10 @@ class _Translation:
             return self._escape()
         if character == "{":
             return self._count()
+        if character in "*+" and self._looks_behind[-1] and self._at:
+            raise self._without_largest_length()
+        if character == ")" and len(self._looks_behind) > 1:
+            self._looks_behind.pop()
         self._at += 1
         return {".": self._any, "$": _END, "}": r"\}", "]": r"\]"}.get(character, character)
 
@@ -186,10 +202,18 @@ class _Translation:
         count = _COUNT.match(self._pattern, self._at)
         if count is None:
             raise refused(self._pattern, self._at, "'{'", "is no count such as {2,3}")
+        if self._looks_behind[-1] and count[0].endswith(",}"):
+            raise self._without_largest_length()
         self._at = count.end()
         return count[0]
 
+    def _without_largest_length(self) -> ConfigurationError:
+        repetition = repr(self._pattern[self._at])
+        return refused(self._pattern, self._at, repetition, "gives a look-behind no largest length; write {1,9}")
+
     def _group(self) -> str:
+        behind = self._pattern.startswith(("(?<=", "(?<!"), self._at)
+        self._looks_behind.append(behind or self._looks_behind[-1])
         if not self._pattern.startswith("(?", self._at):
             self._at += 1
             self._groups += 1
@@ -288,11 +312,11 @@ class Replacement:
 
     parts: tuple[tuple[str, str | int], ...]
 
-    def expand(self, match: re.Match[str]) -> str:
+    def expand(self, match: Match) -> str:
         """The text that stands for a match; a group that took no part is empty."""
         return "".join(text + (match[group] or "" if group != "" else "") for text, group in self.parts)
 
-    def everywhere(self, pattern: re.Pattern[str], text: str) -> str:
+    def everywhere(self, pattern: BoundedPattern, text: str) -> str:
         """The text with every match replaced, one after the other, as Java's `replaceAll` does.
 
         Python would take a match of nothing and a longer one at the same place; Java goes on after the first.
@@ -305,7 +329,7 @@ class Replacement:
         return "".join((*out, text[done:]))
 
 
-def replacement(text: str, pattern: re.Pattern[str]) -> Replacement:
+def replacement(text: str, pattern: BoundedPattern) -> Replacement:
     r"""The replacement of a text for matches of a pattern.
 
     Raises:
@@ -327,11 +351,11 @@ def replacement(text: str, pattern: re.Pattern[str]) -> Replacement:
     return Replacement(tuple(parts))
 
 
-def _group(text: str, token: re.Match[str], pattern: re.Pattern[str]) -> tuple[str | int, int]:
+def _group(text: str, token: re.Match[str], pattern: BoundedPattern) -> tuple[str | int, int]:
     """The group a token names, and how many of its digits belong to the text after it."""
     name, digits = token[2], token[3] or ""
     if name is not None:
-        if name not in pattern.groupindex:
+        if name not in pattern.group_names:
             raise _wrong(text, token.start(), f"there is no group {name!r}")
         return name, 0
     used = digits[:_MOST_DIGITS]

@@ -11,7 +11,6 @@ are mapped.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -19,6 +18,7 @@ from typing import NamedTuple, TypeVar
 
 from contexture.errors import ConfigurationError
 from contexture.events import ContextIdentity
+from contexture.publications.bounded_patterns import BoundedPattern
 from contexture.publications.cygnus_names import files
 from contexture.publications.cygnus_names.java_regex import Replacement, compile_java, replacement
 
@@ -39,7 +39,7 @@ class MappedNames(NamedTuple):
 class _Rename:
     """An expression and what names become that match it."""
 
-    pattern: re.Pattern[str]
+    pattern: BoundedPattern
     new: Replacement | str | None
 
     def matches(self, name: str) -> bool:
