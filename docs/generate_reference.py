@@ -21,7 +21,7 @@ from contexture.publications.fingerprint import CHANGES_RECORDS
 from contexture.publications.publication import Publication
 from contexture.sources.ngsi.rules import catalogue as of_entities
 from contexture.sources.sdmx.rules import catalogue as of_structures
-from contexture.sources.sdmx.rules.catalogue import LARGEST_ITEMS_BYTES, LARGEST_JSON_BYTES, LARGEST_ML_BYTES
+from contexture.sources.sdmx.rules.catalogue import LARGEST_ITEMS_BYTES, LARGEST_SCHEMA_BYTES
 
 FOLDER = Path(__file__).parent / "reference"
 GENERATED = "<!-- Written by docs/generate_reference.py; change the code, then run it again. -->"
@@ -98,11 +98,10 @@ def rules_page() -> str:
         f"{', '.join(f'`{name}`' for name in of_structures.WITHOUT_CHOICE)}",
         "are always errors: there is nothing that could be sent.",
         "",
-        f"`schema` is checked in structures of at most {LARGEST_ML_BYTES >> 20:,} MB of SDMX-ML. In SDMX-JSON it takes",
-        "forty times as long, so that it is checked only where `quality.rules` names it, and up to",
-        f"{LARGEST_JSON_BYTES >> 20:,} MB; Fusion-JSON has no schema. `duplicate-item` is checked up to",
-        f"{LARGEST_ITEMS_BYTES >> 20:,} MB. `dangling-reference` is judged against what this run read and what the",
-        "target holds; a reference to what `source.select` leaves out is none of its business.",
+        f"`schema` is checked in structures of at most {LARGEST_SCHEMA_BYTES >> 20:,} MB; Fusion-JSON has no schema.",
+        f"`duplicate-item` is checked up to {LARGEST_ITEMS_BYTES >> 20:,} MB. `dangling-reference` is judged",
+        "against what this run read and what the target holds; a reference to what `source.select` leaves out is none",
+        "of its business.",
         "",
         *_rules_table(of_structures.RULES),
         "",

@@ -24,7 +24,6 @@ from contexture.records.changes import ChangeKind
 from contexture.records.messages.envelopes import structure_envelope
 from contexture.sources.sdmx import Artefact, Format, StructureMessageError, UnsplittableFormatError, Urn, split
 from contexture.sources.sdmx.rules import StructureRuleOptions, check, check_alone, unreadable
-from contexture.sources.sdmx.rules.catalogue import LARGEST_JSON_BYTES
 from contexture.sources.sdmx.rules.consistency import is_final
 from contexture.storage.home import Storage
 from spark_jobs.shared.context import StageContext
@@ -66,9 +65,9 @@ class Conversion:
     def __init__(self, target: Format, options: StructureRuleOptions) -> None:
         self._target = target
         self._options = options
-        # What a library writes is held to the schema, however long that takes; the rest was the registry's.
+        # What a library writes is held to the schema; the rest was the registry's.
         severities = {rule: severity for rule, severity in options.severities.items() if rule == _SCHEMA}
-        self._of_result = replace(options, severities=severities, largest_json_bytes=LARGEST_JSON_BYTES)
+        self._of_result = replace(options, severities=severities)
 
     def is_done(self, artefact: Artefact) -> bool:
         """Whether a structure has the form already."""

@@ -43,7 +43,7 @@ class BoundedPattern:
         try:
             pattern = regex.compile(expression, regex.VERSION0 | (regex.ASCII if ascii_only else regex.UNICODE))
         except regex.error as error:
-            raise ValueError(error.msg) from None
+            raise ValueError(str(error)) from None
         except (OverflowError, RecursionError, MemoryError) as error:
             raise ValueError(str(error) or "it is too large") from None
         return cls(expression if written is None else written, pattern)

@@ -145,8 +145,10 @@ def compile_java(pattern: str) -> BoundedPattern:
     try:
         return BoundedPattern.compiled(translated, pattern, ascii_only=True)
     except ValueError as error:
+        # Its position is that in the translation, which nobody has seen.
+        reason = str(error).partition(" at position")[0]
         raise ConfigurationError(
-            f"the regular expression {pattern!r} can't be used: {error}", next_step=_NEXT_STEP
+            f"the regular expression {pattern!r} can't be used: {reason}", next_step=_NEXT_STEP
         ) from None
 
 

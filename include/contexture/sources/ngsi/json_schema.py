@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple
+from itertools import islice
+from typing import Any, NamedTuple, NoReturn
 from urllib.parse import urldefrag, urljoin
 
 import orjson
-from jsonschema import Draft202012Validator  # type: ignore[import-untyped]  # it ships no types
-from jsonschema.validators import validator_for  # type: ignore[import-untyped]  # it ships no types
-from referencing import Registry
-from referencing.exceptions import Unresolvable
-from referencing.jsonschema import DRAFT202012
+from jsonschema_rs import ReferencingError, Registry, ValidationError, validator_for
 
 from contexture.errors import ConfigurationError
 from contexture.publications.schema_files import declared_address
@@ -62,56 +59,51 @@ class ModelSchemas:
         documents: name to the text of a schema, all that the models refer to included.
 
     Raises:
-        ConfigurationError: a document is missing or no schema.
+        ConfigurationError: a document is missing or no schema, or refers to one that is not there.
     """
 
     def __init__(self, models: Mapping[str, str], documents: Mapping[str, str]) -> None:
-        schemas = {name: _parsed(name, text) for name, text in documents.items()}
-        registry: Registry[Any] = Registry()
-        for name, schema in schemas.items():
-            resource = DRAFT202012.create_resource(schema)
-            registry = registry.with_resource(_address(name, schema), resource)
-            # One of draft 4 is known by its `id`, which later drafts leave alone.
-            if address := declared_address(schema):
-                registry = registry.with_resource(address, resource)
-        self._registry = registry.crawl()
-        self._validators = {kind: self._validator(kind, name, schemas) for kind, name in models.items()}
-        self._known = {kind: self._properties(name, schemas[name]) for kind, name in models.items()}
+        self._schemas = {name: _parsed(name, text) for name, text in documents.items()}
+        resources = {_address(name, schema): schema for name, schema in self._schemas.items()}
+        # One of draft 4 is known by its `id`, which later drafts leave alone.
+        resources |= {found: schema for schema in self._schemas.values() if (found := declared_address(schema))}
+        missing: list[str] = []
+
+        def refuse(address: str) -> NoReturn:
+            missing.append(address)
+            raise LookupError(address)
+
+        try:
+            self._registry = Registry(resources.items(), retriever=refuse)
+            self._validators = {kind: self._validator(kind, name) for kind, name in models.items()}
+            self._known = {kind: self._properties(name) for kind, name in models.items()}
+        except (ReferencingError, ValueError) as error:
+            raise _unusable(error, missing) from None
 
     def __contains__(self, kind: str) -> bool:
         return kind in self._validators
 
     def problems(self, kind: str, entity: Mapping[str, object]) -> list[SchemaViolation]:
-        """What keeps an entity in keyValues form from fitting the schema of its type; five problems at most.
-
-        Raises:
-            ConfigurationError: a schema refers to one that isn't there.
-        """
-        found: list[SchemaViolation] = []
-        try:
-            for error in self._validators[kind].iter_errors(entity):
-                place = "/".join(str(part) for part in error.absolute_path)
-                found.append(SchemaViolation(str(error.validator), place, _told(error)))
-                if len(found) == _MOST_PROBLEMS:
-                    break
-        except Unresolvable as error:
-            raise _unresolvable(kind, error) from None
-        return found
+        """What keeps an entity in keyValues form from fitting the schema of its type; five problems at most."""
+        return [
+            SchemaViolation(error.kind.name, "/".join(map(str, error.instance_path)), _sentence(error))
+            for error in islice(self._validators[kind].iter_errors(entity), _MOST_PROBLEMS)
+        ]
 
     def knows(self, kind: str, attribute: str) -> bool:
         """Whether the schema of a type names an attribute anywhere among its properties."""
         return attribute in self._known[kind]
 
-    def _validator(self, kind: str, name: str, schemas: Mapping[str, dict[str, Any]]) -> Any:
-        if name not in schemas:
+    def _validator(self, kind: str, name: str) -> Any:
+        if name not in self._schemas:
             raise ConfigurationError(
                 f"the schema {name} of {kind} was not read", next_step="load the publication from its file"
             )
-        schema = {**schemas[name], "$id": _address(name, schemas[name])}
-        draft = validator_for(schema, default=Draft202012Validator)
-        return draft(schema, registry=self._registry)
+        schema = self._schemas[name]
+        return validator_for(schema, registry=self._registry, base_uri=_address(name, schema), offline=True)
 
-    def _properties(self, name: str, schema: Mapping[str, Any]) -> frozenset[str]:
+    def _properties(self, name: str) -> frozenset[str]:
+        schema = self._schemas[name]
         return frozenset(_property_names(schema, _address(name, schema), self._registry, set()))
 
 
@@ -136,7 +128,11 @@ def _parsed(name: str, text: str) -> dict[str, Any]:
         raise ConfigurationError(f"{name} is no JSON: {error}", next_step="correct quality.models") from None
     if not isinstance(schema, dict):
         raise ConfigurationError(f"{name} is no JSON Schema", next_step="correct quality.models")
-    return schema
+    # Other metaschemas say nothing that a validator could check by.
+    is_draft = str(schema.get("$schema", "")).startswith(
+        ("http://json-schema.org/draft", "https://json-schema.org/draft")
+    )
+    return schema if is_draft else {name: value for name, value in schema.items() if name != "$schema"}
 
 
 def _address(name: str, schema: Mapping[str, Any]) -> str:
@@ -144,17 +140,18 @@ def _address(name: str, schema: Mapping[str, Any]) -> str:
     return urljoin(f"{_OWN_ADDRESS}{name}", declared if isinstance(declared, str) else "")
 
 
-def _told(error: Any) -> str:
+def _sentence(error: ValidationError) -> str:
     # The library's own sentence shows the whole value, which may be personal and long.
-    if error.validator == "required":
-        return str(error.message)[:100]
-    if error.validator in {"allOf", "anyOf", "oneOf"}:
-        return f"fits none or too many of {error.validator}"
-    asked = json.dumps(error.validator_value)[:60] if not isinstance(error.validator_value, dict) else "its schema"
-    return f"breaks {error.validator}: {asked}"
+    keyword, asked = error.kind.name, error.kind.value
+    if keyword == "required":
+        return f"{asked!r} is a required property"[:100]
+    if keyword in {"allOf", "anyOf", "oneOf"}:
+        return f"fits none or too many of {keyword}"
+    is_told = asked is not None and not isinstance(asked, (dict, ValidationError))
+    return f"breaks {keyword}: {json.dumps(asked)[:60]}" if is_told else f"breaks {keyword}"
 
 
-def _property_names(schema: Any, base: str, registry: Registry[Any], seen: set[str]) -> Iterator[str]:
+def _property_names(schema: Any, base: str, registry: Registry, seen: set[str]) -> Iterator[str]:
     if isinstance(schema, list):
         for item in schema:
             yield from _property_names(item, base, registry, seen)
@@ -167,15 +164,13 @@ def _property_names(schema: Any, base: str, registry: Registry[Any], seen: set[s
     reference = schema.get("$ref")
     if isinstance(reference, str) and (address := urljoin(base, reference)) not in seen:
         seen.add(address)
-        try:
-            target = registry.resolver().lookup(address).contents
-        except Unresolvable as error:
-            raise _unresolvable(base, error) from None
+        target = registry.resolver(base).lookup(address).contents
         yield from _property_names(target, urldefrag(address)[0], registry, seen)
 
 
-def _unresolvable(where: str, error: Exception) -> ConfigurationError:
+def _unusable(error: Exception, missing: Sequence[str]) -> ConfigurationError:
+    why = f"one refers to {missing[0][:150]}, which isn't among its files" if missing else str(error).splitlines()[0]
     return ConfigurationError(
-        f"the schema of {where} refers to {str(getattr(error, 'ref', error))[:150]}, which isn't among its files",
+        f"the schemas of quality.models cannot be used: {why[:250]}",
         next_step="copy models with `contexture models vendor`, which takes along what they refer to",
     )

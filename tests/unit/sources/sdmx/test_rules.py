@@ -164,12 +164,12 @@ def test_nor_is_one_in_json(version: str) -> None:
 
 def test_what_is_too_large_for_its_schema_is_let_pass() -> None:
     wrong = codelist(GOOD, CODE.format("not an id"))
-    assert check(wrong, StructureRuleOptions(largest_ml_bytes=wrong.size - 1)) == []
-    assert check(wrong, StructureRuleOptions(largest_ml_bytes=wrong.size)) != []
+    assert check(wrong, StructureRuleOptions(largest_schema_bytes=wrong.size - 1)) == []
+    assert check(wrong, StructureRuleOptions(largest_schema_bytes=wrong.size)) != []
 
 
-@pytest.mark.parametrize(("rules", "is_told"), [({}, False), ({"schema": "warning"}, True)])
-def test_json_is_validated_where_a_publication_asks_for_it(rules: dict[str, str], is_told: bool) -> None:
+@pytest.mark.parametrize(("rules", "is_told"), [({}, True), ({"schema": "off"}, False)])
+def test_json_is_validated_unless_a_publication_turns_the_rule_off(rules: dict[str, str], is_told: bool) -> None:
     wrong = one(structures.sdmx_json("2.0", {"codelists": [{**structures.CODELIST_JSON, "codes": 7}]}))
     options = StructureRuleOptions.for_publication(registry_publication(("*=ECB:*(*)",), rules=rules))
     assert options.selectors == (Selector.parse("*=ECB:*(*)"),)

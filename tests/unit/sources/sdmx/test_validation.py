@@ -60,7 +60,7 @@ def test_an_invalid_artefact_of_json_is_marked_with_its_place():
     head = {**structures.meta("2.0"), "sender": {"id": "X"}}
     artefact = one(json.dumps({"meta": head, "data": {"codelists": [{**structures.CODELIST_JSON, "codes": 7}]}}))
     assert [str(finding) for finding in VALIDATOR.marked(artefact).findings] == [
-        "invalid: data/codelists/0/codes: 7 is not of type 'array'"
+        'invalid: data/codelists/0/codes: 7 is not of type "array"'
     ]
 
 
@@ -71,7 +71,7 @@ def test_fusion_json_has_no_schema():
 
 def test_what_is_too_large_to_be_checked_is_told():
     artefact = one(structures.ml("2.1", ("Codelists", structures.CODELIST_2_1)))
-    marked = SchemaValidator(largest_ml_bytes=100).marked(artefact)
+    marked = SchemaValidator(largest_bytes=100).marked(artefact)
     assert [str(finding) for finding in marked.findings] == [
         "unchecked: not validated, because it has more than 100 bytes"
     ]

@@ -207,7 +207,7 @@ def check_alone(artefacts: Sequence[Artefact]) -> list[Violation]:
 
 def _check_schema(artefact: Artefact, options: StructureRuleOptions, found: RuleFindings) -> None:
     known = len(artefact.findings)
-    told = _schemas(options.largest_ml_bytes, options.largest_json_bytes).marked(artefact).findings[known:]
+    told = _schemas(options.largest_schema_bytes).marked(artefact).findings[known:]
     invalid = [finding for finding in told if finding.code == "invalid"]
     if invalid:
         found.add("schema", _first_of(invalid))
@@ -227,7 +227,7 @@ def _check_items(artefact: Artefact, found: RuleFindings) -> None:
 
 
 @lru_cache(4)
-def _schemas(largest_ml_bytes: int, largest_json_bytes: int) -> SchemaValidator:
+def _schemas(largest_bytes: int) -> SchemaValidator:
     # A schema takes a second to load, and each process checks thousands of structures. No structure is at fault for its
     # header.
-    return SchemaValidator(largest_ml_bytes=largest_ml_bytes, largest_json_bytes=largest_json_bytes, with_header=False)
+    return SchemaValidator(largest_bytes=largest_bytes, with_header=False)
