@@ -95,7 +95,7 @@ check: install ## validate the publications and preview their topics
 	$(VENV)/bin/contexture check
 
 docs: install ## docs/ as a site, in var/site
-	$(VENV)/bin/mkdocs build --strict
+	$(VENV)/bin/zensical build --strict
 
 lock: install ## resolve again: uv.lock and requirements.txt
 	$(UV) lock
