@@ -1,4 +1,4 @@
-"""Jars come through Ivy from a Maven repository; here one on this machine, with one small jar."""
+"""Jars come from a Maven repository; here one on this machine, with one small jar."""
 
 from __future__ import annotations
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import os
 import re
@@ -13,7 +14,6 @@ from pathlib import Path
 
 from contexture.errors import ConfigurationError
 from contexture.java.cache import exclusive
-from contexture.java.trust_store import named_bundle, short_digest, trust_store_options
 
 SUPPORTED_VERSIONS = (17, 21, 25)
 """The Java versions on which Spark 4.1 and Kafka 4.3 were both seen to run."""
@@ -57,16 +57,6 @@ class Java:
     def environment(self) -> dict[str, str]:
         """The variables a child process needs so that it (spark-submit too) uses this Java."""
         return {"JAVA_HOME": str(self.home)}
-
-    def trust_options(self) -> tuple[str, ...]:
-        """The JVM options with which HTTPS trusts the authorities that this machine trusts.
-
-        A system's Java usually does so already; a reduced one knows only the public ones it was built with. A bundle
-        that the user names in the environment (SSL_CERT_FILE, REQUESTS_CA_BUNDLE) counts for both.
-        """
-        if self.home != self.runtime or named_bundle() is not None:
-            return trust_store_options()
-        return ()
 
 
 def find_java(environment: Mapping[str, str] | None = None) -> Java:
@@ -160,7 +150,7 @@ def _stand_in(java: Path) -> Path:
     """A JAVA_HOME whose `java` starts the given `java` without the argument it does not understand."""
     script = _STAND_IN.format(java=shlex.quote(str(java)), module=_VECTOR_MODULE)
     with exclusive("java") as cache:
-        home = cache / "java" / f"stand-in-{short_digest(script.encode())}"
+        home = cache / "java" / f"stand-in-{hashlib.sha256(script.encode()).hexdigest()[:12]}"
         command = home / "bin" / "java"
         if not command.exists():
             command.parent.mkdir(parents=True, exist_ok=True)

@@ -20,15 +20,16 @@ from contexture.errors import ConfigurationError
 from contexture.java.cache import cache_folder, exclusive
 from contexture.java.runtime import find_java
 from contexture_sandbox import ivy
+from contexture_sandbox.maven import Module, Progress, download_jars, repository
 
 KAFKA_VERSION = "4.3.1"
 PIN_FILE = Path(__file__).with_name("kafka-jars.json")
 
 # Kafka speaks slf4j 1.7 and brings no binding for it; without one the broker's log stays empty.
-_LOGGING = ivy.Module("org.apache.logging.log4j", "log4j-slf4j-impl", "2.25.4")
-ROOTS: Mapping[str, tuple[ivy.Module, ...]] = {
-    "broker": (ivy.Module("org.apache.kafka", "kafka_2.13", KAFKA_VERSION), _LOGGING),
-    "tools": (ivy.Module("org.apache.kafka", "kafka-tools", KAFKA_VERSION), _LOGGING),
+_LOGGING = Module("org.apache.logging.log4j", "log4j-slf4j-impl", "2.25.4")
+ROOTS: Mapping[str, tuple[Module, ...]] = {
+    "broker": (Module("org.apache.kafka", "kafka_2.13", KAFKA_VERSION), _LOGGING),
+    "tools": (Module("org.apache.kafka", "kafka-tools", KAFKA_VERSION), _LOGGING),
 }
 _MARKER = "verified.json"
 
@@ -45,15 +46,15 @@ class PinnedJar:
     @property
     def file_name(self) -> str:
         """Its name on disk."""
-        return f"{self.name}-{self.revision}.jar"
+        return self.module.jar
 
     @property
-    def module(self) -> ivy.Module:
+    def module(self) -> Module:
         """Where it comes from."""
-        return ivy.Module(self.organisation, self.name, self.revision)
+        return Module(self.organisation, self.name, self.revision)
 
 
-def fetch(progress: ivy.Progress | None = None, *, group: str = "broker", pin_file: Path = PIN_FILE) -> Path:
+def fetch(progress: Progress | None = None, *, group: str = "broker", pin_file: Path = PIN_FILE) -> Path:
     """The folder with the jars of `group`, exactly those that are pinned; the first call fetches them (some 45 MB).
 
     Several processes may call at once. Later calls only look at names, sizes and times; a file that changed since is
@@ -78,16 +79,16 @@ def read_pins(pin_file: Path = PIN_FILE) -> dict[str, tuple[PinnedJar, ...]]:
     return {group: tuple(PinnedJar(**jar) for jar in jars) for group, jars in groups.items()}
 
 
-def write_pins(pin_file: Path = PIN_FILE, progress: ivy.Progress | None = None) -> None:
+def write_pins(pin_file: Path = PIN_FILE, progress: Progress | None = None) -> None:
     """Resolves `ROOTS` with all they depend on, and writes the pins (for maintainers)."""
     groups = {group: [asdict(jar) for jar in _resolve(roots, progress)] for group, roots in ROOTS.items()}
     pin_file.write_text(json.dumps({"kafka": KAFKA_VERSION, "groups": groups}, indent=1) + "\n")
 
 
-def _resolve(roots: Sequence[ivy.Module], progress: ivy.Progress | None) -> list[PinnedJar]:
+def _resolve(roots: Sequence[Module], progress: Progress | None) -> list[PinnedJar]:
     with tempfile.TemporaryDirectory(prefix="contexture-pin-") as work:
         folder = Path(work) / "jars"
-        ivy.retrieve(find_java(), roots, folder, transitive=True, progress=progress or (lambda _: None))
+        ivy.resolve_modules(find_java(), roots, folder, progress or (lambda _: None))
         return sorted(_pin(jar) for jar in folder.glob("*/*/*.jar"))
 
 
@@ -102,17 +103,14 @@ def folder_of(group: str, pins: Sequence[PinnedJar]) -> Path:
     return cache_folder() / "kafka-jars" / f"{group}-{hashlib.sha256(content).hexdigest()[:12]}"
 
 
-def _fill(folder: Path, pins: Sequence[PinnedJar], progress: ivy.Progress) -> None:
+def _fill(folder: Path, pins: Sequence[PinnedJar], progress: Progress) -> None:
     work = folder.parent / "fetching"
     # The lock is ours, so whatever is there was left by a process that was killed.
     shutil.rmtree(work, ignore_errors=True)
     draft = work / "draft"
     draft.mkdir(parents=True)
     try:
-        modules = [jar.module for jar in pins]
-        ivy.retrieve(find_java(), modules, work / "fetched", transitive=False, progress=progress)
-        for jar in (work / "fetched").glob("*/*/*.jar"):
-            shutil.move(jar, draft / jar.name)
+        download_jars([jar.module for jar in pins], draft, progress)
         _verify(draft, pins)
         draft.rename(folder)
     finally:
@@ -142,7 +140,7 @@ def _mismatch(folder: Path, problems: list[str]) -> ConfigurationError:
     return ConfigurationError(
         f"Kafka's jars are not the pinned ones: {', '.join(problems[:5])}{more}",
         next_step=f"delete the folder {folder} if it exists and try again; if that gives the same message, the "
-        f"repository {ivy.repository()} delivers other files than the project was tested with: do not use them",
+        f"repository {repository()} delivers other files than the project was tested with: do not use them",
         folder=folder,
     )
 

@@ -10,7 +10,7 @@ from types import TracebackType
 
 from contexture.errors import ConfigurationError
 from contexture.java.runtime import find_java
-from contexture_sandbox import ivy, jars, readiness, storage
+from contexture_sandbox import jars, maven, readiness, storage
 from contexture_sandbox.certificates import write_certificates
 from contexture_sandbox.listeners import Ports, Security
 from contexture_sandbox.node import ClusterOptions, Node, quorum
@@ -41,7 +41,7 @@ class EmbeddedKafka:
         heap: str = "512m",
         jvm_options: tuple[str, ...] = (),
         start_timeout_seconds: float = 240.0,
-        progress: ivy.Progress | None = None,
+        progress: maven.Progress | None = None,
     ) -> None:
         """Prepares a cluster; nothing runs before `start` or the `with` block.
 
