@@ -54,8 +54,8 @@ test-long: install ## the tests that `make test` leaves out, for they take many 
 test-laws: install ## the property tests of tests/unit with new examples (make test draws the same ones each time)
 	$(RUN) -m pytest tests/unit -q --new-examples -m "not long"
 
-test-quick: install ## unit tests only: no Airflow, no Spark, no network; seconds
-	$(RUN) -m pytest tests/unit -q
+test-quick: install ## unit tests in about a minute: no simulations, no whole runs, ten examples of each law
+	$(RUN) -m pytest tests/unit -q -n 3 -m "not slow" --few-examples $(addprefix --ignore=tests/unit/,simulation stage documentation)
 
 cluster-test: install ## Celery, PostgreSQL, Redis, Spark standalone, three brokers, S3: all started here, parts of it killed
 	@$(UV) sync --frozen --inexact --compile-bytecode --extra celery --group cluster

@@ -17,6 +17,8 @@ SHARED_MACHINE = settings(deadline=None, suppress_health_check=[HealthCheck.too_
 # A check of a change answers for the change: the same examples each time. `make test-laws` looks for new ones.
 settings.register_profile("same examples", SHARED_MACHINE, derandomize=True)
 settings.register_profile("new examples", SHARED_MACHINE, print_blob=True)
+# `make test-quick` shows within a minute what is plainly wrong.
+settings.register_profile("few examples", SHARED_MACHINE, derandomize=True, max_examples=10)
 
 
 # By these a terminal, or a service that runs checks, asks commands for colours or a width.
@@ -71,10 +73,12 @@ def _time_limit(item: pytest.Item) -> float:
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--long", action="store_true", help="also run what takes many minutes (make test-long)")
     parser.addoption("--new-examples", action="store_true", help="draw new examples of every law (make test-laws)")
+    parser.addoption("--few-examples", action="store_true", help="draw ten examples of every law (make test-quick)")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    settings.load_profile("new examples" if config.getoption("--new-examples") else "same examples")
+    asked = [name for name in ("new examples", "few examples") if config.getoption(f"--{name.replace(' ', '-')}")]
+    settings.load_profile(asked[0] if asked else "same examples")
 
 
 def pytest_sessionstart() -> None:

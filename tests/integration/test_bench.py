@@ -35,6 +35,7 @@ def test_a_quick_send_prints_its_ratio_to_kafkas_own_program(tmp_path: Path) -> 
     assert re.search(r"send: pair 1 of 1: ours [\d,]+, peer [\d,]+", answer.stderr)
 
 
+@pytest.mark.long
 def test_a_quick_look_at_changes_compares_sizes_of_state_and_shows_what_is_read() -> None:
     answer = bench("--quick", "--only", "changes")
 
@@ -45,6 +46,7 @@ def test_a_quick_look_at_changes_compares_sizes_of_state_and_shows_what_is_read(
     assert re.search(r"\d+ of \d+ row groups hold what changes", answer.stderr)
 
 
+@pytest.mark.long
 def test_a_quick_source_goes_from_the_broker_to_kafka_and_is_read_back() -> None:
     answer = bench("--quick", "--only", "source")
 
@@ -53,6 +55,7 @@ def test_a_quick_source_goes_from_the_broker_to_kafka_and_is_read_back() -> None
     assert steps == ["pull", "prepare", "judge", "publish", "conclude", "peak", "peak"]
 
 
+@pytest.mark.long
 def test_a_quick_registry_goes_to_kafka_in_one_transaction_and_is_read_back() -> None:
     answer = bench("--quick", "--only", "registry")
 

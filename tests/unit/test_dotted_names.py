@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+import pytest
+
 PROJECT = Path(__file__).resolve().parents[2]
 ROOTS = {
     "contexture": "include",
@@ -86,6 +88,7 @@ def leads_somewhere(name: str) -> bool:
     return False
 
 
+@pytest.mark.slow
 def test_every_name_of_a_module_in_a_text_leads_to_it() -> None:
     found = {match.group(0): name for name, text in texts() for match in NAME.finditer(text)}
     names = {name: where for name, where in found.items() if not NO_MODULES.fullmatch(name)}
@@ -93,6 +96,7 @@ def test_every_name_of_a_module_in_a_text_leads_to_it() -> None:
     assert {name: where for name, where in names.items() if not leads_somewhere(name)} == {}
 
 
+@pytest.mark.slow
 def test_every_name_that_code_in_a_text_imports_is_there() -> None:
     """Programs in strings and in the documentation: no type checker reads them."""
     found = {

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 CONFTEST = Path(__file__).parents[1] / "conftest.py"
 TESTS = """
 import ctypes
@@ -22,6 +24,7 @@ def test_beside_it():
 """
 
 
+@pytest.mark.slow
 def test_its_process_ends_it_has_failed_once_and_the_others_are_run(tmp_path: Path):
     (tmp_path / "conftest.py").write_text(
         re.sub(r"(?m)^HUNG_SECONDS = .*$", "HUNG_SECONDS = 1.0", CONFTEST.read_text())

@@ -62,6 +62,7 @@ def test_what_fits_is_told_with_the_largest(contexture, registry, written):
     assert done.out.endswith("  all of them fit\n")
 
 
+@pytest.mark.slow
 def test_each_structure_above_a_limit_is_listed_with_the_limit(contexture, registry, written, monkeypatch):
     registry.submit(seed_codelist(0, codes=1000))
     connect_kafka(monkeypatch, **{"message.max.bytes": 50_000})
@@ -88,6 +89,7 @@ def test_the_envelope_counts(contexture, registry, written):
     assert 300 < sizes["cloudevents-structured"] - sizes["none"] < 1500
 
 
+@pytest.mark.slow
 def test_a_topic_is_compared_with_what_is_left_after_compression(contexture, registry, written, monkeypatch):
     registry.submit(seed_codelist(0, codes=1000))
     connect_kafka(monkeypatch)

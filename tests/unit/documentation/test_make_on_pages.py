@@ -25,7 +25,7 @@ def test_what_a_contributor_begins_with_is_a_part_of_it():
     makefile = (PROJECT / "Makefile").read_text()
     assert first == "make install"
     assert re.search(r"^test: install lint\b", makefile, re.MULTILINE)
-    assert behind_make(second) == ["-m", "pytest", "tests/unit", "-q"]
+    assert behind_make(second)[:4] == ["-m", "pytest", "tests/unit", "-q"]
     assert re.search(r"^SIDE_BY_SIDE := tests/unit ", makefile, re.MULTILINE)
 
 

@@ -26,6 +26,7 @@ def test_every_server_is_tried_and_named(listening):
     assert found[1].remedy == "start the broker, or correct its port in bootstrap.servers"
 
 
+@pytest.mark.slow
 def test_one_server_that_is_away_fails_the_test_by_its_name(listening):
     settings = ClientSettings.from_extra({"bootstrap.servers": f"127.0.0.1:9,{listening}"})
     report = test_connection(settings, timeout_seconds=0.2)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from contexture.kafka import ClientSettings
 from contexture.sending.size_limits import SizeLimits, size_limits
 
@@ -42,6 +44,7 @@ def test_without_a_connection_the_largest_artefact_is_the_limit() -> None:
     assert "no connection" in found.unknown
 
 
+@pytest.mark.slow
 def test_without_brokers_what_the_connection_says_is_compared() -> None:
     settings = ClientSettings.from_extra(
         {"bootstrap.servers": "127.0.0.1:9", "message.max.bytes": 5000, "compression.type": "zstd"}

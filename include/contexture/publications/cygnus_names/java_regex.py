@@ -165,7 +165,7 @@ class _Translation:
         self._at = 0
         self._groups = 0
         self._any = _ANY
-        # Of each open group: whether it looks behind, or stands in one that does.
+        # Of each open group: whether it looks behind, or is part of one that does.
         self._looks_behind = [False]
 
     def run(self) -> str:

@@ -138,5 +138,5 @@ def _is_address(_text: str) -> bool:
 
 
 # A time must be told from a date, because the schemas want exactly one of them to fit. Registries write addresses with
-# spaces and braces, and nobody follows them.
+# spaces and braces, and nothing follows them.
 _FORMATS = {"date-time": _is_time, "uri": _is_address, "uri-reference": _is_address}

@@ -17,6 +17,8 @@ from contexture_sandbox.context_broker import Churn, SeedEntity, api
 from contexture_sandbox.context_broker.broker import Broker, Call
 from contexture_sandbox.context_broker.loading import load
 
+pytestmark = pytest.mark.slow
+
 ENTITIES = 1500
 NEW_YEAR = datetime(2026, 1, 1, tzinfo=UTC)
 QUERY = EntityQuery("/city", page_size=50)

@@ -71,6 +71,7 @@ def test_a_case_that_hangs_is_ended_and_the_next_ones_are_tried(monkeypatch: pyt
     assert any(fault.startswith("KeyError") for fault in found)
 
 
+@pytest.mark.slow
 def test_a_case_that_waits_for_ever_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     # Longer than a worker takes to come to its first case, on a machine that has much else to do.
     monkeypatch.setattr(crew, "STUCK_SECONDS", 5.0)
@@ -147,6 +148,7 @@ def test_what_a_target_starts_from_is_parsed(name: str) -> None:
     assert ends
 
 
+@pytest.mark.slow
 def test_a_short_slice_of_all_targets_finds_nothing(tmp_path: Path) -> None:
     figures = tmp_path / "figures.json"
     told = subprocess.run(

@@ -10,6 +10,8 @@ from builders.linked_data import LinkedDataNetwork, device
 from contexture.sources.ngsi import BrokerConnection, EntityQuery, NgsiLdClient
 from contexture.sources.ngsi.broker import Flavour
 
+pytestmark = pytest.mark.slow
+
 ENTITIES = 1500
 FLAVOURS: list[Flavour] = ["orion-ld", "scorpio", "stellio"]
 
