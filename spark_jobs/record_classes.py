@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from spark_jobs.session import parquet_microseconds, start_session
@@ -29,7 +29,7 @@ def touch(folder: str) -> None:
     spark.stop()
 
 
-def _one_row(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _one_row(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     import pyarrow as pa
 
     from contexture.storage.schemas import LANDING

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from contexture.storage.home import Storage
@@ -30,7 +30,7 @@ MOST_TOPICS: Final = 500
 _OWN: Final = ("contexture", "operations")
 
 
-def lineage_of(storage: Storage, publication: str, outboxes: Iterable[str]) -> OperatorLineage:
+def lineage_of(storage: Storage, publication: str, outboxes: Iterable[str]) -> OperatorLineage[Any, Any]:
     """The sources of a publication's outboxes and the topics they went to, with their numbers of records.
 
     An outbox that is not concluded, or has no records, adds nothing: a dry run sends nowhere.
@@ -67,7 +67,7 @@ def lineage_of(storage: Storage, publication: str, outboxes: Iterable[str]) -> O
     )
 
 
-def no_lineage() -> OperatorLineage:
+def no_lineage() -> OperatorLineage[Any, Any]:
     """What is told where there is nothing to tell; of None the provider complains in the task's log."""
     from airflow.providers.openlineage.extractors import OperatorLineage
 

@@ -13,7 +13,7 @@ CONTEXTURE_SOURCE_CONNECTION (JSON of `BrokerConnection`), or by a source made w
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 import pyarrow as pa
@@ -185,7 +185,7 @@ def ngsi_rows(
 
     reader = NgsiReader(selection, connection)
 
-    def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def read(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for number in batch.column(0).to_pylist():
                 yield from reader.read(shares[number])

@@ -7,7 +7,7 @@ position, transaction, batch and sub-batch, and writes the shard's Parquet file 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -120,7 +120,7 @@ class LineGrouper:
                 last = part[-1]
                 # A tombstone stands in a batch of its own.
                 value = None if last.value is None else join(line.value for line in part if line.value is not None)
-                record = {"topic": topic, "key": last.key, "value": value, "timestamp": last.timestamp}
+                record: dict[str, Any] = {"topic": topic, "key": last.key, "value": value, "timestamp": last.timestamp}
                 record |= {"batch": self._batch, "sub_batch": sub_batch, "events": len(part)}
                 self._done.append({**record, "identities": b"".join(line.identity_hash for line in part)})
         self._lines = {}
@@ -206,10 +206,10 @@ SUMMARY = pa.schema(
 )
 
 
-def assembly(preparation: StageContext) -> Callable[[Iterator[Any]], Iterator[Any]]:
+def assembly(preparation: StageContext) -> Callable[[Iterable[Any]], Iterator[Any]]:
     """The function for `mapInArrow` over shard numbers; yields one row of SUMMARY for each."""
 
-    def assemble(batches: Iterator[Any]) -> Iterator[Any]:
+    def assemble(batches: Iterable[Any]) -> Iterator[Any]:
         for batch in batches:
             for shard in batch.column(0).to_pylist():
                 summary = ShardAssembler(preparation, shard).run()

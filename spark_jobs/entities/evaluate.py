@@ -9,7 +9,7 @@ Works on many rows at a time, so that state is asked once for all of them.
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -270,7 +270,7 @@ def _too_many(parsed: ParsedEntity) -> Violation:
     return Violation("body", "error", message)
 
 
-Evaluation = Callable[[Iterator[Any]], Iterator[Any]]
+Evaluation = Callable[[Iterable[Any]], Iterator[Any]]
 
 EVALUATED = pa.schema([pa.field("events", pa.int64())])
 """What Spark gets of each record batch: how many events it was."""
@@ -279,7 +279,7 @@ EVALUATED = pa.schema([pa.field("events", pa.int64())])
 def evaluation(preparation: StageContext) -> Evaluation:
     """The function that evaluates landing record batches under one preparation; yields a row of EVALUATED for each."""
 
-    def evaluate(batches: Iterator[Any]) -> Iterator[Any]:
+    def evaluate(batches: Iterable[Any]) -> Iterator[Any]:
         storage = Storage(preparation.home)
         rewritten = not preparation.publication.source.suppress_unchanged
         name, pointer = preparation.publication.name, preparation.pointer_json

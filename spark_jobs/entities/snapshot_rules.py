@@ -98,7 +98,7 @@ def drifting(rows: Any, column: str) -> int:
     present = rows.select(["type", column]).filter(pc.is_valid(rows[column]))
     counted = present.group_by(["type", column]).aggregate([(column, "count")])
     usual = counted.group_by("type").aggregate([(f"{column}_count", "max")])
-    return present.num_rows - int(pc.sum(usual[f"{column}_count_max"]).as_py() or 0)
+    return int(present.num_rows) - int(pc.sum(usual[f"{column}_count_max"]).as_py() or 0)
 
 
 def mismatch(met: int, counted: int) -> int:

@@ -46,7 +46,8 @@ class Project:
 
         self._gx = gx
         self._folder = Path(folder)
-        self._context: Any = gx.get_context(mode="file", project_root_dir=folder)
+        context: Any = gx.get_context(mode="file", project_root_dir=folder)
+        self._context = context
         # Its bars go to the error stream, once for every checkpoint, and show nothing that our own lines don't.
         self._context.variables.progress_bars = {"globally": False}
 

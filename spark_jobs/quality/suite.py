@@ -226,7 +226,7 @@ def structure_expectations(publication: Publication) -> Iterator[Expected]:
     selectors = [Selector.parse(text) for text in publication.source.select]
     yield from _selected(selectors)
     sentence = "every kind is one of SDMX's information model"
-    yield _STRUCTURES.expected("info", "known-kind", IN_SET, "kind", sentence, value_set=sorted(PACKAGES))
+    yield _STRUCTURES.expected("info", "known-kind", IN_SET, "kind", sentence, value_set=[*sorted(PACKAGES)])
     sentence = "every version is made of numbers, such as 1.0 or 2.3.1-draft"
     yield _STRUCTURES.warning("version-syntax", REGEX, "version", sentence, regex=VERSION)
     sentence = "every topic name is legal in Kafka"
@@ -243,7 +243,7 @@ def _selected(selectors: Sequence[Selector]) -> Iterator[Expected]:
         classes = {kind.rpartition(".")[2] for selector in selectors for kind in selector.kinds}
         kinds = classes | {kind for kind, class_name in CLASSES.items() if class_name in classes}
         sentence = f"every structure is of the kind {' or '.join(sorted(classes))}"
-        yield _STRUCTURES.critical("selected-kind", IN_SET, "kind", sentence, value_set=sorted(kinds))
+        yield _STRUCTURES.critical("selected-kind", IN_SET, "kind", sentence, value_set=[*sorted(kinds)])
 
 
 def _agency_pattern(agency: str) -> str:

@@ -9,7 +9,7 @@ A piece is a row group of a landing file. Within it as many rows are in memory a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -102,10 +102,11 @@ def read_rows(spark: SparkSession, storage: Storage, folder: str, schema: pa.Sch
     return spark.range(0, len(units), 1, slots).mapInArrow(_reading(storage.root, folder, units, schema), columns)
 
 
-def _writing(home: str, folder: str, schema: pa.Schema) -> Callable[[Iterator[Any]], Iterator[Any]]:
-    def write(batches: Iterator[Any]) -> Iterator[Any]:
+def _writing(home: str, folder: str, schema: pa.Schema) -> Callable[[Iterable[Any]], Iterator[Any]]:
+    def write(given: Iterable[Any]) -> Iterator[Any]:
         from pyspark import TaskContext
 
+        batches = iter(given)
         first = next(batches, None)
         if first is None:
             return
@@ -126,8 +127,8 @@ def _writing(home: str, folder: str, schema: pa.Schema) -> Callable[[Iterator[An
 
 def _reading(
     home: str, folder: str, units: tuple[Unit, ...], schema: pa.Schema
-) -> Callable[[Iterator[Any]], Iterator[Any]]:
-    def read(batches: Iterator[Any]) -> Iterator[Any]:
+) -> Callable[[Iterable[Any]], Iterator[Any]]:
+    def read(batches: Iterable[Any]) -> Iterator[Any]:
         storage = Storage(home)
         for batch in batches:
             for number in batch.column(0).to_pylist():

@@ -299,7 +299,7 @@ def _headers_of_conversions(preparation: StageContext) -> Sequence[str]:
 
 def _records(rows: Any, first: int, values: Sequence[Any], headers: Mapping[str, Any], schema: Any) -> Any:
     count = rows.num_rows
-    columns = {name: rows.column(name) for name in rows.column_names} | headers
+    columns = {name: rows.column(name) for name in rows.column_names} | dict(headers)
     columns["position"] = pa.array(range(first, first + count), pa.int64())
     columns["value"] = _values(values)
     columns["partition"] = pa.nulls(count, pa.int32())

@@ -131,4 +131,4 @@ def _samples(order: StageOrder) -> tuple[ObservedSample, ...]:
 
 def _without_topics(rows: Any) -> int:
     topics = rows.to_table(columns=["topics"], filter=_ACCEPTED)["topics"]
-    return topics.length() - int(pc.sum(pc.greater(pc.list_value_length(topics), 0)).as_py() or 0)
+    return int(topics.length()) - int(pc.sum(pc.greater(pc.list_value_length(topics), 0)).as_py() or 0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from contexture.errors import DefectError
 from contexture.records.changes.structure_changes import newly_routed
@@ -27,6 +27,8 @@ from spark_jobs.structures.read_tasks import ReadTask, read_in_tasks
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from contexture.sources.sdmx.registry.connection import AskedFlavour
 
 DEFAULT_MEDIA_TYPE = Format.SDMX_ML_2_1.media_type
 
@@ -63,7 +65,8 @@ def _pull(
 ) -> LandingManifest:
     started_at = datetime.now(UTC)
     source = order.publication.source
-    with open_registry(connection, flavour=source.flavour) as registry:
+    # Loading refuses the flavours of brokers here.
+    with open_registry(connection, flavour=cast("AskedFlavour", source.flavour)) as registry:
         registry.probe()
         intake = ReadContext(
             registry,

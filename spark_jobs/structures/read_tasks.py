@@ -380,7 +380,7 @@ def read_in_tasks(spark: SparkSession, reading: ReadTask, shares: Sequence[TaskS
         ContextureError: what a task raised.
     """
 
-    def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def read(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for number in batch.column(0).to_pylist():
                 yield _told(reading, shares[number])

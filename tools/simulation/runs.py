@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, cast
 
 from contexture.errors import ConfigurationError, ContextureError, RetriableError
 from contexture.kafka import ClientSettings, FencedError
@@ -36,6 +37,9 @@ _CALM_AFTER_ATTEMPTS = 5
 _MOST_SECONDS = 3_000.0
 # After a sender has ended well, readers see all of it, but for the moment that markers take.
 _SEEN_SECONDS = 1.0
+
+if TYPE_CHECKING:
+    from contexture.storage.home import Storage
 
 
 class _Home:
@@ -101,7 +105,8 @@ class Run:
         self.world = World(plan.seed, plan.weather, traced=traced, batch_records=plan.batch_records)
         self.world.drops_producers = True
         self.verdict = Verdict()
-        self._home = _Home()
+        # What the steps ask of storage, and nothing else.
+        self._home = cast("Storage", _Home())
         self._loads = tuple(
             load(number + 1, shards, plan.records, plan.transaction) for number, shards in enumerate(plan.shards)
         )

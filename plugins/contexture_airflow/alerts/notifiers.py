@@ -7,7 +7,12 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
-from airflow.sdk import AsyncCallback, BaseNotifier, DeadlineAlert, DeadlineReference
+from airflow.sdk import (  # type: ignore[attr-defined]  # its stub file lacks what deadlines need
+    AsyncCallback,
+    BaseNotifier,
+    DeadlineAlert,
+    DeadlineReference,
+)
 from asgiref.sync import sync_to_async
 
 from contexture.errors import ContextureError

@@ -101,7 +101,7 @@ def kafka_settings(connection_id: str) -> ClientSettings:
     extra = dict(found.extra_dejson)
     named = extra.get("bootstrap.servers")
     if isinstance(named, str) or not (named or found.host):
-        extra = _completed(connection_id, KafkaBaseHook(connection_id))
+        extra = _completed(connection_id, KafkaBaseHook(connection_id))  # type: ignore[no-untyped-call]  # the provider ships no types for it
     settings = ClientSettings.from_connection(
         extra, host=found.host or "", port=found.port, login=found.login or "", password=found.password or ""
     )
@@ -113,7 +113,7 @@ def kafka_settings(connection_id: str) -> ClientSettings:
 
 def _completed(connection_id: str, hook: KafkaBaseHook) -> dict[str, object]:
     try:
-        extra: dict[str, object] = hook._build_config()  # type: ignore[no-untyped-call]  # the hook offers clients, not settings
+        extra: dict[str, object] = hook._build_config()  # the hook offers clients, not settings
     except ValueError as error:
         raise ConfigurationError(
             f"the Kafka connection {connection_id!r} can not be used: {error}",

@@ -65,7 +65,7 @@ class ConcludeOperator(BaseOperator):
         context["outlet_events"][self.published].extra = counts
         return dict(counts)
 
-    def get_openlineage_facets_on_complete(self, task_instance: Any) -> OperatorLineage:
+    def get_openlineage_facets_on_complete(self, task_instance: Any) -> OperatorLineage[Any, Any]:
         """Source and topics of the run; called by Airflow's OpenLineage provider, where it is installed."""
         from contexture_airflow.connections.settings import open_storage
         from contexture_airflow.lineage import lineage_of
@@ -74,7 +74,7 @@ class ConcludeOperator(BaseOperator):
         staged = StagedOutbox.received(self.staged)
         return lineage_of(open_storage(), staged.publication, [staged.outbox])
 
-    def get_openlineage_facets_on_failure(self, task_instance: Any) -> OperatorLineage:
+    def get_openlineage_facets_on_failure(self, task_instance: Any) -> OperatorLineage[Any, Any]:
         """Nothing: what is not concluded tells of no topics."""
         from contexture_airflow.lineage import no_lineage
 

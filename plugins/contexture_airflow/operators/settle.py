@@ -55,7 +55,7 @@ class SettleOperator(BaseOperator):
             alert_incompleteness(storage, self.publication, context, self.log)
         return dict(plan.handed())
 
-    def get_openlineage_facets_on_complete(self, task_instance: Any) -> OperatorLineage:
+    def get_openlineage_facets_on_complete(self, task_instance: Any) -> OperatorLineage[Any, Any]:
         """Source and topics of what was finished; called by Airflow's OpenLineage provider, where it is installed."""
         from contexture_airflow.connections.settings import open_storage
         from contexture_airflow.lineage import lineage_of

@@ -92,7 +92,7 @@ def counts(reported: Reported) -> dict[str, JsonValue]:
         "equal": found.is_equal,
         "held": found.held,
         "records": found.records,
-        "differences": dict(found.differences),
+        "differences": {str(name): number for name, number in found.differences.items()},
         "seconds": found.seconds,
         "report": reported.uri,
     }

@@ -110,7 +110,7 @@ class ConnectionCheckStream:
             fields(self._connection),
             service=source.service if source.kind == "ngsi" else "",
             timeout_seconds=_TIMEOUT_SECONDS,
-            media_type=source.media_type if of_registry else "",
+            media_type=source.media_type or "" if of_registry else "",
             transactional_id_prefix=self._publication.publish.transactional_id_prefix,
             kind=source.kind if of_source else None,
             told=self._told.put,
