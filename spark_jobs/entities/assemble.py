@@ -206,6 +206,16 @@ SUMMARY = pa.schema(
 )
 
 
+class ShardSummary(NamedTuple):
+    """A row of `SUMMARY`; `bytes` are those of keys and values, `upserts` the events with a value."""
+
+    shard: int
+    records: int
+    bytes: int
+    transactions: int
+    upserts: int
+
+
 def assembly(preparation: StageContext) -> Callable[[Iterable[Any]], Iterator[Any]]:
     """The function for `mapInArrow` over shard numbers; yields one row of SUMMARY for each."""
 
@@ -256,8 +266,8 @@ class ShardAssembler:
         self._bytes = 0
         self._topics: Counter[str] = Counter()
 
-    def run(self) -> tuple[int, int, int, int, int]:
-        """Writes the shard; returns shard, records, bytes of keys and values, transactions, events with a value."""
+    def run(self) -> ShardSummary:
+        """Writes the shard."""
         folder = self._preparation.folder.shard(self._preparation.outbox, self._shard)
         with (
             self._storage.replacing(f"{folder}/{SHARD_FILE}") as records_path,
@@ -269,7 +279,7 @@ class ShardAssembler:
             self._write_deletes(records, delta)
         self._write_topics()
         transactions = self._transactions(f"{folder}/{SHARD_FILE}")
-        return self._shard, self._position, self._bytes, transactions, self._upserts
+        return ShardSummary(self._shard, self._position, self._bytes, transactions, self._upserts)
 
     def _write_upserts(self, records: Any, delta: Any) -> None:
         for table in self._rendered():

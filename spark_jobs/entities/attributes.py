@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import orjson
 import pyarrow as pa
 
-from contexture.events import AttributeName
 from contexture.publications import Publication
 from contexture.records.changes.attribute_types import MOST, AttributeTypes, Seen
 from contexture.sources.ngsi.entity import ParsedEntity
@@ -77,26 +76,50 @@ ATTRIBUTE_ROWS = pa.schema(
 """`quality_combinations.ATTRIBUTE_COLUMNS` without the service, which is the same for all."""
 
 
+class AttributeRow(NamedTuple):
+    """A row of `ATTRIBUTE_ROWS`; times are microseconds since 1970."""
+
+    event: int
+    identity: str
+    service_path: str
+    id: str
+    type: str
+    attribute: str
+    dataset_id: str | None
+    attribute_type: str | None
+    number: float | None
+    text: str | None
+    modified_at: int | None
+    received_at: int
+
+
 def judges_attributes(publication: Publication) -> bool:
     """Whether something is expected of attributes."""
     return any(each.on == "attributes" for each in publication.quality.expectations)
 
 
-def attribute_rows(candidate: Candidate) -> Iterator[tuple[object, ...]]:
+def attribute_rows(candidate: Candidate) -> Iterator[AttributeRow]:
     """The attributes of an event: all of an entity, or the one that the event is."""
     parsed, row = candidate.parsed, candidate.row
-    identity, times = parsed.identity, (candidate.modified_at, row.received_at)
+    identity = parsed.identity
     for key, attribute in parsed.attributes.items():
         name = parsed.attribute_name(key)
         if candidate.attribute in {None, name}:
-            who = (candidate.key.decode(), identity.service_path, identity.id, identity.type)
-            event = event_number(row.ordinal, candidate.part)
-            yield (event, *who, *_described(name, attribute), *times)
-
-
-def _described(name: AttributeName, attribute: object) -> tuple[str | float | None, ...]:
-    kind, number = type_and_number(attribute)
-    return name.name, name.dataset_id, kind, number, _text(attribute)
+            kind, number = type_and_number(attribute)
+            yield AttributeRow(
+                event=event_number(row.ordinal, candidate.part),
+                identity=candidate.key.decode(),
+                service_path=identity.service_path,
+                id=identity.id,
+                type=identity.type,
+                attribute=name.name,
+                dataset_id=name.dataset_id,
+                attribute_type=kind,
+                number=number,
+                text=_text(attribute),
+                modified_at=candidate.modified_at,
+                received_at=row.received_at,
+            )
 
 
 def _text(attribute: object) -> str | None:

@@ -37,7 +37,15 @@ from spark_jobs.entities.attributes import (
     judges_attributes,
 )
 from spark_jobs.entities.render import Candidate, LandedRow, RecordMaker, landed_rows, parts, whole
-from spark_jobs.entities.rows import EvaluatedRows, Refusal, evaluated_folder, evaluated_schema, write_rendered
+from spark_jobs.entities.rows import (
+    EvaluatedRows,
+    NarrowRow,
+    Refusal,
+    RenderedRow,
+    evaluated_folder,
+    evaluated_schema,
+    write_rendered,
+)
 from spark_jobs.shared.context import MAXIMUM_PARTS, RunFiles, StageContext, event_number
 
 
@@ -176,7 +184,7 @@ class EntityEvaluator:
         moment = candidate.modified_at if candidate.modified_at is not None else row.received_at
         self._tell(rows, candidate, verdict, topic=made.topics[0], meaning=self._meaning(candidate))
         rows.rendered_rows.append(
-            (
+            RenderedRow(
                 event_number(row.ordinal, candidate.part),
                 made.topics,
                 made.key,
@@ -188,7 +196,7 @@ class EntityEvaluator:
                 candidate.content_hash,
                 candidate.modified_at,
                 candidate.parsed.expires_at,
-                *made.headers,
+                made.headers,
             )
         )
 
@@ -211,7 +219,7 @@ class EntityEvaluator:
         if self._judges_attributes and rule is None:
             rows.attribute_rows += attribute_rows(candidate)
         rows.narrow_rows.append(
-            (
+            NarrowRow(
                 event_number(row.ordinal, part),
                 part,
                 verdict.value,
@@ -233,7 +241,7 @@ class EntityEvaluator:
                 topic,
                 meaning,
                 (targets(candidate.parsed, self._types) or None) if self._judges_targets and part == 0 else None,
-                *self._judged.of(candidate.parsed),
+                self._judged.of(candidate.parsed),
             )
         )
 
@@ -255,11 +263,32 @@ class EntityEvaluator:
         """Takes down an entity without content to send: a sighting, a deletion, a refusal, one without attributes."""
         key = identity_key(identity)
         hashed = identity_hash(key)
-        event = (event_number(row.ordinal, 0), 0, verdict.value, hashed, hashed, None)
-        times = (row.modified_at, row.modified_at, None, row.received_at)
-        found = (*times, notified_form(row.media_type) is not None, bool(identity.id), rules, warnings)
-        names = (key.decode(), identity.service_path, identity.id, identity.type, None, None, None)
-        rows.narrow_rows.append((*event, *found, *names, *self._judged.nothing))
+        rows.narrow_rows.append(
+            NarrowRow(
+                event=event_number(row.ordinal, 0),
+                part=0,
+                verdict=verdict.value,
+                identity_hash=hashed,
+                entity_hash=hashed,
+                content_hash=None,
+                modified_at=row.modified_at,
+                entity_modified_at=row.modified_at,
+                expires_at=None,
+                received_at=row.received_at,
+                notified=notified_form(row.media_type) is not None,
+                identified=bool(identity.id),
+                rules=rules,
+                warnings=warnings,
+                identity=key.decode(),
+                service_path=identity.service_path,
+                id=identity.id,
+                type=identity.type,
+                topic=None,
+                meaning=None,
+                targets=None,
+                judged=self._judged.nothing,
+            )
+        )
 
     def _shown_identity(self, row: LandedRow) -> ContextIdentity:
         return ContextIdentity(self._service, row.path, row.id, row.type)

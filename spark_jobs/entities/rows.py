@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from datetime import datetime
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +19,7 @@ from contexture.storage.orders import Retry
 from contexture.storage.outboxes import Outboxes
 from contexture.storage.schemas import with_headers
 from contexture.storage.state import StateReader
-from spark_jobs.entities.attributes import ATTRIBUTE_ROWS
+from spark_jobs.entities.attributes import ATTRIBUTE_ROWS, AttributeRow, Values
 from spark_jobs.quality.columns import column_names
 from spark_jobs.shared.context import MAXIMUM_PARTS, RunFiles, StageContext, check_task_results
 
@@ -38,6 +40,23 @@ RENDERED = pa.schema(
     ]
 )
 """One event with everything its records and its row of state need; headers that vary follow as `header:<name>`."""
+
+
+class RenderedRow(NamedTuple):
+    """A row of `RENDERED` without its shard; times of change are microseconds since 1970, `timestamp` milliseconds."""
+
+    event: int
+    topics: Sequence[str]
+    key: bytes | None
+    value: bytes | None
+    timestamp: int
+    identity: bytes
+    identity_hash: bytes
+    entity_hash: bytes
+    content_hash: bytes
+    modified_at: int | None
+    expires_at: datetime | None
+    headers: tuple[bytes | None, ...]
 
 
 def rendered_folder(work: str, shard: int) -> str:
@@ -77,6 +96,36 @@ _EVENT_FIELDS = [
 ]
 
 
+class NarrowRow(NamedTuple):
+    """A narrow row; `judged` holds what the publication's quality asks of attributes, in the order of its columns.
+
+    Times of change and receipt are microseconds since 1970.
+    """
+
+    event: int
+    part: int
+    verdict: int
+    identity_hash: bytes
+    entity_hash: bytes
+    content_hash: bytes | None
+    modified_at: int | None
+    entity_modified_at: int | None
+    expires_at: datetime | None
+    received_at: int
+    notified: bool
+    identified: bool
+    rules: str | None
+    warnings: str | None
+    identity: str
+    service_path: str
+    id: str
+    type: str
+    topic: str | None
+    meaning: int | None
+    targets: Sequence[str] | None
+    judged: Values
+
+
 def evaluated_folder(preparation: StageContext) -> str:
     """Where the narrow rows lie."""
     return f"{preparation.work}/evaluated"
@@ -106,16 +155,14 @@ class EvaluatedRows:
     """Rows under construction: a narrow one for every event, a rendered one for each that may be sent.
 
     Attributes:
-        narrow_rows: tuples in the order of `evaluated_schema`.
-        rendered_rows: tuples in the order of `RENDERED`, without the shard, then the values of varying headers.
         refusals: what goes to quarantine.
-        attribute_rows: tuples in the order of `attribute_rows.ATTRIBUTE_ROWS`, where attributes are judged.
+        attribute_rows: where attributes are judged.
     """
 
-    narrow_rows: list[tuple[object, ...]] = field(default_factory=list)
-    rendered_rows: list[tuple[Any, ...]] = field(default_factory=list)
+    narrow_rows: list[NarrowRow] = field(default_factory=list)
+    rendered_rows: list[RenderedRow] = field(default_factory=list)
     refusals: list[Refusal] = field(default_factory=list)
-    attribute_rows: list[tuple[object, ...]] = field(default_factory=list)
+    attribute_rows: list[AttributeRow] = field(default_factory=list)
 
     def attributes(self) -> Any:
         """The rows of attributes as a table."""
@@ -133,14 +180,16 @@ class EvaluatedRows:
         return table.add_column(place, RENDERED.field(place), pa.array(shards, pa.int32()))
 
     def _shard_keys(self, joins_lines: bool) -> list[bytes]:
-        destined = ((topics[0], key) for _, topics, key, *_ in self.rendered_rows)
-        return [topic.encode() if key is None or joins_lines else key for topic, key in destined]
+        return [row.topics[0].encode() if row.key is None or joins_lines else row.key for row in self.rendered_rows]
 
 
-def _table(rows: list[tuple[Any, ...]], schema: Any) -> Any:
+def _table(rows: Sequence[tuple[Any, ...]], schema: Any) -> Any:
+    """Rows as a table; a last field that is a tuple holds the columns that differ from publication to publication."""
     if not rows:
         return schema.empty_table()
-    columns = zip(*rows, strict=True)
+    columns = [*zip(*rows, strict=True)]
+    if isinstance(rows[0][-1], tuple):
+        columns[-1:] = zip(*columns[-1], strict=True)
     return pa.table([pa.array(column, item.type) for column, item in zip(columns, schema, strict=True)], schema=schema)
 
 
