@@ -336,7 +336,8 @@ def test_an_outbox_of_a_backfill_is_left_to_its_own_run_which_alone_sends_it(bro
     assert browser.confirm(path, outbox="outbox2").status_code == 303
     assert (browser.api.asked, AttemptLog(home, "vehicles").of_outbox("outbox2")) == ([], ())
     assert told(home)[0][4] == (
-        "1 failed send is forgotten; now clear the publish task of its backfill, which alone sends it"
+        "1 failed send is forgotten; now clear the publish task of its backfill in publish_vehicles: "
+        "no other run sends it"
     )
 
 

@@ -58,22 +58,28 @@ def show_outbox(outbox: Id, *, as_json: AsJson = False) -> None:
 
 
 @app.command("retry")
-def retry_outbox(outbox: Id, *, as_json: AsJson = False) -> None:
-    """Forget the failed sends of an approved outbox, so that the next run sends it at once, with all attempts."""
+def retry_outbox(
+    outbox: Id,
+    *,
+    reason: Annotated[str, typer.Option(help="Why; kept with the run.")] = "sent again by contexture outbox retry",
+    as_json: AsJson = False,
+) -> None:
+    """Forget the failed sends of an approved outbox, and start the run that sends it at once, with all attempts.
+
+    Airflow is found by CONTEXTURE_AIRFLOW_URL and who asks by CONTEXTURE_AIRFLOW_TOKEN, or CONTEXTURE_AIRFLOW_USER and
+    CONTEXTURE_AIRFLOW_PASSWORD; without an address the command that starts the run is printed. An outbox of a backfill
+    is sent by its own run alone.
+    """
     from contexture.operations import environment
     from contexture.operations.actions import interventions
-    from contexture.storage.outboxes import is_of_backfill
+    from contexture.operations.airflow_client import airflow_of_environment
 
     found = environment.find_outbox(environment.open_home(), outbox)
-    failed = interventions.reset_send_attempts(found.outboxes, found.status.outbox)
-    dag = f"publish_{found.publication}"
-    then = (
-        f"clear the publish task of its backfill in {dag}: no other run sends it"
-        if is_of_backfill(found.outboxes, found.status.outbox)
-        else f"start {dag} (in the UI, or: airflow dags trigger {dag}): its first task sends this outbox from where "
-        "the ledger stands"
-    )
-    _answer(found, f"{failed} failed sends forgotten; now {then}", as_json=as_json)
+    airflow = airflow_of_environment()
+    sent = interventions.send_again(airflow, found.outboxes, found.status.outbox, reason)
+    page = f": {airflow.page(sent.dag, sent.run)}" if airflow and sent.run else ""
+    _record(found, interventions.SEND_AGAIN, reason, sent.outcome, sent.run)
+    _answer(found, sent.outcome + page, as_json=as_json)
 
 
 @app.command("abandon")
@@ -90,31 +96,39 @@ def abandon_outbox(
     if not reason.strip():
         raise typer.BadParameter("say why", param_hint="--reason")
     found = environment.find_outbox(environment.open_home(), outbox)
-    moved, owes = interventions.abandon(found.outboxes, found.status.outbox, reason)
-    _tell(found, reason)
-    then = f"the next run of publish_{found.publication} sends everything" if owes else "nothing else is owed"
-    _answer(found, f"outbox {moved.outbox} is abandoned; {then}", as_json=as_json)
+    done = interventions.abandon(found.outboxes, found.status.outbox, reason, _user())
+    _record(found, interventions.ABANDON, reason, done.outcome, None)
+    _answer(found, done.outcome, as_json=as_json)
 
 
-def _tell(found: FoundOutbox, reason: str) -> None:
-    """Notes it as an event of Contexture's own; where the tables are away, it is done all the same."""
+def _user() -> str:
+    from contextlib import suppress
+    from getpass import getuser
+
+    # A container may have no name for its user.
+    with suppress(OSError, KeyError):
+        return getuser()
+    return ""
+
+
+def _record(found: FoundOutbox, action: str, reason: str, outcome: str, run: str | None) -> None:
+    """Keeps what was done, as the page does; where the tables are away, it is done all the same."""
     from contextlib import suppress
     from datetime import UTC, datetime
-    from getpass import getuser
+    from uuid import uuid4
 
     from contexture.errors import ContextureError
     from contexture.monitoring import RunTables
-    from contexture.monitoring.own_events import EventType, OwnEvent
+    from contexture.monitoring.rows import InterventionRow
+    from contexture.operations.actions import interventions
 
-    outbox = found.status.outbox
-    # A container may have no name for its user.
-    with suppress(ContextureError, OSError, KeyError):
-        data = {"outbox": outbox, "reason": reason, "abandoned_by": getuser()}
-        abandoned = OwnEvent(EventType.OUTBOX_ABANDONED, found.publication, datetime.now(UTC), outbox, data)
-        store = RunTables.of_home(found.outboxes.storage.root)
-        if store is not None and store.is_there:
-            store.happened(abandoned)
-            store.close()
+    at, outbox = datetime.now(UTC), found.status.outbox
+    row = InterventionRow(uuid4().hex, found.publication, at, _user(), action, outbox, reason, outcome, run)
+    with suppress(ContextureError):
+        tables = RunTables.of_home(found.outboxes.storage.root)
+        if tables is not None and tables.is_there:
+            interventions.record_intervention(tables, row)
+            tables.close()
 
 
 def _line(owner: Outboxes, status: OutboxStatus) -> OutboxLine:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from urllib.parse import quote, urlsplit
@@ -58,7 +59,18 @@ class AirflowCredentials:
         return access
 
 
+def airflow_of_environment() -> AirflowClient | None:
+    """The Airflow that CONTEXTURE_AIRFLOW_URL names; None where it names none.
+
+    Raises:
+        ConfigurationError: the address is wrong, or nothing says who asks.
+    """
+    return AirflowClient(AirflowCredentials.from_environment()) if os.environ.get(URL_VARIABLE) else None
+
+
 _TIMEOUT_SECONDS = 30.0
+# Airflow's own tokens are good for a day.
+_TOKEN_SECONDS = 600.0
 _BACKFILL_TRIES = 5
 _PUBLISH = "publish_"
 
@@ -70,6 +82,7 @@ class AirflowClient:
         access: where it is, and who asks.
         transport: for tests.
         first_wait_seconds: before a backfill is asked for again whose database was locked; doubled each time.
+        timeout_seconds: of one request.
     """
 
     def __init__(
@@ -78,12 +91,18 @@ class AirflowClient:
         transport: httpx.BaseTransport | None = None,
         *,
         first_wait_seconds: float = 1.0,
+        timeout_seconds: float = _TIMEOUT_SECONDS,
     ) -> None:
         self._access = access
         self._first_wait_seconds = first_wait_seconds
+        self._token, self._token_expires = access.token, 0.0
         # What is not packed cannot unpack into more memory than there is.
         plain = {"accept-encoding": "identity"}
-        self._http = httpx.Client(base_url=access.url, timeout=_TIMEOUT_SECONDS, transport=transport, headers=plain)
+        self._http = httpx.Client(base_url=access.url, timeout=timeout_seconds, transport=transport, headers=plain)
+
+    def close(self) -> None:
+        """Closes its connections."""
+        self._http.close()
 
     def is_paused(self, dag_id: str) -> bool:
         """Whether runs of a DAG wait until somebody resumes it.
@@ -92,7 +111,7 @@ class AirflowClient:
             ConfigurationError: Airflow does not know the DAG, or refuses us.
             RetriableError: Airflow did not answer.
         """
-        return bool(self._ask("GET", f"/api/v2/dags/{dag_id}", dag_id).json()["is_paused"])
+        return bool(self.request("GET", f"/api/v2/dags/{dag_id}", dag_id).json()["is_paused"])
 
     def active_publications(self) -> list[tuple[str, str]]:
         """Publications and ids of their runs that are queued or running. Raises as `is_paused`."""
@@ -104,19 +123,19 @@ class AirflowClient:
         cursor: str | None = ""
         while cursor is not None:
             path = f"/api/v2/dags/~/dagRuns?state=running&state=queued&limit=100&cursor={quote(cursor, safe='')}"
-            page = self._ask("GET", path, "resynchronise").json()
+            page = self.request("GET", path, "resynchronise").json()
             yield from page["dag_runs"]
             cursor = page.get("next_cursor")
 
     def pools(self) -> set[str]:
         """The names of our pools that it has. Raises as `is_paused`."""
-        answer = self._ask("GET", "/api/v2/pools?pool_name_pattern=contexture_", "resynchronise")
+        answer = self.request("GET", "/api/v2/pools?pool_name_pattern=contexture_", "resynchronise")
         return {str(pool["name"]) for pool in answer.json()["pools"]}
 
     def trigger(self, dag_id: str, conf: Mapping[str, object]) -> str:
         """Starts a run; gives its id. Raises as `is_paused`."""
         body = {"logical_date": None, "conf": dict(conf)}
-        answer = self._ask("POST", f"/api/v2/dags/{dag_id}/dagRuns", dag_id, json=body)
+        answer = self.request("POST", f"/api/v2/dags/{dag_id}/dagRuns", dag_id, json=body)
         return str(answer.json()["dag_run_id"])
 
     def backfill(self, dag_id: str, first: datetime, last: datetime, conf: Mapping[str, object]) -> int:
@@ -134,14 +153,14 @@ class AirflowClient:
             retry=retry_if_exception(_was_locked),
             reraise=True,
         )
-        return int(tries(self._ask, "POST", "/api/v2/backfills", dag_id, json=body).json()["id"])
+        return int(tries(self.request, "POST", "/api/v2/backfills", dag_id, json=body).json()["id"])
 
     def backfilled(self, dag_id: str, first: datetime, last: datetime, conf: Mapping[str, object]) -> set[datetime]:
         """The starts of the intervals that such a backfill would run now: it leaves out those that have a run which
         has not ended. Raises as `backfill`.
         """
         body = _backfill(dag_id, first, last, conf)
-        answer = self._ask("POST", "/api/v2/backfills/dry_run", dag_id, json=body)
+        answer = self.request("POST", "/api/v2/backfills/dry_run", dag_id, json=body)
         return {datetime.fromisoformat(each["logical_date"]) for each in answer.json()["backfills"]}
 
     def page(self, dag_id: str, run_id: str) -> str:
@@ -152,9 +171,32 @@ class AirflowClient:
             )
         )
 
-    def _ask(self, method: str, path: str, dag_id: str, json: object = None) -> httpx.Response:
-        headers = {"Authorization": f"Bearer {self._token()}"}
-        answer = self._send(method, path, json=json, headers=headers)
+    def request(
+        self,
+        method: str,
+        path: str,
+        dag_id: str = "",
+        *,
+        allowed: Container[int] = (),
+        json: object = None,
+        params: Mapping[str, str | int | bool] | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> httpx.Response:
+        """What Airflow answers to a request with our token.
+
+        Args:
+            method, path, json, params, headers: of the request; the path begins with a slash.
+            dag_id: what the request is about, for errors.
+            allowed: codes of failures that are answers too.
+
+        Raises:
+            ConfigurationError: Airflow does not know the DAG, is busy with it, or refuses us or the request.
+            RetriableError: Airflow did not answer.
+        """
+        sent = {**(headers or {}), "Authorization": f"Bearer {self._current_token()}"}
+        answer = self._send(method, path, json=json, params=params, headers=sent)
+        if answer.status_code in allowed:
+            return answer
         if answer.status_code == httpx.codes.NOT_FOUND:
             raise ConfigurationError(
                 f"Airflow at {self._access.url} has no DAG {dag_id}",
@@ -172,22 +214,29 @@ class AirflowClient:
             )
         return answer
 
-    def _token(self) -> str:
-        if self._access.token:
-            return self._access.token
+    def _current_token(self) -> str:
+        if self._access.token or time.monotonic() < self._token_expires:
+            return self._token
         who = {"username": self._access.user, "password": self._access.password}
         answer = self._send("POST", "/auth/token", json=who)
         if not answer.is_success:
             raise ConfigurationError(
                 f"Airflow gives {self._access.user} no token ({answer.status_code})", next_step=f"correct {WHO}"
             )
-        return str(answer.json()["access_token"])
+        self._token, self._token_expires = str(answer.json()["access_token"]), time.monotonic() + _TOKEN_SECONDS
+        return self._token
 
     def _send(
-        self, method: str, path: str, *, json: object, headers: Mapping[str, str] | None = None
+        self,
+        method: str,
+        path: str,
+        *,
+        json: object,
+        params: Mapping[str, str | int | bool] | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> httpx.Response:
         try:
-            answer = self._http.request(method, path, json=json, headers=dict(headers or {}))
+            answer = self._http.request(method, path, json=json, params=params, headers=headers)
         except httpx.HTTPError as error:
             raise RetriableError(
                 f"Airflow at {self._access.url} did not answer: {type(error).__name__}",

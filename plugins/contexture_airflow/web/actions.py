@@ -20,7 +20,7 @@ from contexture.operations.status.quarantine import QuarantinedByRule, held_back
 from contexture.operations.status.sources import Sources
 from contexture.storage.delivery import AttemptLog
 from contexture.storage.home import Storage
-from contexture.storage.outboxes import Outboxes, is_of_backfill
+from contexture.storage.outboxes import Outboxes
 from contexture.storage.shrink_report import Vanishing, read_shrink_report
 from contexture_airflow.settings import VERIFY_DAG
 from contexture_airflow.web.airflow_api import AirflowApi, AlreadyStartedError, RefusedError
@@ -135,21 +135,13 @@ def _resume(asked: ActionRequest) -> ActionResult:
 
 
 def _retry_outbox(asked: ActionRequest) -> ActionResult:
-    failed = interventions.reset_send_attempts(asked.outboxes, asked.subject)
-    forgotten = "1 failed send is forgotten" if failed == 1 else f"{failed} failed sends are forgotten"
-    if is_of_backfill(asked.outboxes, asked.subject):
-        then = "clear the publish task of its backfill, which alone sends it"
-        return ActionResult(f"{forgotten}; now {then}")
-    run = interventions.run_now(asked.dags, asked.publication, asked.form.reason)
-    return ActionResult.by_run(asked, f"{forgotten}, and a run was started that sends it first", run)
+    sent = interventions.send_again(asked.dags, asked.outboxes, asked.subject, asked.form.reason)
+    return ActionResult(sent.outcome) if sent.run is None else ActionResult.by_run(asked, sent.outcome, sent.run)
 
 
 def _abandon(asked: ActionRequest) -> ActionResult:
-    said = f"{asked.form.reason} ({asked.who})"
-    moved, owes = interventions.abandon(asked.outboxes, asked.subject, said)
-    return ActionResult(
-        f"outbox {moved.outbox} is abandoned; " + ("the next run is full" if owes else "nothing else is owed")
-    )
+    done = interventions.abandon(asked.outboxes, asked.subject, asked.form.reason, asked.who)
+    return ActionResult(done.outcome)
 
 
 def _retry_quarantine(asked: ActionRequest) -> ActionResult:
@@ -201,7 +193,7 @@ ACTIONS: Final[Mapping[str, Action]] = {
         needs_file=False,
     ),
     "retry-outbox": Action(
-        "Send the outbox again",
+        interventions.SEND_AGAIN,
         "The failed sends of the outbox are forgotten, and a run begins that sends the rest of it at once, from where "
         "the ledger stands, with all its attempts. For an outbox of a backfill no run begins: its own run alone sends "
         "it, when somebody clears its publish task.",
@@ -210,7 +202,7 @@ ACTIONS: Final[Mapping[str, Action]] = {
         of_outbox=True,
     ),
     "abandon-outbox": Action(
-        "Abandon the outbox",
+        interventions.ABANDON,
         "The rest of the outbox is never sent, but for what a task is sending at this moment. What is in Kafka already "
         "stays there, and the publication's next run is a full one, unless it is an outbox of a backfill.",
         _abandon,

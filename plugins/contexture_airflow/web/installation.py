@@ -13,6 +13,7 @@ from contexture.errors import ConfigurationError, RetriableError
 from contexture.monitoring import RunTables
 from contexture.monitoring.database import NO_TABLES
 from contexture.monitoring.rows import InterventionRow
+from contexture.operations.actions.interventions import record_intervention
 from contexture.operations.status.sources import Sources, Tables
 from contexture.publications import LoadedPublication, Publication, discover
 from contexture.storage.home import Storage
@@ -70,7 +71,7 @@ class Installation:
         try:
             store = self._store_of(self._storage())
             if store is not None:
-                store.intervened(row)
+                record_intervention(store, row)
         except (ConfigurationError, RetriableError) as error:
             log.warning("what %r did is not kept in the operational tables: %s", row.who, error)
 

@@ -11,6 +11,7 @@ import pytest
 
 from builders.attempts import failed_send
 from builders.outboxes import outbox, publication, records
+from contexture.monitoring import RunTables
 from contexture.storage.conclusion import conclude
 from contexture.storage.delivery import AttemptLog
 from contexture.storage.home import Storage
@@ -27,6 +28,7 @@ SECRET_BODY = b'{"plate":"secret-plate"}'
 @pytest.fixture
 def storage(tmp_path, monkeypatch):
     monkeypatch.setenv("CONTEXTURE_HOME", str(tmp_path))
+    monkeypatch.setenv("LOGNAME", "ana")
     return Storage(str(tmp_path))
 
 
@@ -219,7 +221,7 @@ def test_retry_forgets_failed_sends_and_says_how_to_start(storage, contexture):
     AttemptLog(storage, "vehicles").keep(failed_send(name, attempt=10))
     done = contexture("outbox", "retry", name)
     assert done.code == 0
-    assert "10 failed sends forgotten; now start publish_vehicles" in done.out
+    assert "10 failed sends are forgotten; now start publish_vehicles" in done.out
     assert AttemptLog(storage, "vehicles").of_outbox(name) == ()
 
 
@@ -227,8 +229,8 @@ def test_retry_of_a_backfill_names_its_own_task_for_no_other_run_sends_it(storag
     interval = (datetime(2026, 3, 1, tzinfo=UTC), datetime(2026, 3, 2, tzinfo=UTC))
     approved(storage, name="backfill", mode="backfill", interval=interval)
     assert contexture("outbox", "retry", "backfill").out == (
-        "0 failed sends forgotten; now clear the publish task of its backfill in publish_vehicles: no other run sends "
-        "it\n"
+        "0 failed sends are forgotten; now clear the publish task of its backfill in publish_vehicles: no other run "
+        "sends it\n"
     )
 
 
@@ -238,11 +240,8 @@ def test_a_damaged_outbox_is_abandoned_as_its_error_says(storage, contexture, co
     storage.write(PublicationFolder("vehicles").manifest(name), content)
     assert f"contexture outbox abandon {name} --reason" in contexture("outbox", "show", name).err
     done = contexture("outbox", "abandon", name, "--reason", "the disk was full")
-    assert (done.code, done.out) == (
-        0,
-        f"outbox {name} is abandoned; the next run of publish_vehicles sends everything\n",
-    )
-    assert State(storage, "vehicles").pointer().owes_full == f"outbox {name} was abandoned: the disk was full"
+    assert (done.code, done.out) == (0, f"outbox {name} is abandoned; the next run is full\n")
+    assert State(storage, "vehicles").pointer().owes_full == f"outbox {name} was abandoned: the disk was full (ana)"
 
 
 def test_an_outbox_of_which_nobody_knows_where_it_stood_is_abandoned_as_its_error_says(storage, contexture):
@@ -282,10 +281,33 @@ def test_abandon_ends_the_outbox_and_owes_a_full_run(storage, contexture, status
     done = contexture("outbox", "abandon", "stuck", "--reason", "topic is not ours", "--json")
     assert done.code == 0
     assert json.loads(done.out)["status"] == "abandoned"
-    assert Outboxes(storage, "vehicles").status("stuck000").steps[-1].reason == "topic is not ours"
+    assert Outboxes(storage, "vehicles").status("stuck000").steps[-1].reason == "topic is not ours (ana)"
     assert Outboxes(storage, "vehicles").pending() == []
     owed = State(storage, "vehicles").pointer().owes_full
-    assert owed == "outbox stuck000 was abandoned: topic is not ours"
+    assert owed == "outbox stuck000 was abandoned: topic is not ours (ana)"
+
+
+def test_what_was_done_is_kept_as_the_page_keeps_it(storage, contexture):
+    tables = RunTables.of_home(storage.root)
+    assert tables is not None
+    tables.run_started("vehicles", "run1", run_id="scheduled__1", mode="changes", sequence=1)
+    name = approved(storage)
+    contexture("outbox", "retry", name, "--reason", "the broker is back")
+    contexture("outbox", "abandon", name, "--reason", "topic is not ours")
+    abandoned, sent = tables.interventions("vehicles", limit=5)
+    assert (sent.action, sent.who, sent.subject, sent.reason) == (
+        *("Send the outbox again", "ana", name, "the broker is back"),
+    )
+    assert (abandoned.action, abandoned.outcome) == (
+        *("Abandon the outbox", f"outbox {name} is abandoned; the next run is full"),
+    )
+    happened = [(each.type, json.loads(each.data).get("abandoned_by")) for each in tables.events_after(0, limit=10)]
+    assert happened[-3:] == [
+        ("contexture.operations.person.acted", None),
+        ("contexture.operations.person.acted", None),
+        ("contexture.operations.outbox.abandoned", "ana"),
+    ]
+    tables.close()
 
 
 def test_abandoning_a_backfill_owes_nothing(storage, contexture):

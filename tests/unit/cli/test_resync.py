@@ -10,8 +10,11 @@ from typing import ClassVar
 import httpx
 import pytest
 
+from builders.outboxes import outbox, publication, records
 from contexture.errors import ConfigurationError, RetriableError
 from contexture.operations.airflow_client import AirflowClient, AirflowCredentials
+from contexture.storage.home import Storage
+from contexture.storage.outboxes import Outboxes
 
 ACCESS = AirflowCredentials(url="http://airflow:8080", user="ops", password="hunter2")
 
@@ -196,3 +199,16 @@ def test_a_paused_resynchronise_is_not_asked_to_run(contexture, server):
 )
 def test_names_a_reason_and_a_known_mode_are_needed(contexture, arguments):
     assert contexture("resync", *arguments).code == 2
+
+
+def test_an_outbox_is_sent_again_by_a_run_where_airflow_is_known(contexture, server, tmp_path, monkeypatch):
+    monkeypatch.setenv("CONTEXTURE_HOME", str(tmp_path))
+    storage = Storage(str(tmp_path))
+    outbox(storage, publication(), 1, [records("car1")], name="abcd1234")
+    Outboxes(storage, "vehicles").move("abcd1234", "approved", reason="good")
+    done = contexture("outbox", "retry", "abcd", "--reason", "the broker is back")
+    assert done.out == (
+        "0 failed sends are forgotten, and a run was started that sends it first: "
+        f"{server}/dags/publish_vehicles/runs/manual__1\n"
+    )
+    assert Handler.triggered == [{"reason": "the broker is back"}]

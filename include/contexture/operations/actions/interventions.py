@@ -7,14 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from contexture.errors import ConfigurationError
+from contexture.monitoring.own_events import EventType, OwnEvent
+from contexture.monitoring.rows import InterventionRow
 from contexture.storage.conclusion import require_full_run
 from contexture.storage.delivery import AttemptLog
 from contexture.storage.home import Storage
-from contexture.storage.outboxes import ALLOWED, Outboxes, OutboxStatus, is_known_of_backfill
+from contexture.storage.outboxes import ALLOWED, Outboxes, is_known_of_backfill, is_of_backfill
 from contexture.storage.quarantine import Quarantine, resolve
+
+if TYPE_CHECKING:
+    from contexture.monitoring import RunTables
 
 RESYNCHRONISE: Final = "resynchronise"
 """The DAG that starts publications again."""
@@ -90,6 +95,62 @@ def refuse_paused(dags: DagControl, dag: str) -> None:
         raise ConfigurationError(f"the DAG {dag} is paused", next_step=f"resume it: airflow dags unpause {dag}")
 
 
+SEND_AGAIN: Final = "Send the outbox again"
+ABANDON: Final = "Abandon the outbox"
+
+
+@dataclass(frozen=True, slots=True)
+class SentAgain:
+    """An outbox whose failed sends are forgotten.
+
+    Attributes:
+        forgotten: how many.
+        run: the run that sends it first; None where Airflow is not known here, or only its backfill sends it.
+        is_of_backfill: whether it is an outbox of a backfill.
+    """
+
+    dag: str
+    forgotten: int
+    run: str | None
+    is_of_backfill: bool
+
+    @property
+    def outcome(self) -> str:
+        """What came of it, and what is left to do."""
+        counted = (
+            "1 failed send is forgotten" if self.forgotten == 1 else f"{self.forgotten} failed sends are forgotten"
+        )
+        if self.run is not None:
+            return f"{counted}, and a run was started that sends it first"
+        if self.is_of_backfill:
+            return f"{counted}; now clear the publish task of its backfill in {self.dag}: no other run sends it"
+        return (
+            f"{counted}; now start {self.dag} (in the UI, or: airflow dags trigger {self.dag}): its first task sends "
+            "this outbox from where the ledger stands"
+        )
+
+
+def send_again(dags: DagControl | None, outboxes: Outboxes, outbox: str, reason: str) -> SentAgain:
+    """Forgets the failed sends of an approved outbox, and starts the run that sends it.
+
+    Args:
+        dags: Airflow; None where it is not known, so that a person starts the run.
+        outboxes: of its publication.
+        outbox: its id.
+        reason: why; kept with the run.
+
+    Raises:
+        ConfigurationError: no reason is given, there is no such outbox, it is not approved, or Airflow refuses us.
+        RetriableError: Airflow did not answer.
+    """
+    _require_reason(reason)
+    publication = outboxes.folder.publication
+    failed = reset_send_attempts(outboxes, outbox)
+    of_backfill = is_of_backfill(outboxes, outbox)
+    run = None if dags is None or of_backfill else run_now(dags, publication, reason)
+    return SentAgain(dag_of(publication), failed, run, of_backfill)
+
+
 def reset_send_attempts(outboxes: Outboxes, outbox: str) -> int:
     """Lets an approved outbox be sent at once, with all attempts; gives how many failed sends are forgotten.
 
@@ -108,22 +169,34 @@ def reset_send_attempts(outboxes: Outboxes, outbox: str) -> int:
     return failed
 
 
-def abandon(outboxes: Outboxes, outbox: str, reason: str) -> tuple[OutboxStatus, bool]:
-    """Gives an outbox up: the rest of it is never sent.
+@dataclass(frozen=True, slots=True)
+class Abandoned:
+    """An outbox that was given up; `owes_full`: the publication's next run sends everything."""
 
-    Returns:
-        Where it stands now, and whether the publication's next run sends everything.
+    outbox: str
+    owes_full: bool
+
+    @property
+    def outcome(self) -> str:
+        """What came of it."""
+        return f"outbox {self.outbox} is abandoned; " + (
+            "the next run is full" if self.owes_full else "nothing else is owed"
+        )
+
+
+def abandon(outboxes: Outboxes, outbox: str, reason: str, who: str) -> Abandoned:
+    """Gives an outbox up: the rest of it is never sent. Reason and person are kept with it.
 
     Raises:
         ConfigurationError: no reason is given, there is no such outbox, or it has ended otherwise.
     """
-    _require_reason(reason)
+    said = f"{_require_reason(reason)} ({who})" if who else _require_reason(reason)
     status = outboxes.status(outbox)
     # A backfill's outbox has no part in state, so nothing is owed after it.
     owes = not is_known_of_backfill(outboxes, outbox)
     if owes and "abandoned" in ALLOWED[status.status]:
-        require_full_run(outboxes.storage, outboxes.folder.publication, f"outbox {outbox} was abandoned: {reason}")
-    return outboxes.move(outbox, "abandoned", reason=reason), owes
+        require_full_run(outboxes.storage, outboxes.folder.publication, f"outbox {outbox} was abandoned: {said}")
+    return Abandoned(outboxes.move(outbox, "abandoned", reason=said).outbox, owes)
 
 
 def retry_order(
@@ -142,6 +215,18 @@ def retry_order(
     conf |= {"retry_rules": list(rules)} if rules else {}
     conf |= {"reason": reason} if reason else {}
     return RetryOrder(dag_of(publication), retry.outbox, events, conf)
+
+
+def record_intervention(tables: RunTables, row: InterventionRow) -> None:
+    """Keeps what a person did in the operational tables, with the events that follow from it.
+
+    Raises:
+        RetriableError: the tables are away.
+    """
+    tables.intervened(row)
+    if row.action == ABANDON:
+        data = {"outbox": row.subject, "reason": row.reason, "abandoned_by": row.who}
+        tables.happened(OwnEvent(EventType.OUTBOX_ABANDONED, row.publication, row.at, row.subject, data))
 
 
 def _require_reason(reason: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shlex
 from collections import Counter
 from collections.abc import Iterator
@@ -13,7 +12,7 @@ from typing import Any
 from contexture.errors import ConfigurationError
 from contexture.operations import environment
 from contexture.operations.actions.interventions import retry_order
-from contexture.operations.airflow_client import URL_VARIABLE, AirflowClient, AirflowCredentials
+from contexture.operations.airflow_client import URL_VARIABLE, airflow_of_environment
 from contexture.storage.outboxes import Outboxes
 from contexture.storage.quarantine import Quarantine
 
@@ -66,9 +65,9 @@ def start(outbox: str, rules: tuple[str, ...], reason: str | None) -> Started:
     found = environment.find_outbox(environment.open_home(), outbox)
     order = retry_order(found.outboxes.storage, found.publication, found.status.outbox, rules, reason)
     command = shlex.join(["airflow", "dags", "trigger", order.dag, "--conf", json.dumps(order.conf)])
-    if not os.environ.get(URL_VARIABLE):
+    airflow = airflow_of_environment()
+    if airflow is None:
         return Started(order.dag, order.outbox, order.events, None, None, False, command)
-    airflow = AirflowClient(AirflowCredentials.from_environment())
     paused = airflow.is_paused(order.dag)
     run = airflow.trigger(order.dag, order.conf)
     return Started(order.dag, order.outbox, order.events, run, airflow.page(order.dag, run), paused, command)

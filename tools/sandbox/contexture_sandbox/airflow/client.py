@@ -1,4 +1,4 @@
-"""Airflow's REST interface, as far as the sandbox, the demo and the end-to-end tests need it."""
+"""Runs, tasks and logs of one Airflow, as the demo and the end-to-end tests follow them."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
-import httpx
-
-from contexture.errors import ConfigurationError, RetriableError
+from contexture.errors import RetriableError
+from contexture.operations import airflow_client as operations
+from contexture.operations.airflow_client import AirflowCredentials
 from contexture_sandbox.airflow.environment import AirflowSettings
 
 FINISHED = frozenset({"success", "failed"})
@@ -47,19 +47,19 @@ class AirflowClient:
     """Talks to one Airflow as its sandbox user."""
 
     def __init__(self, settings: AirflowSettings) -> None:
-        self._settings = settings
-        self._http = httpx.Client(base_url=settings.url, timeout=60)
-        self._expires = 0.0
+        login = settings.login
+        access = AirflowCredentials(url=settings.url, user=login.user, password=login.password)
+        self._client = operations.AirflowClient(access, timeout_seconds=60)
 
     def close(self) -> None:
         """Closes the connections."""
-        self._http.close()
+        self._client.close()
 
     def make_pools(self, pools: Iterable[tuple[str, int, str]]) -> None:
         """Makes the pools (name, slots, description) that are not there yet."""
         for name, slots, description in pools:
             body = {"name": name, "slots": slots, "description": description, "include_deferred": False}
-            self._request("POST", "/api/v2/pools", json=body, allowed=(409,))
+            self._client.request("POST", "/api/v2/pools", json=body, allowed=(409,))
 
     def await_dags(self, dag_ids: Iterable[str], *, seconds: float = 300) -> None:
         """Waits until all these DAGs are known.
@@ -70,7 +70,7 @@ class AirflowClient:
         missing = set(dag_ids)
         deadline = time.monotonic() + seconds
         while missing and time.monotonic() < deadline:
-            known = self._request("GET", "/api/v2/dags", params={"limit": 1000}).json()["dags"]
+            known = self._client.request("GET", "/api/v2/dags", params={"limit": 1000}).json()["dags"]
             missing -= {dag["dag_id"] for dag in known}
             if missing:
                 time.sleep(1)
@@ -82,43 +82,35 @@ class AirflowClient:
 
     def trigger(self, dag_id: str, conf: dict[str, object] | None = None) -> DagRun:
         """Starts a run by hand."""
-        body = {"logical_date": None, "conf": conf or {}}
-        return _run(self._request("POST", f"/api/v2/dags/{dag_id}/dagRuns", json=body).json())
+        return self.run(dag_id, self._client.trigger(dag_id, conf or {}))
 
     def backfill(self, dag_id: str, start: datetime, end: datetime) -> int:
         """Asks Airflow's Backfill for all intervals from `start` to `end`; gives its id."""
-        body = {
-            "dag_id": dag_id,
-            "from_date": start.isoformat(),
-            "to_date": end.isoformat(),
-            "run_backwards": False,
-            "dag_run_conf": {},
-            "reprocess_behavior": "completed",
-            "max_active_runs": 1,
-        }
-        return int(self._request("POST", "/api/v2/backfills", json=body).json()["id"])
+        return self._client.backfill(dag_id, start, end, {})
 
     def runs(self, dag_id: str) -> list[DagRun]:
         """The runs of a DAG, oldest first."""
         path = f"/api/v2/dags/{dag_id}/dagRuns"
-        answer = self._request("GET", path, params={"limit": 100, "order_by": "id"}, allowed=(404,))
+        answer = self._client.request("GET", path, params={"limit": 100, "order_by": "id"}, allowed=(404,))
         return [_run(item) for item in answer.json().get("dag_runs", [])]
 
     def run(self, dag_id: str, run_id: str) -> DagRun:
         """One run as it stands."""
-        return _run(self._request("GET", f"/api/v2/dags/{dag_id}/dagRuns/{run_id}").json())
+        return _run(self._client.request("GET", f"/api/v2/dags/{dag_id}/dagRuns/{run_id}").json())
 
     def tasks(self, dag_id: str, run_id: str) -> list[TaskInstance]:
         """The task instances of a run."""
         path = f"/api/v2/dags/{dag_id}/dagRuns/{run_id}/taskInstances"
-        items = self._request("GET", path, params={"limit": 1000}).json()["task_instances"]
+        items = self._client.request("GET", path, params={"limit": 1000}).json()["task_instances"]
         return [_task(item) for item in items]
 
     def log(self, dag_id: str, run_id: str, task_id: str, map_index: int = -1, try_number: int = 1) -> str:
         """A task's log as text."""
         path = f"/api/v2/dags/{dag_id}/dagRuns/{run_id}/taskInstances/{task_id}/logs/{try_number}"
         params = {"map_index": map_index, "full_content": True}
-        answer = self._request("GET", path, params=params, headers={"Accept": "application/x-ndjson"}, allowed=(404,))
+        answer = self._client.request(
+            "GET", path, params=params, headers={"Accept": "application/x-ndjson"}, allowed=(404,)
+        )
         return answer.text
 
     def await_run(
@@ -139,30 +131,6 @@ class AirflowClient:
         raise RetriableError(
             f"run {run_id} of {dag_id} has not ended after {seconds:.0f} s", next_step="look at its tasks in the UI"
         )
-
-    def _request(self, method: str, path: str, *, allowed: tuple[int, ...] = (), **given: object) -> httpx.Response:
-        self._authorize()
-        try:
-            answer = self._http.request(method, path, **given)  # type: ignore[arg-type]
-        except httpx.HTTPError as error:
-            raise RetriableError(
-                f"Airflow did not answer {method} {path}: {error}", next_step="see whether its API server still runs"
-            ) from error
-        if not answer.is_success and answer.status_code not in allowed:
-            raise ConfigurationError(
-                f"Airflow answered {answer.status_code} to {method} {path}: {answer.text[:300]}",
-                next_step="look at the log of its API server",
-            )
-        return answer
-
-    def _authorize(self) -> None:
-        if time.monotonic() < self._expires:
-            return
-        login = self._settings.login
-        answer = self._http.post("/auth/token", json={"username": login.user, "password": login.password})
-        answer.raise_for_status()
-        self._http.headers["Authorization"] = f"Bearer {answer.json()['access_token']}"
-        self._expires = time.monotonic() + 600
 
 
 def _run(item: dict[str, object]) -> DagRun:
