@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from contexture.records.messages.envelopes import envelope
 from contexture.records.messages.ngsi_bodies import join
@@ -22,6 +21,7 @@ from contexture.storage.home import Storage
 from contexture.storage.publication_store import SHARD_FILE
 from contexture.storage.schemas import HEADER_PREFIX, IDENTITIES, OUTBOX, STATE, with_headers
 from contexture.storage.state_files import completed
+from contexture.storage.tables import open_table, read_table, table_writer, write_table
 from contexture.storage.topic_order import group_by_topics, needs_groups
 from spark_jobs.entities.plan import EventPlan
 from spark_jobs.entities.render import with_tombstone_headers
@@ -269,11 +269,10 @@ class ShardAssembler:
     def run(self) -> ShardSummary:
         """Writes the shard."""
         folder = self._preparation.folder.shard(self._preparation.outbox, self._shard)
+        delta_folder = self._preparation.folder.state_delta(self._preparation.outbox)
         with (
-            self._storage.replacing(f"{folder}/{SHARD_FILE}") as records_path,
-            self._writer(records_path, self._schema) as records,
-            self._delta() as delta_path,
-            self._writer(delta_path, STATE) as delta,
+            self._writer(f"{folder}/{SHARD_FILE}", self._schema) as records,
+            self._writer(f"{delta_folder}/shard-{self._shard:05d}.parquet", STATE) as delta,
         ):
             self._write_upserts(records, delta)
             self._write_deletes(records, delta)
@@ -295,8 +294,7 @@ class ShardAssembler:
     def _rendered(self) -> Iterator[Any]:
         folder = rendered_folder(self._preparation.work, self._shard)
         for name in self._storage.files(folder, ".parquet"):
-            path = self._storage.path(f"{folder}/{name}")
-            with pq.ParquetFile(path, filesystem=self._storage.filesystem) as file:
+            with open_table(self._storage, f"{folder}/{name}") as file:
                 for batch in file.iter_batches(batch_size=ROWS):
                     placed = self._plan.placed(pa.Table.from_batches([batch]))
                     if placed.num_rows:
@@ -304,8 +302,8 @@ class ShardAssembler:
                         yield placed
 
     def _write_deletes(self, records: Any, delta: Any) -> None:
-        path = self._storage.path(f"{self._preparation.work}/deletions.parquet")
-        table = pq.read_table(path, filesystem=self._storage.filesystem, filters=[("shard", "==", self._shard)])
+        place = f"{self._preparation.work}/deletions.parquet"
+        table = read_table(self._storage, place, filters=[("shard", "==", self._shard)])
         if table.num_rows:
             gone = table.select(STATE.names)
             place = STATE.get_field_index("removed")
@@ -353,19 +351,7 @@ class ShardAssembler:
             {"topic": sorted(self._topics), "records": [self._topics[name] for name in sorted(self._topics)]}
         )
         table = table.cast(pa.schema([("topic", pa.string()), ("records", pa.int64())]))
-        with self._storage.replacing(f"{self._preparation.work}/topics/{self._shard:05d}.parquet") as path:
-            pq.write_table(table, path, filesystem=self._storage.filesystem)
+        write_table(self._storage, f"{self._preparation.work}/topics/{self._shard:05d}.parquet", table)
 
-    def _delta(self) -> Any:
-        folder = self._preparation.folder.state_delta(self._preparation.outbox)
-        return self._storage.replacing(f"{folder}/shard-{self._shard:05d}.parquet")
-
-    def _writer(self, path: str, schema: Any) -> Any:
-        return pq.ParquetWriter(
-            path,
-            schema,
-            filesystem=self._storage.filesystem,
-            compression="zstd",
-            compression_level=1,
-            write_page_checksum=True,
-        )
+    def _writer(self, place: str, schema: Any) -> Any:
+        return table_writer(self._storage, place, schema, compression_level=1, write_page_checksum=True)

@@ -16,7 +16,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
-import pyarrow.parquet as pq
 
 from contexture.publications import Publication
 from contexture.records.changes import ChangeKind
@@ -25,6 +24,7 @@ from contexture.records.topics.collisions import Meanings, colliding
 from contexture.storage.home import Storage
 from contexture.storage.schemas import COLLISIONS, QUARANTINE
 from contexture.storage.state import StateReader
+from contexture.storage.tables import open_dataset, write_table
 from spark_jobs.shared.context import PART_BITS, StageContext
 
 
@@ -263,8 +263,7 @@ def note_collisions(storage: Storage, preparation: StageContext, snapshot: Any, 
     names = _identities(storage, preparation, events, found)
     rows = [(one.topic, names[one.row], _named(one.holder, names), one.refused) for one in found]
     table = pa.table(dict(zip(COLLISIONS.names, map(list, zip(*rows, strict=True)), strict=True)), schema=COLLISIONS)
-    with storage.replacing(preparation.folder.collisions(preparation.outbox)) as path:
-        pq.write_table(table, path, filesystem=storage.filesystem)
+    write_table(storage, preparation.folder.collisions(preparation.outbox), table)
     for topic, identity, holder, refused in rows[:_LOGGED]:
         _log.warning("%s and %s share the topic %s%s", identity, holder, topic, ": refused" if refused else "")
     refused_rows = [(int(events[one.row]), row) for one, row in zip(found, rows, strict=True) if one.refused]
@@ -279,7 +278,7 @@ def _named(holder: str | int, names: dict[int, str]) -> str:
 def _identities(storage: Storage, preparation: StageContext, events: Any, found: Sequence[Collision]) -> dict[int, str]:
     """The identities of the rows that take part."""
     rows = sorted({one.row for one in found} | {one.holder for one in found if isinstance(one.holder, int)})
-    dataset = ds.dataset(storage.path(f"{preparation.work}/evaluated"), filesystem=storage.filesystem, format="parquet")
+    dataset = open_dataset(storage, f"{preparation.work}/evaluated")
     chosen = ds.field("event").isin(pa.array(events[rows]))
     table = dataset.to_table(columns=["event", "identity"], filter=chosen)
     by_event = dict(zip(*(column.to_pylist() for column in table.columns), strict=True))
@@ -290,8 +289,7 @@ def _quarantine(
     storage: Storage, preparation: StageContext, refused: Sequence[tuple[int, tuple[str, str, str, bool]]]
 ) -> None:
     ordinals = pa.array([event >> PART_BITS for event, _ in refused], pa.int64())
-    folder = storage.path(preparation.folder.landing(preparation.order.run))
-    dataset = ds.dataset(folder, filesystem=storage.filesystem, format="parquet", exclude_invalid_files=True)
+    dataset = open_dataset(storage, preparation.folder.landing(preparation.order.run), skips_others=True)
     landed = dataset.to_table(filter=ds.field("ordinal").isin(ordinals))
     rows = landed.take(pc.index_in(ordinals, value_set=landed.column("ordinal")))
     columns = {
@@ -302,8 +300,7 @@ def _quarantine(
     for name, values in columns.items():
         rows = rows.append_column(name, pa.array(values))
     target = f"{preparation.folder.quarantine(preparation.outbox)}/collisions.parquet"
-    with storage.replacing(target) as path:
-        pq.write_table(rows.select(QUARANTINE.names).cast(QUARANTINE), path, filesystem=storage.filesystem)
+    write_table(storage, target, rows.select(QUARANTINE.names).cast(QUARANTINE))
 
 
 def _short(text: str) -> str:

@@ -15,7 +15,6 @@ from typing import Any
 
 import msgspec
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from contexture.events import ContextIdentity, identity_hash, identity_key
 from contexture.records.changes import ChangeKind
@@ -29,6 +28,7 @@ from contexture.sources.ngsi.rules.values import coerce_numbers
 from contexture.storage.home import Storage
 from contexture.storage.schemas import QUARANTINE
 from contexture.storage.state import StateLookup, load_lookup
+from contexture.storage.tables import write_table
 from spark_jobs.entities.attributes import (
     ATTRIBUTES_FOLDER,
     JudgedAttributes,
@@ -377,5 +377,4 @@ def _write_quarantine(rows: EvaluatedRows, run: Any, preparation: StageContext) 
         )
     ordinal = run.column("ordinal")[0].as_py()
     folder, storage = preparation.folder.quarantine(preparation.outbox), Storage(preparation.home)
-    with storage.replacing(f"{folder}/{ordinal:020d}.parquet") as path:
-        pq.write_table(refused.select(QUARANTINE.names).cast(QUARANTINE), path, filesystem=storage.filesystem)
+    write_table(storage, f"{folder}/{ordinal:020d}.parquet", refused.select(QUARANTINE.names).cast(QUARANTINE))

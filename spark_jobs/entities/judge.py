@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.dataset as ds
-import pyarrow.parquet as pq
 
 from contexture.publications.checks.quality import ATTRIBUTE_COLUMNS
 from contexture.records.changes import ChangeKind as EventVerdict
@@ -16,6 +15,7 @@ from contexture.storage.manifests import LandingManifest, Manifest, QualityVerdi
 from contexture.storage.orders import StageOrder
 from contexture.storage.publication_store import PublicationFolder
 from contexture.storage.quarantine import RuleSample, quarantine_samples
+from contexture.storage.tables import open_dataset, read_table
 from spark_jobs.entities.attributes import ATTRIBUTE_ROWS, ATTRIBUTES_FOLDER, judges_attributes
 from spark_jobs.entities.manifest import newest_modification
 from spark_jobs.entities.superseded import SUPERSEDED, current_rows, is_current, superseded_events
@@ -89,7 +89,7 @@ def _current(spark: SparkSession, order: StageOrder, rows: DataFrame) -> DataFra
 
 def _evaluated(order: StageOrder) -> Any:
     storage = Storage(order.home)
-    return ds.dataset(storage.path(f"{_work(order)}/evaluated"), filesystem=storage.filesystem, format="parquet")
+    return open_dataset(storage, f"{_work(order)}/evaluated")
 
 
 def _work(order: StageOrder) -> str:
@@ -130,5 +130,5 @@ def _broken(storage: Storage, order: StageOrder, manifest: Manifest) -> dict[str
 def _collided(storage: Storage, manifest: Manifest) -> tuple[SharedTopic, ...]:
     path = PublicationFolder(manifest.publication).collisions(manifest.outbox)
     with storage.translating(path):
-        table = pq.read_table(storage.path(path), filesystem=storage.filesystem, partitioning=None)
+        table = read_table(storage, path)
     return tuple(SharedTopic(**row) for row in table.slice(0, COLLISIONS_SHOWN).to_pylist())

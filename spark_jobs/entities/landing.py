@@ -9,10 +9,10 @@ from datetime import datetime
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from contexture.storage.home import Storage
 from contexture.storage.schemas import LANDING
+from contexture.storage.tables import read_table
 from spark_jobs.data_sources.ngsi import WALK_BITS
 
 _IDENTITY = ["path", "id", "type"]
@@ -32,9 +32,8 @@ class Landed:
     def look(cls, storage: Storage, folder: str) -> Landed:
         """Looks through the Parquet files of a folder."""
         names = storage.files(folder, ".parquet")
-        paths = {name: storage.path(f"{folder}/{name}") for name in names}
         columns = pa.schema([LANDING.field(name) for name in _LOOKED_AT])
-        tables = [pq.read_table(path, columns=_LOOKED_AT, filesystem=storage.filesystem) for path in paths.values()]
+        tables = [read_table(storage, f"{folder}/{name}", columns=_LOOKED_AT) for name in names]
         table = pa.concat_tables([columns.empty_table(), *(table.cast(columns) for table in tables)])
         return cls({name: storage.sha256(f"{folder}/{name}") for name in names}, table)
 

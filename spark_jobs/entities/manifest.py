@@ -11,7 +11,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
-import pyarrow.parquet as pq
 
 from contexture.records.changes import ChangeKind
 from contexture.records.messages.envelopes import envelope
@@ -21,6 +20,7 @@ from contexture.storage.manifests import LandingManifest, Manifest, ShardManifes
 from contexture.storage.orders import StageOrder
 from contexture.storage.publication_store import SHARD_FILE
 from contexture.storage.replay import backfill_headers, check_topics
+from contexture.storage.tables import read_table, write_table
 from spark_jobs.entities.collisions import RULE as COLLISION
 from spark_jobs.entities.plan import RULE as DUPLICATE
 from spark_jobs.entities.plan import EntityPlan
@@ -150,15 +150,11 @@ def _shard(storage: Storage, preparation: StageContext, row: dict[str, int]) -> 
 def _merge_topics(storage: Storage, preparation: StageContext) -> int:
     """Writes the topics of all shards with their records, sorted; gives their number."""
     folder = f"{preparation.work}/topics"
-    parts = [
-        pq.read_table(storage.path(f"{folder}/{name}"), filesystem=storage.filesystem)
-        for name in storage.files(folder, ".parquet")
-    ]
+    parts = [read_table(storage, f"{folder}/{name}") for name in storage.files(folder, ".parquet")]
     merged = pa.concat_tables(parts).group_by("topic", use_threads=False).aggregate([("records", "sum")])
     merged = merged.rename_columns(["topic", "records"]).sort_by("topic")
     prefix = preparation.order.replay.topic_prefix
     if prefix:
         check_topics(storage, preparation.publication.name, prefix, merged.column("topic").to_pylist())
-    with storage.replacing(preparation.folder.topics(preparation.outbox)) as path:
-        pq.write_table(merged, path, filesystem=storage.filesystem)
+    write_table(storage, preparation.folder.topics(preparation.outbox), merged)
     return int(merged.num_rows)

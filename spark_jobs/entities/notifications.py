@@ -13,7 +13,6 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from contexture.sources.ngsi.notifications import NotificationError, media_type_of, read_notification
 from contexture.storage.home import Storage
@@ -23,6 +22,7 @@ from contexture.storage.manifests import LandingManifest
 from contexture.storage.orders import StageOrder
 from contexture.storage.publication_store import PublicationFolder
 from contexture.storage.schemas import LANDING
+from contexture.storage.tables import open_table, table_writer
 from spark_jobs.data_sources.ngsi import WALK_BITS
 from spark_jobs.entities.landing import Landed
 from spark_jobs.entities.sequence import NotifiedOrder
@@ -100,10 +100,7 @@ class Arrived(NamedTuple):
 def write_rows(storage: Storage, path: str, rows: Iterable[Row]) -> Arrived:
     """Writes rows of landing, each with a body and the time of its arrival, into one file."""
     arrived = Arrived()
-    with (
-        storage.replacing(path) as temporary,
-        pq.ParquetWriter(temporary, LANDING, filesystem=storage.filesystem, compression="zstd") as file,
-    ):
+    with table_writer(storage, path, LANDING) as file:
         for chunk in _chunks(rows):
             table = pa.Table.from_pylist(chunk, schema=LANDING)
             file.write_table(table)
@@ -128,10 +125,8 @@ def _renumber(storage: Storage, path: str, moves: Mapping[int, int]) -> None:
     """Gives rows other ordinals; `moves` are numbers of rows. The rows themselves stay where they are in the file."""
     first = 0
     with (
-        storage.filesystem.open_input_file(storage.path(path)) as given,
-        pq.ParquetFile(given) as before,
-        storage.replacing(path) as temporary,
-        pq.ParquetWriter(temporary, LANDING, filesystem=storage.filesystem, compression="zstd") as after,
+        open_table(storage, path) as before,
+        table_writer(storage, path, LANDING) as after,
     ):
         for number in range(before.num_row_groups):
             table = before.read_row_group(number)

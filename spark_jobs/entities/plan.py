@@ -15,7 +15,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
-import pyarrow.parquet as pq
 
 from contexture.records.batches import plan as plan_batches
 from contexture.records.changes import ChangeKind, Comparison, ShrinkGuard, compare
@@ -24,6 +23,7 @@ from contexture.storage.home import Storage
 from contexture.storage.schemas import QUARANTINE, STATE
 from contexture.storage.shrink_report import SHOWN, write_shrink_report
 from contexture.storage.state import State, StatePointer, StateReader
+from contexture.storage.tables import open_dataset, write_table
 from spark_jobs.entities.collisions import find_collisions, note_collisions, refusing
 from spark_jobs.entities.rows import narrow_rows, without_outdated
 from spark_jobs.entities.sequence import Turns, latest_rows, shards_of
@@ -144,14 +144,12 @@ def quarantine_conflicts(storage: Storage, preparation: StageContext, events: An
     if not len(events):
         return
     ordinals = pa.array(np.unique(events >> PART_BITS))
-    folder = storage.path(preparation.folder.landing(preparation.order.run))
-    dataset = ds.dataset(folder, filesystem=storage.filesystem, format="parquet", exclude_invalid_files=True)
+    dataset = open_dataset(storage, preparation.folder.landing(preparation.order.run), skips_others=True)
     rows = dataset.to_table(filter=ds.field("ordinal").isin(ordinals))
     for name, text in (("rule", RULE), ("severity", "error"), ("message", MESSAGE)):
         rows = rows.append_column(name, pa.array([text] * rows.num_rows))
     target = f"{preparation.folder.quarantine(preparation.outbox)}/conflicts.parquet"
-    with storage.replacing(target) as path:
-        pq.write_table(rows.select(QUARANTINE.names).cast(QUARANTINE), path, filesystem=storage.filesystem)
+    write_table(storage, target, rows.select(QUARANTINE.names).cast(QUARANTINE))
 
 
 def state_only_rows(held: Any, comparison: Comparison, moment: datetime) -> Any:
@@ -362,14 +360,11 @@ def _gone(held: Any, comparison: Comparison, turns: Turns | None) -> Any:
 
 def _write_marks(storage: Storage, preparation: StageContext, held: Any, comparison: Comparison) -> None:
     rows = state_only_rows(held, comparison, preparation.reference_time)
-    _write(storage, f"{preparation.folder.state_delta(preparation.outbox)}/marks.parquet", rows)
+    marks = f"{preparation.folder.state_delta(preparation.outbox)}/marks.parquet"
+    write_table(storage, marks, rows, compression="zstd")
 
 
 def _write_deletions(storage: Storage, preparation: StageContext, gone: Any) -> None:
     shards = pa.array(shards_of(gone, preparation), pa.int32())
-    _write(storage, f"{preparation.work}/deletions.parquet", gone.append_column("shard", shards))
-
-
-def _write(storage: Storage, name: str, table: Any) -> None:
-    with storage.replacing(name) as path:
-        pq.write_table(table, path, filesystem=storage.filesystem, compression="zstd")
+    place = f"{preparation.work}/deletions.parquet"
+    write_table(storage, place, gone.append_column("shard", shards), compression="zstd")

@@ -12,13 +12,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import pyarrow.parquet as pq
-
 from contexture.storage.home import Storage
 from contexture.storage.inbox_reader import transfer_claim
 from contexture.storage.manifests import LandingManifest, Manifest
 from contexture.storage.orders import StageOrder
 from contexture.storage.schemas import LANDING
+from contexture.storage.tables import write_table
 from spark_jobs.entities.assemble import SUMMARY, assembly
 from spark_jobs.entities.attributes import ATTRIBUTE_ROWS, ATTRIBUTES_FOLDER, judges_attributes
 from spark_jobs.entities.evaluate import EVALUATED, evaluation
@@ -83,11 +82,9 @@ def evaluate(spark: Any, preparation: StageContext) -> None:
 
     storage = Storage(preparation.home)
     # So that a landing without rows has narrow columns too.
-    with storage.replacing(f"{evaluated_folder(preparation)}/empty.parquet") as path:
-        pq.write_table(evaluated_schema(preparation).empty_table(), path, filesystem=storage.filesystem)
+    write_table(storage, f"{evaluated_folder(preparation)}/empty.parquet", evaluated_schema(preparation).empty_table())
     if judges_attributes(preparation.publication):
-        with storage.replacing(f"{preparation.work}/{ATTRIBUTES_FOLDER}/empty.parquet") as path:
-            pq.write_table(ATTRIBUTE_ROWS.empty_table(), path, filesystem=storage.filesystem)
+        write_table(storage, f"{preparation.work}/{ATTRIBUTES_FOLDER}/empty.parquet", ATTRIBUTE_ROWS.empty_table())
     landed = read_rows(spark, storage, preparation.folder.landing(preparation.order.run), LANDING)
     landed.mapInArrow(evaluation(preparation), from_arrow_schema(EVALUATED)).collect()
 

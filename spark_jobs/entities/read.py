@@ -11,7 +11,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from contexture.errors import ContextureError, DefectError
 from contexture.publications import Publication
@@ -26,6 +25,7 @@ from contexture.storage.manifests import LandingManifest
 from contexture.storage.orders import StageOrder
 from contexture.storage.publication_store import PublicationFolder
 from contexture.storage.schemas import LANDING
+from contexture.storage.tables import write_part
 from spark_jobs.data_sources.ngsi import landing_rows, ngsi_rows
 from spark_jobs.data_sources.walks import Selection, Walk, WalkShare, shared
 from spark_jobs.entities.landing import Landed, Stretch
@@ -78,8 +78,7 @@ class SecondLook:
             batches.append(landing_rows(page, service=service, walk=number, first=first, bodies=bodies))
             first += len(page.entities)
         if batches:
-            table, path = pa.Table.from_batches(batches, LANDING), storage.path(f"{folder}/{name}")
-            pq.write_table(table, path, filesystem=storage.filesystem, compression="zstd")
+            write_part(storage, f"{folder}/{name}", pa.Table.from_batches(batches, LANDING))
 
     def identities(self, newcomers: Stretch | None = None, *, repeats: bool = False) -> int:
         """How many different entities this look alone met; arguments as of `Landed.identities`."""

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.dataset as ds
 
 from contexture.kafka.partitioner import shards_for
 from contexture.records.changes import ChangeKind
@@ -19,6 +18,7 @@ from contexture.storage.orders import Retry
 from contexture.storage.outboxes import Outboxes
 from contexture.storage.schemas import with_headers
 from contexture.storage.state import StateReader
+from contexture.storage.tables import open_dataset
 from spark_jobs.entities.attributes import ATTRIBUTE_ROWS, AttributeRow, Values
 from spark_jobs.quality.columns import column_names
 from spark_jobs.shared.context import MAXIMUM_PARTS, RunFiles, StageContext, check_task_results
@@ -246,8 +246,7 @@ def narrow_rows(storage: Storage, preparation: StageContext, landed: int) -> Any
     Raises:
         RetriableError: the storage does not show those of all.
     """
-    path = storage.path(f"{preparation.work}/evaluated")
-    dataset = ds.dataset(path, filesystem=storage.filesystem, format="parquet")
+    dataset = open_dataset(storage, f"{preparation.work}/evaluated")
     table = dataset.to_table(columns=NARROW)
     first_parts = (table.column("event").to_numpy() & (MAXIMUM_PARTS - 1)) == 0
     check_task_results(int(first_parts.sum()), landed, "landed objects")

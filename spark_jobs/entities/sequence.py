@@ -21,7 +21,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
-import pyarrow.parquet as pq
 
 from contexture.errors import RejectedError
 from contexture.events import parse_json
@@ -35,6 +34,7 @@ from contexture.storage.home import Storage
 from contexture.storage.schemas import STATE
 from contexture.storage.state import StateReader
 from contexture.storage.state_files import completed
+from contexture.storage.tables import open_dataset, read_table, write_table
 from spark_jobs.entities.render import with_tombstone_headers
 from spark_jobs.entities.rows import RENDERED
 from spark_jobs.shared.context import StageContext
@@ -110,8 +110,7 @@ class Turns:
         table = table.append_column("timestamp", pc.cast(arrived, TOLD.field("timestamp").type, safe=False))
         table = table.append_column("batch", pa.array(np.asarray(batches, dtype=np.int64)))
         table = table.append_column("final", pc.invert(pc.is_in(self.told.column("identity_hash"), value_set=kept)))
-        with storage.replacing(f"{preparation.work}/{_FILE}") as path:
-            pq.write_table(table.cast(TOLD), path, filesystem=storage.filesystem)
+        write_table(storage, f"{preparation.work}/{_FILE}", table.cast(TOLD))
 
 
 def latest_rows(snapshot: Any) -> Any:
@@ -136,7 +135,7 @@ class ToldDeletions:
         path = f"{work}/{_FILE}"
         table = TOLD.empty_table()
         if storage.exists(path):
-            table = pq.read_table(storage.path(path), filesystem=storage.filesystem)
+            table = read_table(storage, path)
         self.batches = 1 + max(table.column("batch").to_pylist(), default=-1)
         self._rest = with_tombstone_headers(table.filter(pc.equal(table.column("shard"), shard)), envelope)
 
@@ -206,7 +205,7 @@ def _rendered_rows(preparation: StageContext, snapshot: Any, rows: Sequence[int 
         return STATE.empty_table()
     storage = Storage(preparation.home)
     events = snapshot.column("event").take(pa.array(rows, pa.int64()))
-    rendered = ds.dataset(storage.path(f"{preparation.work}/rendered"), filesystem=storage.filesystem, format="parquet")
+    rendered = open_dataset(storage, f"{preparation.work}/rendered")
     found = rendered.to_table(columns=_OF_RENDERED, filter=ds.field("event").isin(pc.unique(events)))
     found = found.take(pc.index_in(events, value_set=found.column("event")))
     count = found.num_rows

@@ -12,10 +12,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
-import pyarrow.parquet as pq
 
 from contexture.records.changes import ChangeKind, superseded_rows
 from contexture.storage.home import Storage
+from contexture.storage.tables import open_dataset, read_table, write_table
 from spark_jobs.shared.context import PART_BITS, StageContext
 
 SUPERSEDED = pa.schema([pa.field("event", pa.int64(), nullable=False)])
@@ -33,15 +33,14 @@ def without_older_objects(snapshot: Any) -> tuple[Any, Any]:
 def save_superseded(storage: Storage, work: str, events: Any) -> None:
     """Writes the numbers of superseded events where `current_rows` and its siblings find them."""
     table = pa.table([pa.array(np.unique(events), pa.int64())], schema=SUPERSEDED)
-    with storage.replacing(f"{work}/{_FILE}") as path:
-        pq.write_table(table, path, filesystem=storage.filesystem)
+    write_table(storage, f"{work}/{_FILE}", table)
 
 
 def superseded_events(storage: Storage, work: str) -> Any:
     """Returns the numbers of the superseded events of a preparation, as an Arrow array; most have none."""
     path = f"{work}/{_FILE}"
     with storage.translating(path):
-        return pq.read_table(storage.path(path), filesystem=storage.filesystem)["event"].combine_chunks()
+        return read_table(storage, path)["event"].combine_chunks()
 
 
 def is_current(storage: Storage, work: str) -> Any:
@@ -59,7 +58,7 @@ def current_rows(storage: Storage, work: str, columns: list[str], chosen: Any = 
         columns: their names.
         chosen: a further condition on the rows.
     """
-    dataset = ds.dataset(storage.path(f"{work}/evaluated"), filesystem=storage.filesystem, format="parquet")
+    dataset = open_dataset(storage, f"{work}/evaluated")
     current = is_current(storage, work)
     return dataset.to_table(columns=columns, filter=current if chosen is None else current & chosen)
 
@@ -81,10 +80,9 @@ def discard_quarantined(storage: Storage, preparation: StageContext, rows: Any, 
     folder = preparation.folder.quarantine(preparation.outbox)
     for name in storage.files(folder, ".parquet"):
         file = f"{folder}/{name}"
-        table = pq.read_table(storage.path(file), filesystem=storage.filesystem, partitioning=None)
+        table = read_table(storage, file)
         kept = table.filter(pc.invert(pc.is_in(table.column("ordinal"), value_set=pa.array(ordinals))))
         if not kept.num_rows:
             storage.remove(file)
         elif kept.num_rows < table.num_rows:
-            with storage.replacing(file) as path:
-                pq.write_table(kept, path, filesystem=storage.filesystem)
+            write_table(storage, file, kept)

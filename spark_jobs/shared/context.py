@@ -25,6 +25,7 @@ from contexture.sources.ngsi.rules.catalogue import severities
 from contexture.storage.home import Storage
 from contexture.storage.orders import StageOrder
 from contexture.storage.publication_store import PublicationFolder
+from contexture.storage.tables import table_writer
 
 _LEAST = 1 << 63
 
@@ -59,8 +60,7 @@ class RunFiles:
         if folder not in self._open:
             # Events of what was notified have numbers below zero, which do not sort as text.
             name = f"{folder}/{first.column('event')[0].as_py() + _LEAST:020d}.parquet"
-            path = self._stack.enter_context(self._storage.replacing(name))
-            writer = pq.ParquetWriter(path, first.schema, filesystem=self._storage.filesystem, compression="lz4")
+            writer = table_writer(self._storage, name, first.schema, compression="lz4")
             self._open[folder] = self._stack.enter_context(writer)
         return self._open[folder]
 

@@ -14,10 +14,10 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from contexture.storage.home import Storage
 from contexture.storage.schemas import LANDING
+from contexture.storage.tables import open_table, table_writer
 from spark_jobs.session import parquet_microseconds
 
 if TYPE_CHECKING:
@@ -40,18 +40,16 @@ def units_of(storage: Storage, landing: str) -> tuple[Unit, ...]:
     """The pieces of a landing folder, in an order that follows from its files alone."""
     found = []
     for name in storage.files(landing, ".parquet"):
-        path = storage.path(f"{landing}/{name}")
-        with storage.reading(name), pq.ParquetFile(path, filesystem=storage.filesystem) as file:
+        with storage.reading(name), open_table(storage, f"{landing}/{name}") as file:
             found += [Unit(name, group) for group in range(file.metadata.num_row_groups)]
     return tuple(found)
 
 
 def batches_of(storage: Storage, landing: str, unit: Unit) -> Iterator[Any]:
     """The rows of a piece as record batches, each small enough for memory."""
-    path = storage.path(f"{landing}/{unit.file}")
     with (
         storage.reading(unit.file),
-        pq.ParquetFile(path, filesystem=storage.filesystem, pre_buffer=False) as file,
+        open_table(storage, f"{landing}/{unit.file}", pre_buffer=False) as file,
     ):
         group = file.metadata.row_group(unit.group)
         rows = _rows_at_once(group)
@@ -113,10 +111,7 @@ def _writing(home: str, folder: str, schema: pa.Schema) -> Callable[[Iterable[An
         context, storage, written = TaskContext.get(), Storage(home), 0
         # Named by the part, so that a second try of a lost task takes the place of the first.
         name = f"{folder}/part-{context.partitionId() if context else 0:05d}.parquet"
-        with (
-            storage.replacing(name) as path,
-            pq.ParquetWriter(path, schema, filesystem=storage.filesystem, compression="zstd") as file,
-        ):
+        with table_writer(storage, name, schema) as file:
             for batch in chain([first], batches):
                 file.write_table(pa.Table.from_batches([batch]).select(schema.names).cast(schema))
                 written += batch.num_rows
@@ -138,7 +133,6 @@ def _reading(
 
 
 def _rows_of(storage: Storage, folder: str, unit: Unit, schema: pa.Schema) -> Iterator[Any]:
-    path = storage.path(f"{folder}/{unit.file}")
-    with storage.translating(unit.file), pq.ParquetFile(path, filesystem=storage.filesystem) as file:
+    with storage.translating(unit.file), open_table(storage, f"{folder}/{unit.file}") as file:
         for batch in file.iter_batches(ROWS_AT_ONCE, row_groups=[unit.group], columns=schema.names):
             yield from pa.Table.from_batches([batch]).select(schema.names).cast(schema).to_batches()

@@ -17,7 +17,6 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from contexture.records.cloudevents.change_events import Occasion
 from contexture.records.messages.envelopes import StructureContent, StructureEnvelope, structure_envelope
@@ -31,6 +30,7 @@ from contexture.storage.schemas import (
     TRANSCODED_HEADERS,
     with_headers,
 )
+from contexture.storage.tables import read_table, table_writer
 from spark_jobs.shared.context import StageContext
 from spark_jobs.shared.parquet_rows import Unit, batches_of
 
@@ -252,7 +252,7 @@ def assembly(preparation: StageContext, units: Sequence[Unit]) -> Callable[[Iter
 
 def write_shard(storage: Storage, preparation: StageContext) -> int:
     """Writes the shard's file, if it has records; returns the bytes of keys and values."""
-    planned = pq.read_table(storage.path(planned_file(preparation.work)), filesystem=storage.filesystem)
+    planned = read_table(storage, planned_file(preparation.work))
     if not planned.num_rows:
         return 0
     folder = preparation.folder.shard(preparation.outbox, 0)
@@ -260,12 +260,10 @@ def write_shard(storage: Storage, preparation: StageContext) -> int:
     schema = with_headers(STRUCTURE_OUTBOX, [*wrapping.columns, *_headers_of_conversions(preparation)])
     written = 0
     with (
-        storage.replacing(f"{folder}/{SHARD_FILE}") as path,
-        pq.ParquetWriter(
-            path,
+        table_writer(
+            storage,
+            f"{folder}/{SHARD_FILE}",
             schema,
-            filesystem=storage.filesystem,
-            compression="zstd",
             compression_level=1,
             # A dictionary of bodies, or the least and greatest of them, would hold them once more.
             use_dictionary=["topic"],
@@ -320,18 +318,16 @@ def _values(values: Sequence[Any]) -> Any:
 
 def write_quarantine(storage: Storage, preparation: StageContext, units: Sequence[Unit]) -> None:
     """Writes the landing rows of what is refused, each with the rule."""
-    refused = pq.read_table(storage.path(quarantined_file(preparation.work)), filesystem=storage.filesystem)
+    refused = read_table(storage, quarantined_file(preparation.work))
     if not refused.num_rows:
         return
     landing = preparation.folder.landing(preparation.order.run)
     target = f"{preparation.folder.quarantine(preparation.outbox)}/structures.parquet"
     with (
-        storage.replacing(target) as path,
-        pq.ParquetWriter(
-            path,
+        table_writer(
+            storage,
+            target,
             QUARANTINE,
-            filesystem=storage.filesystem,
-            compression="zstd",
             use_dictionary=["operation", "scope", "rule", "severity", "message"],
             write_statistics=["ordinal"],
         ) as writer,

@@ -15,7 +15,6 @@ from itertools import islice, pairwise
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from contexture.errors import RejectedError
 from contexture.events.rules import RuleFindings, Violation
@@ -26,6 +25,7 @@ from contexture.sources.sdmx import Artefact, Format, StructureMessageError, Uns
 from contexture.sources.sdmx.rules import StructureRuleOptions, check, check_alone, unreadable
 from contexture.sources.sdmx.rules.consistency import is_final
 from contexture.storage.home import Storage
+from contexture.storage.tables import write_table
 from spark_jobs.shared.context import StageContext
 from spark_jobs.shared.parquet_rows import Unit, batches_of
 from spark_jobs.structures.assemble import BodyFile, BodyStream, body_file
@@ -332,8 +332,11 @@ def _evaluate(preparation: StageContext, look: StructureLook, unit: Unit, number
         # What took bodies apart refers to itself in circles: few objects for Python, which waits for many, and much
         # memory.
         gc.collect()
-    with storage.replacing(f"{looked_at_folder(preparation.work)}/{number:06d}.parquet") as path:
-        pq.write_table(pa.Table.from_pylist(rows, schema=LOOKED_AT), path, filesystem=storage.filesystem)
+    write_table(
+        storage,
+        f"{looked_at_folder(preparation.work)}/{number:06d}.parquet",
+        pa.Table.from_pylist(rows, schema=LOOKED_AT),
+    )
     return len(rows)
 
 

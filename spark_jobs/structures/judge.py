@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
-import pyarrow.parquet as pq
 
 from contexture.publications.checks.quality import STRUCTURE_COLUMNS
 from contexture.records.changes import ChangeKind as EventVerdict
@@ -17,6 +16,7 @@ from contexture.storage.orders import StageOrder
 from contexture.storage.publication_store import PublicationFolder
 from contexture.storage.quarantine import RuleSample as Broken
 from contexture.storage.quarantine import quarantine_samples
+from contexture.storage.tables import open_dataset, read_table
 from spark_jobs.quality.frames import ROWS_IN_MEMORY, AcceptedFrames
 from spark_jobs.quality.summary import STRUCTURE, ObservedSample, StructureSummary, TranscodedStructure, warned
 from spark_jobs.shared.parquet_rows import read_rows
@@ -68,7 +68,7 @@ def _evaluated(order: StageOrder) -> str:
 
 def _rows(order: StageOrder) -> Any:
     storage = Storage(order.home)
-    return ds.dataset(storage.path(_evaluated(order)), filesystem=storage.filesystem, format="parquet")
+    return open_dataset(storage, _evaluated(order))
 
 
 def _summary(order: StageOrder, landing: LandingManifest, manifest: Manifest) -> StructureSummary:
@@ -114,7 +114,7 @@ def _conversions(manifest: Manifest, order: StageOrder) -> tuple[TranscodedStruc
     """The first few, those that lost something before the others."""
     storage, path = Storage(order.home), PublicationFolder(manifest.publication).transcoded(manifest.outbox)
     with storage.translating(path):
-        table = pq.read_table(storage.path(path), filesystem=storage.filesystem, partitioning=None)
+        table = read_table(storage, path)
     is_lossless = pc.is_null(table["lost"])
     ordered = pa.concat_tables([table.filter(pc.invert(is_lossless)), table.filter(is_lossless)])
     return tuple(TranscodedStructure(**row) for row in ordered.slice(0, CONVERSIONS_SHOWN).to_pylist())
@@ -125,7 +125,7 @@ def _samples(order: StageOrder) -> tuple[ObservedSample, ...]:
     # An outbox that an earlier version has prepared comes without them.
     if not storage.exists(path):
         return ()
-    table = pq.read_table(storage.path(path), filesystem=storage.filesystem, partitioning=None)
+    table = read_table(storage, path)
     return tuple(ObservedSample(**row) for row in table.to_pylist())
 
 

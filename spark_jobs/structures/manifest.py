@@ -8,7 +8,6 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from contexture.records.changes import ChangeKind
 from contexture.records.messages.envelopes import structure_envelope
@@ -17,6 +16,7 @@ from contexture.storage.manifests import LandingManifest, Manifest, RegistryPart
 from contexture.storage.publication_store import SHARD_FILE
 from contexture.storage.replay import backfill_headers, check_topics
 from contexture.storage.schemas import TRANSCODED
+from contexture.storage.tables import write_table
 from spark_jobs.shared.context import StageContext
 from spark_jobs.shared.outbox import run_facts
 from spark_jobs.structures.plan import StructureRunPlan, broken_rules
@@ -38,8 +38,7 @@ def write_conversions(preparation: StageContext, rows: Any) -> int:
         return 0
     table = found.select(TRANSCODED.names).cast(TRANSCODED)
     storage = Storage(preparation.home)
-    with storage.replacing(preparation.folder.transcoded(preparation.outbox)) as path:
-        pq.write_table(table, path, filesystem=storage.filesystem)
+    write_table(storage, preparation.folder.transcoded(preparation.outbox), table)
     _log_first(table)
     return int(table.num_rows)
 
@@ -132,8 +131,7 @@ def _write_topics(preparation: StageContext, planned: StructureRunPlan) -> int:
     storage, prefix = Storage(preparation.home), preparation.order.replay.topic_prefix
     if prefix:
         check_topics(storage, preparation.publication.name, prefix, sorted(counted))
-    with storage.replacing(preparation.folder.topics(preparation.outbox)) as path:
-        pq.write_table(table, path, filesystem=storage.filesystem)
+    write_table(storage, preparation.folder.topics(preparation.outbox), table)
     return len(counted)
 
 

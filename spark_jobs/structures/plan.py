@@ -16,8 +16,6 @@ from typing import Any
 import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.dataset as ds
-import pyarrow.parquet as pq
 
 from contexture.errors import ConfigurationError
 from contexture.events import identity_hash
@@ -46,6 +44,7 @@ from contexture.storage.manifests import LandingManifest
 from contexture.storage.schemas import STATE
 from contexture.storage.shrink_report import write_shrink_report
 from contexture.storage.state import State, StatePointer
+from contexture.storage.tables import open_dataset, write_table
 from spark_jobs.shared.context import StageContext, check_task_results
 from spark_jobs.structures.evaluate import looked_at_folder
 from spark_jobs.structures.rows import LOOKED_AT, PLANNED, judged_rows, quarantined_rows, record_rows
@@ -74,8 +73,7 @@ def write_changes(
     """Writes what concluding the outbox changes in state."""
     folder = preparation.folder.state_delta(preparation.outbox)
     table = changed_rows(held, changes)
-    with storage.replacing(f"{folder}/shard-00000.parquet") as path:
-        pq.write_table(table, path, filesystem=storage.filesystem, compression="zstd")
+    write_table(storage, f"{folder}/shard-00000.parquet", table, compression="zstd")
 
 
 def changed_rows(held: Mapping[str, HeldStructure], changes: Mapping[str, HeldStructure | None]) -> Any:
@@ -278,8 +276,7 @@ def _run(preparation: StageContext, landing: LandingManifest) -> StructureRun:
 
 
 def _looked_at(storage: Storage, preparation: StageContext) -> Any:
-    path = storage.path(looked_at_folder(preparation.work))
-    dataset = ds.dataset(path, filesystem=storage.filesystem, format="parquet", schema=LOOKED_AT)
+    dataset = open_dataset(storage, looked_at_folder(preparation.work), schema=LOOKED_AT)
     return dataset.to_table().sort_by("event").combine_chunks()
 
 
@@ -357,8 +354,7 @@ def _write_samples(preparation: StageContext, broken: list[Broken]) -> None:
         if shown[each.violation.rule] <= _SAMPLES_OF_A_RULE:
             rows.append({"rule": each.violation.rule, "urn": each.urn, "message": each.violation.message})
     storage = Storage(preparation.home)
-    with storage.replacing(samples_file(preparation.work)) as path:
-        pq.write_table(pa.Table.from_pylist(rows, schema=SAMPLES), path, filesystem=storage.filesystem)
+    write_table(storage, samples_file(preparation.work), pa.Table.from_pylist(rows, schema=SAMPLES))
 
 
 def _log_first(broken: list[Broken]) -> None:

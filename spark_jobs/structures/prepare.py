@@ -12,12 +12,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
 from contexture.storage.home import Storage
 from contexture.storage.manifests import LandingManifest, Manifest
 from contexture.storage.orders import StageOrder
+from contexture.storage.tables import write_table
 from spark_jobs.shared.context import StageContext
 from spark_jobs.shared.outbox import Stopwatch, preparation_of, prepare_once
 from spark_jobs.shared.parquet_rows import Unit, units_of
@@ -76,7 +74,8 @@ def _prepared(spark: Any, preparation: StageContext, landing: LandingManifest, w
 def evaluate(spark: Any, preparation: StageContext, units: Sequence[Unit]) -> None:
     """Runs the one pass over the bodies."""
     # So that a landing without rows has narrow columns too.
-    _write(Storage(preparation.home), f"{looked_at_folder(preparation.work)}/empty.parquet", LOOKED_AT.empty_table())
+    empty = f"{looked_at_folder(preparation.work)}/empty.parquet"
+    write_table(Storage(preparation.home), empty, LOOKED_AT.empty_table())
     if units:
         numbers = spark.range(0, len(units), 1, min(len(units), _TASKS))
         numbers.mapInArrow(evaluation(preparation, units), EVENTS).collect()
@@ -89,11 +88,6 @@ def assemble(spark: Any, preparation: StageContext, units: Sequence[Unit]) -> in
 
 
 def _save(storage: Storage, preparation: StageContext, planned: StructureRunPlan) -> None:
-    _write(storage, evaluated_file(preparation.work), planned.rows)
-    _write(storage, planned_file(preparation.work), planned.records)
-    _write(storage, quarantined_file(preparation.work), planned.quarantined)
-
-
-def _write(storage: Storage, name: str, table: pa.Table) -> None:
-    with storage.replacing(name) as path:
-        pq.write_table(table, path, filesystem=storage.filesystem)
+    write_table(storage, evaluated_file(preparation.work), planned.rows)
+    write_table(storage, planned_file(preparation.work), planned.records)
+    write_table(storage, quarantined_file(preparation.work), planned.quarantined)

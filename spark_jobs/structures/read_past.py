@@ -26,6 +26,7 @@ from contexture.storage.orders import StageOrder
 from contexture.storage.publication_store import PublicationFolder
 from contexture.storage.replay import NoLogError, check_missing
 from contexture.storage.schemas import LANDING
+from contexture.storage.tables import open_dataset
 from spark_jobs.shared.parquet_rows import batches_of, units_of
 from spark_jobs.structures.landing import LandingFile, Row, landing_file
 from spark_jobs.structures.read_context import ReadContext, ReadOutcome
@@ -39,9 +40,9 @@ Places = Mapping[int, int]
 
 def archived_rows(storage: Storage, landing: str, transaction: int, only: frozenset[str] | None) -> list[int]:
     """Ordinals of the rows that an archived landing has of a transaction, in order; `only` those of these."""
-    files = [storage.path(f"{landing}/{name}") for name in storage.files(landing, ".parquet")]
+    files = [f"{landing}/{name}" for name in storage.files(landing, ".parquet")]
     with storage.translating(landing):
-        dataset: Any = ds.dataset(files, filesystem=storage.filesystem, format="parquet")
+        dataset: Any = open_dataset(storage, files)
         wanted = ds.field("source_transaction") == transaction
         rows = dataset.to_table(columns=["ordinal", "id"], filter=wanted).to_pylist()
     return sorted(row["ordinal"] for row in rows if only is None or row["id"] in only)

@@ -9,7 +9,6 @@ from hashlib import sha256
 from typing import Any, Final
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from contexture.monitoring.own_events import StoredEvent, records
 from contexture.records.cloudevents import Record
@@ -19,6 +18,7 @@ from contexture.storage.orders import StageOrder
 from contexture.storage.outboxes import Outboxes
 from contexture.storage.publication_store import SHARD_FILE, PublicationFolder
 from contexture.storage.schemas import HEADER_PREFIX, OUTBOX
+from contexture.storage.tables import write_table
 
 TOPICS: Final = pa.schema([("topic", pa.string()), ("records", pa.int64())])
 
@@ -49,7 +49,8 @@ def prepare(storage: Storage, order: StageOrder, reading: EventBatch) -> Manifes
     folder = PublicationFolder(order.publication.name)
     shard = _shard(storage, f"{folder.shard(outbox, 0)}/{SHARD_FILE}", order, reading.events, made)
     counts = {"topic": order.publication.topics.topics, "records": [len(made)] * len(order.publication.topics.topics)}
-    _write(storage, folder.topics(outbox), pa.table(counts if made else {"topic": [], "records": []}, schema=TOPICS))
+    topics = pa.table(counts if made else {"topic": [], "records": []}, schema=TOPICS)
+    write_table(storage, folder.topics(outbox), topics, compression="zstd")
     storage.write(folder.verdict(outbox), QualityVerdict(outbox=outbox, approved=True, results=()).to_json())
     manifest = _manifest(order, reading, outbox, shard)
     storage.write(folder.manifest(outbox), manifest.to_json())
@@ -76,7 +77,7 @@ def _shard(
     if not made:
         return ShardManifest(shard=0, records=0, bytes=0, transactions=0, file=None, sha256=None)
     table = _table(order, events, made)
-    _write(storage, path, table)
+    write_table(storage, path, table, compression="zstd")
     topics = len(order.publication.topics.topics)
     return ShardManifest(
         shard=0,
@@ -110,11 +111,6 @@ def _table(order: StageOrder, events: Sequence[StoredEvent], made: Sequence[Reco
         columns[f"{HEADER_PREFIX}{name}"] = [dict(record.headers)[name] for _, record, _ in rows]
     schema = pa.schema([*OUTBOX, *(pa.field(f"{HEADER_PREFIX}{name}", pa.binary()) for name in names)])
     return pa.Table.from_pydict(columns, schema=schema)
-
-
-def _write(storage: Storage, relative: str, table: Any) -> None:
-    with storage.replacing(relative) as path:
-        pq.write_table(table, path, filesystem=storage.filesystem, compression="zstd")
 
 
 def _manifest(order: StageOrder, reading: EventBatch, outbox: str, shard: ShardManifest) -> Manifest:

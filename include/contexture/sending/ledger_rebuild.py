@@ -15,8 +15,6 @@ from datetime import UTC, datetime
 from hashlib import blake2b
 from typing import Final
 
-import pyarrow.parquet as pq
-
 from contexture.errors import ConfigurationError, RetriableError
 from contexture.kafka.broker_wait import BrokerWait
 from contexture.kafka.clients import transactional_producer
@@ -37,6 +35,7 @@ from contexture.storage.outboxes import Outboxes
 from contexture.storage.publication_store import PublicationFolder
 from contexture.storage.schemas import HEADER_PREFIX
 from contexture.storage.state import State
+from contexture.storage.tables import read_table
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +76,7 @@ class SentAccordingToHome:
 
     def records(self, settings: ClientSettings, outbox: str) -> Iterator[TopicRecord]:
         """All that is committed in the topics of an outbox."""
-        path = self.storage.path(PublicationFolder(self.publication).topics(outbox))
-        table = pq.read_table(path, columns=["topic"], filesystem=self.storage.filesystem, partitioning=None)
+        table = read_table(self.storage, PublicationFolder(self.publication).topics(outbox), columns=["topic"])
         yield from read_committed(settings, table.column("topic").to_pylist())
 
     def letters(self, settings: ClientSettings, run: str) -> Iterator[TopicRecord]:

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Literal
 
-import pyarrow.parquet as pq
 from pydantic import ValidationError
 
 from contexture.errors import ConfigurationError
@@ -22,6 +21,7 @@ from contexture.storage.home import Storage
 from contexture.storage.manifests import Manifest
 from contexture.storage.orders import ReplayOptions
 from contexture.storage.outboxes import Outboxes
+from contexture.storage.tables import read_table
 
 Outcome = Literal["archive", "source", "part of the archive", "refused", "nothing", "not over", "running"]
 
@@ -158,7 +158,7 @@ def _topics(outboxes: Outboxes, manifests: tuple[Manifest, ...], prefix: str) ->
     for manifest in manifests:
         path = outboxes.folder.topics(manifest.outbox)
         with storage.translating(path):
-            table = pq.read_table(storage.path(path), filesystem=storage.filesystem, partitioning=None)
+            table = read_table(storage, path)
         for row in table.to_pylist():
             found[f"{prefix}{row['topic']}"] += row["records"]
     return dict(sorted(found.items()))

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-import pyarrow.parquet as pq
 from pydantic import ValidationError
 
 from contexture.operations.environment import FoundOutbox
@@ -15,6 +14,7 @@ from contexture.storage.documents import StoredDocument
 from contexture.storage.home import Storage
 from contexture.storage.manifests import ExpectationResult, Manifest, QualityVerdict
 from contexture.storage.outboxes import Outboxes
+from contexture.storage.tables import read_table
 
 SAMPLES_OF_A_RULE = 3
 _IDENTITY = ("path", "id", "type")
@@ -123,4 +123,4 @@ def _failed(owner: Outboxes, outbox: str) -> tuple[ExpectationResult, ...]:
 
 
 def _table(storage: Storage, path: str, columns: list[str]) -> Any:
-    return pq.read_table(storage.path(path), columns=columns, filesystem=storage.filesystem, partitioning=None)
+    return read_table(storage, path, columns=columns)

@@ -14,7 +14,6 @@ from typing import Any, Final
 from uuid import uuid4
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from contexture.errors import ConfigurationError
 from contexture.events import identity_hash
@@ -30,6 +29,7 @@ from contexture.storage.replay import BACKFILL_HEADER
 from contexture.storage.schemas import STATE
 from contexture.storage.state import FORMAT, State, StatePointer
 from contexture.storage.state_updates import advance
+from contexture.storage.tables import table_writer
 
 UNTOLD: Final = b"\1" * 32
 """The content hash of what no value tells: no content has it, so that it is sent when it is read again."""
@@ -40,10 +40,7 @@ _ROWS_AT_ONCE: Final = 50_000
 def write_rows(storage: Storage, folder: str, found: Iterable[Gathered], sequence: int) -> None:
     """Writes what was found as changes of state, into a folder that is not there yet."""
     rows = (_row(each, sequence) for each in found)
-    with (
-        storage.replacing(f"{folder}/rows.parquet") as path,
-        pq.ParquetWriter(path, STATE, filesystem=storage.filesystem, compression="zstd") as writer,
-    ):
+    with table_writer(storage, f"{folder}/rows.parquet", STATE) as writer:
         while some := list(islice(rows, _ROWS_AT_ONCE)):
             writer.write_table(pa.Table.from_pylist(some, schema=STATE))
 

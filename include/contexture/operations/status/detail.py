@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-import pyarrow.parquet as pq
-
 from contexture.errors import ConfigurationError, DefectError
 from contexture.monitoring.history import ALL_TRANSACTIONS, TransactionFilter
 from contexture.monitoring.rows import InterventionRow, RunRow, TransactionRow, TransactionStatus
@@ -20,6 +18,7 @@ from contexture.storage.manifests import Manifest
 from contexture.storage.outboxes import Outboxes, Status
 from contexture.storage.publication_store import PublicationFolder
 from contexture.storage.shrink_report import Vanishing, read_shrink_report
+from contexture.storage.tables import read_table
 
 _INTERVENTIONS = 20
 
@@ -226,9 +225,7 @@ def topics(sources: Sources, name: str, *, page: int) -> TopicTable:
 
 def _topics(storage: Storage, outbox: str, path: str, page: int) -> TopicTable:
     with storage.reading(path):
-        table = pq.read_table(
-            storage.path(path), columns=["topic", "records"], filesystem=storage.filesystem, partitioning=None
-        )
+        table = read_table(storage, path, columns=["topic", "records"])
     paging = Paging.of(page, table.num_rows)
     ordered = table.sort_by([("records", "descending"), ("topic", "ascending")])
     rows = ordered.slice(paging.offset, paging.size).to_pylist()
