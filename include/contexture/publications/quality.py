@@ -131,6 +131,7 @@ ENTITY_RULES = (
     "stale",
     "future-modified",
     "geojson",
+    "null-island",
     "geo-legacy",
     "null-value",
     "unknown-type",

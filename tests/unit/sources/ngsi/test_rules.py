@@ -219,6 +219,14 @@ def test_two_places_are_one_too_many_unless_one_is_ignored() -> None:
     assert broken(f'{{"id":"i","type":"t","a":{place},"b":{ignored}}}') == []
 
 
+@pytest.mark.parametrize(
+    ("coordinates", "is_named"), [("[0,0]", True), ("[0.0,0,12]", True), ("[0,0.001]", False), ("[-3.7,40.4]", False)]
+)
+def test_a_point_without_a_position_is_named(coordinates: str, is_named: bool) -> None:
+    place = f'{{"type":"geo:json","value":{{"type":"Point","coordinates":{coordinates}}},"metadata":{{}}}}'
+    assert broken(f'{{"id":"i","type":"t","location":{place}}}') == [("null-island", "warning")] * is_named
+
+
 @pytest.mark.parametrize("kind", ["geo:point", "geo:line", "geo:box", "geo:polygon"])
 def test_older_forms_of_places_are_told(kind: str) -> None:
     assert broken_by_attribute(f'{{"type":"{kind}","value":"41.3, 2.1"}}') == [("geo-legacy", "warning")]

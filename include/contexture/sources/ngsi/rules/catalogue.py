@@ -42,6 +42,9 @@ RULES: tuple[Rule, ...] = (
         "warning",
         "a geo:json is one of the six geometries, in range, its rings closed, and in NGSIv2 the only one",
     ),
+    Rule(
+        "null-island", "warning", "a Point is not at longitude 0, latitude 0, which devices without a position report"
+    ),
     Rule("geo-legacy", "warning", "places are geo:json, not geo:point, geo:line, geo:box or geo:polygon"),
     Rule("null-value", "warning", "an attribute whose type needs a value has one"),
     Rule("unknown-type", "warning", "the type is one of source.types, where those are given"),

@@ -271,6 +271,8 @@ def _check_geometry(name: str, value: object, _now: datetime | None, found: Rule
     problem = geometry_problem(value)
     if problem is not None:
         found.add("geojson", f"{violation_subject(name)} {problem}")
+    elif isinstance(value, dict) and value["type"] == "Point" and _place(value["coordinates"])[:2] == [0, 0]:
+        found.add("null-island", f"{violation_subject(name)} is at longitude 0, latitude 0: was its position known?")
 
 
 def _check_legacy_place(name: str, _value: object, _now: datetime | None, found: RuleFindings) -> None:
