@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
-from builders.whole_runs import spark_session
+from builders.whole_runs import Lasting, spark_session
 from contexture_sandbox.kafka import EmbeddedKafka
+from spark_jobs import pipeline
 
 
 @pytest.fixture(scope="session")
@@ -24,6 +25,7 @@ def kafka() -> Iterator[EmbeddedKafka]:
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """A session as the stage job starts it. Jobs get it as `Lasting`, so that none of them stops it."""
-    with spark_session(tmp_path_factory.mktemp("spark")) as started:
+    """A session as the stage job starts it. From now on every job of this process gets it, and none stops it."""
+    with spark_session(tmp_path_factory.mktemp("spark")) as started, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pipeline, "start_session", lambda _name: Lasting(started))
         yield started

@@ -133,6 +133,7 @@ def notified(tmp_path: Path, kafka: EmbeddedKafka, broker: TestBroker) -> Iterat
 
 @pytest.mark.slow
 @pytest.mark.spark
+@pytest.mark.usefixtures("spark")
 def test_what_a_broker_notifies_is_in_kafka_once_and_in_order(notified: Cars, broker: TestBroker) -> None:
     broker.load(SeedEntity("vehicles", "/4wheels", entity(number, speed=number)) for number in (1, 2))
     first = notified.run()
@@ -153,6 +154,7 @@ def test_what_a_broker_notifies_is_in_kafka_once_and_in_order(notified: Cars, br
 
 @pytest.mark.slow
 @pytest.mark.spark
+@pytest.mark.usefixtures("spark")
 def test_the_recorded_notifications_of_an_orion_are_told(notified: Cars, broker: TestBroker) -> None:
     broker.load([SeedEntity("vehicles", "/4wheels", entity(9, speed=9))])
     notified.run()
