@@ -1,10 +1,14 @@
-"""`contexture schema`."""
+"""`contexture schema`: the JSON Schema by which an editor completes and checks publication files."""
 
 from __future__ import annotations
+
+import json
 
 import typer
 
 app = typer.Typer(add_completion=False)
+
+_DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
 @app.command("schema")
@@ -14,6 +18,14 @@ def show_schema() -> None:
     Save it beside your publications and begin each file with `# yaml-language-server: $schema=publication.schema.json`:
     the editor then completes keys, shows what they mean, and marks what is wrong while you write.
     """
-    from contexture.publications.editor_schema import editor_schema
-
     typer.echo(editor_schema(), nl=False)
+
+
+def editor_schema() -> str:
+    """The schema as the text of a file: keys, types and values. What excludes each other, only loading knows."""
+    from contexture.publications import Publication
+
+    schema = {"$schema": _DIALECT, **Publication.model_json_schema(mode="validation")}
+    # A source of Contexture's own events has none.
+    schema["$defs"]["Source"]["required"].remove("connection")
+    return json.dumps(schema, ensure_ascii=False, indent=2) + "\n"

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from contexture.cli import app, application
 from contexture.cli.application import COMMANDS
-from contexture.publications.editor_schema import editor_schema
+from contexture.cli.schema import editor_schema
 
 HEAVY = ("contexture.publications", "yaml", "numpy", "httpx", "orjson", "pyarrow", "confluent_kafka", "sqlalchemy")
 

@@ -13,8 +13,8 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
+from contexture.cli.schema import editor_schema
 from contexture.publications import discover, load_publications
-from contexture.publications.editor_schema import editor_schema
 
 FOLDER = Path(__file__).parents[3] / "include" / "publications"
 

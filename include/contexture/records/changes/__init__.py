@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from contexture.records.changes.comparison import ChangeKind, Comparison, ShrinkGuard, compare
+from contexture.records.changes.comparison import ChangeKind, Comparison, ShrinkGuard, compare, superseded_rows
 from contexture.records.changes.sequence import Deletion, EventSequence, SequencePosition, overtaken, replay_sequence
-from contexture.records.changes.superseded import superseded_rows
 
 __all__ = [
     "ChangeKind",

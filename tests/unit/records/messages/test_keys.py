@@ -6,7 +6,7 @@ import pytest
 
 from contexture.events import AttributeName, ContextIdentity, parse_json
 from contexture.records.messages import MessageError
-from contexture.records.messages.keys import record_key
+from contexture.records.messages.rendering import record_key
 
 CAR = ContextIdentity("vehicles", "/4wheels", "caré", "car")
 

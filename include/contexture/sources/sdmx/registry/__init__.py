@@ -19,8 +19,9 @@ from contexture.sources.sdmx.registry.interface import (
     RegistryTransaction,
     Reply,
     StructureEntry,
+    read_first_supported,
+    read_one_in,
 )
-from contexture.sources.sdmx.registry.negotiation import read_first_supported, read_one_in
 from contexture.sources.sdmx.registry.rest import SdmxRegistry
 
 __all__ = [
