@@ -6,6 +6,7 @@ rest is told by what it says.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -60,6 +61,14 @@ def _names(kind: type[ContextureError]) -> set[str]:
 
 def _first_line(text: str) -> str:
     return next((line.strip()[:300] for line in text.splitlines() if line.strip()), "no message")
+
+
+CONNECTION_VARIABLE = "CONTEXTURE_SOURCE_CONNECTION"
+
+
+def source_connection() -> str:
+    """The connection to the source, as JSON; it comes by the environment, for no argument or file may hold a secret."""
+    return os.environ[CONNECTION_VARIABLE]
 
 
 SETTINGS = {

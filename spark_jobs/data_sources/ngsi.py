@@ -24,6 +24,7 @@ from contexture.sources.http.connection import BrokerConnection
 from contexture.sources.ngsi.entity_head import moment
 from contexture.storage.schemas import LANDING
 from spark_jobs.data_sources.walks import Selection, WalkShare
+from spark_jobs.session import CONNECTION_VARIABLE
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -67,9 +68,6 @@ def landing_rows(page: EntityPage, *, service: str, walk: int, first: int, bodie
         "received_at": [page.received_at] * rows,
     }
     return pa.RecordBatch.from_arrays([pa.array(columns[field.name], field.type) for field in LANDING], schema=LANDING)
-
-
-CONNECTION_VARIABLE = "CONTEXTURE_SOURCE_CONNECTION"
 
 
 class NgsiDataSource(DataSource):
